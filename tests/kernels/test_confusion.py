@@ -175,3 +175,11 @@ def test_rows_in_order_are_packed_as_those_out_of_order(n_rows):
     in_order = kernel.pack_grades(item[order], annotator[order], level[order], None, 31, 7, 4)
     for one, other in zip(shuffled, in_order, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_levels_beyond_256_are_told_apart():
+    level = np.arange(300, dtype=np.int32)
+    packed = kernel.pack_grades(level, np.zeros(300, np.int32), level, None, 300, 1, 300)
+    found, weights = kernel.levels_given(packed, 1, 300)
+    np.testing.assert_array_equal(found, level)
+    np.testing.assert_array_equal(weights, np.ones((1, 300)))

@@ -42,7 +42,9 @@ TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the g
 
 CLASSES = {
     "no annotators": Choice("majority_vote", "the grades do not say who gave them, so all count the same"),
-    "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing distinguishes them"),
+    "no overlap": Choice(
+        "naive_bayes", "no item was graded by two annotators, so nothing shows who is right, and all count the same"
+    ),
     "levels": Choice(
         "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
     ),

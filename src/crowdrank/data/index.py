@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..errors import JudgmentError, UnknownNameError
 from ..protocols import Counts, Ints
@@ -100,6 +101,13 @@ class Items:
     def single(self) -> bool:
         """Whether the only query is the unnamed one."""
         return self.n_queries == 1 and self.queries.ids[0] == NO_QUERY
+
+    @cached_property
+    def numbers(self) -> NDArray[np.uint64]:
+        """A random number for each item that its ids decide, from which samples are drawn, (n_items,)."""
+        of_query = self.queries.ids.cast(pl.String).hash(0).to_numpy()[self.query]
+        numbers: NDArray[np.uint64] = self.ids.cast(pl.String).hash(1).to_numpy() * np.uint64(3) + of_query
+        return numbers
 
     def query_ids(self) -> pl.Series:
         """Return the query id of each item."""

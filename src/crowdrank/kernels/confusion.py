@@ -143,9 +143,9 @@ def _pack(
             place[by_code[row]] = at + 1
 
 
-def levels_given(grades: PackedGrades, n_annotators: int, n_levels: int) -> tuple[NDArray[np.uint8], Floats]:
+def levels_given(grades: PackedGrades, n_annotators: int, n_levels: int) -> tuple[NDArray[Any], Floats]:
     """Return the level of each row, (n,), and the weight of each annotator's grades, (n_annotators, n_levels)."""
-    levels = read_only((grades.code % np.uint32(n_levels)).astype(np.uint8))
+    levels = read_only((grades.code % np.uint32(n_levels)).astype(np.uint8 if n_levels <= 256 else np.uint32))
     counts = np.bincount(grades.code, grades.weight if grades.weight.size else None, n_annotators * n_levels)
     return levels, counts.reshape(n_annotators, n_levels).astype(np.float64)
 

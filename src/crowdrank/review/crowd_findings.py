@@ -278,8 +278,8 @@ def _shared_errors(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
     worth = each / (1.0 + (each - 1.0) * correlation)
     numbers = {"correlation": correlation, "shared_error": shared, "n_each": each, "effective_each": worth}
     sentence = (
-        f"answers to one item correlate by up to {correlation:.2f} beyond what its class and the annotators explain: "
-        f"{each:.1f} annotators per item are worth {worth:.1f} independent ones, and on up to {percent(shared)} of "
+        f"answers to one item correlate by about {correlation:.2f} beyond what its class and the annotators explain: "
+        f"{each:.1f} annotators per item are worth {worth:.1f} independent ones, and on about {percent(shared)} of "
         "items even many like them would settle on a wrong class; agreement cannot show which, a few known answers "
         f"can ({option('known')})"
     )

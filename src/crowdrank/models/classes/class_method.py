@@ -141,7 +141,7 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
         item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
         weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
         levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
-        nominal=grades.nominal, has_annotators=named, time=grades.time,
+        nominal=grades.nominal, has_annotators=named, time=grades.time, items=grades.items,
     )  # fmt: skip
     if known is not None:
         rows = replace(rows, known=_known_levels(grades, rows, known, bins))
@@ -349,9 +349,11 @@ def item_columns(
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
+        # grades that are kept as they are stay the scores, whatever their confidence
+        expected = np.where(fit.kept[:, None] & judged[:, None], fit.probabilities, probabilities)
         # level by level: the last digit of a product of arrays depends on where they lie in memory
         scores = np.zeros(len(probabilities))
-        for column, value in zip(probabilities.T, rows.values.tolist(), strict=True):
+        for column, value in zip(expected.T, rows.values.tolist(), strict=True):
             scores += column * value
     grade = np.where(judged, rows.used_levels[chosen], -1).astype(np.int32)
     return ItemColumns(scores, grade, on_scale(probabilities, rows, 1))

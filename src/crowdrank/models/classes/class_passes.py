@@ -24,10 +24,7 @@ from .calibration import (
     Numbers,
     annotator_numbers,
     calibrate,
-    chosen_share,
-    grades_to_predict,
     item_numbers,
-    share_to_predict,
 )
 from .class_method import (
     KnownGrades,
@@ -101,7 +98,7 @@ class ClassPart:
             known=known, n_annotators=code.n_annotators,
             levels=tuple(code.scale[k] for k in code.used_levels), values=code.values[code.used_levels],
             scale=code.scale, used_levels=code.used_levels, nominal=code.nominal, has_annotators=code.has_annotators,
-            time=grades.time,
+            time=grades.time, items=grades.items,
         )  # fmt: skip
 
 
@@ -183,14 +180,14 @@ def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = N
         table = KnownGrades.of(known, code, None if code.cut is None else np.array(code.cut))
         table.expect_queries(judged.n_queries)
         code = code._replace(known=table)
-    weights, given, n_graded, n_several, n_overlap, n_grades_to_predict, here = sums.total(partial(_survey, code))
+    weights, given, n_graded, n_overlap, n_predictable, here = sums.total(partial(_survey, code))
     in_use = weights > 0
     if code.known is not None:
         code.known.refuse_missing(here == 0)
         in_use[code.known.level] = True
     used = np.flatnonzero(in_use).astype(np.int32)
     code = code._replace(used_levels=used)
-    return PartedRows(sums, code, weights[used], given, n_graded, n_several, n_overlap, int(n_grades_to_predict))
+    return PartedRows(sums, code, weights[used], given, n_graded, n_overlap, int(n_predictable))
 
 
 def _level_code(sums: Sums, judged: Any, bins: int | None, n_annotators: int, named: bool) -> LevelCode:
@@ -216,9 +213,8 @@ class PartedRows:
     level_weights: Floats
     annotator_weights: Floats
     n_graded: float
-    n_several: float
     n_overlap: float
-    n_grades_to_predict: int
+    n_predictable: int
 
     @property
     def n_annotators(self) -> int:
@@ -259,11 +255,6 @@ class PartedRows:
     def has_annotators(self) -> bool:
         """Whether the grades say who gave them."""
         return self.code.has_annotators
-
-    @property
-    def any_several(self) -> bool:
-        """Whether two annotators graded some item."""
-        return self.n_several > 0
 
     @property
     def overlap(self) -> bool:
@@ -319,11 +310,20 @@ class PartedRows:
             self._draws[seed] = self.total(_annotator_numbers, seed)[0]
         return self._draws[seed]
 
-    def sample(self, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
-        """Return the rows and probabilities of the items whose grades are predicted, and the mask of all of them."""
-        share = share_to_predict(self.n_grades_to_predict, self.n_levels)
-        chosen = partial(_sample_rows, self.code, fit.reading, self.draws_of(0), share)
-        return _joined_rows(self.code, self.sums.each(chosen))
+    @cached_property
+    def _sampled(self) -> ClassRows:
+        """The rows that the calibration looks at."""
+        samples = self.sums.each(partial(_sample_rows, self.code, self.n_predictable))
+        return _joined_rows(self.code, samples)
+
+    def sample(self) -> ClassRows:
+        """Return the rows that the calibration looks at."""
+        return self._sampled
+
+    def sample_probabilities(self, fit: ClassFit) -> Floats:
+        """Return the probabilities of a fit for the items of the sample."""
+        samples = self.sums.each(partial(_sample_probabilities, self.code, fit.reading, self.n_predictable))
+        return np.concatenate([probabilities for (probabilities,) in samples])
 
 
 def _tallies(total: Statistics) -> Tallies:
@@ -367,13 +367,13 @@ def _range(part: ClassPart, state: Any) -> tuple[Statistics, Any]:
 
 
 def _survey(code: LevelCode, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Weight by level and annotator; items graded, by several, by those or known, their grades; known ones here."""
+    """Weight by level and annotator; items graded, by several or known, grades to predict; known ones here."""
     rows, here = part.rows(code), np.zeros(0)
     if code.known is not None:
         here = np.zeros(len(code.known.level))
         if rows.n_items:
             here = (code.known.items_in(part.grades.items) >= 0).astype(np.float64)
-    numbers = rows.n_graded, float(rows.several.sum()), float(rows.overlap), float(grades_to_predict(rows)[1])
+    numbers = rows.n_graded, float(rows.overlap), float(rows.n_predictable)
     return (rows.level_weights, rows.annotator_weights, *numbers, here), None
 
 
@@ -388,34 +388,30 @@ def _tallies_of(code: LevelCode, reading: Reading | None, part: ClassPart, state
     """Counts of one part by the probabilities of a fit."""
     assert reading is not None
     rows = part.rows(code)
-    return tuple(rows.tallies(_Probabilities(reading.probabilities(rows, state)))), None
+    return tuple(rows.tallies(reading.probabilities(rows, state))), None
 
 
-class _Probabilities(NamedTuple):
-    """The probabilities of a part alone."""
+def _sample_rows(code: LevelCode, n_predictable: int, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """Rows of the items of one part that the calibration looks at, and the number of these items."""
+    rows = part.rows(code)
+    rows = rows.of_items(rows.sampled_items(n_predictable))
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    time = np.full(len(rows), np.nan) if rows.time is None else rows.time
+    return (rows.item, rows.annotator, rows.level, weight, time, rows.n_items), None
 
-    probabilities: Floats
 
-
-def _sample_rows(
-    code: LevelCode, reading: Reading | None, annotators: Numbers, share: float, part: ClassPart, state: Any
+def _sample_probabilities(
+    code: LevelCode, reading: Reading | None, n_predictable: int, part: ClassPart, state: Any
 ) -> tuple[Statistics, Any]:
-    """Rows and probabilities of the items of one part whose grades are predicted."""
+    """Probabilities of the items of one part that the calibration looks at."""
     assert reading is not None
     rows = part.rows(code)
-    use = grades_to_predict(rows)[0]
-    if share < 1.0:
-        use &= chosen_share(item_numbers(rows, annotators, 0, 1), share)
-    row, place = np.flatnonzero(use[rows.item]), np.cumsum(use, dtype=np.int32) - np.int32(1)
-    weight = np.ones(len(row)) if rows.weight is None else rows.weight[row]
-    time = np.full(len(row), np.nan) if rows.time is None else rows.time[row]
-    probabilities = reading.probabilities(rows, state)[use]
-    return (place[rows.item[row]], rows.annotator[row], rows.level[row], weight, time, probabilities), None
+    return (reading.probabilities(rows, state)[rows.sampled_items(n_predictable)],), None
 
 
-def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRows, Floats, Bools]:
-    """The sampled rows of all parts as one, their probabilities, and the mask of all items."""
-    begins = np.cumsum([0, *(len(probabilities) for *_, probabilities in found)])
+def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> ClassRows:
+    """The sampled rows of all parts as one."""
+    begins = np.cumsum([0, *(n_items for *_, n_items in found)])
     item, annotator, level = (
         np.concatenate(
             [values[place] + (begin if not place else 0) for values, begin in zip(found, begins, strict=False)]
@@ -423,15 +419,13 @@ def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRow
         for place in range(3)
     )
     weight, time = (np.concatenate([values[place] for values in found]) for place in (3, 4))
-    n_items = int(begins[-1])
-    rows = ClassRows(
+    return ClassRows(
         item=item.astype(np.int32), annotator=annotator.astype(np.int32), level=level.astype(np.int32),
-        weight=None if (weight == 1.0).all() else weight, known=np.full(n_items, -1, np.int32),
+        weight=None if (weight == 1.0).all() else weight, known=np.full(int(begins[-1]), -1, np.int32),
         n_annotators=code.n_annotators, levels=tuple(code.scale[k] for k in code.used_levels),
         values=code.values[code.used_levels], scale=code.scale, used_levels=code.used_levels,
         nominal=code.nominal, has_annotators=code.has_annotators, time=None if np.isnan(time).any() else time,
     )  # fmt: skip
-    return rows, np.concatenate([probabilities for *_, probabilities in found]), np.ones(n_items, bool)
 
 
 def _read_items(

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.consensus import Consensus, Trace
+from ...data.index import Items
 from ...data.judgments import Grades
 from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades, Tallies
+
+MOST_CELLS = 200_000
+"""Grades times levels that the calibration looks at; of more, those of a part of the items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class ClassRows:
 
     Levels are those that somebody gave or that are known; they are the levels ``used`` of ``scale``, all there are.
     Rows without annotators are all by annotator 0, and ``has_annotators`` is false. ``time`` is when each was given,
-    (n,), where that is known.
+    (n,), where that is known; ``items`` are the ids, from which a sample is drawn where grades are many.
     """
 
     item: Ints
@@ -41,6 +45,7 @@ class ClassRows:
     nominal: bool
     has_annotators: bool
     time: Floats | None = None
+    items: Items | None = None
 
     def __len__(self) -> int:
         return len(self.item)
@@ -110,7 +115,7 @@ class ClassRows:
         return confusion_pass(self.packed_rows, confusion, shares, self.known)
 
     @cached_property
-    def levels_by_row(self) -> tuple[NDArray[np.uint8], Floats]:
+    def levels_by_row(self) -> tuple[NDArray[Any], Floats]:
         """The level of each packed row, (n,), and the weight of grades by annotator and level."""
         from ...kernels.confusion import levels_given
 
@@ -125,35 +130,80 @@ class ClassRows:
         """Mask of all items, (n_items,)."""
         return np.ones(self.n_items, bool)
 
-    @property
-    def any_several(self) -> bool:
-        """Whether two annotators graded some item."""
-        return bool(self.several.any())
-
     def mean_probabilities(self, fit: Any) -> Floats:
         """Return the mean probability of each level over the graded items, (n_levels,)."""
         mean: Floats = fit.probabilities[self.is_graded].mean(axis=0)
         return mean
 
-    def tallies(self, fit: Any) -> Tallies:
-        """Return the counts by the probabilities of a fit, whatever its model of annotators."""
+    def tallies(self, probabilities: Floats) -> Tallies:
+        """Return the counts by the probabilities of the levels, (n_items, n_levels), whatever they come from."""
         from ...kernels.confusion import Tallies
 
         packed, n_levels = self.packed_rows, self.n_levels
         item = np.repeat(np.arange(self.n_items), np.diff(packed.starts))
         weight = packed.weight if packed.weight.size else np.ones(len(item))
         given = [
-            np.bincount(packed.code, weight * column[item], self.n_annotators * n_levels)
-            for column in fit.probabilities.T
+            np.bincount(packed.code, weight * column[item], self.n_annotators * n_levels) for column in probabilities.T
         ]
         counts: Floats = (
             np.stack(given).astype(np.float64).reshape(n_levels, self.n_annotators, n_levels).transpose(1, 0, 2)
         )
-        return Tallies(0.0, counts, fit.probabilities[self.is_graded].sum(axis=0))
+        return Tallies(0.0, counts, probabilities[self.is_graded].sum(axis=0))
 
     def read(self, reading: Reading) -> Floats:
         """Return the probability of each level for each item, (n_items, n_levels)."""
         return reading.probabilities(self, None)
+
+    def of_rows(self, use: Bools) -> ClassRows:
+        """Return some of the rows, with the same items, annotators and levels."""
+        weight, time = (None if values is None else values[use] for values in (self.weight, self.time))
+        item, annotator, level = (values[use] for values in (self.item, self.annotator, self.level))
+        return replace(self, item=item, annotator=annotator, level=level, weight=weight, time=time)
+
+    def of_items(self, use: Bools) -> ClassRows:
+        """Return the rows of some items, which are numbered anew."""
+        rows = self.of_rows(use[self.item])
+        place = np.cumsum(use, dtype=np.int32) - np.int32(1)
+        return replace(rows, item=place[rows.item], known=self.known[use], items=None)
+
+    @property
+    def by_query(self) -> ClassRows:
+        """The same rows with annotators taken as different ones in each query."""
+        assert self.items is not None
+        whose = self.items.query[self.item].astype(np.int64) * self.n_annotators + self.annotator
+        different, annotator = np.unique(whose, return_inverse=True)
+        return replace(self, annotator=annotator.astype(np.int32), n_annotators=len(different))
+
+    @property
+    def n_predictable(self) -> int:
+        """Number of grades that can be predicted from others: those of free items that two annotators graded."""
+        return int(np.diff(self.packed_rows.starts)[self.several & (self.known < 0)].sum())
+
+    def sampled_items(self, n_predictable: int) -> Bools:
+        """Return the items that the calibration looks at, of all with so many grades: a part of those it can predict.
+
+        It is drawn by their ids, never by the answers.
+        """
+        use, share = self.several & (self.known < 0), MOST_CELLS / max(n_predictable * self.n_levels, 1)
+        if share < 1.0 and self.n_items:
+            assert self.items is not None
+            use = use & (self.items.numbers < np.uint64(share * float(np.iinfo(np.uint64).max)))
+        return use
+
+    @cached_property
+    def sampled(self) -> tuple[ClassRows, Bools]:
+        """The rows that the calibration looks at, and the mask of their items."""
+        use = self.sampled_items(self.n_predictable)
+        return self.of_items(use), use
+
+    def sample(self) -> ClassRows:
+        """Return the rows that the calibration looks at."""
+        return self.sampled[0]
+
+    def sample_probabilities(self, fit: ClassFit) -> Floats:
+        """Return the probabilities of a fit for the items of the sample."""
+        probabilities: Floats = fit.probabilities[self.sampled[1]]
+        return probabilities
 
 
 def vote_shares(rows: ClassRows) -> Floats:
@@ -233,9 +283,10 @@ class ClassFit:
         Mask of the items whose grades are kept as they are, since nothing could be learned; ``None`` for none.
     reading
         What the probabilities follow from; ``None`` where they were put together of several fits.
-    own_doubt
-        Whether the grades that it predicts decide alone how sure it may be: true of the hierarchy, of queries that
-        were fitted apart and of given accuracies. The doubt of other models is judged by the hierarchy.
+    is_given
+        Whether accuracies were given, which held-out grades do not put in doubt.
+    by_query
+        Whether queries were fitted apart, so that annotators are different ones in each.
     rereads
         Whether the reading follows from annotators and shares of levels alone, so that new grades can be read by it.
     """
@@ -247,7 +298,8 @@ class ClassFit:
     parameters: Mapping[str, Floats] = field(default_factory=dict)
     as_given: Bools | None = None
     reading: Reading | None = None
-    own_doubt: bool = False
+    is_given: bool = False
+    by_query: bool = False
     rereads: bool = False
 
     @property
@@ -395,7 +447,7 @@ def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty
     confusion = sums.pop("confusion")
     trace = _join_traces([fit.trace for _, fit in fits])
     shares = prior / max(prior.sum(), 1e-300)
-    return ClassFit(probabilities, shares, confusion, trace, sums, kept, own_doubt=True)
+    return ClassFit(probabilities, shares, confusion, trace, sums, kept, by_query=True)
 
 
 def _per_annotator(fit: ClassFit) -> dict[str, Floats]:

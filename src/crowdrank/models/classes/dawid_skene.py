@@ -107,20 +107,27 @@ class DawidSkene(ClassMethod):
     grade of each level are added to the crowd's. The shares of the levels begin with one item each. The trace has the
     log-likelihood with the last prior, which never falls; passes are extrapolated.
 
-    Probabilities are tempered (``calibrated``), since grades of one item depend on each other beyond its level: items
-    differ in difficulty, and annotators share mistakes. Each grade is predicted from the others on its item, which
-    count as :math:`n / (1 + (n - 1) r)` independent ones, and the largest correlation :math:`r` is taken that these
-    predictions do not contradict. With times, it is predicted from those that are not later: where more is asked about
-    items on which the first annotators differ, an early grade differs from later ones by that choice alone. From
-    :math:`r` follows on what share of items even many annotators would settle on a wrong level, which is shared equally
-    among all levels. The order of an item's levels stays. Both numbers are in
-    ``estimates["calibration"]`` of the consensus (``correlation``, ``shared_error``), with what the probabilities were
-    tempered by (``tempering``, ``given_away``). Other class methods, and ``prior="crowd"`` and ``"none"``, are judged
-    by this model: a model too simple for its crowd agrees with itself and would find no doubt. Their probabilities
-    are tempered by the correlation and the share that bring them closest to those of ``prior="own"``.
+    Probabilities are tempered (``calibrated``), since a model with more parameters than the grades can bear is sure of
+    noise, and since grades of one item depend on each other beyond its level: items differ in difficulty, and
+    annotators share mistakes. Three nested models say what the levels are: the grades say nothing (all levels are
+    equally probable); each annotator knows the level with a probability of their own and otherwise answers as all do
+    overall; each has a matrix. They are fitted without some of the annotators, one by one or a fifth at a time, and
+    weighed by how likely they make the grades of these, which none of them has seen; each step up begins with half the
+    weight, and matrices get at most half, as predicting grades does not prove levels. In the last two the :math:`n`
+    annotators of an item count as :math:`n / (1 + (n - 1) r)` independent ones; the correlation :math:`r` has an
+    exponential prior of mean 0.2 and is averaged over what held-out grades say of it. From :math:`r` follows on what
+    share of items even many annotators would settle on a wrong level, which is shared equally among all levels. With
+    times, a grade is predicted from those that are not later: where more is asked about items on which the first
+    annotators differ, an early grade differs from later ones by that choice alone. The probabilities of a fit, of this
+    model and of every other class method, are then tempered by the correlation and the share given away to all levels
+    alike that bring them closest to what the three models say together. The order of an item's levels stays. All this
+    is in ``estimates["calibration"]`` of the consensus (``correlation``, ``shared_error``, ``no_information``,
+    ``tempering``, ``given_away``). Of many grades a part of the items is looked at, drawn by their ids. Mistakes that
+    most annotators share cannot be seen in the grades; known items can show them.
 
     Without annotators in the data all grades share one matrix. Where no item was graded by two annotators, or all
-    grades are equal, the grades are kept as they are. A level that nobody gave has probability 0.
+    grades are equal, the grades are kept as they are; each is then said to be right in two of three cases, as nothing
+    shows better. A level that nobody gave has probability 0.
 
     Examples
     --------
@@ -173,7 +180,7 @@ class DawidSkene(ClassMethod):
         fit = fit_matrices(rows, self._form(rows), prior, begin, tol=self.tol, max_iter=self.max_iter)
         if not fit.trace.converged:
             warn_unconverged("dawid_skene", self.max_iter, fit.trace.change, self.tol)
-        return replace(fit, own_doubt=self.prior == "own")
+        return fit
 
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the crowd has them."""

@@ -97,7 +97,7 @@ class GLAD(ClassMethod):
 
     Where no item was graded by two annotators, or all grades are equal, the grades are kept as they are.
 
-    Probabilities are tempered so as to come closest to those of ``dawid_skene``, whose notes say how.
+    Probabilities are tempered by what held-out annotators show, as the notes of ``dawid_skene`` say.
 
     Examples
     --------

@@ -94,7 +94,7 @@ class MACE(ClassMethod):
     level they raise the accuracy from 84 to 93 %. Without annotators in the data all grades are by one. Where no item
     was graded by two annotators, or all grades are equal, the grades are kept as they are.
 
-    Probabilities are tempered so as to come closest to those of ``dawid_skene``, whose notes say how.
+    Probabilities are tempered by what held-out annotators show, as the notes of ``dawid_skene`` say.
 
     Examples
     --------

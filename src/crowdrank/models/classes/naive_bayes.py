@@ -102,8 +102,8 @@ class NaiveBayes(ClassMethod):
     ``"own"`` annotator :math:`a` knows the level with probability :math:`p_a` and otherwise answers :math:`l` as often
     as overall, :math:`P(l \mid j) = p_a [l = j] + (1 - p_a) g_{al}`. Given accuracies have even errors.
 
-    Probabilities are tempered so as to come closest to those of ``dawid_skene``, whose notes say how.
-    Given accuracies, and queries that are fitted apart, are judged by themselves.
+    Probabilities are tempered by what held-out annotators show, as the notes of ``dawid_skene`` say. Given accuracies
+    are not doubted.
 
     Without annotators in the data all grades share one accuracy. Where no item was graded by two annotators, or all
     grades are equal, the grades are kept as they are unless accuracies were given. A level that nobody gave
@@ -194,7 +194,7 @@ class NaiveBayes(ClassMethod):
             fit = self._fit_strengths(rows, begin, guesses)
         if not fit.trace.converged:
             warn_unconverged("naive_bayes", self.max_iter, fit.trace.change, self.tol)
-        return replace(fit, own_doubt=bool(given.any()))
+        return replace(fit, is_given=bool(given.any()))
 
     def _fit_errors(
         self, rows: ClassRows, begin: _Beginning, guesses: Floats | None, more: float | None
