@@ -40,7 +40,7 @@ def test_guessing_annotators_get_one_half_and_intervals_that_cover_it(kind):
         quality = make("aggregator", METHODS[kind]).fit(guessing_crowd(kind, seed)).quality
         means.append(quality.quality.mean())
         covered.append(((quality.parameters["lower"] <= 0.5) & (quality.parameters["upper"] >= 0.5)).mean())
-    assert np.mean(means) == pytest.approx(0.5, abs=0.03)
+    assert np.mean(means) == pytest.approx(0.5, abs=0.04)
     assert np.mean(covered) >= 0.85
 
 

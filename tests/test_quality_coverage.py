@@ -1,5 +1,7 @@
 """Intervals of quality hold the true quality of simulated annotators, whatever the method, and verdicts are careful."""
 
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
@@ -112,17 +114,21 @@ def test_one_of_four_who_is_reversed_is_found(method):
 
 
 def test_who_may_be_reversed_but_judged_too_little_is_not_among_the_fine():
-    frame = pl.DataFrame({"annotator": ["ann", "bob", "cy"], "quality": [0.1, 0.9, 0.1], "n_judgments": [6, 30, 30],
+    frame = pl.DataFrame({"annotator": ["ann", "bob", "cy"], "quality": [0.1, 0.9, 0.1], "n_judgments": [6, 60, 60],
                           "lower": [0.0, 0.8, 0.0], "upper": [0.3, 0.95, 0.3]})  # fmt: skip
     assert [code != "" for code in doubts(frame)] == [True, False, False]
 
 
 def test_few_judgments_are_called_reversed_only_where_that_is_nearly_certain():
-    assert verdict(0.05, 0.01, 0.3, 30) == "reversed"
-    assert verdict(0.05, 0.01, 0.3, 4) == ""
-    assert verdict(0.02, 0.01, 0.04, 4) == "reversed"
-    assert verdict(0.1, 0.0, 0.2, 9) == ""
-    assert verdict(0.5, 0.35, 0.65, 4) == "guessing"
+    assert verdict(0.05, 0.01, 0.3, 30, 300) == "reversed"
+    assert verdict(0.05, 0.01, 0.3, 4, 6) == ""
+    assert verdict(0.02, 0.01, 0.04, 4, 6) == "reversed"
+    assert verdict(0.1, 0.0, 0.2, 9, 9) == ""
+    assert verdict(0.5, 0.35, 0.65, 4, 6) == "guessing"
+    # ten pairs that are all wrong, and a thousand grades with ten pairs
+    assert verdict(0.03, 0.0, 0.26, 10, 10) == ""
+    assert verdict(0.3, 0.2, 0.47, 1000, 10) == ""
+    assert verdict(0.2, 0.1, 0.3, 1000, 10) == "reversed"
 
 
 def test_effective_pairs_under_guessing_are_those_of_kendall():
@@ -184,3 +190,44 @@ def test_reliability_is_that_of_the_consensus_without_an_annotator():
     true = 0.5 + np.arcsin(1 / np.sqrt(1 + noise**2)) / np.pi
     assert quality.quality.mean() == pytest.approx(true, abs=0.02)
     assert np.mean((quality.parameters["lower"] <= true) & (quality.parameters["upper"] >= true)) >= 0.75
+
+
+def graded_across_queries(seed, n_annotators=160, n_grades=100, n_queries=600, per_query=4):
+    """Grades of items of many queries by good, guessing and reversed annotators, their types and true qualities."""
+    rng = np.random.default_rng(seed)
+    truth, levels = rng.integers(0, 5, n_queries * per_query), np.arange(5)
+    type_of = np.repeat([0, 1, 2], np.array([6, 1, 1]) * n_annotators // 8)
+    rows, quality = [], []
+    for who, kind in enumerate(type_of):
+        near = np.exp(-np.abs(levels[:, None] - levels) / rng.uniform(0.4, 1.5))
+        confusion = np.full((5, 5), 0.2) if kind == 1 else near / near.sum(axis=1, keepdims=True)
+        confusion = confusion[:, ::-1] if kind == 2 else confusion
+        above, below = (np.array([side(confusion[low], confusion[high]) for low, high in combinations(levels, 2)])
+                        for side in (in_order, lambda one, two: in_order(two, one)))  # fmt: skip
+        quality.append(above.sum() / (above + below).sum())
+        for item in rng.choice(len(truth), n_grades, replace=False):
+            grade = rng.choice(5, p=confusion[truth[item]])
+            rows.append((f"a{who:03d}", f"q{item // per_query}", f"i{item}", int(grade)))
+    return Grades.from_rows(rows), type_of, np.array(quality)
+
+
+def in_order(one, two):
+    """Probability that a draw of the first distribution is lower than one of the second."""
+    return float(np.triu(np.outer(one, two), 1).sum())
+
+
+@pytest.mark.parametrize("per_query", [1, 4])
+@pytest.mark.parametrize("method", ["mean_grade", "dawid_skene"])
+def test_annotators_of_a_grade_per_query_are_judged_by_how_exact_they_are(method, per_query):
+    grades, type_of, true = graded_across_queries(5, per_query=per_query, n_queries=2400 // per_query)
+    frame = make("aggregator", method).fit(grades).quality.frame().sort("annotator")
+    assert frame["n_pairs"].max() <= 20
+    assert np.abs(frame["quality"].to_numpy() - true).mean() <= 0.12
+    assert ((frame["lower"] <= true + 1e-9) & (frame["upper"] >= true - 1e-9)).mean() >= 0.88
+    called = {one.annotator: one.verdict for one in suspects(frame)}
+    called = np.array([called.get(who, "") for who in frame["annotator"]])
+    assert (called[type_of == 0] != "").mean() <= 0.02
+    assert (called[type_of != 2] == "reversed").sum() == 0
+    assert (called[type_of == 2] == "reversed").mean() >= 0.4
+    doubtful = np.array(doubts(frame)) != ""
+    assert doubtful[type_of == 0].mean() <= 0.1

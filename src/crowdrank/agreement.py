@@ -11,6 +11,7 @@ from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.mixed import parts_of
 from .protocols import Bools, Counts, Floats
 from .reliability import (
+    Association,
     ConsensusTies,
     Evidence,
     Spread,
@@ -28,14 +29,19 @@ MANY_PREFERENCES = 200_000
 
 @dataclass(frozen=True)
 class Agreement:
-    """Pairs of each annotator with unequal answers: those in agreement, all, and how far chance may move them."""
+    """Pairs of each annotator with unequal answers: those in agreement, all, and how far chance may move them.
+
+    ``grades`` compares an annotator's grades with those that others gave the same items; there are none of other kinds.
+    """
 
     agree: Floats
     n_pairs: Floats
     spread: Spread
+    grades: Association | None = None
 
     def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.spread.plus(other.spread))
+        grades = self.grades if other.grades is None else other.grades.plus(self.grades)
+        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.spread.plus(other.spread), grades)
 
     @classmethod
     def none(cls, n_annotators: int) -> Agreement:
@@ -94,6 +100,22 @@ class _Rows(NamedTuple):
     weight: Floats
     population: Counts
     of_group: Floats | None = None
+
+
+def mean_grades(grades: Grades) -> Floats:
+    """Return the mean grade of each item, 0 where it has none, (n_items,)."""
+    number, sums = (
+        add_up(values, grades.item, grades.n_items) for values in (grades.row_weight, grades.row_weight * grades.grade)
+    )
+    return sums / np.maximum(number, 1e-300)
+
+
+def grade_association(grades: Grades, levels: Floats, covered: Bools) -> Association:
+    """Return how grades go with the levels (n_items,) that others give the items covered, whatever their query."""
+    own = np.flatnonzero(covered[grades.item])
+    weight, x, y = grades.row_weight[own], grades.grade[own], levels[grades.item[own]]
+    products = (np.ones(len(own)), x, y, x * x, y * y, x * y)
+    return Association(*(add_up(weight * part, grades.annotator[own], grades.n_annotators) for part in products))
 
 
 def class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:

@@ -14,9 +14,11 @@ from .agreement import (
     Agreement,
     annotator_folds,
     class_agreement,
+    grade_association,
     independent_agreement,
     kernel_weights,
     likeness,
+    mean_grades,
     pair_agreement,
 )
 from .data.consensus import Quality
@@ -29,7 +31,7 @@ from .data.stacking import align_judgments, stack_judgments
 from .data.ties import settle_ties
 from .errors import DataWarning
 from .protocols import Aggregator, Bools, Floats, Ints, Scorer
-from .reliability import EXACT, Half, Halving, Reliability, add_up, class_reliability, reliability
+from .reliability import EXACT, Exactness, Half, Halving, Reliability, add_up, class_reliability, reliability
 from .wording import option
 
 if TYPE_CHECKING:
@@ -184,6 +186,9 @@ def held_out_quality(
     to one half than agreement with the truth. How noisy it is comes from halves of the crowd
     (:func:`~crowdrank.reliability.reliability`); shares and bounds are corrected for that.
 
+    Where grades have few pairs within a query, their correlation with the mean grades of the others over all queries
+    tells of the share to expect, and counts as further pairs (:class:`~crowdrank.reliability.Exactness`).
+
     Classes without an order are right or wrong one by one: from the share :math:`s` of an annotator's :math:`n_a`
     answers that name the class which the others' consensus chose of :math:`K`, the quality of one whose mistakes fall
     on all other classes alike is :math:`(1 + s - (1 - s) / (K - 1)) / 2`.
@@ -224,7 +229,12 @@ def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int
             agreement += class_agreement(judgments, inside, fit_quietly(method, others))
             continue
         scores = scores_quietly(method, others)
-        agreement += pair_agreement(judgments.select(inside), scores, _items_with_scores(others, known), levels=levels)
+        own, covered = judgments.select(inside), _items_with_scores(others, known)
+        found = pair_agreement(own, scores, covered, levels=levels)
+        if isinstance(own, Grades) and isinstance(others, Grades):
+            # not scores: these need not be on one scale, and what is wrong with them would be shared with the pairs
+            found = replace(found, grades=grade_association(own, mean_grades(others), others.judged_items))
+        agreement += found
     nominal = isinstance(judgments, Grades) and judgments.nominal
     noise = _class_reliability(judgments, agreement) if nominal else _reliability(method, judgments, agreement, n_folds)
     return _shrink_shares(judgments, agreement, noise)
@@ -379,10 +389,19 @@ def _reliability(
         part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
         return Half(scores_quietly(method, part), _per_item(part))
 
+    def half_across_queries(mask: Bools) -> Half:
+        part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
+        return Half(mean_grades(part), _per_item(part))  # type: ignore[arg-type]
+
     levelled = bool(getattr(method, "levelled", False))
     n_ways = 3 if n_folds == MAX_FOLDS else 1
-    left_out = 1.0 / min(n, n_folds)
-    cut = Halving(order, judgments.items.offsets, _per_item(judgments), left_out, n_ways, levelled)
+    left_out, per_item = 1.0 / min(n, n_folds), _per_item(judgments)
+    cut = Halving(order, judgments.items.offsets, per_item, left_out, n_ways, levelled)
+    judged = np.bincount(judgments.items.query[per_item > 0])
+    if isinstance(judgments, Grades) and judged.sum() < 2 * np.count_nonzero(judged):
+        # with less than two items a query, halves have hardly a pair; grades are on one scale in all queries
+        cut = cut._replace(offsets=np.array([0, judgments.n_items]), levelled=False)
+        fit_half = half_across_queries
     of_halves = reliability(fit_half or half, cut)
     return of_halves.at_least(share, agreement.effective)
 
@@ -467,7 +486,14 @@ def _shrink_shares(judgments: Judgments | Mixed, agreement: Agreement, consensus
         agreement.agree, agreement.n_pairs, out=np.full(len(agreement.agree), 0.5), where=agreement.n_pairs > 0
     )
     n, tail = np.minimum(agreement.effective, _MOST_EVIDENCE), (1 - INTERVAL) / 2
-    bounds = agreement.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE)
+    exactness = None
+    if agreement.grades is not None and isinstance(judgments, Grades):
+        shares = add_up(judgments.row_weight, np.unique(judgments.grade, return_inverse=True)[1], 0)
+        if len(shares) > 1:
+            exactness = Exactness.of(agreement.grades, shares / shares.sum(), share, n, agreement.spread.n_items)
+    bounds = agreement.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE, exactness)
+    if exactness is not None:
+        share, n = exactness.add(share, n)
     share, lower, upper = consensus.correct_shares(share, *bounds)
     worth = n * consensus.middle**2
     # two pairs at one half stand for the crowd before anything is known of it

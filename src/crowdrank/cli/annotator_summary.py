@@ -59,7 +59,7 @@ def sentences(facts: Facts) -> list[str]:
         number, verb = of_all(len(suspicious), len(facts.table), "annotator"), "is" if len(suspicious) == 1 else "are"
         lines.append(f"{number} {verb} worth a look (quality 0.5 is guessing):")
         lines += [
-            f" {annotator_name(one)}: quality {one.quality:.2f} ({interval(one)}) in {_sum(one)}, {one.verdict}"
+            f" {annotator_name(one)}: quality {one.quality:.2f} ({interval(one)}) by {_sum(one)}, {one.verdict}"
             for one in suspicious[:SHOWN]
         ]
         if len(suspicious) > SHOWN:
@@ -78,6 +78,8 @@ def interval(one: Any) -> str:
 
 
 def _sum(one: Any) -> str:
-    """How many judgments an annotator gave; weights need not be whole."""
-    number = float(one.n_judgments)
-    return counted(int(number) if number.is_integer() else round(number, 1), "judgment")
+    """How many pairs an annotator ordered in how many judgments; weights need not be whole."""
+    numbers = ((float(one.n_pairs), "pair"), (float(one.n_judgments), "judgment"))
+    return " in ".join(
+        counted(int(number) if number.is_integer() else round(number, 1), what) for number, what in numbers
+    )

@@ -176,7 +176,9 @@ def _mark_quality(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFr
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so there is no quality to draw")
     bounds = [table[name] if name in table.columns else table["quality"] for name in ("lower", "upper")]
-    rows = zip(table["quality"], *bounds, table["n_judgments"], doubts(table), strict=True)
+    number = table["n_judgments"]
+    pairs = table["n_pairs"] if "n_pairs" in table.columns else number
+    rows = zip(table["quality"], *bounds, number, pairs, doubts(table), strict=True)
     marks = [verdict(*row) or doubt or "good" for *row, doubt in rows]
     leans: Sequence[Any] = ()
     if odd is not None and "position_bias" in odd.annotators().columns:

@@ -38,7 +38,8 @@ def flag_annotators(
     rows: list[tuple[Any, str, str]] = []
     for row in table.iter_rows(named=True):
         lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        code = verdict(row["quality"], lower, upper, row["n_judgments"])
+        number = row["n_judgments"]
+        code = verdict(row["quality"], lower, upper, number, row.get("n_pairs", number))
         if code:
             rows.append((row["annotator"], code, _reason(code, quality_in_words(row))))
     habits: list[tuple[Any, str, str]] = []

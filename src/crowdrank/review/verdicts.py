@@ -16,14 +16,16 @@ POOR = 0.6
 WIDE = 0.4
 """An interval wider than this, as fewer than some 17 pairs have it, says nothing against an annotator."""
 
-FEW_JUDGMENTS = 10
-"""Annotators of fewer judgments are called reversed only where an interval of 99.9 % lies below one half."""
-
 ENOUGH_JUDGMENTS = 50
 """Three times the pairs that an interval needs to tell: one that is still too wide is not so for want of judgments."""
 
-_LEVEL_OF_INTERVAL = 0.999
-_LEAST_SHAPE = 0.5
+_FEW_PAIRS, _FEW_JUDGMENTS = 0.99, 0.999
+"""Levels of the interval that has to lie below one half where pairs are fewer than that, and judgments too.
+
+Among thousands of annotators, intervals of 90 % are wrong of hundreds; at the last level ten pairs accuse nobody.
+"""
+
+_LEAST_SHAPE, _NO_WIDTH = 0.5, 1e-6
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Suspect:
     lower: float
     upper: float
     n_judgments: float
+    n_pairs: float
     verdict: str
 
 
@@ -55,7 +58,8 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
 
     They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one
     half, ``guessing`` where it holds one half, ``poor`` above. Without an interval the quality stands for it. Of fewer
-    than ten judgments ``reversed`` is said only where an interval of 99.9 % lies below one half.
+    than 50 pairs ``reversed`` is said only where an interval of 99 % lies below one half, of 99.9 % where judgments are
+    fewer than 50 too.
 
     Examples
     --------
@@ -67,27 +71,31 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     suspicious = []
     for row in frame.iter_rows(named=True):
         lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        judged = verdict(row["quality"], lower, upper, row["n_judgments"])
+        number, pairs = row["n_judgments"], row.get("n_pairs", row["n_judgments"])
+        judged = verdict(row["quality"], lower, upper, number, pairs)
         if judged:
-            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, row["n_judgments"], judged))
+            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, number, pairs, judged))
     return sorted(suspicious, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
 
 
-def verdict(quality: float, lower: float, upper: float, n_judgments: float) -> str:
+def verdict(quality: float, lower: float, upper: float, n_judgments: float, n_pairs: float) -> str:
     """Return what an annotator of this quality is, nothing where it is not worth a word."""
     if quality >= POOR or upper - lower > WIDE:
         return ""
     if upper < 0.5:
-        return "reversed" if n_judgments >= FEW_JUDGMENTS or _surely_reversed(lower, upper) else ""
+        level = _FEW_PAIRS if n_judgments >= ENOUGH_JUDGMENTS else _FEW_JUDGMENTS
+        return "reversed" if n_pairs >= ENOUGH_JUDGMENTS or _upper_bound(lower, upper, level) < 0.5 else ""
     return "guessing" if lower <= 0.5 else "poor"
 
 
-def _surely_reversed(lower: float, upper: float) -> bool:
-    """Whether the 99.9 % interval lies below one half, of the beta distribution that has this 90 % interval."""
+def _upper_bound(lower: float, upper: float, level: float) -> float:
+    """Upper end of the interval of a level, of the beta distribution that has this 90 % interval."""
     from scipy.optimize import brentq
     from scipy.special import betainc, betaincinv
 
     tail = (1 - INTERVAL) / 2
+    if upper - lower < _NO_WIDTH:
+        return upper
     lower = max(lower, 1e-9)
 
     def second(first: float) -> float:
@@ -99,7 +107,7 @@ def _surely_reversed(lower: float, upper: float) -> bool:
         first = _LEAST_SHAPE
     else:
         first = brentq(lambda a: betainc(a, second(a), lower) - tail, _LEAST_SHAPE, 1e5)
-    return bool(betaincinv(first, second(first), (1 + _LEVEL_OF_INTERVAL) / 2) < 0.5)
+    return float(betaincinv(first, second(first), (1 + level) / 2))
 
 
 def doubts(frame: pl.DataFrame) -> list[str]:
@@ -118,7 +126,9 @@ def doubts(frame: pl.DataFrame) -> list[str]:
     if "lower" not in frame.columns:
         return [""] * len(frame)
     codes = []
-    for quality, lower, upper, number in frame.select("quality", "lower", "upper", "n_judgments").iter_rows():
-        in_doubt = lower <= 0.5 and not verdict(quality, lower, upper, number)
+    pairs_in = "n_pairs" if "n_pairs" in frame.columns else "n_judgments"
+    columns = ("quality", "lower", "upper", "n_judgments", pairs_in)
+    for quality, lower, upper, number, pairs in zip(*(frame[name] for name in columns), strict=True):
+        in_doubt = lower <= 0.5 and not verdict(quality, lower, upper, number, pairs)
         codes.append(("unmatched" if number >= ENOUGH_JUDGMENTS else "unsure") if in_doubt else "")
     return codes
