@@ -10,6 +10,7 @@ from crowdrank.cluster.one_pass import fit_in_one_pass, sample_of
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.data import parted
 from crowdrank.registry import make
+from crowdrank.review.self_consistency import repeats
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 
@@ -62,7 +63,7 @@ def test_methods_of_many_passes_judge_everyone_too(tmp_path, monkeypatch):
     assert (quality.parameters["n_pairs"] > 0).all()
 
 
-def test_samples_follow_from_answers_and_not_from_the_order_of_rows():
+def test_samples_do_not_follow_from_the_order_of_rows():
     preferences = crowd(4000, n_queries=50, n_annotators=40)
     order = np.random.default_rng(1).permutation(len(preferences))
     given = np.bincount(preferences.annotator).astype(float)
@@ -103,3 +104,76 @@ def test_the_time_of_a_fit_is_predicted_before_it_starts(tmp_path, monkeypatch, 
             cr.aggregate(grades, method)
         assert sum("see cluster" in line for line in said) == 2
         assert any("streamed" in line for line in said)
+
+
+def asked_twice(kind, n_queries, n=24_000, same=0.6, seed=4):
+    """Judgments of which one in three is asked again, half of these with the sides swapped; answers stay by chance."""
+    rng = np.random.default_rng(seed)
+    levels = np.arange(4 if kind == "grade" else 2)
+    again = rng.random(n) < 1 / 3
+    who, query, item = rng.integers(0, 60, n), rng.integers(0, n_queries, n), rng.integers(0, 400, n)
+    other = (item + rng.integers(1, 400, n)) % 400
+    answer = rng.choice(levels, n)
+    changed = rng.choice(levels[1:], n)
+    later = np.where(rng.random(n) < same, answer, (answer + changed) % len(levels))
+    swapped = rng.random(n) < 0.5
+    frame = pl.DataFrame({"query": query, "annotator": who, "item": item, "other": other, "answer": answer,
+                          "later": later, "again": again, "swapped": swapped})  # fmt: skip
+    frame = frame.unique(["query", "annotator", "item"], keep="first", maintain_order=True)
+    if kind == "grade":
+        first = frame.select("query", "annotator", "item", grade="answer")
+        second = frame.filter("again").select("query", "annotator", "item", grade="later")
+        return cr.Grades.from_frame(pl.concat([first, second]))
+    second = frame.filter("again")
+    turned, second = second.filter("swapped"), second.filter(~pl.col("swapped"))
+    if kind == "preference":
+        sides = pl.Series(["left", "right"])
+        asked = ((frame, "answer", False), (second, "later", False), (turned, "later", True))
+        rows = [
+            part.select(
+                "query", "annotator", left="other" if swap else "item", right="item" if swap else "other",
+                winner=(sides[::-1] if swap else sides).gather(part[answers]),
+            )
+            for part, answers, swap in asked
+        ]  # fmt: skip
+        return cr.Preferences.from_frame(pl.concat(rows))
+    lists = []
+    for number, (part, answers) in enumerate(((frame, "answer"), (second, "later"), (turned, "later"))):
+        for row in part.iter_rows(named=True):
+            pair = (row["item"], row["other"]) if row[answers] % 2 else (row["other"], row["item"])
+            name = f"{number} {row['query']} {row['annotator']} {row['item']}"
+            lists += [(row["query"], row["annotator"], item, rank, name) for rank, item in enumerate(pair, 1)]
+    names = ["query", "annotator", "item", "rank", "ranking"]
+    return cr.Rankings.from_frame(pl.DataFrame(lists, schema=names, orient="row"))
+
+
+@pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
+@pytest.mark.parametrize(("n_queries", "by_row"), [(1, True), (3000, False), (3000, True)])
+def test_samples_do_not_depend_on_what_was_answered(kind, n_queries, by_row):
+    judgments = asked_twice(kind, n_queries)
+    given = np.bincount(judgments.annotator).astype(float)
+    kept = judgments.select(np.flatnonzero(parted.sampled_rows(judgments, given, 0.3, by_row=by_row)))
+    whole, sample = repeats(judgments), repeats(kept)
+    for number, same in (("n_again", "again"), ("n_swapped", "swapped")):
+        n, n_whole = getattr(sample, number), getattr(whole, number)
+        if n is None:
+            assert number == "n_swapped"
+            continue
+        # what was asked again comes in together, so a share of it is in the sample
+        assert n.sum() > 0.2 * n_whole.sum() > 200
+        share, expected = getattr(sample, same).sum() / n.sum(), getattr(whole, same).sum() / n_whole.sum()
+        assert share == pytest.approx(expected, abs=3 * np.sqrt(expected * (1 - expected) / n.sum()))
+
+
+def test_many_answers_to_one_question_are_drawn_one_by_one():
+    rng = np.random.default_rng(7)
+    winner = np.where(rng.random(6000) < 0.7, "left", "right")
+    preferences = cr.Preferences.from_frame(
+        pl.DataFrame({"left": "a", "right": "b", "annotator": "x", "winner": winner})
+    )
+    kept = parted.sampled_rows(preferences, np.array([6000.0]), 0.25)
+    assert kept.mean() == pytest.approx(0.25, abs=0.03)
+    assert (preferences.outcome[kept] > 0).mean() == pytest.approx(0.7, abs=0.04)
+    order = rng.permutation(6000)
+    again = parted.sampled_rows(preferences.select(order), np.array([6000.0]), 0.25)
+    assert (preferences.outcome[order][again] > 0).sum() == (preferences.outcome[kept] > 0).sum()

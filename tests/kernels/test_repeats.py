@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from crowdrank.data.fingerprint import row_numbers
+from crowdrank.kernels.hashing import count_before
 from crowdrank.kernels.repeats import count_repeats
 
 
@@ -14,3 +16,10 @@ def test_as_many_as_a_set_leaves_out(sizes, n_rows):
     third = codes[2] if sizes[2] > 1 else np.empty(0, np.int32)
     distinct = len(set(zip(*(code.tolist() for code in codes), strict=True)))
     assert count_repeats(codes[0], codes[1], sizes[1], third, sizes[2], int(np.prod(sizes))) == n_rows - distinct
+
+
+def test_rows_are_counted_that_have_the_same_number_before():
+    numbers = row_numbers([np.random.default_rng(2).integers(0, 40, 300)])
+    before = [int((numbers[:row] == numbers[row]).sum()) for row in range(300)]
+    assert count_before(numbers).tolist() == before
+    assert not len(count_before(numbers[:0]))

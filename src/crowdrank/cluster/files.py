@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.coding import factorize
 from ..data.files import PathLike
-from ..data.fingerprint import row_numbers
+from ..data.fingerprint import row_numbers, stable_hashes
 from ..data.intake import Rows as Intake
 from ..data.intake import counting_from, shared_fields
 from ..errors import JudgmentError, ParameterError
@@ -22,7 +22,7 @@ from ..protocols import Progress
 from ..wording import option
 from .packed import PackedJudgments
 from .packing import pack_judgments
-from .spilling import Chunk, chunk_of, stable_hashes
+from .spilling import Chunk, chunk_of
 
 
 def pack_files(

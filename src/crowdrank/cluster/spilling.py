@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.coding import factorize_groups, look_up
 from ..data.covariates import covariate_labels
+from ..data.fingerprint import stable_hashes
 from ..data.index import NO_QUERY, Index, Items, build_items
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import JudgmentError
@@ -89,22 +90,6 @@ def chunk_of(judgments: Judgments, number: int) -> Chunk:
     return Chunk(
         judgments.kind, judgments.items, judgments.annotators, given, groups, judgments.blocks, form, strength_levels
     )
-
-
-def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
-    """Return a hash of each id that no version or machine changes; a number has that of its text.
-
-    Examples
-    --------
-    >>> bool((stable_hashes(pl.Series([7, 12])) == stable_hashes(pl.Series(["7", "12"]))).all())
-    True
-    """
-    from ..kernels.hashing import hash_texts
-
-    texts = ids.cast(pl.String)
-    data = np.frombuffer(str(texts.str.join("").item() or "").encode(), np.uint8)
-    hashes: NDArray[np.uint64] = hash_texts(data, texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy())
-    return hashes
 
 
 def buckets_of(ids: pl.Series) -> NDArray[np.uint16]:

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from .covariates import covariate_labels
@@ -63,6 +64,39 @@ def row_numbers_of(part: Judgments) -> NDArray[np.uint64]:
     together = np.zeros(int(part.judgment.max(initial=-1)) + 1, np.uint64)
     np.add.at(together, part.judgment, own)
     return row_numbers([own, together[part.judgment]])
+
+
+def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
+    """Return a hash of each id that no version or machine changes; a number has that of its text.
+
+    Examples
+    --------
+    >>> bool((stable_hashes(pl.Series([7, 12])) == stable_hashes(pl.Series(["7", "12"]))).all())
+    True
+    """
+    from ..kernels.hashing import hash_texts
+
+    texts = ids.cast(pl.String)
+    data = np.frombuffer(str(texts.str.join("").item() or "").encode(), np.uint8)
+    hashes: NDArray[np.uint64] = hash_texts(data, texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy())
+    return hashes
+
+
+def question_numbers(part: Judgments) -> NDArray[np.uint64]:
+    """Return a number for each judgment that says who was asked what, (n,), whatever was answered.
+
+    A pair is the same question in either order, and items that were ranked are in any.
+    """
+    columns: list[Any] = [part.annotator] if part.n_annotators else []
+    columns += [] if part.block is None else [part.block]
+    if isinstance(part, Rankings):
+        own = row_numbers([part.item])
+        columns.append(np.add.reduceat(np.append(own, np.uint64(0)), part.offsets[:-1]) if len(part) else own)
+    elif isinstance(part, Preferences):
+        columns += [np.minimum(part.left, part.right), np.maximum(part.left, part.right)]
+    else:
+        columns.append(part.item)
+    return row_numbers(columns)
 
 
 def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..protocols import Bools, Floats, Ints, Parts
 from .consensus import Quality, Trace
-from .fingerprint import row_numbers_of
+from .fingerprint import question_numbers, row_numbers, row_numbers_of, stable_hashes
 from .index import Index, Items
 from .judgments import Judgments, Rankings
 
@@ -24,6 +24,10 @@ _LEAST_OF_EACH = 20.0
 _MOST_SHARES = 1.5
 _LARGE_QUERY = 50_000
 """Judgments of a query, on average, from which on single judgments are drawn and not whole queries."""
+
+_MOST_ANSWERS, _MOST_BUCKETS = 16, 1 << 24
+"""Answers of one annotator to one question that are drawn together; more are drawn one by one, lest few questions make
+up the sample."""
 
 MANY_ITEMS = 5_000_000
 """Items above which a fit over parts keeps the chosen level and its probability, not those of all levels."""
@@ -101,13 +105,14 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
     Whole queries are drawn, so that items keep all their judgments; single judgments where queries are large, or
     ``by_row``. Queries, or judgments, of annotators who gave few are drawn more often than others, so that the sample
     has twenty judgments of every annotator, or all of theirs; fewer where that would make it larger by a half. Which
-    are drawn follows from what was answered, not from the order of rows.
+    are drawn follows from who was asked what, never from what was answered, nor from the order of rows: answers to the
+    same question come in together, equal or not.
     """
     if share >= 1.0:
         return np.ones(len(judgments), bool)
     if not by_row and not has_large_queries(judgments):
         return _drawn_queries(judgments, n_judgments, share)[_query_of_rows(judgments)]
-    number = row_numbers_of(judgments)
+    number = _question_or_row_numbers(judgments)
     number >>= np.uint64(1)
     if not judgments.n_annotators:
         return _draw_rows(number, _chances(np.zeros(1), np.full(1, len(judgments)), share))
@@ -124,7 +129,9 @@ def _drawn_queries(judgments: Judgments, n_judgments: Floats, share: float) -> B
     if judgments.n_annotators:
         np.maximum.at(rarity, query, 1.0 / np.maximum(n_judgments[judgments.annotator], 1.0))
     sizes = np.bincount(query, minlength=judgments.n_queries).astype(np.float64)
-    return _draw_rows(_query_numbers(judgments, n_judgments), _chances(rarity, sizes, share))
+    # parts are made by the same hashes, so these are mixed once more
+    number = row_numbers([stable_hashes(judgments.items.queries.ids).view(np.int64)]) >> np.uint64(1)
+    return _draw_rows(number, _chances(rarity, sizes, share))
 
 
 def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
@@ -144,23 +151,22 @@ def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = 
     return is_drawn
 
 
-def _query_numbers(judgments: Judgments, n_judgments: Floats) -> NDArray[np.uint64]:
-    """A random number below 2 ** 63 for each query, from the answers in it and how busy those were who gave them."""
-    from ..kernels.structure import mix_bits
+def _question_or_row_numbers(judgments: Judgments) -> NDArray[np.uint64]:
+    """A random number for each judgment, equal where one annotator answered one question a few times.
 
-    busy = n_judgments[judgments.annotator] if judgments.n_annotators else np.zeros(judgments.n_judgments)
-    answer: Any = getattr(judgments, "outcome", getattr(judgments, "grade", 0.0))
-    mixed = mix_bits(mix_bits(np.asarray(busy, np.float64).view(np.uint64)) + _bits(answer, len(busy)))
-    numbers = np.zeros(judgments.n_queries, np.uint64)
-    # sums that wrap do not depend on their order
-    np.add.at(numbers, _query_of_rows(judgments), mixed)
-    numbers_of_queries: NDArray[np.uint64] = mix_bits(numbers) >> np.uint64(1)
-    return numbers_of_queries
+    Of many answers to a question, rows with the same content are counted and the count makes their number: any two of
+    them are drawn together as often, whether equal or not.
+    """
+    from ..kernels.hashing import count_before
 
-
-def _bits(answer: Any, n: int) -> NDArray[np.uint64]:
-    """Answers as whole numbers."""
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(answer, np.float64), n)).view(np.uint64)
+    number = question_numbers(judgments)
+    buckets = min(1 << len(number).bit_length(), _MOST_BUCKETS) - 1
+    bucket = (number & np.uint64(buckets)).view(np.int64)
+    many = np.flatnonzero((np.bincount(bucket) > _MOST_ANSWERS)[bucket])
+    if len(many):
+        own = row_numbers_of(judgments)[many]
+        number[many] = row_numbers([own.view(np.int64), count_before(own)])
+    return number
 
 
 def _query_of_rows(judgments: Judgments) -> Ints:

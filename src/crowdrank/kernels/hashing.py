@@ -89,6 +89,35 @@ def hash_texts(data, ends):  # type: ignore[no-untyped-def]
     return hashes
 
 
+@numba.njit(cache=True, nogil=True)
+def count_before(numbers):  # type: ignore[no-untyped-def]
+    """Count how many earlier rows have the same number.
+
+    Parameters
+    ----------
+    numbers : (n,) uint64
+        Well mixed numbers, since their last bits say where they are looked up.
+
+    Returns
+    -------
+    (n,) int64
+    """
+    size = 1
+    while size < 2 * len(numbers):
+        size *= 2
+    mask = np.uint64(size - 1)
+    row_of, seen = np.full(size, -1, np.int64), np.zeros(size, np.int64)
+    before = np.empty(len(numbers), np.int64)
+    for row in range(len(numbers)):
+        place = numbers[row] & mask
+        while row_of[place] >= 0 and numbers[row_of[place]] != numbers[row]:
+            place = (place + np.uint64(1)) & mask
+        row_of[place] = row
+        before[row] = seen[place]
+        seen[place] += 1
+    return before
+
+
 def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
     """Mix a column of whole numbers (n,) into the state (n,) uint64 of each row, in place (SplitMix64)."""
     values = read_only(column)
