@@ -19,6 +19,9 @@ _MIN_LOG_PRODUCT = -640.0
 """Products whose logarithm may fall below this could leave the range of numbers; they are taken as sums of logs."""
 
 _MIN_PRODUCT = 1e-100
+_MIN_KERNEL_ROWS = 1 << 13
+"""Rows from which on a kernel sorts them: fewer take less than a millisecond without, and it takes one to compile."""
+
 _PART_ROWS = 1 << 15
 _ROWS_AT_A_TIME = 1 << 12
 _RELATIVE_SLACK = 1e-12
@@ -74,8 +77,8 @@ def pack_grades(
     n_codes = n_annotators * n_levels
     starts, code = np.zeros(n_items + 1, np.int64), np.empty(len(item), np.uint32)
     amount = np.empty(0)
-    columns = (read_only(item), read_only(annotator), read_only(level))
-    if weight is None:
+    if weight is None and len(item) >= _MIN_KERNEL_ROWS:
+        columns = (read_only(item), read_only(annotator), read_only(level))
         if not _pack_sorted(*columns, n_levels, starts, code):
             # half as wide where it will do: these are looked up at random, and more of them stay near
             place = np.zeros(n_items, np.int32 if len(item) <= np.iinfo(np.int32).max else np.int64)
@@ -84,8 +87,8 @@ def pack_grades(
     else:
         np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
         code[:] = annotator.astype(np.uint32) * np.uint32(n_levels) + level.astype(np.uint32)
-        order = np.lexsort((weight, code, item))
-        code, amount = code[order], weight[order].astype(np.float64)
+        order = np.lexsort((code, item) if weight is None else (weight, code, item))
+        code, amount = code[order], amount if weight is None else weight[order].astype(np.float64)
     # the sums of a part must not take more room than its rows
     n_parts = max(1, len(item) // max(_PART_ROWS, n_codes * n_levels))
     parts = np.searchsorted(starts, np.linspace(0, len(item), n_parts + 1).astype(np.int64))
@@ -215,10 +218,9 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
     table = read_only(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
     smallest = float(np.log(table.min()))
     longest = int((_MIN_LOG_PRODUCT - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
-    log_table = table
-    if grades.weight.size or int(np.diff(grades.starts).max(initial=0)) > longest:
-        log_table = read_only(np.log(table))
-    fixed, shares, run = read_only(known), read_only(prior), _pass_for(n_levels)
+    by_logs = bool(grades.weight.size) or int(np.diff(grades.starts).max(initial=0)) > longest
+    log_table = read_only(np.log(table)) if by_logs else table
+    fixed, shares, run = read_only(known), read_only(prior), _pass_for(n_levels, by_logs)
 
     def work(begin: int, end: int) -> list[Floats]:
         by_thread = []
@@ -353,8 +355,11 @@ def _vote_pass_for(n_levels: int) -> Any:
 
 
 @cache
-def _pass_for(n_levels: int) -> Any:
-    """The pass for this many levels; with their number fixed, the loops over levels are unrolled."""
+def _pass_for(n_levels: int, by_logs: bool) -> Any:
+    """The pass for this many levels; with their number fixed, the loops over levels are unrolled.
+
+    Sums of logarithms are compiled only where some items need them.
+    """
 
     @njit(cache=True, nogil=True)
     def run(
@@ -371,9 +376,12 @@ def _pass_for(n_levels: int) -> Any:
             first, last = starts[item], starts[item + 1]
             if first == last:
                 continue
-            if weighted or last - first > longest:
-                _add_by_logs(code, weight, known, log_table, prior, item, first, last, probabilities, posterior, sums)
-                continue
+            if by_logs:  # noqa: SIM102 - a constant, by which the compiler leaves the rest out
+                if weighted or last - first > longest:
+                    _add_by_logs(
+                        code, weight, known, log_table, prior, item, first, last, probabilities, posterior, sums
+                    )
+                    continue
             at = np.uint64(code[first])
             for k in range(n_levels):
                 posterior[k] = prior[k] * table[at, k]

@@ -65,12 +65,24 @@ def sweep_accuracies(
     added
         Right and wrong grades added to those of the crowd.
     """
-    ability, mean, ease, errors = begin
-    swept = _sweep(
-        read_only(counts), read_only(level / level.sum()), read_only(ability), mean, read_only(ease),
-        read_only(errors), row_weight, own_weight, *added,
-    )  # fmt: skip
-    return Accuracies(*swept)
+    ability, ease, errors = (np.array(begin[place], np.float64, order="C") for place in (0, 2, 3))
+    mean, counts, shares, n_levels = float(begin[1]), read_only(counts), read_only(level / level.sum()), len(level)
+
+    def count_up() -> tuple[Floats, Floats, Floats]:
+        right, total = np.zeros((len(ability), n_levels)), np.zeros((len(ability), n_levels))
+        crowd = np.zeros((n_levels, n_levels))
+        _count_up(counts, ability, ease, errors, row_weight, right, total, crowd)
+        return right, total, crowd
+
+    # kernels that call each other are compiled twice, and those that make arrays or add them up take longer
+    for _ in range(_N_SWEEPS):
+        right, total, crowd = count_up()
+        mean = _raise_abilities(right, total, ability, ease, mean, own_weight, *added)
+        _change_ease(right, total, ability, ease, shares)
+        _fill_errors(crowd, errors)
+        _keep_grades_in_favour(ease, errors, mean, ease.copy())
+    right, total, _ = count_up()
+    return Accuracies(ability, mean, ease, errors, right.sum(axis=1), total.sum(axis=1))
 
 
 def likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float) -> float:
@@ -81,99 +93,79 @@ def likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: fl
 
 
 @njit(cache=True, nogil=True)
-def _sweep(
-    counts: Any, level: Any, first_ability: Any, mean: float, first_ease: Any, first_errors: Any, row_weight: float,
-    own_weight: float, n_right: float, n_wrong: float,
-) -> Any:  # fmt: skip
-    ability, ease, errors = first_ability.copy(), first_ease.copy(), first_errors.copy()
-    for _ in range(_N_SWEEPS):
-        right, total, crowd = _count_up(counts, ability, ease, errors, row_weight)
-        share = _probability(mean)
-        ability = _raise_abilities(right, total, ability, ease, share, own_weight)
-        up, down = n_right, n_wrong
-        for a in range(ability.size):
-            # what annotators are worth at a level of ordinary ease, as grades of the level above
-            everything, chance = total[a].sum(), _probability(ability[a])
-            up += _count_above(everything * chance, own_weight * share)
-            down += _count_above(everything - everything * chance, own_weight * (1.0 - share))
-        mean = _log_odds(up / (up + down))
-        ease = _change_ease(right, total, ability, ease, level)
-        errors = _error_shares(crowd)
-        _keep_grades_in_favour(ease, errors, mean)
-    right, total, _ = _count_up(counts, ability, ease, errors, row_weight)
-    return ability, mean, ease, errors, right.sum(axis=1), total.sum(axis=1)
+def _count_up(
+    counts: Any, ability: Any, ease: Any, errors: Any, row_weight: float, right: Any, total: Any, crowd: Any
+) -> None:  # fmt: skip
+    """Fill in right grades and all grades that count one level up, by annotator and level, the crowd's by both levels.
 
-
-@njit(cache=True, nogil=True)
-def _count_up(counts: Any, ability: Any, ease: Any, errors: Any, row_weight: float) -> Any:
-    """Right grades and all grades that count one level up, by annotator and level, and the crowd's by both levels."""
-    n_annotators, n_levels = ability.size, ease.size
-    right, total = np.zeros((n_annotators, n_levels)), np.zeros((n_annotators, n_levels))
-    crowd = np.zeros((n_levels, n_levels))
-    for a in range(n_annotators):
-        for j in range(n_levels):
+    The three are 0.
+    """
+    for a in range(ability.size):
+        for j in range(ease.size):
             chance = _probability(ability[a] + ease[j])
-            for k in range(n_levels):
+            for k in range(ease.size):
                 share = chance if j == k else (1.0 - chance) * errors[j, k]
                 number = _count_above(counts[a, j, k], row_weight * share)
                 total[a, j] += number
                 crowd[j, k] += number
                 if j == k:
                     right[a, j] = number
-    return right, total, crowd
 
 
 @njit(cache=True, nogil=True)
-def _raise_abilities(right: Any, total: Any, ability: Any, ease: Any, share: float, own_weight: float) -> Any:
-    """Newton steps towards each annotator's likeliest log odds."""
-    raised = ability.copy()
+def _raise_abilities(
+    right: Any, total: Any, ability: Any, ease: Any, mean: float, own_weight: float, up: float, down: float
+) -> float:  # fmt: skip
+    """Take Newton steps towards each annotator's likeliest log odds; return those of their mean."""
+    share = _probability(mean)
     for a in range(ability.size):
         for _ in range(_N_NEWTON_STEPS):
-            own = _probability(raised[a])
+            own = _probability(ability[a])
             slope, bend = own_weight * (share - own), own_weight * own * (1.0 - own)
             for j in range(ease.size):
-                chance = _probability(raised[a] + ease[j])
+                chance = _probability(ability[a] + ease[j])
                 slope += right[a, j] - total[a, j] * chance
                 bend += total[a, j] * chance * (1.0 - chance)
-            at = raised[a] + min(max(slope / bend, -1.0), 1.0)
-            raised[a] = min(max(at, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
-    return raised
+            at = ability[a] + min(max(slope / bend, -1.0), 1.0)
+            ability[a] = min(max(at, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+        # what annotators are worth at a level of ordinary ease, as grades of the level above
+        everything, chance = 0.0, _probability(ability[a])
+        for j in range(ease.size):
+            everything += total[a, j]
+        up += _count_above(everything * chance, own_weight * share)
+        down += _count_above(everything - everything * chance, own_weight * (1.0 - share))
+    return _log_odds(up / (up + down))
 
 
 @njit(cache=True, nogil=True)
-def _change_ease(right: Any, total: Any, ability: Any, ease: Any, level: Any) -> Any:
-    """A Newton step of the ease of each level, whose mean over items is 0."""
-    changed, mean = ease.copy(), 0.0
+def _change_ease(right: Any, total: Any, ability: Any, ease: Any, level: Any) -> None:
+    """Take a Newton step of the ease of each level, whose mean over items is 0."""
+    mean = 0.0
     for j in range(ease.size):
         slope, bend = -_EASE_PULL * ease[j], _EASE_PULL
         for a in range(ability.size):
             chance = _probability(ability[a] + ease[j])
             slope += right[a, j] - total[a, j] * chance
             bend += total[a, j] * chance * (1.0 - chance)
-        changed[j] += min(max(slope / bend, -1.0), 1.0)
-        mean += changed[j] * level[j]
-    return changed - mean
+        ease[j] += min(max(slope / bend, -1.0), 1.0)
+        mean += ease[j] * level[j]
+    for j in range(ease.size):
+        ease[j] -= mean
 
 
-@njit(cache=True, nogil=True)
-def _error_shares(crowd: Any) -> Any:
+def _fill_errors(crowd: Floats, errors: Floats) -> None:
     """Shares of the given levels among the wrong grades for each level, one wrong grade added."""
-    n_levels = len(crowd)
-    shares = np.zeros((n_levels, n_levels))
-    for j in range(n_levels):
-        for k in range(n_levels):
-            if j != k:
-                shares[j, k] = crowd[j, k] + 1.0 / (n_levels - 1)
-        shares[j] /= max(shares[j].sum(), 1e-300)
-    return shares
+    errors[:] = crowd + 1.0 / max(len(crowd) - 1, 1)
+    np.fill_diagonal(errors, 0.0)
+    errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
 
 
 @njit(cache=True, nogil=True)
-def _keep_grades_in_favour(ease: Any, errors: Any, mean: float) -> None:
-    """Raise the ease of levels where a grade would speak against the level that it names."""
+def _keep_grades_in_favour(ease: Any, errors: Any, mean: float, before: Any) -> None:
+    """Raise the ease of levels where a grade would speak against the level that it names; ``before`` is a copy."""
     n_levels = ease.size
     for _ in range(n_levels):
-        raised, before = False, ease.copy()
+        raised = False
         for k in range(n_levels):
             most = 0.0
             for j in range(n_levels):
@@ -182,12 +174,15 @@ def _keep_grades_in_favour(ease: Any, errors: Any, mean: float) -> None:
             if right < most:
                 ease[k] = _log_odds(most) - mean
                 raised = raised or right < most - 1e-12
+        for k in range(n_levels):
+            if raised:
+                before[k] = ease[k]
+            else:
+                ease[k] = before[k]
         if not raised:
-            ease[:] = before
             break
 
 
-@njit(cache=True, nogil=True)
 def _find_weight(counts: Any, centre: Any, expected: float, spread: float) -> float:
     """Where the slope is 0: halving finds the neighbourhood, secants within it the digits."""
     low, high = math.log(_MIN_WEIGHT), math.log(_MAX_WEIGHT)
