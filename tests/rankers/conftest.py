@@ -1,11 +1,13 @@
 """Rows for rankers, and the folds of public sets."""
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from crowdrank.datasets import load
+from crowdrank.rankers.estimator import Ranker
 
 
 class Rows(NamedTuple):
@@ -50,3 +52,16 @@ def folds(data_folder):
         return [Part(rows(fold.train), rows(fold.vali), rows(fold.test)) for fold in data.folds]
 
     return of
+
+
+@pytest.fixture
+def one_query(monkeypatch):
+    """Rows without queries are of one query, for the checks of scikit-learn, which know of none."""
+    plain = Ranker.fit
+
+    @functools.wraps(plain)
+    def fit(self, X, y=None, **rest):
+        n_rows = X.shape[0] if hasattr(X, "shape") and X.shape else len(np.atleast_1d(np.asarray(X, object)))
+        return plain(self, X, y, **{"qid": np.zeros(n_rows), **rest})
+
+    monkeypatch.setattr(Ranker, "fit", fit)

@@ -65,7 +65,7 @@ def test_a_saved_one_is_the_ranker_that_was_chosen(rows, tmp_path):
 
 def test_one_query_cannot_be_held_out(rows):
     one = rows.qid == rows.qid[-1]
-    ranker = Auto().fit(rows.X[one], rows.y[one])
+    ranker = Auto().fit(rows.X[one], rows.y[one], qid=rows.qid[one])
     assert isinstance(ranker.chosen_, ListMLE)
     assert "no query can be held out" in ranker.reason_
     assert ranker.choice_.is_empty()
@@ -133,5 +133,5 @@ def test_noise_gets_few_trees_and_the_truth_more():
     noise = np.random.default_rng(0).permutation(y)
     clean, noisy = (LambdaMART().fit(X, target, qid=qid) for target in (y, noise))
     assert noisy.n_trees_ < clean.n_trees_
-    one = LambdaMART().fit(X[qid == 0], y[qid == 0])
+    one = LambdaMART().fit(X[qid == 0], y[qid == 0], qid=qid[qid == 0])
     assert one.n_trees_ == 100

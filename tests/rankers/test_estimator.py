@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.rankers import ListNet, RankSVM
+from crowdrank.rankers import LambdaMART, ListNet, RankSVM
 
 NAMES = ["length", "age", "clicks", "one"]
 
@@ -62,12 +62,36 @@ def test_sparse_rows_give_what_dense_ones_give(rows, form):
     np.testing.assert_allclose(thin.predict(form(rows.X)), dense.predict(rows.X), atol=1e-7)
 
 
+def test_rows_without_queries_are_not_learned_from(rows):
+    with pytest.raises(ParameterError, match=r"ListNet\.fit does not know the query of each row; give qid="):
+        ListNet().fit(rows.X, rows.y)
+
+
+def test_own_held_out_queries_are_not_called_an_eval_set(rows):
+    with pytest.raises(JudgmentError, match=r"^y has a negative target"):
+        LambdaMART().fit(rows.X, -rows.y, qid=rows.qid)
+
+
+def test_columns_of_a_frame_that_are_no_numbers_are_named(rows):
+    frame = pd.DataFrame(rows.X[:, :1], columns=["length"])
+    kinds = frame.assign(kind=pd.Categorical(np.resize(["news", "shop"], len(frame))))
+    for ranker in (ListNet(), LambdaMART()):
+        with pytest.raises(
+            JudgmentError, match=r"column 'kind' of X has categories such as 'news', 'shop', .*cat\.codes"
+        ):
+            ranker.fit(kinds, rows.y, qid=rows.qid)
+    with pytest.raises(JudgmentError, match=r"column 'word' of X is not a number \('tea'\) in row 1"):
+        ListNet().fit(frame.assign(word="tea"), rows.y, qid=rows.qid)
+    # categories that are numbers are numbers
+    codes = frame.assign(kind=pd.Categorical(np.resize([1, 5], len(frame))))
+    assert ListNet().fit(codes, rows.y, qid=rows.qid).n_features_in_ == 2
+
+
 def test_validation_rows_have_queries_if_training_rows_have(rows):
     with pytest.raises(ParameterError, match="eval_set comes without the query of each row; give eval_qid="):
         ListNet().fit(rows.X, rows.y, qid=rows.qid, eval_set=(rows.X, rows.y))
     one = ListNet().fit(rows.X, rows.y, qid=rows.qid, eval_set=(rows.X, rows.y), eval_qid=np.zeros(len(rows.y)))
     assert one.curve_["valid"].null_count() == 0
-    assert ListNet().fit(rows.X, rows.y, eval_set=(rows.X, rows.y)).curve_["valid"].null_count() == 0
 
 
 def test_numbers_of_32_bits_stay_so(rows):
@@ -167,3 +191,28 @@ def test_reading_files_and_help_load_no_estimators():
         script = f"import sys; {use}; print([name for name in {heavy!r} if name in sys.modules])"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[]", use
+
+
+LOADING = """
+import sys
+import crowdrank as cr
+
+ranker = cr.load_ranker(sys.argv[1])
+cr.rank(ranker, {"item": ["a", "b"], "1": [0.0, 1.0], "2": [1.0, 0.0]})
+heavy = {"sklearn", "scipy.stats", "pandas", "lightgbm"} & set(sys.modules)
+from sklearn.base import BaseEstimator, clone
+same = clone(ranker).get_params() == ranker.get_params() and isinstance(ranker, BaseEstimator)
+print(sorted(heavy), same, repr(ranker))
+"""
+
+
+@pytest.mark.parametrize("ranker", [ListNet(ridge=0.3), LambdaMART(n_trees=2, min_leaf=1)])
+def test_a_saved_ranker_scores_without_scikit_learn_and_is_an_estimator_all_the_same(ranker, tmp_path):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10)
+    ranker.fit(cr.Features.from_arrays(qid, np.arange(60), X), (X[:, 0] > 0).astype(int))
+    ranker.save(tmp_path / "model")
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING, str(tmp_path / "model")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == f"[] True {ranker!r}"

@@ -23,6 +23,7 @@ def made():
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("one_query")
 def test_checks_of_scikit_learn():
     ranker = LambdaMART(n_trees=5, min_leaf=1, n_threads=1)
     failed = {}

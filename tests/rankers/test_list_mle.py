@@ -12,7 +12,7 @@ from crowdrank.rankers import ListMLE, RankSVM
 
 
 def test_two_items_by_hand():
-    ranker = ListMLE(scale="none", ridge=0.1, tol=1e-10).fit([[1.0], [0.0]], [7, 3])
+    ranker = ListMLE(scale="none", ridge=0.1, tol=1e-10).fit([[1.0], [0.0]], [7, 3], qid=[0, 0])
     by_hand = brentq(lambda w: -1 / (1 + np.exp(w)) + 0.1 * w, -5, 9, xtol=1e-12)
     assert ranker.weights_[0] == pytest.approx(by_hand, abs=1e-9)
 

@@ -18,10 +18,12 @@ def sigmoid(x):
 
 def test_two_items_by_hand():
     # one feature, 1 and 0: the slope of the loss is sigmoid(w) - sigmoid(y1 - y2), and the ridge adds its own
-    ranker = ListNet(scale="none", ridge=0.1, tol=1e-10).fit([[1.0], [0.0]], [1.5, 0.2])
+    ranker = ListNet(scale="none", ridge=0.1, tol=1e-10).fit([[1.0], [0.0]], [1.5, 0.2], qid=[0, 0])
     by_hand = brentq(lambda w: sigmoid(w) - sigmoid(1.3) + 0.1 * w, -5, 5, xtol=1e-12)
     assert ranker.weights_[0] == pytest.approx(by_hand, abs=1e-9)
-    assert ListNet(scale="none", ridge=1e-9).fit([[1.0], [0.0]], [1.5, 0.2]).weights_[0] == pytest.approx(1.3, abs=1e-6)
+    assert ListNet(scale="none", ridge=1e-9).fit([[1.0], [0.0]], [1.5, 0.2], qid=[0, 0]).weights_[0] == pytest.approx(
+        1.3, abs=1e-6
+    )
 
 
 def test_weights_are_those_of_a_general_minimiser(rows):
@@ -44,9 +46,11 @@ def test_scores_that_can_be_met_are_met():
 
 def test_several_rows_of_an_item_count_by_their_mean_exponential():
     X = np.array([[1.0], [1.0], [0.0]])
-    several = ListNet(scale="none", tol=1e-9).fit(X, [2, 0, 1], item=["a", "a", "b"], sample_weight=[1, 1, 2])
+    several = ListNet(scale="none", tol=1e-9).fit(
+        X, [2, 0, 1], qid=[0, 0, 0], item=["a", "a", "b"], sample_weight=[1, 1, 2]
+    )
     mean = np.log((np.exp(2) + np.exp(0)) / 2)
-    one = ListNet(scale="none", tol=1e-9).fit(X[1:], [mean, 1])
+    one = ListNet(scale="none", tol=1e-9).fit(X[1:], [mean, 1], qid=[0, 0])
     assert several.weights_[0] == pytest.approx(one.weights_[0], abs=1e-8)
 
 

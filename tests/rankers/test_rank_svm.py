@@ -21,7 +21,7 @@ def differences(X, y, qid):
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 4.0])
 def test_one_pair_by_hand(ridge):
     # between 0 and 1 the loss is (1 - w)**2 / 2, so that w = 1 / (1 + ridge)
-    ranker = RankSVM(scale="none", ridge=ridge, tol=1e-10).fit([[2.0], [1.0]], [1, 0])
+    ranker = RankSVM(scale="none", ridge=ridge, tol=1e-10).fit([[2.0], [1.0]], [1, 0], qid=[0, 0])
     assert ranker.weights_[0] == pytest.approx(1 / (1 + ridge), abs=1e-9)
 
 
@@ -58,7 +58,7 @@ def test_weights_are_those_of_a_general_minimiser(rows, loss, balance):
 def test_rows_of_one_item_form_no_pair():
     X = np.array([[1.0], [1.0], [0.0]])
     # as if the two grades of the item came from two items that are alike, but for the pair of the two
-    with_item = RankSVM(scale="none").fit(X, [3, 1, 2], item=["a", "a", "b"])
+    with_item = RankSVM(scale="none").fit(X, [3, 1, 2], qid=[0, 0, 0], item=["a", "a", "b"])
     assert with_item.weights_[0] == pytest.approx(0, abs=1e-9)
     assert with_item.trace_.log_likelihood[0] == pytest.approx(-0.5)
 
@@ -66,7 +66,7 @@ def test_rows_of_one_item_form_no_pair():
 def test_very_many_pairs_are_spoken_of(rows, monkeypatch):
     monkeypatch.setattr(rank_svm, "_SLOW_FROM_PAIRS", 100)
     with pytest.warns(DataWarning, match="186 rows are of one query; that will take long: give qid"):
-        RankSVM().fit(rows.X, rows.y)
+        RankSVM().fit(rows.X, rows.y, qid=np.zeros(len(rows.y)))
 
 
 def test_only_the_order_of_targets_matters(rows):

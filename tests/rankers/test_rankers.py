@@ -30,6 +30,7 @@ VARIANTS = [*((name, {}) for name in LINEAR), ("rank_svm", {"loss": "logistic"})
 
 @pytest.mark.parametrize("name", LINEAR)
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("one_query")
 def test_checks_of_scikit_learn(name):
     expected = UNSCORED | EXPECTED_TO_FAIL.get(name, {})
     failed = {}

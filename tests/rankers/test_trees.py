@@ -165,16 +165,16 @@ def test_queries_longer_than_lightgbm_takes():
     rng = np.random.default_rng(0)
     X = rng.random((20_000, 2))
     y = np.floor(4 * X[:, 0])
-    ranker = LambdaMART(n_trees=3, n_threads=1).fit(X, y)
+    ranker = LambdaMART(n_trees=3, n_threads=1).fit(X, y, qid=np.zeros(len(y)))
     assert np.corrcoef(ranker.predict(X), y)[0, 1] > 0.8
     with pytest.raises(cr.errors.ParameterError, match=r"cannot take a query of 20,000 rows; use lambdas='auto', or"):
-        LambdaMART(lambdas="lightgbm").fit(X, y)
+        LambdaMART(lambdas="lightgbm").fit(X, y, qid=np.zeros(len(y)))
 
 
 def test_what_lightgbm_refuses_is_said_in_our_words():
     X, y = np.random.default_rng(0).random((30, 2)), np.arange(30) % 3
     with pytest.raises(cr.errors.ParameterError, match="no feature can be split with min_leaf=20 items"):
-        LambdaMART(lambdas="own", min_leaf=20, n_threads=1).fit(X, y)
+        LambdaMART(lambdas="own", min_leaf=20, n_threads=1).fit(X, y, qid=np.zeros(len(y)))
 
 
 def test_a_fitted_ranker_is_cloned_and_pickled_whole():

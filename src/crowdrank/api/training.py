@@ -247,7 +247,9 @@ def rank(
     """
     from ..kernels.ties import join_ties
 
-    fitted = load_ranker(ranker) if isinstance(ranker, str | os.PathLike) else getattr(ranker, "ranker", ranker)
+    fitted = ranker.ranker if isinstance(ranker, JointFit) else ranker
+    if isinstance(ranker, str | os.PathLike):
+        fitted = load_ranker(ranker)
     learned_from = getattr(fitted, "feature_names_in_", None)
     names = None if learned_from is None else [str(name) for name in learned_from]
     extractor = getattr(fitted, "extractor_", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..errors import JudgmentError, ParameterError
 from ..wording import first_few, naming, one_of, option
@@ -154,6 +155,7 @@ def assign_columns(words: tuple[str, ...], names: list[str], given: dict[str, st
     return assigned
 
 
+@lru_cache(maxsize=10_000)
 def plain_name(name: str) -> str:
     """Return a name in lower case, with white space, dots and dashes as underscores."""
     return re.sub(r"[\s.\-]+", "_", name.strip().lower())

@@ -97,14 +97,14 @@ def expect_names(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the wanted names of features if all are there, each once."""
     if isinstance(wanted, str):
         raise ParameterError(f"features={wanted!r} is one text; give a list of names of columns")
-    wanted, known = [str(name) for name in wanted], set(names)
+    wanted, known, places = [str(name) for name in wanted], set(names), dict[str, int]()
     if not wanted:
         raise ParameterError("features= names no column; name at least one, or leave it out")
     for place, name in enumerate(wanted):
         if name not in known:
             hint, shown = did_you_mean(name, names, cutoff=0.6), quote_names(names)
             raise JudgmentError(f"the features lack {name!r}; {hint}add it or name other columns (there are: {shown})")
-        if name in wanted[:place]:
+        if places.setdefault(name, place) != place:
             raise ParameterError(f"features= names {name!r} twice; keep one of them")
     return wanted
 

@@ -107,7 +107,7 @@ class Features:
                 f"the table of features has no column besides the ids{besides}; add the numbers that describe the "
                 "items, or name the columns to use with features= (--features)"
             )
-        matrix = np.column_stack([_numbers(frame[name]) for name in understood.features])
+        matrix = _matrix(frame.select(understood.features))
         _warn_of_left_out(frame, understood)
         query = None if understood.query is None else frame[understood.query]
         grade = None if understood.grade is None else _grades(frame[understood.grade])
@@ -233,6 +233,10 @@ class Features:
         return rows
 
 
+_BLANKS = ["", "NULL", "null", "NaN", "nan"]
+"""Texts that stand for a missing number."""
+
+
 def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
     """Numbers of a column, NaN where blank, and a mask of the cells that are something else."""
     try:
@@ -241,11 +245,29 @@ def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
         return np.full(len(column), np.nan), np.ones(len(column), bool)
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()
-        cells = cells.set(cells.is_in(["", "NULL", "null", "NaN", "nan"]), None)
+        cells = cells.set(cells.is_in(_BLANKS), None)
     elif not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype in (pl.Boolean, pl.Null)):
         return np.full(len(cells), np.nan), np.ones(len(cells), bool)
     values = cells.cast(pl.Float64, strict=False)
     return values.fill_null(float("nan")).to_numpy(), (values.is_null() & cells.is_not_null()).to_numpy()
+
+
+def _matrix(frame: pl.DataFrame) -> Floats:
+    """Columns of numbers side by side, NaN where blank; numbers and texts all at once, as each column costs a call."""
+    plain = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.String]
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    filled = frame.select(plain)
+    if texts:
+        filled = filled.with_columns(pl.col(texts).str.strip_chars())
+        filled = filled.with_columns(pl.when(~pl.col(texts).is_in(_BLANKS)).then(pl.col(texts)).name.keep())
+    values = filled.cast(pl.Float64, strict=False)
+    if texts and values.select(texts).null_count().row(0) != filled.select(texts).null_count().row(0):
+        plain = [name for name in plain if name not in texts]  # one of them is refused below
+    values = values.with_columns(pl.all().fill_null(float("nan")))
+    if len(plain) == frame.width:
+        return values.to_numpy(order="c", writable=True)
+    columns = [values[name].to_numpy() if name in plain else _numbers(frame[name]) for name in frame.columns]
+    return np.column_stack(columns)
 
 
 def _numbers(column: pl.Series) -> Floats:

@@ -135,7 +135,10 @@ class JointFit:
 
 
 def takes_missing(ranker: Any) -> bool:
-    """Return whether a ranker takes missing features."""
+    """Return whether a ranker takes missing features; ours say so without scikit-learn, which is slow to load."""
+    own = getattr(ranker, "takes_missing", None)
+    if own is not None:
+        return bool(own)
     from sklearn.utils import get_tags
 
     return bool(get_tags(ranker).input_tags.allow_nan)

@@ -26,7 +26,7 @@ def load_ranker(path: PathLike) -> Ranker:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from crowdrank.rankers import ListNet
-    >>> ranker = ListNet().fit([[1.0], [0.0]], [1, 0])
+    >>> ranker = ListNet().fit([[1.0], [0.0]], [1, 0], qid=[1, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ranker.save(Path(folder) / "model")
     ...     again = load_ranker(Path(folder) / "model")

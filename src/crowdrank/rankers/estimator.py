@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..data.extractor import Extractor
 from ..data.features import Features
@@ -33,8 +32,40 @@ from .saving import (
 )
 from .stopping import CURVE, ItemGain, ValidationRows, Watch
 
+_READY_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
-class Ranker(BaseEstimator):  # type: ignore[misc]
+
+class _LateEstimator:
+    """Stands in for scikit-learn's ``BaseEstimator`` until anything of it is used.
+
+    Importing scikit-learn takes longer than loading a ranker and scoring with it, which need nothing of it.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.endswith("_"):  # what is fitted, and what Python itself looks for
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            _become_estimators()
+            # as if it had been there from the start
+            return getattr(self, name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the hyper-parameters."""
+        _become_estimators()
+        return dict(super(Ranker, self).get_params(deep))  # type: ignore[misc]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set hyper-parameters."""
+        _become_estimators()
+        return super(Ranker, self).set_params(**params)  # type: ignore[misc, no-any-return]
+
+    def __repr__(self) -> str:
+        _become_estimators()
+        return repr(self)
+
+
+class Ranker(_LateEstimator):
     """Base of the rankers: reads and checks what it is given, and keeps names, queries and items straight.
 
     A ranker is a file of this folder with a dataclass (``kw_only=True, eq=False, repr=False``) whose fields are its
@@ -102,7 +133,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             Target of each row, larger is better: a grade, an expected grade, a gain or a score; ``None`` takes the
             grades that came with :class:`~crowdrank.Features`.
         qid
-            Query of each row, any type, in any order; ``None`` takes all rows as one query.
+            Query of each row, any type, in any order; one value for all rows if they are of one query.
+            :class:`~crowdrank.Features` bring it along.
         group
             In place of ``qid``: the number of rows of each query, whose rows stand side by side, as in LightGBM.
         item
@@ -124,10 +156,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if eval_group is not None:
             eval_qid = ids_of_groups(eval_qid, eval_group, _eval_rows(eval_set), "eval_")
         matrix, qid = self._read(X, qid, reset=True)
+        if qid is None:
+            without_queries(f"{type(self).__name__}.fit")
         y = X.grade if y is None and isinstance(X, Features) else y
         lists = Lists.of(matrix.n_rows, y, qid, item, sample_weight)
         lists.expect_contrast()
-        held = self._validation_rows(eval_set, eval_qid, eval_item, named=qid is not None)
+        held = self._validation_rows(eval_set, eval_qid, eval_item)
         self.learn(matrix, lists, self._watch(held, progress))
         return self
 
@@ -151,7 +185,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
         ``qid`` is needed only where features are scaled within queries; ``None`` then takes all rows as one query.
         """
-        check_is_fitted(self)
+        self._expect_fitted()
         matrix, qid = self._read(X, qid, reset=False)
         scores = self._score_rows(matrix, qid)
         return scores.astype(matrix.values.dtype, copy=False)
@@ -162,7 +196,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         ``qid`` has to be given, one value for all rows if they are of one query; :class:`~crowdrank.Features` bring it
         along.
         """
-        check_is_fitted(self)
+        self._expect_fitted()
         matrix, qid = self._read(X, qid, reset=False)
         if qid is None:
             return without_queries(f"{type(self).__name__}.score")
@@ -176,25 +210,30 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def to_saved(self) -> Saved:
         """Return what a file holds of the fitted ranker."""
-        check_is_fitted(self)
+        self._expect_fitted()
         if type(self).__module__.partition(".")[0] != __package__.partition(".")[0]:
             raise ParameterError(
                 f"{type(self).__name__} is not one of crowdrank's own rankers, which alone can be saved"
             )
-        facts, numbers = self._state()
-        names = getattr(self, "feature_names_in_", None)
+        facts, numbers = self._state_with_scaling()
+        names = vars(self).get("feature_names_in_")
         facts = {
             **facts,
             "n_features": self.n_features_in_,
             "features": None if names is None else [str(name) for name in names],
             "curve": self.curve_.to_dict(as_series=False),
         }
-        if hasattr(self, "scaling_"):
-            facts["scaling"] = self.scaling_.kind
-            numbers = {**numbers, "centre": self.scaling_.centre, "spread": self.scaling_.spread}
         parts = tuple(part.to_saved() for part in self.parts_)
         extractor = None if self.extractor_ is None else saved_extractor(self.extractor_)
         return Saved(method_name(self), self.get_params(deep=False), facts, numbers, parts, extractor)
+
+    def _state_with_scaling(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What was learned, with the scaling of features where there is one."""
+        facts, numbers = self._state()
+        if "scaling_" not in vars(self):
+            return facts, numbers
+        scaling = self.scaling_
+        return {**facts, "scaling": scaling.kind}, {**numbers, "centre": scaling.centre, "spread": scaling.spread}
 
     def restore(self, saved: Saved) -> Self:
         """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""
@@ -211,24 +250,37 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self._restore(facts, numbers)
         self.extractor_ = None if saved.extractor is None else restored_extractor(saved.extractor)
         self.curve_ = _saved_curve(facts["curve"])
-        if numbers.keys() != self.to_saved().numbers.keys() or bool(saved.parts) != self._has_parts:
+        if numbers.keys() != self._state_with_scaling()[1].keys() or bool(saved.parts) != self._has_parts:
             raise ValueError(f"parts that {method_name(self)} does not have")
         return self
 
     def importance(self) -> pl.DataFrame:
         """Return what each feature counts for: feature and weight, the largest first."""
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
+        self._expect_fitted()
+        names = vars(self).get("feature_names_in_")
         names = [str(number + 1) for number in range(self.n_features_in_)] if names is None else list(names)
         weight = self._importance()
         frame = pl.DataFrame({"feature": names, "weight": weight})
         return frame[np.argsort(-abs(weight), kind="stable")]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "curve_")
+        return "curve_" in vars(self)
+
+    def _expect_fitted(self) -> None:
+        """Refuse to go on before ``fit``, as scikit-learn does."""
+        if not self.__sklearn_is_fitted__():
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether X may have missing values."""
+        return self._takes_missing
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        _become_estimators()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.target_tags.required = True
         tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.allow_nan = self._takes_missing
@@ -262,8 +314,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """What follows the fit."""
         return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
 
-    def _validation_rows(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> ValidationRows | None:
-        """Validation rows, read as those to predict are; their queries too must be ``named`` if those learned are."""
+    def _validation_rows(self, eval_set: Any, eval_qid: Any, eval_item: Any) -> ValidationRows | None:
+        """Validation rows, read as those to predict are."""
         if eval_set is None:
             if eval_qid is not None or eval_item is not None:
                 raise ParameterError("eval_qid and eval_item go with eval_set=(X, y); give that too or leave them out")
@@ -274,11 +326,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if isinstance(eval_set, list) and len(eval_set) == 1:
             eval_qid, eval_item = (v[0] if isinstance(v, list) and len(v) == 1 else v for v in (eval_qid, eval_item))
         matrix, qid = self._read(pair[0], eval_qid, reset=False)
-        if named and qid is None:
+        if qid is None:
             raise ParameterError(
                 "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
             )
-        return ValidationRows(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
+        return ValidationRows(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"), "y of eval_set")
 
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
         """The matrix, checked, and the queries, which features bring along."""
@@ -287,26 +339,48 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if named:
             qid = X.items.query if qid is None else qid
             X = self._by_name(X, reset=reset).matrix
-        values = check_array(
-            X, accept_sparse="csr" if self._takes_sparse else False, dtype=[np.float64, np.float32],
-            ensure_all_finite=False, estimator=self, input_name="X",
-        )  # fmt: skip
+        if named or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in _READY_TYPES and X.size):
+            values = np.asarray(X)
+        else:
+            values = self._numbers(X)
         if reset:
             self.n_features_in_ = values.shape[1]
             self.extractor_ = extractor
         self._expect_columns(values.shape[1])
         if not named:
-            validate_data(self, X, y="no_validation", reset=reset, skip_check_array=True)
-        names = getattr(self, "feature_names_in_", None)
+            self._check_names(X, reset=reset)
+        names = vars(self).get("feature_names_in_")
         matrix = Matrix(values, None if names is None else tuple(map(str, names)))
         matrix.expect_finite(missing=self._takes_missing)
         return matrix, qid
+
+    def _numbers(self, X: Any) -> Any:
+        """Whatever scikit-learn takes for a matrix, as numbers of 32 or 64 bits."""
+        from sklearn.utils.validation import check_array
+
+        try:
+            return check_array(
+                X, accept_sparse="csr" if self._takes_sparse else False, dtype=[np.float64, np.float32],
+                ensure_all_finite=False, estimator=self, input_name="X",
+            )  # fmt: skip
+        except ValueError:
+            for name in getattr(X, "columns", ()):
+                _expect_number_column(name, X[name])
+            raise
+
+    def _check_names(self, X: Any, *, reset: bool) -> None:
+        """Keep the names of columns, or compare them with those that were learned from."""
+        if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self) and not reset:
+            return
+        from sklearn.utils.validation import validate_data
+
+        validate_data(self, X, y="no_validation", reset=reset, skip_check_array=True)
 
     def _by_name(self, features: Features, *, reset: bool) -> Features:
         """Features as they are, their names kept; or those that were learned from, found by their names."""
         if reset:
             self.feature_names_in_ = np.array(features.names, object)
-        known = getattr(self, "feature_names_in_", None)
+        known = vars(self).get("feature_names_in_")
         return features if known is None else features.select([str(name) for name in known])
 
     def _expect_columns(self, n: int) -> None:
@@ -316,6 +390,25 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 f"X has {n} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input; "
                 "give the columns that it was trained on"
             )
+
+
+def _become_estimators() -> None:
+    """Put scikit-learn's own base in the place of its stand-in, for all rankers."""
+    from sklearn.base import BaseEstimator
+
+    if _LateEstimator not in Ranker.__bases__:
+        return
+    Ranker.__bases__ = (BaseEstimator,)
+    waiting = [Ranker]
+    while waiting:
+        one = waiting.pop()
+        # gives each class the set_*_request methods of metadata routing, which subclassing would have done
+        BaseEstimator.__init_subclass__.__func__(one)
+        waiting += one.__subclasses__()
+
+
+if "sklearn" in sys.modules:
+    _become_estimators()
 
 
 def _saved_names(names: Any, n_features: int) -> NDArray[Any]:
@@ -334,6 +427,25 @@ def _saved_curve(columns: Any) -> pl.DataFrame:
     rows = [[None if value is None else real_number(value) for value in values] for values in measured]
     columns = [[whole_number(step) for step in steps], *rows]
     return pl.DataFrame(dict(zip(CURVE, columns, strict=True)), schema=CURVE)
+
+
+def _expect_number_column(name: Any, column: Any) -> None:
+    """Refuse a column of a frame that holds something else than numbers, such as the categories of pandas."""
+    categories = getattr(getattr(column, "dtype", None), "categories", None)
+    if categories is not None and np.asarray(categories).dtype.kind not in "biuf":
+        shown = ", ".join(repr(one) for one in list(categories)[:3])
+        raise JudgmentError(
+            f"column {name!r} of X has categories such as {shown}, which are not numbers; give their codes "
+            f"(X[{name!r}].cat.codes), and to split by category LambdaMART("
+            f"lightgbm={{'categorical_feature': [{name!r}]}})"
+        )
+    for row, value in enumerate(column):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise JudgmentError(
+                f"column {name!r} of X is not a number ({value!r}) in row {row + 1}; leave it out, or give numbers"
+            ) from None
 
 
 def ids_of_groups(qid: Any, group: Any, n_rows: int, what: str) -> Any:

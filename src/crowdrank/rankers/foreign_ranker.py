@@ -48,7 +48,7 @@ class ForeignRanker(Ranker):
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
-    >>> ranker = ForeignRanker(estimator=Ridge(alpha=0.1)).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+    >>> ranker = ForeignRanker(estimator=Ridge(alpha=0.1)).fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[1, 1, 1])
     >>> ranker.predict([[5.0]]).round(1).tolist()
     [3.9]
     """
@@ -56,6 +56,13 @@ class ForeignRanker(Ranker):
     estimator: Any
 
     _takes_missing: ClassVar[bool] = True
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether the estimator says that X may have missing values."""
+        from sklearn.utils import get_tags
+
+        return bool(get_tags(self).input_tags.allow_nan)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags

@@ -70,7 +70,6 @@ def translate(given: Mapping[str, Any], method: str) -> tuple[dict[str, Any], di
 def take_lightgbm_names(cls: Class) -> Class:
     """Let the constructor and ``set_params`` of a ranker take LightGBM's names too; ``lightgbm`` has the others."""
     plain: Callable[..., None] = cls.__init__
-    plain_set: Callable[..., Any] = cls.set_params
     own = frozenset(inspect.signature(plain).parameters) - {"self"}
 
     def split(params: dict[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def take_lightgbm_names(cls: Class) -> Class:
         plain(self, **split(params, None))
 
     def set_params(self: Any, **params: Any) -> Any:
-        return plain_set(self, **split(params, self.lightgbm))
+        return super(cls, self).set_params(**split(params, self.lightgbm))  # type: ignore[arg-type]
 
     cls.__init__ = construct
     cls.set_params = set_params

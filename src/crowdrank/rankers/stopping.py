@@ -25,10 +25,11 @@ _MAX_EXPONENTIAL_TARGET = 1000.0
 
 
 class ValidationRows(NamedTuple):
-    """Validation rows: their features and their lists."""
+    """Validation rows: their features and their lists, and what messages call their targets."""
 
     matrix: Matrix
     lists: Lists
+    target: str = "y"
 
 
 def gains(target: Floats, gain: str, what: str = "y") -> Floats:
@@ -124,7 +125,7 @@ class Watch:
         what: str = "",
     ) -> None:
         self.held = held
-        self.measure = None if held is None else ItemGain(held.lists, k, gain, "y of eval_set")
+        self.measure = None if held is None else ItemGain(held.lists, k, gain, held.target)
         self.patience, self.n_steps, self.progress, self.what = patience, n_steps, progress, what
         self.best, self.best_iteration = -np.inf, 0
         self.by_query: list[Floats] = []

@@ -35,7 +35,7 @@ class ImportanceDisplay(RowsDisplay):
     Examples
     --------
     >>> from crowdrank.rankers import ListNet
-    >>> ranker = ListNet().fit([[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1])
+    >>> ranker = ListNet().fit([[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1], qid=[1, 1, 1])
     >>> ImportanceDisplay.from_ranker(ranker, top=1).table["feature"].to_list()
     ['1']
     """
@@ -86,8 +86,8 @@ class LearningCurveDisplay(Display):
     Examples
     --------
     >>> from crowdrank.rankers import ListNet
-    >>> X, y = [[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1]
-    >>> LearningCurveDisplay.from_ranker(ListNet().fit(X, y, eval_set=(X, y))).measured_sets
+    >>> X, y, qid = [[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1], [1, 1, 1]
+    >>> LearningCurveDisplay.from_ranker(ListNet().fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)).measured_sets
     ['valid']
     """
 
