@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import JudgmentError
-from ..wording import option
-from .column_names import LISTED, key_of, name_points
+from ..wording import either, option
+from .column_names import LISTED, is_aside, key_of, name_points
 from .column_points import RolePoints
 from .column_questions import holds_answers, is_list_of_names, nested_sentence, short_paths
+from .unsupported import marked_columns, not_supported, unsupported_kind
 from .winner_codes import codes_of
 
+_LOOKED_AT = 100
+_TAGS = ("label", "tag", "entity", "entity_type", "type", "class", "category")
 _CLICKS = ("click", "clicked", "is_click", "is_clicked")
 
 
@@ -43,6 +46,34 @@ class ColumnRefusals(RolePoints):
                 f"{option('columns', {'rank': shown})}"
             )
 
+    def refuse_marks(self, columns: Mapping[str, str]) -> None:
+        """Refuse rows that mark a part of an item, whose label is no grade of the item; numbers beside it may be."""
+        marked, grade = marked_columns(self.names), columns.get("grade")
+        if marked is None or "grade" in self.given or self.wishes.nominal:
+            return
+        kind, fields = marked
+        numbers = [self.facts[name].numbers for name in fields]
+        drawn = kind == "relations" or (all(numbers) if len(fields) > 1 else not numbers[0])
+        # start and end may be those of the work
+        tagged = grade is None or (not self.facts[grade].numbers and (kind != "spans" or key_of(grade) in _TAGS))
+        if drawn and tagged:
+            hold = f"{either(map(repr, fields), 'and')} {'holds' if len(fields) == 1 else 'hold'}"
+            raise JudgmentError(not_supported(hold, kind, other=False))
+
+    def refuse_unsupported(self, names: list[str]) -> None:
+        """Refuse a table of which all that could be the grade is no judgment."""
+        held = {name: self.facts[name] for name in names if self.facts[name].has_cells and not is_aside(name)}
+        kinds = {
+            name: unsupported_kind(
+                one.cells.head(_LOOKED_AT).to_list() if one.is_nested and one.cells is not None else one.sample
+            )
+            for name, one in held.items()
+            if not one.one_value
+        }
+        if kinds and None not in kinds.values():
+            name, kind = next(iter(kinds.items()))
+            raise JudgmentError(not_supported(f"{name!r} holds", kind or "", other=False))
+
     def refuse_best_and_worst(self, columns: Mapping[str, str]) -> None:
         """Refuse a row per item with a mark for the best and for the worst, of which neither is the grade."""
         marks = [name for name in self.names if key_of(name) in ("best", "worst") and self.facts[name].truths]
@@ -67,6 +98,7 @@ class ColumnRefusals(RolePoints):
             return
         if role == "grade":
             self.refuse_nested_pairs()
+            self.refuse_unsupported(named[:1])
         raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
 
     def refuse_nested_pairs(self) -> None:

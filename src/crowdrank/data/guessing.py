@@ -238,6 +238,8 @@ class _Guess(ColumnRefusals):
                 picked = self._pick(role, columns)
                 if picked is not None:
                     columns[role] = picked
+        if kind == "grade":
+            self.refuse_marks(columns)
         if len(columns) < 2:
             raise JudgmentError(self._missing(kind, columns))
         if kind == "grade" and "grade" not in self.given:
@@ -471,6 +473,8 @@ class _Guess(ColumnRefusals):
         for word in lacking:
             self.refuse_nested(word)
         understood = {**columns, **self._optional_columns(kind, columns)}
+        if lacking == ["grade"]:
+            self.refuse_unsupported([name for name in self.names if name not in understood.values()])
         known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
         free = [name for name in self.names if name not in understood.values()]
         listed = (

@@ -167,7 +167,7 @@ def test_annotations_in_a_target_storage_are_read(save):
 
 def test_what_was_drawn_by_hand_in_prodigy_is_refused(save):
     row = {"text": "t", "_input_hash": 1, "_task_hash": 2, "answer": "accept", "_view_id": "ner_manual", "spans": []}
-    with pytest.raises(JudgmentError, match="ner_manual"):
+    with pytest.raises(JudgmentError, match="spans of text or sound: not supported"):
         _read(save("spans.jsonl", [row]))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from ...data.unsupported import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from ..read_options import ReadOptions
@@ -147,10 +148,7 @@ def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | N
                 rows.drop("with an incomplete ranking")
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
-        raise JudgmentError(
-            f"the answers to {answers[0][2]!r} are spans of text, which cannot be aggregated; choose "
-            "a question with grades, labels or rankings"
-        )
+        raise JudgmentError(not_supported(f"the answers to {answers[0][2]!r} are", unsupported_kind(values) or "spans"))
     add_labels(
         rows, [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
     )

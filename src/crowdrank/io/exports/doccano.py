@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from ...data.unsupported import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import ZIP, Source
@@ -66,7 +67,7 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
     if isinstance(labels, str) and joined:
         labels = labels.split("#")
     if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
-        raise JudgmentError("the labels are spans of text; only classes of whole texts can be aggregated")
+        raise JudgmentError(not_supported("the labels are", unsupported_kind([labels]) or "spans", other=False))
     yield None, as_labels(labels)
 
 

@@ -13,6 +13,7 @@ from ...data.answers import order_of
 from ...data.column_questions import is_personal
 from ...data.covariates import covariate_columns, parse_covariates
 from ...data.directions import which_direction
+from ...data.unsupported import not_supported, unsupported_kind
 from ...data.word_scales import Order
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option, plural
@@ -324,6 +325,9 @@ class Collector:
         """Words as classes; texts of which nearly each is another are refused."""
         grade = imported.frame["grade"]
         words = grade.unique().drop_nulls().to_list()
+        kind = unsupported_kind(grade.to_list())
+        if kind is not None:
+            raise JudgmentError(not_supported("the answers are", kind))
         if len(words) > max(_MOST_CLASSES, len(grade) / 2):
             shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
             raise JudgmentError(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from ...data.unsupported import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
 from ..read_options import SIDES, ReadOptions
@@ -59,6 +59,7 @@ class _Export:
         self.sides: tuple[str, str] | None = None
         self.labels: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
         self.codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
+        self.parts: list[dict[str, Any]] = []
         self.n_bare = self.n_predictions = self.n_gold_lists = 0
 
     def read_file(self) -> Imported:
@@ -72,6 +73,10 @@ class _Export:
             for annotation in answered:
                 if rows.is_wanted(annotation, task):
                     self._annotation(task, annotation, name, kind)
+        if self.parts and rows.n_read == rows.dropped.total():
+            raise JudgmentError(
+                not_supported(f"the answers to {name!r} are about", unsupported_kind(self.parts) or "regions")
+            )
         if self.labels:
             self._add_labels()
         rows.roles |= {"time": "created_at", "duration": "lead_time"}
@@ -93,7 +98,7 @@ class _Export:
         types: dict[str, str] = {}
         sides: dict[str, bool] = {}
         words: dict[str, dict[str, None]] = {}
-        others: Counter[str] = Counter()
+        others: dict[str, list[Any]] = {}
         for task, answered in islice(self.tasks(self.rows.source), _FIRST_RECORDS):
             for result in (one for annotation in answered for one in results_of(annotation)):
                 name, kind = as_text(result.get("from_name")), str(result.get("type", "")).lower()
@@ -102,12 +107,12 @@ class _Export:
                     sides[name] = sides.get(name, True) and _names_a_side(result, task)
                     if kind == "choices" and _has_sides(task):
                         words.setdefault(name, {}).update(dict.fromkeys(as_labels(_value(result).get("choices"))))
-                elif name is not None:
-                    others[name] += 1
+                else:
+                    others.setdefault(name or kind, []).append({**result, **_value(result), kind: True})
         if not types and others:
+            name, values = next(iter(others.items()))
             raise JudgmentError(
-                f"the answers to {first_few(map(repr, others))} are regions or texts; only grades, choices, pairs and "
-                "rankings can be aggregated"
+                not_supported(f"the answers to {name!r} are", unsupported_kind(values) or "regions", other=False)
             )
         name = choose_question(types, self.rows.options.answer)
         if types[name] == "ranker" and self.rows.options.levels is not None:
@@ -143,6 +148,7 @@ class _Export:
         whole = [one for one in mine if not (_REGION & _value(one).keys())]
         if not whole:
             rows.drop("about a part of the task" if mine else "without an answer")
+            self.parts += [_value(one) for one in mine]
             return
         cells = {
             "annotator": as_person(annotation.get("completed_by", annotation.get("created_username"))),
@@ -307,6 +313,10 @@ def _answer_fields(source: Source, options: ReadOptions) -> list[str]:
         return [*shaped, *(name for name in varying if name not in shaped and _are_classes(rows, name))]
     if len(varying) == 1:
         return varying
+    for name in names:
+        kind = unsupported_kind([_cell(row.get(name)) for row in rows])
+        if kind in ("regions", "spans", "relations"):
+            raise JudgmentError(not_supported(f"{name!r} holds", kind, other=False))
     raise JudgmentError(
         f"which field holds the answers is not clear ({first_few(map(repr, names))}); name it, as in "
         f"{option('answer', (varying or names or ['choice'])[0])}"

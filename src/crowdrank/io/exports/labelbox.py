@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ...data.unsupported import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import Source
@@ -17,11 +18,12 @@ from .streaming import EACH, Shape, records
 _TITLE = "Labelbox export (data_row, projects.labels)"
 _FIRST_RECORDS = 10_000
 _ANSWER: Shape = {"radio_answer": {}, "checklist_answers": [{}]}
-_LABEL: Shape = {"label_details": {}, "performance_details": {}, "annotations": {"classifications": [_ANSWER]}}
+_MARKS: Shape = {"classifications": [_ANSWER], "objects": [{}], "relationships": []}
+_LABEL: Shape = {"label_details": {}, "performance_details": {}, "annotations": _MARKS}
 _SHAPE: Shape = {
     "data_row": {},
     "projects": {EACH: {"labels": [_LABEL]}},
-    "Label": ({"classifications": [{}]}, str),
+    "Label": ({"classifications": [{}], "objects": [{}]}, str),
 }
 
 
@@ -39,6 +41,8 @@ class _Label(NamedTuple):
     """Question -> what was answered: a text, or a list of labels."""
     choices: tuple[str, ...] = ()
     """The questions that were answered by a choice."""
+    marks: Any = None
+    """What was drawn on the item."""
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
@@ -74,7 +78,10 @@ def _questions(source: Source) -> list[str]:
     labels = [label for record in islice(records(source, shape=_SHAPE), _FIRST_RECORDS) for label in _labels(record)]
     asked = [name for label in labels for name in label.choices] + [name for label in labels for name in label.answers]
     if labels and not asked:
-        raise JudgmentError("no label answers a classification question; marks on items cannot be aggregated")
+        kind = unsupported_kind(label.marks for label in labels)
+        if kind is not None:
+            raise JudgmentError(not_supported("the labels are", kind, other=False))
+        raise JudgmentError("no label answers a classification question; export labels with one")
     return asked
 
 
@@ -100,6 +107,7 @@ def _label(record: Mapping[str, Any], item: str | None, label: Mapping[str, Any]
         work.get("seconds_to_create"), work.get("skipped") is True,
         any(part.get("is_benchmark_reference") is True for part in (label, details, work)), answers,
         tuple(name for name in answers if any(one.get("name") == name and "text_answer" not in one for one in given)),
+        [part for one in marks.get("objects") or () for part in (one, *one.values())],
     )  # fmt: skip
 
 
@@ -127,5 +135,6 @@ def _old_label(record: Mapping[str, Any]) -> _Label:
     item = as_text(record.get("External ID")) or as_text(record.get("DataRow ID"))
     return _Label(
         record, item, as_person(record.get("Created By")), record.get("Created At"), record.get("Seconds to Label"),
-        record.get("Skipped") is True or marks == "Skip", False, answers,
+        record.get("Skipped") is True or marks == "Skip", False, answers, (),
+        [part for one in (marks.get("objects") or () if isinstance(marks, Mapping) else ()) for part in one.values()],
     )  # fmt: skip

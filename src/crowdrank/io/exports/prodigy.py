@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from ...data.unsupported import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import option
 from ..read_options import ReadOptions
@@ -55,10 +56,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 choices.append(
                     _Choice(where, as_text(record.get("_input_hash")), _context(record), shown, chosen, cells)
                 )
-        elif str(record.get("_view_id", "")).endswith(_MANUAL) and not record.get("_is_binary"):
-            raise JudgmentError(
-                f"the answers are {record['_view_id']} annotations; only choices, and yes and no, can be aggregated"
-            )
+        elif not record.get("_is_binary") and _is_drawn(record):
+            raise JudgmentError(not_supported("the answers are", _kind_of_marks(record), other=False))
         else:
             rows.roles |= {"item": "_task_hash", "grade": "answer (1 if accepted, else 0)", "query": "label"}
             query = {"query": label} if (label := as_text(record.get("label"))) else {}
@@ -70,6 +69,19 @@ def read(source: Source, options: ReadOptions) -> Imported:
         _add_classes(rows, choices, several=several)
     rows.roles |= {"annotator": "_annotator_id or _session_id", "time": "_timestamp"}
     return rows.finish("preference" if compared or "loser" in rows.roles else "grade", title=_TITLE)
+
+
+def _is_drawn(record: Mapping[str, Any]) -> bool:
+    """Whether something was drawn or written, which the answer only confirms."""
+    view = str(record.get("_view_id", ""))
+    return view.endswith(_MANUAL) or (view == "blocks" and any(map(record.get, ("spans", "relations", "user_input"))))
+
+
+def _kind_of_marks(record: Mapping[str, Any]) -> str:
+    """What was drawn or written."""
+    if record.get("relations"):
+        return "relations"
+    return unsupported_kind([record.get("spans")]) or ("spans" if "spans" in record else "texts")
 
 
 class _Choice(NamedTuple):
