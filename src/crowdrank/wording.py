@@ -231,18 +231,20 @@ def first_few(names: Iterable[Any], number: int | None = None, shown: int = SHOW
     return ", ".join(words) if last is None else either(words, last)
 
 
-def percent(share: float, *, sign: bool = True) -> str:
+def percent(share: float, *, sign: bool = True, of_belief: bool = False) -> str:
     """Return a share in per cent: never 100 % of what is less than all, never 0 % of what is more than none.
 
-    Without ``sign`` it is as short as the cell of a table wants it.
+    Without ``sign`` it is as short as the cell of a table wants it. A probability ``of_belief`` is never 0 or 100,
+    since what rounds to these is still not certain.
 
     Examples
     --------
     >>> percent(0.256), percent(0.9999), percent(1.0), percent(0.004), percent(0.0)
     ('26 %', 'over 99 %', '100 %', 'under 1 %', '0 %')
-    >>> percent(0.256, sign=False), percent(0.9999, sign=False)
-    ('26', '>99')
+    >>> percent(0.256, sign=False), percent(0.9999, sign=False), percent(1.0, sign=False, of_belief=True)
+    ('26', '>99', '>99')
     """
+    share = min(max(share, 1e-9), 1.0 - 1e-9) if of_belief else share
     number = f"{100 * max(share, 0.0):.0f}"
     unit, over, under = (" %", "over ", "under ") if sign else ("", ">", "<")
     if share < 1 and number == "100":

@@ -113,13 +113,15 @@ def _with_habits(
 ) -> Diagnostics:
     """The diagnostics with what annotators like."""
     from ..review.control_habits import habit_findings
+    from ..review.messages import rows_with_side_bias
 
     table = diagnostics.annotator_table
+    leaning = table["annotator"].gather(rows_with_side_bias(table)).to_list()
     for habit in habits:
         columns = {name: f"{habit.covariate}_{name}" for name in ("lower", "upper")}
         own = habit.table.rename({"coefficient": habit.covariate, **columns}).drop("odds")
         table = table.join(own, on="annotator", how="left", maintain_order="left")
-    sentences = [one.sentence for one in habit_findings(consensus, habits)]
+    sentences = [one.sentence for one in habit_findings(consensus, habits, leaning=leaning)]
     notes = diagnostics.notes
     if relative is not None:
         sentences = [f"{sentence} (relative to the other annotators)" for sentence in sentences]

@@ -10,8 +10,8 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..errors import ParameterError
 from ..protocols import Floats
-from ..review.all_findings import Facts, Findings
-from ..review.control_habits import Habit, annotator_habits
+from ..review.all_findings import Facts, Finding, Findings
+from ..review.control_habits import NOTABLE_ODDS, Habit, annotator_habits
 from .drawing import BLUE, GREY, INK, ORANGE, RowsDisplay, name_rows
 from .page import Picture, Section, headline, picture
 from .page_tables import Column, Table
@@ -19,6 +19,8 @@ from .page_tables import Column, Table
 _MOST_ROWS = 40
 _SHOWN_MOVES = 5
 _LEVEL = 0.95
+_MOST_LOG_ODDS = 7.0
+"""Log-odds beyond which nothing is drawn: a thousand times as often."""
 
 
 class HabitDisplay(RowsDisplay):
@@ -48,26 +50,34 @@ class HabitDisplay(RowsDisplay):
         raise ParameterError(f"annotators have no coefficients of {covariate}; use latent_score with control")
 
     def _draw(self) -> None:
-        """Draw on the axes."""
+        """Draw on the axes, in the words and by the rule of the sentences: times as often, at the usual difference."""
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
         places = np.arange(len(self.table), dtype=np.float64)
-        value, lower, upper = (self.table[name].to_numpy() for name in ("coefficient", "lower", "upper"))
-        clear = (lower > 0.0) | (upper < 0.0)
+        value, lower, upper = (
+            np.clip(self.habit.step * self.table[name].to_numpy(), -_MOST_LOG_ODDS, _MOST_LOG_ODDS) / np.log(2.0)
+            for name in ("coefficient", "lower", "upper")
+        )
+        notable = float(np.log2(NOTABLE_ODDS))
+        more, less = (lower > 0.0) & (value > notable), (upper < 0.0) & (value < -notable)
         self.ax_.axvline(0, color=INK, linewidth=1)
         for part, colour, shape, label in (
-            (~clear, GREY, "o", "0 is within the interval"),
-            (clear & (value > 0), ORANGE, "s", "favours more of it"),
-            (clear & (value < 0), BLUE, "D", "favours less of it"),
+            (~(more | less), GREY, "o", "not clear, or little"),
+            (more, ORANGE, "s", "favours it"),
+            (less, BLUE, "D", "favours the other"),
         ):
             self.ax_.hlines(places[part], lower[part], upper[part], color=colour, linewidth=2, alpha=0.45)
             if part.any():
                 self.ax_.plot(value[part], places[part], shape, color=colour, markersize=5, label=label)
         name_rows(self.ax_, self.table["annotator"].to_list(), places.tolist(), longest=28)
         self.ax_.grid(axis="x")
-        side = self.habit.covariate == "side"
-        what = "favour of the left side, log-odds" if side else f"coefficient of {self.habit.covariate}, log-odds"
-        self.ax_.set_xlabel(f"{what}, with 90 % interval")
-        more = "" if len(self.table) == self.number else f", the {len(self.table)} furthest from 0"
-        self.ax_.set_ylabel(f"annotator ({self.number:,}{more})")
+        self.ax_.xaxis.set_major_locator(MaxNLocator(6))
+        self.ax_.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{2.0**place:.2g}"))
+        self.ax_.set_xlabel(
+            f"times that the one {self.habit.favoured_item} wins for each that it loses (90 % interval)"
+        )
+        furthest = "" if len(self.table) == self.number else f", the {len(self.table)} furthest from 1"
+        self.ax_.set_ylabel(f"annotator ({self.number:,}{furthest})")
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
 
 
@@ -76,7 +86,7 @@ def control_section(consensus: Consensus, facts: Facts, findings: Findings) -> S
     if not consensus.estimates.get("control"):
         return None
     about_control = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
-    habits = [one for one in findings if one.kind.startswith(("likes_", "prefers_own", "leans_left"))]
+    habits = [one for one in findings if is_habit(one)]
     tables = [] if facts.uncontrolled_scores is None else _rank_moves(consensus, facts.uncontrolled_scores)
     sentences = (
         *(f"{headline(one.sentence)}." for one in (*about_control[1:], *habits)),
@@ -84,14 +94,22 @@ def control_section(consensus: Consensus, facts: Facts, findings: Findings) -> S
         "items win because of it, since they may be better.",
     )
     return Section(
-        "control", "Control", headline(about_control[0].sentence), sentences, _habit_pictures(consensus), tuple(tables)
+        "control", "Control", headline(about_control[0].sentence), sentences,
+        _habit_pictures(consensus, sides=findings.of("leans", "one_side") is None), tuple(tables),
     )  # fmt: skip
 
 
-def _habit_pictures(consensus: Consensus) -> tuple[Picture, ...]:
-    """What each annotator likes."""
+def is_habit(finding: Finding) -> bool:
+    """Return whether a finding is about what annotators like, which this section shows."""
+    return finding.kind.startswith(("likes_", "prefers_own", "leans_left"))
+
+
+def _habit_pictures(consensus: Consensus, *, sides: bool) -> tuple[Picture, ...]:
+    """What each annotator likes; favour of a ``side`` only where no other picture shows it."""
     pictures = []
     for habit in annotator_habits(consensus):
+        if habit.covariate == "side" and not sides:
+            continue
         what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
         caption = f"How far each annotator favours {what} between equal items, with 90 % interval."
         pictures.append(picture(HabitDisplay(habit), caption, f"habit-{habit.covariate}"))
@@ -135,7 +153,10 @@ def leaderboard_tables(consensus: Consensus) -> list[Table]:
     except ParameterError:
         return []
     frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0)
-    caption = "Leaderboard: ratings less that of the leader, and tiers clearly below the first of the tier above"
+    caption = (
+        "Leaderboard: ratings less that of the leader (400 points are odds of 10 to 1), and tiers clearly below the "
+        "first of the tier above"
+    )
     return [Table.of("leaderboard", caption, frame, _LEADER_COLUMNS, 200_000)]
 
 

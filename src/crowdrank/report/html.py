@@ -158,7 +158,7 @@ def _cards(material: Material) -> list[tuple[str, str]]:
         share = numbers["self_consistency"]["share_repeated"]
         cards.append((percent(share), "the same answer when asked again"))
     if "probability" in numbers.get("winner", {}):
-        cards.append((percent(numbers["winner"]["probability"]), "sure of the first place"))
+        cards.append((percent(numbers["winner"]["probability"], of_belief=True), "sure of the first place"))
     elif "n_sure" in numbers.get("winners", {}):
         winners = numbers["winners"]
         cards.append((f"{winners['n_sure']:,} of {winners['n_queries']:,}", "queries with a sure first place"))

@@ -178,7 +178,7 @@ class BeatsDisplay(Display):
     def _draw(self) -> None:
         """Draw on the axes."""
         n, cut = len(self.ids), _MATRIX_TOP if len(self.ids) < self.n_items else None
-        heat_map(self.ax_, self.probability, low=0.0, high=1.0, text=percents(self.probability))
+        heat_map(self.ax_, self.probability, low=0.0, high=1.0, text=percents(self.probability, of_belief=True))
         names = [short(one, 24) for one in self.ids]
         self.ax_.set_xticks(range(n), names, rotation=45, ha="left", parse_math=False)
         self.ax_.set_yticks(range(n), names, parse_math=False)
@@ -278,9 +278,9 @@ def heat_map(ax: Any, values: Floats, *, low: float, high: float, text: Any = No
     return image
 
 
-def percents(values: Floats) -> list[list[str]]:
+def percents(values: Floats, *, of_belief: bool = False) -> list[list[str]]:
     """Return each value in per cent, as short as it can be."""
-    return [["" if np.isnan(one) else percent(one, sign=False) for one in row] for row in values]
+    return [["" if np.isnan(one) else percent(one, sign=False, of_belief=of_belief) for one in row] for row in values]
 
 
 def query_code(consensus: Consensus, query: Any) -> int:

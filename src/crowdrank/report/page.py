@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 import time
@@ -16,7 +17,7 @@ from markupsafe import Markup
 from ..review.all_findings import Finding
 from .drawing import Display
 from .page_tables import Table
-from .svg import inline_svg
+from .svg import NARROW, inline_svg
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -26,6 +27,7 @@ class Picture:
     """A display with what it shows in words, ready to stand in the page."""
 
     svg: Markup
+    narrow: Markup | None
     caption: str
     wide: bool = True
 
@@ -63,8 +65,15 @@ class Section:
 
 
 def picture(display: Display, caption: str, key: str, *, wide: bool = True) -> Picture:
-    """Return a display as a picture; ``key`` distinguishes it from all others of the page."""
-    return Picture(Markup(inline_svg(display, prefix=key)), caption, wide)
+    """Return a display as a picture; ``key`` distinguishes it from all others of the page.
+
+    What is too wide for a telephone is drawn once more, unless it has no room there.
+    """
+    drawn, narrow = inline_svg(display, prefix=key), None
+    if display.size[0] > NARROW:
+        with contextlib.suppress(UserWarning):
+            narrow = Markup(inline_svg(display, prefix=f"{key}-narrow", narrow=True))
+    return Picture(Markup(drawn), narrow, caption, wide)
 
 
 def headline(sentence: str, finding: Finding | None = None) -> str:

@@ -20,7 +20,7 @@ from ..registry import card
 from ..review.all_findings import Facts, Finding, Findings
 from ..review.flags import BY_QUALITY
 from .annotator_displays import ConfusionDisplay, PositionBiasDisplay, QualityDisplay, mark_annotators
-from .control_section import control_section, leaderboard_tables
+from .control_section import control_section, is_habit, leaderboard_tables
 from .crowd_displays import AgreementDisplay, ConvergenceDisplay, TimeDisplay
 from .drawing import Display
 from .item_displays import LEVEL, BeatsDisplay, ConsensusDisplay, QueriesDisplay
@@ -182,7 +182,11 @@ def _annotators(material: Material) -> Section:
     consensus, findings = material.consensus, material.findings.about("annotators")
     first = [findings.of(kind) for kind in BY_QUALITY]
     if not any(first):
-        first = [findings.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments", "unmatched")]
+        others = ("no_annotators", "one_annotator", "nothing_to_order", "too_few_judgments", "unmatched")
+        first = [findings.of("annotators_fine") or findings.of(*others)]
+    if consensus.estimates.get("control"):
+        # what they like stands in the section on control
+        findings = Findings(one for one in findings if not is_habit(one))
     table = material.facts.table
     if table is None or not len(table):
         return Section("annotators", "Annotators", _heading(first, "annotators"), _further_sentences(findings, first))

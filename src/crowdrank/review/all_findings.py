@@ -18,9 +18,11 @@ __all__ = [
 
 def findings_of(facts: Facts) -> Findings:
     """Return the findings that facts support, in the order of the report."""
+    annotators = annotator_findings(facts)
+    leaning = [who for one in annotators if one.kind in ("leans", "one_side") for who in one.ids]
     return Findings(
         [
-            *item_findings(facts), *annotator_findings(facts), *habit_findings(facts.consensus),
+            *item_findings(facts), *annotators, *habit_findings(facts.consensus, leaning=leaning),
             *agreement_findings(facts), *contested_findings(facts),
             *judgment_findings(facts), *method_findings(facts), *control_findings(facts.consensus),
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..data.covariates import GIVEN, more_of, typical_difference
 from ..data.judgments import Preferences
 from ..protocols import Bools
 from ..quality import INTERVAL
-from ..wording import SHOWN, first_few, of_all, option
+from ..wording import SHOWN, first_few, of_all, option, percent
 from .finding import Finding, name
 
 NOTABLE_ODDS = 1.25
@@ -43,6 +43,11 @@ class Habit(NamedTuple):
     transform: str = GIVEN
 
     @property
+    def step(self) -> float:
+        """What coefficients are multiplied by for log-odds at the typical difference."""
+        return 1.0 if self.covariate == _OWN_SIDE else typical_difference(self.covariate, self.unit, self.transform)
+
+    @property
     def favoured_item(self) -> str:
         """Which item has the typical difference."""
         return "on the left" if self.covariate == _OWN_SIDE else more_of(self.covariate, self.unit, self.transform)
@@ -66,11 +71,12 @@ def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
         low, middle, high = (math.exp(min(max(bound, -30.0), 30.0)) for bound in bounds)
         what = more_of(covariate, estimate["unit"], way)
         spread = estimate.get("sd_between_annotators")
-        between = "" if not spread else f"; coefficients of annotators differ by {spread:.2f} (sd)"
+        factor = math.exp(min(spread * step, 30.0)) if spread else 1.0
+        between = f"; annotators differ by a factor of {factor:.1f}" if spread else ""
         sentences.append(
-            f"between equals, the answer {what} wins {middle:.2f} times as often as it loses (95 % {low:.2f} to "
-            f"{high:.2f}; {100 * estimate['identified']:.0f} % of the variation of {covariate} is within "
-            f"pairs{between})"
+            f"between equals, the answer {what} wins {middle:.2f} times as often as it loses (95 % interval {low:.2f} "
+            f"to {high:.2f}{between}); {percent(estimate['identified'])} of the variation of {covariate} is not that "
+            "between items"
         )
     return sentences
 
@@ -116,12 +122,12 @@ def _habit(ids: pl.Series, estimates: tuple[Any, Any], covariate: str, unit: flo
     """Coefficients with standard errors as a table with intervals, and odds at the typical difference."""
     far = interval_factor({}, INTERVAL)
     value, error = (np.asarray(part, np.float64) for part in estimates)
-    step = 1.0 if covariate == _OWN_SIDE else typical_difference(covariate, unit, transform)
     table = pl.DataFrame({
         "annotator": ids, "coefficient": value, "lower": value - far * error, "upper": value + far * error,
-        "odds": np.exp(np.clip(value * step, -30.0, 30.0)),
     })  # fmt: skip
-    return Habit(covariate, unit, table, transform)
+    habit = Habit(covariate, unit, table, transform)
+    odds = pl.Series("odds", np.exp(np.clip(value * habit.step, -30.0, 30.0)))
+    return habit._replace(table=table.with_columns(odds))
 
 
 def relative_habits(preferences: Preferences, control: Sequence[str], coefficients: Any) -> list[Habit]:
@@ -138,22 +144,27 @@ def relative_habits(preferences: Preferences, control: Sequence[str], coefficien
     return habits
 
 
-def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) -> list[Finding]:
-    """Return who likes long, formatted, own-family or left items, and by how much."""
+def habit_findings(
+    consensus: Consensus, habits: Sequence[Habit] | None = None, *, leaning: Collection[Any] = ()
+) -> list[Finding]:
+    """Return who likes long, formatted, own-family or left items, and by how much.
+
+    ``leaning`` are those of whom it is told already that they go by the side.
+    """
     findings = []
     habits = annotator_habits(consensus) if habits is None else habits
     for kind in _WORDS:
-        said = [
-            (habit, _likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind
-        ]
-        who = {one: None for _, likers in said for one in likers["annotator"].to_list()}
+        said = [(habit, likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind]
+        told = set(leaning) if kind == "leans_left" else set()
+        who = {one: None for _, some in said for one in some["annotator"].to_list() if one not in told}
         if not who:
             continue
         one_does, several_do = _WORDS[kind]
         names = [
             f"{name(row['annotator'])} (the one {habit.favoured_item} wins {row['odds']:.2f} times as often)"
-            for habit, likers in said
-            for row in likers.iter_rows(named=True)
+            for habit, some in said
+            for row in some.iter_rows(named=True)
+            if row["annotator"] in who
         ]
         n = max(len(habit.table) for habit, _ in said)
         does = one_does if len(who) == 1 else several_do
@@ -163,8 +174,8 @@ def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) 
     return findings
 
 
-def _likers(table: pl.DataFrame) -> pl.DataFrame:
-    """Those whose interval is above 0 and whose odds are notable, the largest first."""
+def likers(table: pl.DataFrame) -> pl.DataFrame:
+    """Return those whose interval is above 0 and whose odds are notable, the largest first."""
     return table.filter((pl.col("lower") > 0.0) & (pl.col("odds") > NOTABLE_ODDS)).sort(
         "odds", "annotator", descending=[True, False]
     )

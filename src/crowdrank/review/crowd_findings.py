@@ -172,7 +172,8 @@ def _shortest_name(wanted: list[str], ids: list[str], of_group: dict[str, str]) 
 def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str) -> Finding:
     """The finding that some of ``n`` annotators have a flag."""
     flag = FLAGS[code]
-    sentence = f"{of_all(len(who), n, 'annotator')} {flag.words(len(who))}: {names}"
+    scale = f" ({flag.scale})" if flag.scale else ""
+    sentence = f"{of_all(len(who), n, 'annotator')} {flag.words(len(who))}{scale}: {names}"
     return Finding(code, "annotators", flag.severity, sentence, {"n": len(who), "n_annotators": n}, who)
 
 

@@ -82,7 +82,7 @@ _ALL = (
     ),
     Flag(
         "circular", "answers in circles as often as guessing", "answer in circles as often as guessing", "warning",
-        "leave them out", "25 %", empty=True,
+        "leave them out", "guessing gives 25 %", empty=True,
     ),
     Flag(
         "one_grade", "gives one grade nearly always", "give one grade nearly always", "warning",

@@ -54,10 +54,10 @@ def _sure_winner(first: Any, second: Any, probability: float, n: int) -> list[Fi
     numbers = {"probability": probability, "n_items": n}
     if probability >= SURE:
         sentence = f"{name(first)} is first of {n:,} items: better than the next, {name(second)}, "
-        sentence += f"with a probability of {percent(probability)}"
+        sentence += f"with a probability of {percent(probability, of_belief=True)}"
         return [Finding("winner", "items", "good", sentence, numbers, (first, second))]
     sentence = f"{name(first)} leads {n:,} items, but is better than the next, {name(second)}, "
-    sentence += f"only with a probability of {percent(probability)}"
+    sentence += f"only with a probability of {percent(probability, of_belief=True)}"
     return [
         Finding("winner", "items", "warning", sentence, numbers, (first, second)),
         _more_judgments(first, second, probability),
