@@ -183,3 +183,48 @@ def test_levels_beyond_256_are_told_apart():
     found, weights = kernel.levels_given(packed, 1, 300)
     np.testing.assert_array_equal(found, level)
     np.testing.assert_array_equal(weights, np.ones((1, 300)))
+
+
+def draw_levels(seed, n=40, n_levels=3):
+    """Probabilities and numbers of annotators at random, some items all but certain."""
+    rng = np.random.default_rng(seed)
+    probabilities = rng.dirichlet(np.full(n_levels, 0.1), n)
+    return probabilities, rng.integers(0, 6, n).astype(float)
+
+
+def flattened(probabilities, n_voices, correlation):
+    power = 1.0 / (1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
+    powers = np.maximum(probabilities, 1e-300) ** power[:, None]
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 1.0])
+def test_tempered_probabilities_are_powers(monkeypatch, correlation):
+    probabilities, n_voices = draw_levels(0)
+    expected = flattened(probabilities, n_voices, correlation)
+    np.testing.assert_allclose(kernel.flatten(probabilities, n_voices, correlation), expected, atol=1e-12)
+    monkeypatch.setattr(kernel, "_MIN_ITEMS_PER_THREAD", 5)
+    np.testing.assert_allclose(kernel.flatten(probabilities, n_voices, correlation), expected, atol=1e-12)
+
+
+def test_log_likelihoods_at_each_correlation():
+    probabilities, n_others = draw_levels(1)
+    rng = np.random.default_rng(2)
+    given, weight, correlations = rng.random(probabilities.shape), rng.random(len(n_others)), np.array([0.0, 0.2, 0.8])
+    logs = np.log(np.maximum(probabilities, 1e-300)) + 3.0
+    found = kernel.log_likelihoods(logs, n_others, given, weight, correlations)
+    expected = [
+        weight @ np.log((flattened(probabilities, n_others, correlation) * given).sum(axis=1))
+        for correlation in correlations
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_annotators_are_counted_once_and_grades_of_nobody_by_weight():
+    item, annotator, level = (np.array(column, np.int32) for column in ([0, 0, 0, 2], [1, 1, 0, 1], [0, 1, 1, 1]))
+    plain, weighted = (
+        kernel.pack_grades(item, annotator, level, weight, 3, 2, 2) for weight in (None, np.full(4, 0.5))
+    )
+    assert kernel.count_voices(plain, 2, named=True).tolist() == [2.0, 0.0, 1.0]
+    assert kernel.count_voices(plain, 2, named=False).tolist() == [3.0, 0.0, 1.0]
+    assert kernel.count_voices(weighted, 2, named=False).tolist() == [1.5, 0.0, 0.5]

@@ -1,4 +1,7 @@
-"""One pass over grades of annotators with confusion matrices: levels of items, and what annotators gave for which."""
+"""One pass over grades of annotators with confusion matrices: levels of items, and what annotators gave for which.
+
+At the end the loops of the calibration: annotators of each item, tempered levels, and held-out likelihoods.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ _MIN_LOG_PRODUCT = -640.0
 """Products whose logarithm may fall below this could leave the range of numbers; they are taken as sums of logs."""
 
 _MIN_PRODUCT = 1e-100
+_MIN_SHARE = 1e-300
+_MIN_ITEMS_PER_THREAD = 20_000
 _MIN_KERNEL_ROWS = 1 << 13
 """Rows from which on a kernel sorts them: fewer take less than a millisecond without, and it takes one to compile."""
 
@@ -448,3 +453,80 @@ def _add_by_logs(
         at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
         for k in range(n_levels):
             sums[at, k] += amount * posterior[k]
+
+
+def count_voices(grades: PackedGrades, n_levels: int, *, named: bool) -> Floats:
+    """Return the number of annotators who graded each item, (n_items,); the weight of its grades without names."""
+    voices = np.zeros(len(grades.starts) - 1)
+    _count_voices(grades.starts, grades.code, grades.weight, n_levels, named, voices)
+    return voices
+
+
+@njit(cache=True, nogil=True)
+def _count_voices(starts: Any, code: Any, weight: Any, n_levels: int, named: bool, voices: Any) -> None:
+    """Fill in the number of annotators of each item; rows of an item go by annotator."""
+    for item in range(voices.size):
+        before = np.int64(-1)
+        for row in range(starts[item], starts[item + 1]):
+            if not named:
+                voices[item] += weight[row] if weight.size else 1.0
+                continue
+            annotator = np.int64(code[row]) // n_levels
+            voices[item] += annotator != before
+            before = annotator
+
+
+def flatten(probabilities: Floats, n_voices: Floats, correlation: float) -> Floats:
+    """Return probabilities by as many annotators as count with a correlation, (n, n_levels)."""
+    flat, own, voices = np.empty_like(probabilities), read_only(probabilities), read_only(n_voices)
+    over_bounds(
+        lambda begin, end: _flatten(own, voices, correlation, begin, end, flat),
+        even_bounds(len(own), _MIN_ITEMS_PER_THREAD),
+    )
+    return flat
+
+
+@njit(cache=True, nogil=True)
+def _flatten(probabilities: Any, n_voices: Any, correlation: float, begin: int, end: int, flat: Any) -> None:
+    """Fill in powers of the probabilities of items begin to end that add up to 1."""
+    n_levels = probabilities.shape[1]
+    for item in range(begin, end):
+        power, top, norm = 1.0 / (1.0 + max(n_voices[item] - 1.0, 0.0) * correlation), 0.0, 0.0
+        for k in range(n_levels):
+            top = max(top, probabilities[item, k])
+        top = max(top, _MIN_SHARE)
+        for k in range(n_levels):
+            ratio = max(probabilities[item, k], _MIN_SHARE) / top
+            flat[item, k] = ratio if power == 1.0 else ratio**power
+            norm += flat[item, k]
+        for k in range(n_levels):
+            flat[item, k] /= norm
+
+
+def log_likelihoods(logs: Floats, n_others: Floats, given: Floats, weight: Floats, correlations: Floats) -> Floats:
+    """Return the log-likelihood of grades at each correlation, (n_correlations,).
+
+    ``logs`` (n, n_levels) are logarithms of what ``n_others`` (n,) other annotators say of the level, up to a constant;
+    ``given`` (n, n_levels) the chance of the grade for each level, ``weight`` (n,) that of the grade.
+    """
+    sums, by_row = np.zeros(len(correlations)), read_only(np.ascontiguousarray(given))
+    _log_likelihoods(read_only(logs), read_only(n_others), by_row, read_only(weight), read_only(correlations), sums)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _log_likelihoods(logs: Any, n_others: Any, given: Any, weight: Any, correlations: Any, sums: Any) -> None:
+    """Add up the log-likelihood at each correlation."""
+    n_levels = logs.shape[1]
+    for row in range(weight.size):
+        top = logs[row, 0]
+        for k in range(1, n_levels):
+            top = max(top, logs[row, k])
+        for place in range(correlations.size):
+            power = 1.0 / (1.0 + max(n_others[row] - 1.0, 0.0) * correlations[place])
+            norm, predicted = 0.0, 0.0
+            for k in range(n_levels):
+                share = np.exp((logs[row, k] - top) * power)
+                norm += share
+                predicted += share * given[row, k]
+            sums[place] += weight[row] * np.log(max(predicted / norm, _MIN_SHARE))

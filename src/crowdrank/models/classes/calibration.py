@@ -105,17 +105,14 @@ def _away_of(wrong: float, n_levels: int) -> float:
 
 def temper_probabilities(rows: ClassRows, fit: ClassFit, calibration: Calibration) -> Floats:
     """Return the probabilities of a fit as calibrated, (n_items, n_levels); known items stay."""
-    use = rows.is_graded & (rows.known < 0)
-    probabilities = fit.probabilities.copy()
-    own = _flatter(probabilities[use], _n_voices(rows)[use], calibration.tempering)
-    probabilities[use] = (1.0 - calibration.given_away) * own + calibration.given_away / rows.n_levels
+    from ...kernels.confusion import flatten
+
+    probabilities = flatten(fit.probabilities, _n_voices(rows), calibration.tempering)
+    probabilities *= 1.0 - calibration.given_away
+    probabilities += calibration.given_away / rows.n_levels
+    rest = np.flatnonzero(~rows.is_graded | (rows.known >= 0))
+    probabilities[rest] = fit.probabilities[rest]
     return probabilities
-
-
-def _flatter(probabilities: Floats, n_voices: Floats, correlation: float) -> Floats:
-    """Probabilities by as many annotators as count with a correlation, (n, n_levels)."""
-    power = 1.0 / (1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
-    return _shares(np.log(np.maximum(probabilities, _MIN_PROBABILITY)) * power[:, None])
 
 
 def _nearest_tempering(own: Floats, n_voices: Floats, wanted: Floats, calibration: Calibration) -> Calibration:
@@ -123,10 +120,11 @@ def _nearest_tempering(own: Floats, n_voices: Floats, wanted: Floats, calibratio
 
     Closest is the smallest expected log-loss; for each correlation it has one least in the share given away.
     """
+    from ...kernels.confusion import flatten
 
     @cache
     def loss_and_share(number: int) -> tuple[float, float]:
-        flat = _flatter(own, n_voices, _TEMPERINGS[number])
+        flat = flatten(own, n_voices, _TEMPERINGS[number])
         away = _likeliest_away(flat, wanted, calibration.given_away)
         loss = -float((wanted * np.log((1.0 - away) * flat + away / own.shape[1] + _MIN_PROBABILITY)).sum())
         loss += 0.5 * (away - calibration.given_away) ** 2
@@ -157,26 +155,28 @@ def _least_of(value: Callable[[int], float], n: int) -> int:
     return min(range(max(best - _STRIDE + 1, 0), min(best + _STRIDE, n)), key=value)
 
 
-def predicts_better(rows: ClassRows, fit: ClassFit, other: ClassFit, *, n_errors: float = 0.0) -> bool:
-    """Return whether a fit predicts grades from others better than another, by this many standard errors over items."""
-    gain = _losses_by_item(rows, other) - _losses_by_item(rows, fit)
+def predicts_better(sample: ClassRows, better: Floats, other: Floats, *, n_errors: float = 0.0) -> bool:
+    """Return whether probabilities predict grades from others better than others do, by so many standard errors.
+
+    Both are those of the items of a sample, (n_items, n_levels), and items are independent.
+    """
+    gain = _losses_by_item(sample, other) - _losses_by_item(sample, better)
     # where all items are alike nothing shows what chance is
     least = max(n_errors * float(np.sqrt(((gain - gain.mean()) ** 2).sum())), _LEAST_GAIN)
     return round(float(gain.sum()), 7) > least
 
 
-def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:
-    """Return the log-loss of grades that are each predicted from those of the others."""
+def held_out_loss(sample: ClassRows, own: Floats) -> float:
+    """Return the log-loss of grades that are each predicted from those of the others by the items' probabilities."""
     # the last digits depend on the order of the sums
-    return round(float(_losses_by_item(rows, fit).sum()), 7)
+    return round(float(_losses_by_item(sample, own).sum()), 7)
 
 
-def _losses_by_item(rows: ClassRows, fit: ClassFit) -> Floats:
+def _losses_by_item(sample: ClassRows, own: Floats) -> Floats:
     """Log-loss of the grades of each sampled item, by matrices counted from the probabilities, without the item.
 
     It compares fits with equally many parameters: what a fit learned from the grades themselves stays in it.
     """
-    sample, own = rows.sample(), rows.sample_probabilities(fit)
     if not sample.n_items:
         return np.zeros(1)
     grades = _DistinctGrades.of(sample)
@@ -272,6 +272,8 @@ class _Member(NamedTuple):
 
 def _tempered_member(fit: ClassFit, given: Floats, n_voices: Floats, weights: Floats) -> _Member:
     """The probabilities of a fit, averaged over correlations by these weights; ``given`` are the annotators' grades."""
+    from ...kernels.confusion import flatten
+
     n_levels, shared_error = fit.probabilities.shape[1], 0.0
     probabilities, crowd = np.zeros_like(fit.probabilities), _informed_matrix(fit, given)
     for correlation, weight in zip(_CORRELATIONS.tolist(), weights.tolist(), strict=True):
@@ -280,7 +282,7 @@ def _tempered_member(fit: ClassFit, given: Floats, n_voices: Floats, weights: Fl
         wrong = _shared_error(correlation, crowd, fit.prior)
         shared_error += weight * wrong
         away = _away_of(wrong, n_levels)
-        probabilities += weight * ((1.0 - away) * _flatter(fit.probabilities, n_voices, correlation) + away / n_levels)
+        probabilities += weight * ((1.0 - away) * flatten(fit.probabilities, n_voices, correlation) + away / n_levels)
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     return _Member(probabilities, float(weights @ _CORRELATIONS), shared_error)
 
@@ -297,6 +299,8 @@ def _held_out_likelihoods(
     rows: ClassRows, models: Sequence[Callable[[ClassRows], ClassFit]]
 ) -> tuple[float, list[Floats]]:
     """Log-likelihood of held-out grades by the shares of all grades, and by each model at each correlation."""
+    from ...kernels.confusion import log_likelihoods
+
     grades = _DistinctGrades.of(rows)
     chance, by_model = 0.0, [np.zeros(len(_CORRELATIONS)) for _ in models]
     folds = _folds(rows) if rows.has_annotators else np.zeros(1, np.int64)
@@ -330,10 +334,7 @@ def _held_out_likelihoods(
             if not number:
                 chance += float(grades.weight[test] @ np.log(shares / shares.sum())[grades.level[test]])
             given, weight = mean[:, grades.level[test]].T, grades.weight[test]
-            for place, correlation in enumerate(_CORRELATIONS.tolist()):
-                power = 1.0 / (1.0 + np.maximum(n_others[test] - 1.0, 0.0) * correlation)
-                predicted = np.einsum("nk,nk->n", _shares(logs[test] * power[:, None]), given)
-                by_model[number][place] += float(weight @ np.log(np.maximum(predicted, _MIN_PROBABILITY)))
+            by_model[number] += log_likelihoods(logs[test], n_others[test], given, weight, _CORRELATIONS)
     # the last digits depend on the order of the sums
     return round(chance, 7), [np.round(likelihood, 7) for likelihood in by_model]
 
@@ -425,10 +426,9 @@ def _voice_times(rows: ClassRows) -> Floats:
 
 def _n_voices(rows: ClassRows) -> Floats:
     """Number of annotators who graded each item, (n_items,); the weight of its grades where nobody is named."""
-    grades = _DistinctGrades.of(rows)
-    if not rows.has_annotators:
-        return np.bincount(grades.item, grades.weight, rows.n_items).astype(np.float64)
-    return np.bincount(grades.item[grades.voice_starts], minlength=rows.n_items).astype(np.float64)
+    from ...kernels.confusion import count_voices
+
+    return count_voices(rows.packed_rows, rows.n_levels, named=rows.has_annotators)
 
 
 def _shares(logs: Floats) -> Floats:

@@ -188,41 +188,38 @@ class NaiveBayes(ClassMethod):
         if given.any() and self.errors == "own":
             raise ParameterError("accuracies= have even errors; leave errors='own' out, or the accuracies")
         guesses = None if given.any() or self.errors == "even" else _guesses(rows)
-        if self.prior != "learned" or given.all():
-            fit = self._fit_errors(rows, begin, guesses, 1.0 if self.prior == "estimated" else None)[0]
-        else:
-            fit = self._fit_strengths(rows, begin, guesses)
+        sample = rows.sample()
+        if guesses is not None and self.errors == "learned" and not sample.n_items:
+            guesses = None
+        elif guesses is not None and self.errors == "learned":
+            strength = 0.0 if self.prior == "estimated" else None
+            own, even = (self._fit_shares(sample, begin, one, strength).probabilities for one in (guesses, None))
+            guesses = guesses if predicts_better(sample, own, even, n_errors=_N_ERRORS) else None
+        strength = 0.0 if self.prior == "estimated" else None
+        if self.prior == "learned" and not given.all():
+            strength = self._strength(sample, begin, guesses) if sample.n_items else _STRENGTHS[0]
+        fit = self._fit_shares(rows, begin, guesses, strength)
         if not fit.trace.converged:
             warn_unconverged("naive_bayes", self.max_iter, fit.trace.change, self.tol)
         return replace(fit, is_given=bool(given.any()))
 
-    def _fit_errors(
-        self, rows: ClassRows, begin: _Beginning, guesses: Floats | None, more: float | None
-    ) -> tuple[ClassFit, Floats | None]:
-        """The fit with the errors wanted, and what these are."""
-        own = None if guesses is None else self._fit_shares(rows, begin, guesses, more)
-        if own is not None and self.errors == "own":
-            return own, guesses
-        even = self._fit_shares(rows, begin, None, more)
-        return (
-            (own, guesses) if own is not None and predicts_better(rows, own, even, n_errors=_N_ERRORS) else (even, None)
-        )
-
-    def _fit_strengths(self, rows: ClassRows, begin: _Beginning, guesses: Floats | None) -> ClassFit:
-        """The fit with the strength of even shares that predicts held-out grades best."""
-        fixed, guesses = self._fit_errors(rows, begin, guesses, None)
-        strengths = [max(1.0, strength * rows.n_graded / rows.n_levels) for strength in _STRENGTHS]
-        fits = [*(self._fit_shares(rows, begin, guesses, more) for more in strengths), fixed]
+    def _strength(self, sample: ClassRows, begin: _Beginning, guesses: Floats | None) -> float | None:
+        """What even shares are worth by which grades of the sample are predicted best; ``None`` for even ones alone."""
+        fits = {strength: self._fit_shares(sample, begin, guesses, strength) for strength in (*_STRENGTHS, None)}
         # a level that takes nearly all items predicts what annotators answer overall, and nothing of items
-        sound = [fit for fit in fits if not _takes_nearly_all(rows, fit, _MAX_SHARE_OF_ITEMS)]
-        return min(sound, key=lambda fit: held_out_loss(rows, fit)) if sound else fixed
+        sound = [one for one, fit in fits.items() if not _takes_nearly_all(sample, fit, _MAX_SHARE_OF_ITEMS)]
+        return min(sound, key=lambda one: held_out_loss(sample, fits[one].probabilities), default=None)
 
-    def _fit_shares(self, rows: ClassRows, begin: _Beginning, guesses: Floats | None, more: float | None) -> ClassFit:
+    def _fit_shares(
+        self, rows: ClassRows, begin: _Beginning, guesses: Floats | None, strength: float | None
+    ) -> ClassFit:
         """E-steps and M-steps in turn until accuracies and shares no longer change.
 
-        ``more`` items of each level are added where shares are estimated; ``None`` where they are fixed.
+        Where shares are estimated, even ones are worth ``strength`` times the items, at least one of each level;
+        ``None`` where they are fixed.
         """
         n_levels, fixed, number = rows.n_levels, _fixed_shares(rows, self), rows.annotator_weights
+        more = None if strength is None else max(1.0, strength * rows.n_graded / n_levels)
 
         def m_step(counts: Floats, shares: Floats, before: Floats | None = None) -> Floats:
             right = np.einsum("ajj->aj", counts)
