@@ -226,7 +226,9 @@ def finite(value: Any) -> bool:
     """Whether a result has no figure that is NaN or infinite."""
     frames = [value] if isinstance(value, pl.DataFrame) else [value.frame()] if isinstance(value, cr.Consensus) else []
     arrays = [getattr(value, name, None) for name in ("grade", "weight", "time")] if not frames else []
-    if not all(array is None or np.isfinite(array).all() for array in arrays):
+    # an item of a table of features may have no grade
+    usable = (lambda array: ~np.isinf(array)) if isinstance(value, cr.Features) else np.isfinite
+    if not all(array is None or usable(array).all() for array in arrays):
         return False
     for frame in frames:
         for name, dtype in frame.schema.items():

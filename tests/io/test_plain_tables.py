@@ -670,3 +670,9 @@ def test_the_item_is_named_again_where_one_metric_has_each_once(tmp_path):
     path = put(tmp_path, rows("run_id,key,judge,score", lambda i: (f"x{i // 2}", "rb"[i % 2], f"j{i % 2}", i % 5)))
     assert "choose one: --column item=run_id --where key=r (or b); " in read(path)
     assert read(path, ["--column", "item=run_id", "--where", "key=r"]).n_items == 12
+
+
+def test_the_name_of_an_annotator_is_no_metric(tmp_path):
+    names = ["Ann", "Bob"]
+    path = put(tmp_path, rows("doc,judge,name,score", lambda i: (f"x{i // 2}", f"j{i % 2}", names[i % 2], i % 5)))
+    assert read(path).n_annotators == 2

@@ -96,6 +96,10 @@ def _stop_metrics(name: str, plain: Plain, facts: list[ColumnFacts], options: Re
         # a name may be anything, but what is measured of most items by several names is no name of theirs
         if known is None and count_cells([plain.frame["item"], one.cells]) < _SEVERAL * items:
             continue
+        # nor one of the annotator or the query
+        others = [plain.frame[word] for word in ("annotator", "query") if word in plain.frame.columns]
+        if key_of(one.name) == "name" and any(count_cells([ids, one.cells]) == count_cells([ids]) for ids in others):
+            continue
         more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
         item = plain.understood.columns["item"]
         # in the rows of one metric each id stands once, and would not be taken for the item's

@@ -16,7 +16,7 @@ import polars as pl
 from ...errors import JudgmentError
 from ...wording import either, option
 from ..letor import looks_like_letor
-from ..sources import OLD_SPREADSHEET, ZIP, Source
+from ..sources import OLD_SPREADSHEET, ZIP, Source, without_panics
 from ..tables import table_format
 from ..trec import looks_like_qrels, looks_like_run
 from .set_columns import layout_of, order_column, place_columns, ranked_columns
@@ -169,7 +169,8 @@ def _of_table(text: str, suffix: str) -> Beginning:
 def _of_schema(source: Source) -> Beginning:
     """One object with an empty value of each column of a Parquet file."""
     try:
-        schema = pl.read_parquet_schema(source.place if source.path is not None else io.BytesIO(source.data[:]))
+        with without_panics():
+            schema = pl.read_parquet_schema(source.place if source.path is not None else io.BytesIO(source.data[:]))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return Beginning()
     return Beginning(objects=({name: _empty(dtype) for name, dtype in schema.items()},))
