@@ -22,7 +22,7 @@ BAD_FILES = {
     "NaN grade": ("v.csv", HEADER + "x,ann,1\ny,ann,NaN\n", "row 2"),
     "infinite grade": ("v.csv", HEADER + "x,ann,1\ny,ann,inf\n", "row 2"),
     "one grade in words": ("v.csv", HEADER + "x,ann,1\ny,ann,2\nz,ann,good\n", "row 3"),
-    "grades in words": ("v.csv", HEADER + "x,ann,Good\ny,ann,Bad\n", "--levels"),
+    "grades in words": ("v.csv", HEADER + "x,ann,alef\ny,ann,bet\n", "--levels"),
     "blank item": ("v.csv", HEADER + ",ann,1\ny,ann,2\n", "row 1"),
     "item against itself": ("v.csv", PAIRS + "x,y,ann,x\nz,z,ann,z\n", "row 2"),
     "winner is neither": ("v.csv", PAIRS + "x,y,ann,x\nx,y,bob,w\n", "row 2"),

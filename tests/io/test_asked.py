@@ -9,6 +9,7 @@ import crowdrank as cr
 from crowdrank.cli import main
 from crowdrank.data.directions import bad_word
 from crowdrank.errors import JudgmentError
+from crowdrank.io.inspection import inspect
 from crowdrank.io.judgments import read_files
 from crowdrank.io.read_options import read_options
 from crowdrank.wording import on_command_line
@@ -403,3 +404,110 @@ def test_a_preference_scale_runs_from_left_to_right(write):
     said = asked(write(rows, "steer.jsonl"))
     right, left = "--strength overall_preference=right", "--strength overall_preference=left"
     assert f"if positive means 'response2' is better, as in HelpSteer: {right}; if 'response1' is: {left}" in said
+
+
+# plain tables as they come -------------------------------------------------------------------------------------------
+
+
+def test_models_called_a_and_b_are_no_sides(write):
+    rows = [("A", "B", "A"), ("B", "A", "A"), ("B", "A", "B"), ("A", "B", "tie")] * 5
+    path = write("prompt,model_a,model_b,winner\n" + "".join(f"{n},{a},{b},{w}\n" for n, (a, b, w) in enumerate(rows)))
+    said = asked(path)
+    assert "if they mean the side: --winner-codes A=left,B=right; if the item: --winner-codes A=item,B=item" in said
+    by_side = cr.read_judgments(path, winner_codes={"A": "left", "B": "right"})
+    by_item = cr.read_judgments(path, winner_codes={"A": "item", "B": "item"})
+    assert by_side.outcome.tolist()[:4] == [1, 1, -1, 0]
+    assert by_item.outcome.tolist()[:4] == [1, -1, 1, 0]
+    fixed = write("model_a,model_b,winner\nA,B,A\nA,B,B\n", "fixed.csv")
+    assert cr.read_judgments(fixed).outcome.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("value", ["-1", "99", "-9", "999"])
+def test_numbers_that_mean_no_answer_are_said_and_left_out(write, value):
+    path = write(graded("score", lambda place, n: value if n % 5 == 0 else 5 - place))
+    heard = []
+    cr.io.listen(heard.append)
+    try:
+        grades = cr.read_judgments(path)
+        kept = cr.read_judgments(path, missing=[value])
+    finally:
+        cr.io.listen(None)
+    assert any(f"'score' is {value} in 16 of 72 rows; if that means" in line for line in heard)
+    assert any(f"16 rows left out, whose answer is '{value}'" in line for line in heard)
+    assert (len(grades), len(kept)) == (72, 56)
+    assert set(kept.grade.tolist()) == {2, 3, 4, 5}
+    assert first(path, "--missing", value) == ("oak", "yew")
+
+
+@pytest.mark.parametrize(
+    "values", [(-1, 0, 1), (-2, -1, 1, 2), (1, 2, 3, 4, 5), (0, 50, 99, 100), (-1, 1), (98, 99, 100)]
+)
+def test_scales_with_such_numbers_say_nothing(write, values):
+    found = inspect(write(graded("score", lambda place, n: values[(place + n) % len(values)])))
+    assert not any("no answer" in note for note in found.notes)
+
+
+def test_ids_in_several_letters_get_one_line(write):
+    rows = [f"{n},{('oak', 'OAK', 'Oak')[n % 3]},{('elm', 'Elm')[n % 2]},model_a\n" for n in range(12)]
+    notes = inspect(write("prompt,model_a,model_b,winner\n" + "".join(rows))).notes
+    said = [note for note in notes if "capital letters" in note]
+    alike = "'Elm' and 'elm' differ in capital letters only and count as 2 items, and 1 other item likewise"
+    assert said == [f"{alike}; write them alike if they are the same"]
+
+
+TITLES = {
+    "alone": "Human eval round 2 - May 2025\n",
+    "with the commas of a sheet": "Human evaluation,,,\n",
+    "and a blank line": "Human eval\n\n",
+    "two lines": "Human eval\nexported by ann\n",
+}
+
+
+@pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_title_above_the_header_is_passed_over(write, title, mark):
+    table = graded("score", lambda place, n: 5 - place + n % 2)
+    path = write((title + table).replace(",", mark))
+    assert len(cr.read_judgments(path)) == 72
+    assert len(cr.read_judgments(path, skip_rows=title.count("\n"))) == 72
+    with pytest.raises(cr.errors.ParameterError, match="skip_rows=-1 is below 0"):
+        cr.read_judgments(path, skip_rows=-1)
+
+
+def test_lines_of_several_cells_above_the_header_are_skipped_as_said(write):
+    path = write("study,7\nmade by,ann\n" + graded("score", lambda place, n: 5 - place))
+    assert len(cr.read_judgments(path, skip_rows=2)) == 72
+
+
+def test_a_title_in_a_sheet_is_passed_over(data_folder):
+    path = data_folder / "misread" / "36_human_votes.xlsx"
+    found = inspect(path, read_options(invalid="drop"))
+    assert (found.would_read, found.kind, found.n_rows, found.n_annotators) == (True, "preference", 80, 3)
+    assert "'Human eval round 2 — May 2025' stands above the header and is not read" in found.notes
+    roles = {role.word: role.column for role in found.roles}
+    assert roles == {"left": "Model A", "right": "Model B", "winner": "Which is better?", "annotator": "Who voted",
+                     "query": "Prompt #"}  # fmt: skip
+
+
+def test_the_query_of_a_search_engineer_is_one(write):
+    rows = [f"{q},d{d},Rater {r},{(d + r) % 3}\n" for q in range(5) for d in range(6) for r in range(3)]
+    path = write("Search Query ID,Doc,Rater name,Relevance (0-2)\n" + "".join(rows))
+    grades = cr.read_judgments(path)
+    assert (grades.n_queries, grades.n_items, grades.n_annotators) == (5, 30, 3)
+
+
+@pytest.mark.parametrize("name", ["response_model", "version", "model_version", "variant", "checkpoint"])
+def test_names_of_what_answers(write, name):
+    path = write(graded("rating", lambda place, n: 5 - place).replace("model,", f"{name},", 1))
+    assert first(path) == ("oak", "yew")
+
+
+@pytest.mark.parametrize("blank", ["N/A", "", "n/a"])
+@pytest.mark.parametrize("share", [20, 4])
+def test_blank_answers_name_the_option(write, blank, share):
+    path = write(graded("rating", lambda place, n: blank if n % share == 0 else 5 - place, prompts=30))
+    assert "or leave such rows out with --drop-invalid" in asked(path)
+    with pytest.warns(cr.errors.DataWarning, match="left out"):
+        cr.read_judgments(path, invalid="drop")
+    words = write(graded("rating", lambda place, n: "skipped" if n % share == 0 else 5 - place), "w.csv")
+    assert cr.read_judgments(words, missing=["skipped"]).grade.max() == 5

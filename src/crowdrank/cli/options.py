@@ -153,6 +153,12 @@ class Reading:
             help="Rows in which the right item was shown first and winners are in the order shown; none for no rows.",
         ),
     ] = None
+    missing: Annotated[
+        str | None, _reading("--missing", metavar="A,B", help="Answers that mean none, such as -1,N/A; left out.")
+    ] = None
+    skip_rows: Annotated[
+        int | None, _reading("--skip-rows", metavar="N", help="Lines above the header of a CSV or Excel file.")
+    ] = None
     no_annotators: Annotated[bool, _reading("--no-annotators", help="The file names no annotators, on purpose.")] = (
         False
     )

@@ -109,6 +109,8 @@ def options_of(reading: Reading) -> ReadOptions:
         strength=pairs([reading.strength] if reading.strength else None, "--strength", "score=left", last=True) or None,
         small_is_good=reading.small_is_good,
         swapped=reading.swapped,
+        missing=split_list(reading.missing),
+        skip_rows=reading.skip_rows or 0,
         baseline_model=reading.baseline_model,
         sheet=reading.sheet,
         encoding=reading.encoding,

@@ -20,9 +20,11 @@ from .intake import DROP, LARGEST_NUMBER, Rows, numbers_of, short
 from .winner_codes import codes_of
 from .word_scales import Order, known_order, plain_word
 
-_OUTCOMES = {"left": 1, "right": -1, "tie": 0}
+_ITEM, _NEITHER = "item", 2
+_OUTCOMES = {"left": 1, "right": -1, "tie": 0, _ITEM: _NEITHER}
+"""What a winner's code may mean; an id of an item is no side."""
+
 _NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
-_NEITHER = 2
 BLANKS = ("na", "n/a", "null", "none", "nan", "-", "–", "—")
 """Words for nothing, in lower case."""
 
@@ -179,8 +181,13 @@ def read_winners(
         named = np.append(as_item, np.int32(-1))[number]
         is_item = [named == left, named == right]
         both = np.flatnonzero((as_item >= 0) & (np.abs(words) == 1))
-        if len(both) and not (is_item[0] | is_item[1] | (outcome == 0)).all():
-            _refuse_ids(values, words, both)
+        if len(both):
+            # of two models called A and B either reading fits each row, and they differ where B stands left
+            ids = item_ids.cast(pl.String).to_list() if len(item_ids) == 2 else []
+            only = {code.outcome for code in codes_of(ids).values()} == {1, -1}
+            turned = (is_item[0] & (outcome == -1)) | (is_item[1] & (outcome == 1))
+            if (only and turned.any()) or not (is_item[0] | is_item[1] | (outcome == 0)).all():
+                _refuse_ids(values, words, both)
         outcome = np.select(is_item, [np.int8(1), np.int8(-1)], outcome)
     if number.min() < 0:
         rows.blame(number < 0, "the winner is blank", DROP)
@@ -313,11 +320,11 @@ def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None, sides: Map
 
 
 def check_codes(winner_codes: Mapping[Any, str]) -> None:
-    """Refuse codes for anything but left, right and a tie."""
+    """Refuse codes for anything but left, right, a tie and the id of an item."""
     for code, word in winner_codes.items():
         if word not in _OUTCOMES:
             raise ParameterError(
-                f"{option('winner_codes')} maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie'"
+                f"{option('winner_codes')} maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie', 'item'"
             )
 
 
@@ -336,7 +343,8 @@ def _refuse_ids(values: pl.Series, words: Outcomes, both: Counts) -> None:
     meant = {values[int(number)]: named[int(words[number])] for number in both}
     raise JudgmentError(
         f"the winners {either(map(short, list(meant)[:5]), 'and')} are codes for a side and ids of items as well; if "
-        f"they mean the side: {option('winner_codes', meant)}; else write the ids of items otherwise"
+        f"they mean the side: {option('winner_codes', meant)}; if the item: "
+        f"{option('winner_codes', dict.fromkeys(meant, _ITEM))}"
     )
 
 

@@ -28,10 +28,10 @@ _MORE = {
     "annotator": "participant participant_id subject subject_id respondent respondent_id completed_by email "
     "email_address prolific_pid prolific_id amt_worker amt_worker_id turker labeler_id evaluator_id coder_id voter_id "
     "performer_id listener listener_id grader grader_id scorer scorer_id annotation_agent annotated_by labeled_by "
-    "labelled_by rated_by judged_by reviewed_by graded_by scored_by",
+    "labelled_by rated_by judged_by reviewed_by graded_by scored_by voted_by who_voted who_rated who_judged",
     "query": "prompt prompt_id question question_id instruction",
-    "item": "stimulus completion generation model_id model_name candidate_id object_id alternative_id image_id product "
-    "product_id",
+    "item": "stimulus completion generation model_id model_name model_version response_model candidate_id object_id "
+    "alternative_id image_id product product_id",
     "grade": "stars star mark likert",
     "left": _sides(_THINGS, "a 1 left first"),
     "right": _sides(_THINGS, "b 2 right second"),
@@ -43,7 +43,8 @@ _WEAK_NAMES = {
     "annotator": "session session_id who person",
     "query": "task task_id instance instance_id example example_id doc_id document_id doc document",
     "item": "task task_id question question_id prompt prompt_id instance instance_id example id text sentence "
-    "statement passage tweet unit unit_id hit_id sample sample_id response answer output reply summary translation",
+    "statement passage tweet unit unit_id hit_id sample sample_id response answer output reply summary translation "
+    "version variant checkpoint",
     "grade": "answer response vote value acc accuracy exact_match correct quality result judgment judgement class "
     "category annotation",
     "left": f"first white home {_sides(_TEXTS, 'a 1 left first')}",
@@ -267,20 +268,25 @@ def name_points(role: str, name: str) -> int:
         return 0
     points = _POINTS[role].get(key.replace("_", ""), 0)
     if not points and role == "item" and key.endswith("_id"):
-        points = 0 if is_known(key) else UNKNOWN_ID
+        points = 0 if is_known(key) or part_role(name) not in (None, "item") else UNKNOWN_ID
     return points
 
 
 _PARTS = {
     "rank": "rank",
-    "grade": "rating score grade mark",
+    "grade": "rating score grade mark relevance",
     "winner": "winner better preferred preference verdict",
     "annotator": "annotator worker rater judge participant labeler assessor reviewer evaluator",
     "item": "item document doc url candidate system model image product",
+    "query": "query topic prompt question",
 }
 """Words that say what a column is in a longer name, where no column has a name of its own for it."""
 
-_PART_ENDS = {"annotator": ("name", "code", "email", "initial", "number"), "item": ("name", "title", "code", "number")}
+_PART_ENDS = {
+    "annotator": ("name", "code", "email", "initial", "number", "id"),
+    "item": ("name", "title", "code", "number", "id"),
+    "query": ("name", "title", "code", "number", "id", "text"),
+}
 _SUMMARIES = {
     "mean",
     "avg",
@@ -317,7 +323,7 @@ def part_role(name: str) -> str | None:
         role
         for part in reversed(parts)
         for role, words in _PARTS.items()
-        if part in words.split() and (role not in _PART_ENDS or parts[-1] in _PART_ENDS[role])
+        if part in words.split() and (role not in _PART_ENDS or len(parts) == 1 or parts[-1] in _PART_ENDS[role])
     )
     role = next(pieces, None)
     return None if role in ("grade", "rank") and is_aside(name) else role

@@ -15,6 +15,7 @@ from .column_names import (
     NUMBERED,
     OWN,
     UNKNOWN_ID,
+    WEAK,
     is_bare_side,
     is_system,
     is_text_answer,
@@ -28,6 +29,7 @@ from .winner_codes import codes_of
 
 _FEW_ROWS = 5
 _MOST_CODES = 12
+_VERSIONS = ("version", "variant", "checkpoint")
 
 
 class Seen(NamedTuple):
@@ -96,11 +98,18 @@ class RolePoints:
         """The columns with a name for a role, or else those with a word for it in a longer name."""
         apart = set(listed_sides(self.names)) if role in ("left", "right") else set()
         usable = [name for name in self.names if name not in apart and self._usable(name)]
-        return [name for name in usable if name_points(role, name)] or [n for n in usable if part_role(n) == role]
+        named = [name for name in usable if name_points(role, name)]
+        if role == "query" and all(name_points(role, name) <= WEAK for name in named):
+            # a document may be the query, where nothing is called one
+            return [name for name in usable if part_role(name) == role] or named
+        return named or [name for name in usable if part_role(name) == role]
 
     def _name_points(self, role: str, name: str) -> int:
         """Points of a name in a role; an answer is an item only where it is a text beside the grades of it."""
         points = name_points(role, name)
+        if role == "item" and key_of(name) in _VERSIONS:
+            # versions are compared where nothing else is
+            return 0 if any(name_points(role, other) >= LISTED for other in self.names) else LISTED
         if role == "item" and is_text_answer(name) and not self._is_graded_text(name):
             return 0
         if role in ("left", "right") and is_bare_side(name) and self.facts[name].numbers:

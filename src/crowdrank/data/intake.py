@@ -45,6 +45,7 @@ _SOME_CELLS = 5_000
 DROP = "correct them"
 """Remedy of rows that may as well be left out; that is said too where few would be."""
 
+_NOT_GIVEN = ("the grade is blank", "the winner is blank", "the rank is blank")
 _FEW_BAD = 0.1
 """Share of the rows from which on bad ones are no slips: the columns may be other ones."""
 
@@ -109,7 +110,8 @@ class Rows:
             return None
         if self.invalid == "error":
             said, remedy = self._complaints[0]
-            if remedy.startswith(DROP) and self.bad.sum() < _FEW_BAD * self.n:
+            # a blank answer is one that was not given, however many there are
+            if remedy.startswith(DROP) and (self.bad.sum() < _FEW_BAD * self.n or said.startswith(_NOT_GIVEN)):
                 dropped = f"{DROP}, or leave such rows out with {option('invalid', 'drop')}"
                 remedy = dropped + remedy.removeprefix(DROP)
             raise JudgmentError(f"{said}; {remedy}")

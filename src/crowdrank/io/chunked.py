@@ -73,9 +73,8 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
 
 def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     """Whether a file must be read as a whole, or may be as it is short."""
-    turned = (
-        options.wide or options.strength or options.where or options.add_columns or options.answer or options.swapped
-    )
+    said = (options.wide, options.strength, options.where, options.add_columns, options.answer, options.swapped)
+    turned = any(said) or options.missing is not None or options.skip_rows > 0
     place, form = source.place, table_format(source)
     if turned or isinstance(place, bytes) or form not in ("parquet", "csv"):
         return True

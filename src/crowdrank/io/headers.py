@@ -1,4 +1,4 @@
-"""Files without a header line: told by a first line that looks like the others, and names proposed for it."""
+"""Files without a header line: titles by a first line that looks like the others, and names proposed for it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,64 @@ import polars as pl
 
 from ..data.column_facts import ColumnFacts, as_float, count_cells
 from ..data.column_names import is_known_name
-from ..errors import JudgmentError
+from ..errors import JudgmentError, ParameterError
 from ..wording import option
 from .delimited import first_cells, read_delimited
+from .notices import say
 from .read_options import ReadOptions
-from .sources import NotUtf8Error, Source
+from .sources import NotUtf8Error, Source, title_note
+from .tables import table_format
 
 _FEW_GRADES = 12
 _LARGEST_GRADE = 100.0
 _FEWEST_COLUMNS = 2
+
+
+_TITLE_BYTES, _MOST_TITLE_LINES = 1 << 14, 10
+
+
+def below_title(source: Source, options: ReadOptions) -> Source:
+    """Return a text table without the lines above its header: as many as were said, or a title alone in its line.
+
+    A title is found where the first lines have one cell each and the two below them several, of the same number.
+    """
+    if table_format(source) != "csv":
+        return source
+    lines = source.data[source.start : source.start + _TITLE_BYTES].splitlines(keepends=True)
+    above = options.skip_rows
+    if not above and options.header is None:
+        above = _title_lines([line.decode("utf-8", "replace") for line in lines[: _MOST_TITLE_LINES + 2]])
+        if above:
+            title = next(line for line in lines if line.strip(b" ,;\t|\r\n"))
+            say(title_note(source, title.decode("utf-8", "replace").strip(' ,;\t|\r\n"')))
+    if not above:
+        return source
+    if above >= len(lines):
+        raise ParameterError(
+            f"{option('skip_rows', above)} passes over {source.name} as a whole; give a smaller number"
+        )
+    end = source.start + sum(map(len, lines[:above]))
+    return Source(source.name, source.suffix, source.data[end:], None, source.encoding)
+
+
+def _title_lines(lines: list[str]) -> int:
+    """How many of the first lines have at most one cell, above two of several cells each."""
+    if any(sum(bool(cell.strip(' "\r\n')) for cell in lines[0].split(mark)) > 1 for mark in ",\t;|"):
+        return 0
+    for mark in ",\t;|":
+        rows = [[cell.strip(' "') for cell in line.rstrip("\r\n").split(mark)] for line in lines]
+        filled = [sum(map(bool, row)) for row in rows]
+        first = next((number for number, n in enumerate(filled) if n > 1), None)
+        if not first or first + 1 >= len(rows) or first > _MOST_TITLE_LINES:
+            continue
+        titles = [row[0].lower() for row in rows[:first] if any(row)]
+        if (
+            titles
+            and not titles[0].startswith(("sep=", "#"))
+            and len(rows[first]) == len(rows[first + 1]) >= _FEWEST_COLUMNS
+        ):
+            return first
+    return 0
 
 
 def check_header(source: Source, options: ReadOptions) -> None:

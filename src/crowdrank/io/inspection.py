@@ -23,6 +23,7 @@ from ..data.intake import numbers_of
 from ..errors import CrowdrankError, JudgmentError
 from ..wording import counted, first_few, on_command_line, percent, recurring_items
 from .delimited import first_cells
+from .headers import below_title
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
 from .notices import collect_notices
 from .preflib import SUFFIXES
@@ -407,7 +408,8 @@ def _with_candidates(inspection: Inspection, path: PathLike, options: ReadOption
         return inspection
     try:
         source = open_votes(path, options.encoding)
-        table, _ = read_source(source, names=options.header, sheet=options.sheet)
+        source = below_title(source, options)
+        table, _ = read_source(source, names=options.header, sheet=options.sheet, skip_rows=options.skip_rows)
     except JudgmentError:
         return inspection
     wishes = Wishes(annotators=not options.no_annotators, coded=options.winner_codes is not None)

@@ -51,6 +51,8 @@ def read_judgments(
     strength: Mapping[str, str] | None = None,
     small_is_good: bool | None = None,
     swapped: str | Mapping[str, Any] | None = None,
+    missing: Sequence[Any] | None = None,
+    skip_rows: int = 0,
     baseline_model: str | None = None,
     sheet: str | None = None,
     encoding: str | None = None,
@@ -101,6 +103,10 @@ def read_judgments(
     swapped
         ``"COLUMN"`` or ``"COLUMN=VALUE"``: rows in which the right item was shown first, where winners are in the order
         shown; left and right are then as they were shown. ``"none"``: winners are about the columns as they stand.
+    missing
+        Answers that say that there is none, such as ``[-1, "N/A"]``; their rows are left out.
+    skip_rows
+        Lines above the header of a text table or a sheet; a title alone in its line is found by itself.
     baseline_model
         Arena-Hard's other model, in files that do not name it.
     sheet, encoding, header
@@ -126,9 +132,9 @@ def read_judgments(
     options = read_options(
         kind=kind, columns=columns, levels=levels, nominal=nominal, winner_codes=winner_codes, duplicates=duplicates,
         invalid=invalid, items=items, source=source, answer=answer, where=where, keep=keep, wide=wide,
-        strength=strength, small_is_good=small_is_good, swapped=swapped, baseline_model=baseline_model, sheet=sheet,
-        encoding=encoding, header=header, no_annotators=no_annotators, agreeing=agreeing, pseudonyms=pseudonyms,
-        strength_weights=strength_weights,
+        strength=strength, small_is_good=small_is_good, swapped=swapped, missing=missing, skip_rows=skip_rows,
+        baseline_model=baseline_model, sheet=sheet, encoding=encoding, header=header, no_annotators=no_annotators,
+        agreeing=agreeing, pseudonyms=pseudonyms, strength_weights=strength_weights,
     )  # fmt: skip
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from ..data.answers import BLANKS
 from ..errors import JudgmentError
-from ..wording import counted, option
+from ..wording import counted, either, option
 
 _NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
 _FORMS = {
@@ -45,6 +46,71 @@ def without_blanks(cells: pl.Series) -> pl.Series:
     ):
         return cells
     return cells.set(cells.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False), None)
+
+
+def without_missing(
+    frame: pl.DataFrame, missing: Sequence[str] | None, words: Sequence[str] = ("grade", "winner", "rank")
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the rows whose answer is none of those that mean that there is none, and what is said of the others.
+
+    Examples
+    --------
+    >>> without_missing(pl.DataFrame({"item": ["x", "y"], "grade": ["3", "-1"]}), ["-1"])[1]
+    ["1 row left out, whose answer is '-1'"]
+    """
+    word = next((word for word in words if word in frame.columns), None)
+    if missing is None or word is None:
+        return frame, []
+    texts = frame[word].cast(pl.String).str.strip_chars()
+    numbers = [float(value) for value in missing if _is_plain(value)]
+    left_out = texts.str.to_lowercase().is_in([value.strip().lower() for value in missing])
+    left_out |= texts.cast(pl.Float64, strict=False).is_in(numbers)
+    left_out = left_out.fill_null(False)
+    listed = either(map(repr, missing))
+    if left_out.all():
+        raise JudgmentError(f"each answer is {listed}, so {option('missing')} leaves none; name fewer of them")
+    n = int(left_out.sum())
+    return frame.filter(~left_out), [f"{counted(n, 'row')} left out, whose answer is {listed}"]
+
+
+_NO_ANSWER = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
+"""Numbers that forms and scripts write where there is no answer."""
+
+_LARGEST_SCALE = 10.0
+
+
+def no_answer_note(name: str, cells: pl.Series) -> list[str]:
+    """Return the note on numbers that may say that there is no answer: -1 or 99 beside a scale of at most 10.
+
+    Examples
+    --------
+    >>> no_answer_note("score", pl.Series([1, 2, 5, 3, -1]))
+    ["'score' is -1 in 1 of 5 rows; if that means that there is no answer: missing=['-1']"]
+    >>> no_answer_note("score", pl.Series([-1, 0, 1])), no_answer_note("score", pl.Series([-2, -1, 1, 2]))
+    ([], [])
+    """
+    if not cells.dtype.is_numeric():
+        return []
+    cells = cells.cast(pl.Float64)
+    lowest, highest = cells.min(), cells.max()
+    if not isinstance(lowest, float) or not isinstance(highest, float) or 0 <= lowest <= highest <= _LARGEST_SCALE:
+        return []
+    odd = [value for value in _NO_ANSWER if bool((cells == value).any())]
+    if not odd:
+        return []
+    rest = cells.filter(~cells.is_in(odd)).drop_nulls()
+    low, high, distinct = rest.min(), rest.max(), rest.n_unique()
+    if not isinstance(low, float) or not isinstance(high, float) or distinct < _FEWEST_LEVELS:
+        return []
+    if low < 0 or high > _LARGEST_SCALE or (low == 0 and high < _FEWEST_LEVELS):
+        return []
+    n, listed = int(cells.is_in(odd).sum()), [f"{value:g}" for value in odd]
+    rows = counted(len(cells), "row")
+    way = option("missing", listed)
+    return [f"{name!r} is {either(listed)} in {n:,} of {rows}; if that means that there is no answer: {way}"]
+
+
+_FEWEST_LEVELS = 3
 
 
 def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:

@@ -22,10 +22,10 @@ from ..data.intake import are_times, numbers_of
 from ..data.presented import NOT_SWAPPED, as_shown, may_tell_order
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
-from ..wording import first_few, option
+from ..wording import counted, either, first_few, option
 from .delimited import separator_of
-from .headers import check_first_row, check_header
-from .number_text import negative_numbers, numbers_in, order_note, without_blanks
+from .headers import below_title, check_first_row, check_header
+from .number_text import negative_numbers, no_answer_note, numbers_in, order_note, without_blanks, without_missing
 from .one_hot import with_winner
 from .paths import at_path, root_of
 from .read_options import ReadOptions, side_words
@@ -67,6 +67,7 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
                 f"{option(name)} applies to exports of other tools, but this is a plain table; leave it out"
             )
     form = table_format(source)
+    source = below_title(source, options)
     if form == "csv" and options.header is None:
         check_header(source, options)
     if options.header is not None and form not in ("csv", "excel"):
@@ -77,7 +78,7 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
         if plain is not None:
             return plain
     if form != "parquet" or options.wide is not None:
-        table, mixed = read_source(source, names=options.header, sheet=options.sheet)
+        table, mixed = read_source(source, names=options.header, sheet=options.sheet, skip_rows=options.skip_rows)
         try:
             return plain_rows(table, mixed, options, source)
         except JudgmentError:
@@ -190,6 +191,9 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     used = {options.columns.get("loser"), *(options.swapped or "").rpartition("=")}
     understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
     _refuse_mixed(table, understood, mixed)
+    answers = [understood.columns[word] for word in ("grade", "winner", "rank") if word in understood.columns]
+    table, left_out = without_missing(table, options.missing, answers)
+    notes += [*left_out, *_spelling_notes(table, understood)]
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     frame, levels, more = _with_numbers(frame, understood, options, source, _metrics(table, options))
     if options.covariates:
@@ -250,6 +254,30 @@ def _share_cells(table: pl.DataFrame, name: str, others: list[str]) -> bool:
     """Whether a cell of a column stands in one of some others too."""
     cells, *rest = (table[one].cast(pl.String, strict=False).unique() for one in (name, *others))
     return bool(cells.is_in(pl.concat(rest).implode()).any())
+
+
+_SOME_ROWS, _MOST_ITEMS = 10_000, 2_000
+
+
+def _spelling_notes(table: pl.DataFrame, understood: Understood) -> list[str]:
+    """The note on items whose ids differ in capital letters only; of a long table as some of its rows tell."""
+    words = [word for word in ("item", "left", "right", "winner", "loser") if word in understood.columns]
+    words = words if "loser" in words else [word for word in words if word != "winner"]
+    step = max(len(table) // _SOME_ROWS, 1)
+    cells = [table[understood.columns[word]].gather_every(step) for word in words]
+    ids = [one.unique().drop_nulls() for one in cells if one.dtype == pl.String]
+    if not ids or sum(map(len, ids)) > _MOST_ITEMS:
+        return []
+    known = pl.concat(ids).str.strip_chars().unique().sort()
+    alike = pl.DataFrame({"id": known, "key": known.str.to_lowercase()}).group_by("key", maintain_order=True).agg("id")
+    several = [names for names in alike["id"].to_list() if len(names) > 1]
+    if not several:
+        return []
+    more = f", and {counted(len(several) - 1, 'other item')} likewise" if len(several) > 1 else ""
+    return [
+        f"{either(map(repr, several[0]), 'and')} differ in capital letters only and count as {len(several[0])} items"
+        f"{more}; write them alike if they are the same"
+    ]
 
 
 def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
@@ -436,7 +464,7 @@ def _with_numbers(
         commas = table_format(source) != "csv" or separator_of(source) != ","
         numbers = numbers_in(name, cells, commas=commas)
         cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
-        notes += _class_note(name, cells)
+        notes += [*_class_note(name, cells), *no_answer_note(name, cells)]
         if levels is None and (known := order_of(cells)) is not None and known.sure:
             levels = known.levels
             notes.append(order_note(f"{name!r} is", levels))

@@ -44,6 +44,10 @@ class ReadOptions:
         Whether numbers count downwards; ``None`` as a metric's own file tells, else upwards.
     swapped
         ``COLUMN`` or ``COLUMN=VALUE``: rows in which the right item was shown first; ``none``: sides are as they stand.
+    missing
+        Answers that say that there is none, such as ``-1`` and ``N/A``; their rows are left out.
+    skip_rows
+        Lines above the header of a text table or sheet.
     baseline_model, sheet, encoding, header
         Arena-Hard's other model; sheet of a spreadsheet; text encoding; names for a file without a header line.
     no_annotators
@@ -76,6 +80,8 @@ class ReadOptions:
     strength: tuple[str, str] | None = None
     small_is_good: bool | None = None
     swapped: str | None = None
+    missing: Sequence[str] | None = None
+    skip_rows: int = 0
     baseline_model: str | None = None
     sheet: str | None = None
     encoding: str | None = None
@@ -98,7 +104,11 @@ class ReadOptions:
         check_codes(self.winner_codes or {})
         if self.levels is not None:
             checked_levels(self.levels)
-        for name in ("keep", "wide", "header", "strength_weights"):
+        if self.skip_rows < 0:
+            raise ParameterError(
+                f"{option('skip_rows', self.skip_rows)} is below 0; give the number of lines to pass over"
+            )
+        for name in ("keep", "wide", "header", "strength_weights", "missing"):
             given = getattr(self, name)
             if isinstance(given, str) or (given is not None and not len(given)):
                 raise ParameterError(f"{option(name, given)} is not a list; give the values one by one")
@@ -152,4 +162,6 @@ def read_options(
         strength = next(iter(strength.items()))
     if isinstance(swapped, Mapping):
         swapped = ",".join(f"{name}={value}" for name, value in swapped.items())
+    if given.get("missing") is not None and not isinstance(given["missing"], str):
+        given["missing"] = [str(value) for value in given["missing"]]
     return ReadOptions(columns=dict(columns or {}), where=rows, strength=strength, swapped=swapped, **given)

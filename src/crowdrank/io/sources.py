@@ -364,3 +364,8 @@ def blaming(name: str) -> Iterator[None]:
         if text.startswith((f"{name}:", f"{name} ")):
             raise
         raise type(error)(f"{name}: {text}") from None
+
+
+def title_note(source: Source, title: str) -> str:
+    """Return what is said of a title above the header of a table."""
+    return f"{source.name}: {show_value(title)} stands above the header and is not read"

@@ -13,7 +13,7 @@ import polars as pl
 from ..errors import JudgmentError, MissingExtraError
 from ..wording import either, first_few, option
 from .notices import say
-from .sources import OLD_SPREADSHEET, ZIP, Source, not_unpacked
+from .sources import OLD_SPREADSHEET, ZIP, Source, not_unpacked, title_note
 
 _SUFFIXES = {".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"}
 _PARTS = ("xl/", "content.xml")
@@ -34,8 +34,12 @@ def is_spreadsheet(source: Source) -> bool:
     raise not_unpacked(source.name, ZIP)
 
 
-def read_sheet(source: Source, sheet: str | None = None, names: Sequence[str] | None = None) -> pl.DataFrame:
+def read_sheet(
+    source: Source, sheet: str | None = None, names: Sequence[str] | None = None, *, skip_rows: int = 0
+) -> pl.DataFrame:
     """Return the table of one sheet, the first unless it is named; a blank cell is null.
+
+    Rows with one cell above a header of several, such as a title, are passed over, which is said.
 
     Parameters
     ----------
@@ -45,6 +49,8 @@ def read_sheet(source: Source, sheet: str | None = None, names: Sequence[str] | 
         Name of the sheet.
     names
         Column names, for a sheet without a header line.
+    skip_rows
+        Rows above the header.
     """
     try:
         from python_calamine import CalamineError, CalamineWorkbook
@@ -64,11 +70,20 @@ def read_sheet(source: Source, sheet: str | None = None, names: Sequence[str] | 
         rows = page.to_python(skip_empty_area=False)
     except (CalamineError, OSError, ValueError, zipfile.BadZipFile):
         raise damaged from None
+    rows = rows[skip_rows:]
+    merged = [one for one in merged if one[1][0] >= skip_rows + _title_rows(rows)]
     if merged:
         (first_row, first_column), (last_row, last_column) = merged[0]
         place = f"{_letters(first_column)}{first_row + 1}:{_letters(last_column)}{last_row + 1}"
         raise JudgmentError(f"{source.name}: cells {place} are merged; unmerge them, so that each row is one judgment")
     return _table(source, [[_text(cell) for cell in row] for row in rows], names)
+
+
+def _title_rows(rows: list[list[Any]]) -> int:
+    """How many rows with at most one filled cell stand above the first one of several, which is not the last."""
+    filled = [sum(cell is not None and str(cell).strip() != "" for cell in row) for row in rows]
+    first = next((number for number, n in enumerate(filled) if n > 1), 0)
+    return first if any(filled[:first]) and sum(n > 1 for n in filled[first:]) > 1 else 0
 
 
 def _sheet_name(source: Source, known: Sequence[str], wanted: str | None) -> str:
@@ -88,6 +103,10 @@ def _sheet_name(source: Source, known: Sequence[str], wanted: str | None) -> str
 
 def _table(source: Source, rows: list[list[str | None]], names: Sequence[str] | None) -> pl.DataFrame:
     """The rows that are not blank below the header, which is the first of them."""
+    if names is None and (above := _title_rows(rows)):
+        title = next(cell for row in rows[:above] for cell in row if cell is not None)
+        say(title_note(source, title))
+        rows = rows[above:]
     filled = [row for row in rows if any(cell is not None for cell in row)]
     if not filled:
         raise source.no_rows()

@@ -85,13 +85,14 @@ def read_source(
     separator: str | None = None,
     choose: Choose | None = None,
     sheet: str | None = None,
+    skip_rows: int = 0,
 ) -> tuple[pl.DataFrame, Mixed]:
     """Return the table in an opened file, and which columns mix text and numbers; ``choose`` spares Parquet columns."""
     form = table_format(source)
     if form == "excel":
         from .spreadsheets import read_sheet
 
-        return read_sheet(source, sheet, names), {}
+        return read_sheet(source, sheet, names, skip_rows=skip_rows), {}
     if form == "parquet":
         return _read_parquet(source, choose), {}
     with_text = partial(_read_text, form=form, names=names, separator=separator)

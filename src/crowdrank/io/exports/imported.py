@@ -17,7 +17,7 @@ from ...data.unsupported import not_supported, unsupported_kind
 from ...data.word_scales import Order
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option, plural
-from ..number_text import numbers_in, order_note
+from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
 from .cells import as_number, as_seconds, as_text, at_path, each_at_path
@@ -218,6 +218,8 @@ class Collector:
             why = f" ({counted(self.n_read, self.unit)}, left out: {reasons})" if +self.dropped else ""
             raise JudgmentError(f"{title} without any answer{why}; export one with answers")
         style = self._expect_style(frame) if self._styles else []
+        frame, left_out = without_missing(frame, self.options.missing)
+        self.notes += left_out
         frame = self._tidy(frame.select([*(name for name in COLUMNS if name in frame.columns), *style]))
         needed = {"grade": ("item", "grade"), "preference": ("winner",), "ranking": ("item", "rank")}[kind]
         lacking = next((name for name in needed if name not in frame.columns), None)
