@@ -133,3 +133,13 @@ def test_schemes_are_played_against_each_other(run, tmp_path):
     ran = run("simulate truth.csv")
     assert ran.code == 2
     assert "say who votes" in ran.err
+
+
+def test_propose_begins_with_nothing_judged(run, files):
+    ran = run("propose --items items.csv --budget 3 --format csv")
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) == 4
+    assert "nothing is judged yet" in ran.err
+    refused = run("propose")
+    assert refused.code == 2
+    assert "or with --items what may be asked about first" in refused.err

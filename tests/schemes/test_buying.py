@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import crowdrank as cr
 from crowdrank.data.judgments import Grades, Preferences
 from crowdrank.data.roster import UNLIMITED, Roster, price_of
 from crowdrank.errors import JudgmentError, ParameterError
@@ -278,3 +279,29 @@ def test_prices_by_kind_of_judgment():
 
 def test_frames_of_other_makers_do():
     assert Roster.from_frame(pl.DataFrame({"rater": ["b", "a"], "cost": ["2", "1"]})).price.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("budget", [14, 28, 33, None])
+def test_a_cold_start_balances_pairs_and_sides(budget):
+    items = {"query": ["q"] * 7 + ["r"] * 8, "item": [f"i{number}" for number in range(15)]}
+    asked = cr.propose(None, items=items, budget=budget)
+    n_pairs = 7 * 6 // 2 + 8 * 7 // 2
+    assert len(asked) == (n_pairs if budget is None else budget)
+    assert asked.select(pl.concat_list("left", "right").list.sort()).n_unique() == len(asked)
+    for query in ("q", "r"):
+        part = asked.filter(query=query)
+        names = set(part["left"]) | set(part["right"])
+        assert all(abs(part["left"].to_list().count(one) - part["right"].to_list().count(one)) <= 1 for one in names)
+        often = pl.concat([part["left"], part["right"].rename("left")]).value_counts()["count"]
+        assert often.max() - often.min() <= 2
+
+
+def test_a_cold_start_says_what_it_lacks():
+    items = {"item": list("abc")}
+    assert cr.propose(None, items=items, kind="grade")["item"].sort().to_list() == list("abc")
+    pairs = cr.propose(None, items={"left": ["a", "b"], "right": ["b", "c"]})
+    assert {frozenset(pair) for pair in pairs.select("left", "right").rows()} == {frozenset("ab"), frozenset("bc")}
+    with pytest.raises(ParameterError, match=r"nothing is judged yet; list what may be asked about with items="):
+        cr.propose(None)
+    with pytest.raises(ParameterError, match=r"information chooses by the judgments so far, and there are none; begin"):
+        cr.propose(None, "information", items)

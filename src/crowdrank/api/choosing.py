@@ -60,6 +60,7 @@ GOOD_FROM = 2.0
 """Grade from which on if-good-3 counts an item as good unless it is told otherwise."""
 
 SCHEMES = {
+    "nothing yet": Choice("single", "nothing is judged yet, and it asks about each item or pair once"),
     "preferences": Choice("information", "these are preferences, and it asks about the pairs that decide most"),
     "classes": Choice("agreement", "these are classes without an order, and it asks until each is sure"),
     "grades": Choice("if-good-3", "these are grades, and an item rated too high costs most: good ones are checked"),
@@ -185,6 +186,8 @@ def auto_scheme(judgments: Judgments) -> Choice:
     >>> auto_scheme(Preferences.from_rows([("ann", "q", "x", "y", "left")])).method
     'information'
     """
+    if isinstance(judgments, Grades | Preferences) and not judgments.n_judgments:
+        return SCHEMES["nothing yet"]
     if isinstance(judgments, Preferences):
         return SCHEMES["preferences"]
     if not isinstance(judgments, Grades):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,9 +14,12 @@ import polars as pl
 
 from ..cluster.one_pass import of_sample
 from ..cluster.stored import StoredConsensus
+from ..data.columns import understand_items, understand_pairs
 from ..data.consensus import Consensus
 from ..data.features import Features
-from ..data.judgments import Grades, Preferences, expect
+from ..data.frames import to_frame
+from ..data.index import Index
+from ..data.judgments import Grades, Judgments, Preferences, expect
 from ..data.listed import with_items, with_pairs
 from ..data.proposals import Requests
 from ..data.roster import Price, Roster, price_of
@@ -23,12 +27,12 @@ from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..io.sources import blaming
 from ..io.tables import read_table
-from ..protocols import Aggregator, Progress
+from ..protocols import Aggregator, Progress, method_name
 from ..registry import card, label, make, names
 from ..schemes.costs import cost_table
 from ..schemes.open_requests import open_requests
 from ..schemes.situation import OpenRequests, Situation, check_limits
-from ..wording import option
+from ..wording import one_of, option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 from .choosing import auto_scheme
 from .in_parts import as_packed
@@ -68,12 +72,19 @@ def requests(
     consensus: Consensus | StoredConsensus | str | Aggregator | None = None,
     features: Any = None,
     open: Any = None,
+    kind: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Requests:
     """Return what :func:`propose` returns as a table: the requests, their cost, and the sentence that sums them up."""
     check_requests(scheme, params, goal, budget=budget, price=price, least_gain=least_gain, consensus=consensus)
-    judged = expect_one_kind(as_judgments(judgments), "propose")
+    judged: Judgments
+    if judgments is None:
+        judged = _nothing_judged(items, one_of(kind or "preference", ("preference", "grade"), "kind"))
+    else:
+        if kind is not None:
+            raise ParameterError(f"{option('kind', kind)} goes with nothing judged yet; leave it out")
+        judged = expect_one_kind(as_judgments(judgments), "propose")
     described = _features(features, goal, judged)
     if isinstance(consensus, StoredConsensus):
         consensus = consensus.of_queries(judged.items.queries.ids)
@@ -95,6 +106,10 @@ def requests(
         open=None if open is None else _open_requests(judged, open), features=described,
     )  # fmt: skip
     needed = _aggregator_name(chosen, judged)
+    if needed is not None and not judged.n_judgments:
+        raise ParameterError(
+            f"{method_name(chosen)} chooses by the judgments so far, and there are none; begin with single or 3-overlap"
+        )
     if needed is not None:
         if progress is not None:
             progress(0, 2, "finding the consensus")
@@ -121,7 +136,8 @@ def propose(*args: Any, **given: Any) -> pl.DataFrame:
     Parameters
     ----------
     judgments
-        The judgments so far: grades or preferences; a frame, or a file's path.
+        The judgments so far: grades or preferences; a frame, or a file's path. ``None`` where nothing is judged yet:
+        pairs of ``items`` then come in rounds, in each of which every item stands once on either side.
     scheme
         Name of a scheme (``crowdrank methods`` lists them), such as ``"if-good-3"``, ``"2-overlap"`` or
         ``"information"``; or a scheme itself. ``"auto"`` takes one that fits the judgments, and says which and why.
@@ -155,6 +171,8 @@ def propose(*args: Any, **given: Any) -> pl.DataFrame:
     open
         Table or file of query and item (or left and right) [, annotator] [, n_more]: what was asked for and has not
         come in yet. It is neither asked for nor paid again, and nobody who was asked is asked again.
+    kind
+        Where nothing is judged yet: ``"preference"`` (the default) or ``"grade"``, what is asked for.
     seed
         Seed of whatever is random, such as the choice between equally urgent things.
     progress
@@ -297,6 +315,32 @@ def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:
     table = read_table(items)
     with blaming(str(items)):
         return _items_of_table(judgments, table)
+
+
+def _nothing_judged(items: Any, kind: str) -> Grades | Preferences:
+    """No judgments of listed items."""
+    if items is None:
+        raise ParameterError(f"nothing is judged yet; list what may be asked about with {option('items')}")
+    path = items if isinstance(items, str | os.PathLike) else None
+    table = to_frame(items) if path is None else read_table(path)
+    with blaming(str(path)) if path is not None else nullcontext():
+        pairs = understand_pairs(table.columns) if kind == "preference" else None
+        names = understand_items(table.columns) if pairs is None else {**pairs, "item": pairs["left"]}
+        sides = ["item"] if pairs is None else ["left", "right"]
+        query = [pl.col(names["query"]).alias("query")] if "query" in names else []
+        rows = pl.concat(
+            [table.select(*query, item=pl.col({**names, **(pairs or {})}[side])) for side in sides]
+        ).unique()
+        if not len(rows):
+            raise JudgmentError("the list of items has a header but no rows; write one row per item")
+        listed = Features.from_arrays(rows["query"] if query else None, rows["item"], np.zeros((len(rows), 1)))
+    nobody, nothing = np.empty(0, np.int32), np.empty(0, np.int32)
+    if kind == "grade":
+        return Grades(items=listed.items, annotators=Index.empty(), annotator=nobody, item=nothing, grade=np.empty(0))
+    return Preferences(
+        items=listed.items, annotators=Index.empty(), annotator=nobody, left=nothing, right=nothing,
+        outcome=np.empty(0, np.int8),
+    )  # fmt: skip
 
 
 def _items_of_table(judgments: Any, table: Any) -> tuple[Any, Any, Any]:

@@ -26,7 +26,7 @@ EXAMPLES = examples(
     ),
     (
         "the figures of trec_eval, to the digit",
-        'crowdrank evaluate bm25.run news.qrels --ties trec --unjudged zero --metrics "ndcg@10(linear),map"',
+        "crowdrank evaluate bm25.run news.qrels --ties trec --unjudged zero --metrics map",
     ),
     (
         "many runs against one of them",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .help import examples
-from .options import Format, Out, Quiet, Reading, Seed, Votes, output_file, spread
+from .options import Format, Out, Quiet, Reading, Seed, output_file, spread
 from .outputs import check_files, deliver, write_wanted
 from .talk import Talk
 from .votes import read_votes
@@ -35,6 +35,7 @@ EXAMPLES = examples(
         "crowdrank propose grades.csv --goal ranker --features features.parquet -b 500",
     ),
     ("which pairs decide who is in the top five", "crowdrank propose votes.csv --goal top-5 -b 500"),
+    ("which pairs to begin with, sides balanced", "crowdrank propose --items scripts.csv -b 150"),
     ("what schemes would have cost on grades given several times", "crowdrank propose votes.csv --costs costs.csv"),
 )
 
@@ -42,7 +43,13 @@ EXAMPLES = examples(
 @spread
 def propose(
     *,
-    votes: Votes,
+    votes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[VOTES]...", show_default=False,
+            help="Files of judgments, - for standard input; none where nothing is judged yet, with --items.",
+        ),
+    ] = None,
     scheme: Annotated[
         str,
         typer.Option(
@@ -113,19 +120,23 @@ def propose(
     from .. import api
     from ..errors import ParameterError
 
+    votes = votes or []
+    if not votes and reading.items is None:
+        raise ParameterError("name the file of the judgments so far, or with --items what may be asked about first")
     check_files([*votes, reading.items, pool, features, open], [out, costs], format=format, tables=[costs])
     params, prices = pairs(setting, "--set", "k=3"), _prices(price)
     api.check_requests(scheme, params, goal, budget=budget, price=prices, least_gain=least_gain, consensus=method)
     with Talk(quiet=quiet) as talk:
         # listed items are what may be asked about, which the verb itself has to know
-        judgments = read_votes(votes, replace(reading, items=None), talk)
-        if costs is not None and judgments.kind != "grade":
-            raise ParameterError(f"--costs counts grades, but these are {judgments.kind}s; leave it out")
+        judgments = read_votes(votes, replace(reading, items=None), talk) if votes else None
+        if costs is not None and (judgments is None or judgments.kind != "grade"):
+            there = "nothing is judged yet" if judgments is None else f"these are {judgments.kind}s"
+            raise ParameterError(f"--costs counts grades, but {there}; leave it out")
         with talk.working("choosing what to ask") as progress:
             proposed = api.requests(
                 judgments, scheme, reading.items, pool, budget, goal=goal, params=params,
                 price=prices, least_gain=least_gain, consensus=method, features=features, open=open,
-                seed=seed, progress=progress,
+                kind=None if votes else reading.kind, seed=seed, progress=progress,
             )  # fmt: skip
         deliver(proposed.frame(), out, format, talk, lambda: _show(proposed.frame()))
         write_wanted(costs, lambda: api.scheme_costs(judgments, seed=seed), talk)

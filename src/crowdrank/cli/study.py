@@ -66,7 +66,9 @@ def study(
         str | None,
         typer.Argument(metavar="[NAME]", autocompletion=_complete_study, help="A study.", show_default=False),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Only check that the study runs; takes seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only check that the study runs; takes up to some minutes.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's whole grid, which may take hours.")] = False,
     seeds: Annotated[
         int | None, typer.Option("--seeds", metavar="N", help="Number of repetitions, in place of the study's own.")

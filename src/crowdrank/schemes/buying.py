@@ -38,6 +38,8 @@ class WishList:
         What gains are measured in, and its sum now.
     annotator
         Whom to ask, over the roster, where the scheme chooses; ``None`` leaves it to the price.
+    sided
+        Whether the scheme chose the sides of pairs; they are drawn otherwise.
     """
 
     things: dict[str, Ints]
@@ -49,6 +51,7 @@ class WishList:
     named: Ints | None = None
     detail: Floats | None = None
     annotator: Ints | None = None
+    sided: bool = False
 
     def __len__(self) -> int:
         return len(self.gain)
@@ -72,11 +75,12 @@ def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Request
     keep = np.flatnonzero(status >= 0)
     who = status[keep] if situation.roster is not None else np.full(len(keep), ANYBODY, np.int32)
     rows = _group_into_requests(situation, wanted, keep, who)
+    things = {name: codes[keep][rows.first] for name, codes in wanted.things.items()}
     return Requests(
         scheme=method_name(scheme),
         items=situation.judgments.items,
         annotators=Index.empty() if situation.roster is None else situation.roster.annotators,
-        things=_draw_sides({name: codes[keep][rows.first] for name, codes in wanted.things.items()}, situation.seed),
+        things=things if wanted.sided else _draw_sides(things, situation.seed),
         annotator=who[rows.first],
         n_more=rows.count,
         reasons=wanted.reasons,

@@ -60,11 +60,45 @@ def pairs_below(situation: Situation, asked: JudgedPairs, k: int) -> tuple[Ints,
     pays for.
     """
     rng = np.random.default_rng(situation.seed)
+    if not len(asked.key) and situation.pairs is None:
+        left, right = balanced_pairs(situation, rng)
+        return left, right, np.zeros(len(left), np.int64)
     first, second = candidate_pairs(situation, situation.n_to_choose, len(asked.key), rng)
     count = asked.counts(first.astype(np.int64) * situation.judgments.n_items + second)
     keep = np.flatnonzero(count < k)
     keep = keep[np.lexsort((rng.random(len(keep)), count[keep]))]
     return first[keep], second[keep], count[keep]
+
+
+def balanced_pairs(situation: Situation, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Return pairs of askable items in rounds, in each of which every item stands once on either side.
+
+    Items of a query stand in a random circle, and those of round ``d`` are paired with the ``d``-th after them. The
+    first round connects all items. There are as many rounds as the budget pays for.
+    """
+    items = np.flatnonzero(situation.askable).astype(np.int32)
+    query = situation.judgments.items.query[items]
+    items = items[np.lexsort((rng.random(len(items)), query))]
+    sizes = np.bincount(query, minlength=situation.judgments.n_queries)
+    number = situation.n_to_choose
+    total = int((sizes * (sizes - 1) // 2).sum())
+    if number is None and total > _MAX_PAIRS:
+        raise ParameterError(f"there are {total:,} pairs that could be asked about; give a budget")
+    size, start = np.repeat(sizes, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(items)) - start
+    rounds: list[tuple[Ints, Ints]] = []
+    n_pairs = 0
+    for distance in range(1, int(sizes.max(initial=0)) // 2 + 1):
+        # half way round the circle each pair comes up twice
+        here = np.flatnonzero((2 * distance < size) | ((2 * distance == size) & (place < distance)))
+        here = rng.permutation(here)
+        rounds.append((items[here], items[start[here] + (place[here] + distance) % size[here]]))
+        n_pairs += len(here)
+        if number is not None and n_pairs >= number:
+            break
+    nothing = np.empty(0, np.int32)
+    left, right = (np.concatenate([nothing, *(one[side] for one in rounds)]) for side in (0, 1))
+    return left, right
 
 
 def listed_pairs(pairs: tuple[Ints, Ints], n_items: int) -> tuple[Ints, Ints]:

@@ -39,8 +39,10 @@ class KOverlap:
     Notes
     -----
     The least judged items or pairs come first, in random order drawn with the seed, so all are judged once before
-    any is twice. The expected gain is the fall of the expected squared error of an item's gain; of preferences, that of
-    the variance of a pair's share of wins, before anything is known of it.
+    any is twice. Where nothing is judged yet, pairs come in rounds: in each of them every item stands once on the left
+    and once on the right, and the first one connects all items of a query. The expected gain is the fall of the
+    expected squared error of an item's gain; of preferences, that of the variance of a pair's share of wins, before
+    anything is known of it.
 
     Examples
     --------
@@ -78,8 +80,12 @@ class KOverlap:
         # rounds: every pair once before any twice
         order = np.argsort(has, kind="stable")
         pair, has = pair[order], has[order]
+        turned = has % 2 == 1
         wanted = WishList(
-            things={"left": left[pair], "right": right[pair]}, gain=_share_variance(has) - _share_variance(has + 1),
+            things={
+                "left": np.where(turned, right[pair], left[pair]), "right": np.where(turned, left[pair], right[pair]),
+            },
+            sided=not len(preferences), gain=_share_variance(has) - _share_variance(has + 1),
             reason=(count[pair] > 0).astype(np.int32), reasons=(UNJUDGED, reason),
             measure="variance of the pairs' shares of wins", before=None,
         )  # fmt: skip
