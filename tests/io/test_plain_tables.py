@@ -676,3 +676,10 @@ def test_the_name_of_an_annotator_is_no_metric(tmp_path):
     names = ["Ann", "Bob"]
     path = put(tmp_path, rows("doc,judge,name,score", lambda i: (f"x{i // 2}", f"j{i % 2}", names[i % 2], i % 5)))
     assert read(path).n_annotators == 2
+
+
+def test_a_blank_column_of_numbers_is_no_winner(tmp_path):
+    path = tmp_path / "pairs.parquet"
+    blank = pl.Series([None, None], dtype=pl.Int8)
+    pl.DataFrame({"left": ["a", "b"], "right": ["b", "c"], "x y": blank, "result": blank}).write_parquet(path)
+    assert "pairs of 'left' and 'right', but no winner; say which column tells who won" in read(path)

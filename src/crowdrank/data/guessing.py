@@ -377,10 +377,10 @@ class _Guess(ColumnRefusals):
     def _no_winner(self, columns: Mapping[str, str], picked: str | None) -> str:
         """Sentence for pairs of which it is not known who won."""
         rivals = [seen.name for seen in self.candidates("winner") if seen.name not in columns.values()]
-        numbered = [name for name in rivals if self.facts[name].numbers]
+        numbered = [name for name in rivals if self.facts[name].numbers and self.facts[name].sample]
         others = [
             name for name in self.names
-            if name not in columns.values() and name not in rivals and self.facts[name].has_cells
+            if name not in columns.values() and name not in rivals and self.facts[name].sample
             and self.facts[name].numbers and not self.facts[name].one_value and not is_aside(name)
             and not is_known(key_of(name)) and not is_of_a_side(name) and not is_gold(name)
         ]  # fmt: skip
