@@ -1,5 +1,7 @@
 """The sample that annotators are judged by: some judgments of everyone, by one rule in memory and over parts."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -83,27 +85,25 @@ def test_of_large_queries_single_judgments_are_drawn(monkeypatch):
     assert len(np.unique(preferences.items.query[preferences.left[kept]])) == 4
 
 
-@pytest.mark.parametrize("method", ["mean_grade", "dawid_skene"])
-def test_the_time_of_a_fit_is_predicted_before_it_starts(tmp_path, monkeypatch, method):
+@pytest.mark.parametrize("stream", [True, False])
+def test_progress_says_what_a_pass_took_and_nothing_is_tried_before(tmp_path, monkeypatch, stream):
     from tests.cluster.test_in_parts import some_grades
 
-    from crowdrank.api import scale
     from crowdrank.io.notices import collect_notices
 
     monkeypatch.setattr(in_parts, "MANY_ROWS", 100)
-    monkeypatch.setattr(scale, "LONG_ROWS", 100)
-    grades = some_grades()
-    packed = pack_judgments([grades], tmp_path / "p", part_rows=300)
+    packed = pack_judgments([some_grades()], tmp_path / "p", part_rows=300)
+    read, words = [], []
+    part = type(packed).part
+    monkeypatch.setattr(type(packed), "part", lambda self, number: read.append(len(words)) or part(self, number))
     with collect_notices() as said:
-        cr.aggregate(packed, method)
-    assert any("about" in line and "second" in line for line in said)
-    if method == "dawid_skene":
-        monkeypatch.setattr(scale, "_LONG_SECONDS", 0.0)
-        with collect_notices() as said:
-            cr.aggregate(packed, method, stream=True)
-            cr.aggregate(grades, method)
-        assert sum("see cluster" in line for line in said) == 2
-        assert any("streamed" in line for line in said)
+        cr.aggregate(packed, "dawid_skene", stream=stream, progress=lambda done, of, what: words.append(what))
+    assert any(("streamed" if stream else "in memory") in line for line in said)
+    assert not any("would take" in line or "cluster" in line for line in said)
+    assert words[0] == "pass 1"
+    assert all(re.fullmatch(r"pass \d+, \d+\.\d s each", word) for word in words[packed.n_parts :])
+    # one part to choose and check the method, then each of them as a pass needs it
+    assert read.count(0) <= 1 + (1 if stream else packed.n_parts)
 
 
 def asked_twice(kind, n_queries, n=24_000, same=0.6, seed=4):

@@ -40,7 +40,7 @@ from .in_parts import (
     whole_judgments,
 )
 from .robust_errors import check_robust, with_robust_errors
-from .scale import file_advice, say_time
+from .scale import file_advice
 
 if TYPE_CHECKING:
     from ..resampling import Replicates
@@ -187,7 +187,6 @@ def aggregate(
         draws = plan_draws(judged, bootstrap, resample, seed)
     extra = {"start": start, "known": known, "trusted": trusted, "control": names}
     given = {name: value for name, value in extra.items() if value is not None}
-    say_time(aggregator, judged)
     fitted = _with_trusted(_fit(aggregator, judged, given), trusted)
     warn_of_sides(fitted, judged)
     for sentence in _control_sentences(fitted):
