@@ -1,14 +1,22 @@
-"""Importing the package and asking the command for help, against importing numpy and polars; whole processes."""
+"""Importing the package, asking the command for help and for methods, and a plain aggregate; whole processes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from .workload import Command, Size, Workload, at_most_times
+from .workload import Command, Size, Workload, at_most_times, seconds_under
 
 
-def _nothing(folder: Path, size: Size) -> None:
-    """Importing needs no data."""
+def _write_votes(folder: Path, size: Size) -> None:
+    """Write 1,000 preferences of the demo."""
+    from crowdrank.demo import FILE
+
+    (folder / "votes.csv").write_text("".join(FILE.read_text().splitlines(keepends=True)[:1001]))
+
+
+def _aggregate(folder: Path) -> list[str]:
+    """A plain aggregate."""
+    return ["-m", "crowdrank", "aggregate", str(folder / "votes.csv"), "--across-queries"]
 
 
 def _python(statement: str, title: str) -> Command:
@@ -22,16 +30,21 @@ WORKLOAD = Workload(
     name="imports",
     what="Importing, whole processes",
     sizes=ONE_SIZE,
-    prepare=_nothing,
+    prepare=_write_votes,
     sides={
         "libraries": _python("import numpy, polars", "import numpy, polars"),
         "package": _python("import crowdrank", "import crowdrank"),
         "names": _python("from crowdrank import Preferences, aggregate", "the same, Preferences and aggregate used"),
         "help": Command("crowdrank --help", lambda folder: ["-m", "crowdrank", "--help"]),
+        "methods": Command("crowdrank methods", lambda folder: ["-m", "crowdrank", "methods"]),
+        "compiler": _python("import numba, polars, scipy.linalg, scipy.sparse, scipy.special", "numba, polars, scipy"),
+        "aggregate": Command("crowdrank aggregate, 1,000 preferences", _aggregate),
     },
     floors=(
         at_most_times("package", "libraries", 1.3),
         at_most_times("help", "libraries", 2.0),
         at_most_times("names", "libraries", None),
+        seconds_under("methods", 0.5),
+        at_most_times("aggregate", "compiler", 1.8),
     ),
 )

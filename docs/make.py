@@ -16,6 +16,7 @@ import polars as pl
 from typer.main import get_command
 
 import crowdrank
+from crowdrank.api.method_listing import METHODS, list_methods
 from crowdrank.cli.app import app
 from crowdrank.metrics.measures import MEASURES
 from crowdrank.registry import FAMILIES, TITLES, Card, card, names
@@ -396,6 +397,7 @@ def pages() -> dict[Path, str]:
         DOCS / "papers.md": papers_page(),
         **{DOCS / "methods" / page_name(c): method_page(c, costs) for c in cards},
         DOCS / "cli.md": commands_page(),
+        METHODS: list_methods().write_csv(),
         **reference_pages(),
     }
 

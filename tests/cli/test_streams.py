@@ -5,10 +5,12 @@ import os
 import pty
 import subprocess
 import sys
+import time
 
 import polars as pl
 import pytest
 
+from crowdrank.cli import talk
 from crowdrank.demo import FILE
 
 COMMAND = f"{sys.executable} -m crowdrank"
@@ -140,3 +142,21 @@ def test_without_asserts_all_is_as_with_them(tmp_path):
         assert returned == code, err
         assert "nan" not in out.lower()
         assert len(err.splitlines()) == (code > 0)
+
+
+def test_compiling_is_said_once_where_it_lasts(capsys, monkeypatch):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(talk, "PATIENCE", 0.0)
+    monkeypatch.setattr(talk, "_POLL_SECONDS", 0.01)
+    said = "compiling once for this run and later ones ...\n"
+    with talk.Talk() as spoken:
+        heard, before = "", time.monotonic()
+        with spoken.working("finding the consensus"):
+            while said not in heard and time.monotonic() < before + 20:
+                numba.njit(lambda x: x + 1)(1)
+                heard += capsys.readouterr().err
+        assert said in heard
+        with spoken.working("checking the annotators"):
+            numba.njit(lambda x: x + 1)(1)
+            time.sleep(0.1)
+        assert said not in capsys.readouterr().err

@@ -20,6 +20,9 @@ PATIENCE = 2.0
 LINE_SECONDS = 10.0
 """Seconds between two lines about a step where there is no terminal."""
 
+_POLL_SECONDS = 0.2
+_COMPILING = "compiling once for this run and later ones"
+
 _RED, _YELLOW = "1;31", "33"
 
 
@@ -66,6 +69,7 @@ class Talk:
         self._held: list[str] | None = []
         self._warned: set[str] = set()
         self._undo = ExitStack()
+        self._said_compiling = False
 
     def __enter__(self) -> Talk:
         from ..errors import ConvergenceWarning, DataWarning
@@ -131,11 +135,14 @@ class Talk:
     @contextmanager
     def working(self, what: str) -> Iterator[Progress]:
         """Show what is being done once it lasts; the function given can be told how far it is."""
-        shown = _Shown(what, sys.stderr.isatty())
+        shown, ended = _Shown(what, sys.stderr.isatty()), threading.Event()
 
         def begin() -> None:
             self.flush()
             shown.begin()
+            if not self._said_compiling and _is_compiling(ended):
+                self._said_compiling = True
+                shown.say_compiling()
 
         timer = threading.Timer(PATIENCE, begin)
         timer.daemon = True
@@ -145,7 +152,24 @@ class Talk:
             yield shown.advance
         finally:
             timer.cancel()
+            ended.set()
             shown.end()
+
+
+def _is_compiling(ended: threading.Event) -> bool:
+    """Wait until something is compiled, or until the end; return whether it is."""
+    recorded: Any = None
+    while not ended.wait(_POLL_SECONDS):
+        # numba is loaded by the methods that need it, maybe while this lasts
+        events: Any = sys.modules.get("numba.core.event")
+        if recorded is None and hasattr(events, "register"):
+            recorded = events.RecordingListener()
+            events.register("numba:compile", recorded)
+        if recorded is not None and recorded.buffer:
+            break
+    if recorded is not None:
+        events.unregister("numba:compile", recorded)
+    return bool(recorded is not None and recorded.buffer)
 
 
 class _Shown:
@@ -181,6 +205,16 @@ class _Shown:
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(self.what, total=None)
             self._bar.start()
+
+    def say_compiling(self) -> None:
+        """Say that something is compiled, which takes seconds the first time."""
+        with self._lock:
+            if self._over:
+                return
+            if self._bar is not None:
+                self._bar.update(self._task, description=f"{self.what} ({_COMPILING})")
+            else:
+                _write(f"{_COMPILING} ...")
 
     def advance(self, done: int, total: int, name: str) -> None:
         """Take note of how far the step is; without a terminal a line says so every few seconds."""
