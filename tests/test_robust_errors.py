@@ -139,7 +139,7 @@ def test_a_few_annotators_who_agree_do_not_narrow_errors_unasked(monkeypatch):
     assert (unasked.std_error >= plain.std_error).all()
     np.testing.assert_allclose(np.sqrt(np.diagonal(unasked.covariance[0])), unasked.std_error)
     assert np.linalg.eigvalsh(unasked.covariance[0])[0] > -1e-9
-    assert "stay the model's" in heard[0]
+    assert "keep the model's" in heard[0]
 
 
 def test_preferences_asked_once_are_not():

@@ -15,7 +15,7 @@ from ..io.notices import say
 from ..protocols import Counts, Ints
 from ..registry import method_class, names
 from ..standard_errors import ClusterErrors, ScoreGradients, cluster_robust, student_factor
-from ..wording import one_of, option
+from ..wording import counted, of_all, one_of, option
 
 ROBUST = ("annotator", "query", "judgment", "none")
 
@@ -84,7 +84,8 @@ def with_robust_errors(
     kept = ""
     if unasked and number < _FEW_CLUSTERS:
         errors, n_narrower = _no_narrower(consensus, errors)
-        kept = f"; {n_narrower:,} that would be narrower stay the model's: too few to judge by" if n_narrower else ""
+        which = of_all(n_narrower, len(consensus.items), "item")
+        kept = f"; {which} would have a narrower one and keep the model's" if n_narrower else ""
     wider = _times_as_wide(consensus, errors)
     if number < _FEW_CLUSTERS and not unasked:
         _warn_of_few(clusters, number)
@@ -105,7 +106,7 @@ def _warn_of_few(clusters: str, number: int) -> None:
     """Warn the caller of the verb that few clusters say little."""
     warnings.warn(
         f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
-        f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=4,
+        f"{counted(number - 1, 'degree')} of freedom; ask about more of them", DataWarning, stacklevel=4,
     )  # fmt: skip
 
 
