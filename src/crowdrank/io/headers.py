@@ -1,4 +1,4 @@
-"""Files without a header line: titles by a first line that looks like the others, and names proposed for it."""
+"""Files without a header line: told by a first line that looks like the others, and names proposed for it."""
 
 from __future__ import annotations
 
