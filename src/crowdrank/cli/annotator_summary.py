@@ -78,8 +78,8 @@ def interval(one: Any) -> str:
 
 
 def _sum(one: Any) -> str:
-    """How many pairs an annotator ordered in how many judgments; weights need not be whole."""
-    numbers = ((float(one.n_pairs), "pair"), (float(one.n_judgments), "judgment"))
-    return " in ".join(
+    """How many judgments an annotator gave, and how many pairs they order; weights need not be whole."""
+    numbers = ((float(one.n_judgments), "judgment"), (float(one.n_pairs), "pair"))
+    return " with ".join(
         counted(int(number) if number.is_integer() else round(number, 1), what) for number, what in numbers
     )
