@@ -1,13 +1,18 @@
 """The verbs train and rank: names, frames, paths, and what they refuse."""
 
+import dataclasses
+import re
+
 import numpy as np
 import polars as pl
 import pytest
 
 import crowdrank as cr
 from crowdrank import simulate
+from crowdrank.api.choosing import TARGET, auto_method
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import write_letor
+from crowdrank.io.notices import collect_notices
 
 
 def make_features(seed=0, n_queries=12):
@@ -323,3 +328,66 @@ def test_known_items_reach_the_aggregator(features, truth, grades):
         cr.train(grades, features, "list_net", "mean_grade", trusted=["boss"])
     with pytest.raises(ParameterError, match="trusted= is for an aggregator, and there is none"):
         cr.train(grades, features, "list_net", None, trusted=["boss"])
+
+
+def graded_by_a_crowd(n_reversed, n_queries=60, seed=0):
+    """Grades of eight items a query by 20 annotators, five an item, some of whom grade in reverse; and 30 features."""
+    rng = np.random.default_rng(seed)
+    n = 8 * n_queries
+    matrix = rng.normal(size=(n, 30)).round(3)
+    true = np.digitize(matrix @ rng.normal(size=30) / 30**0.5, [-0.5, 0.3, 1.0])
+    who = np.array([rng.permutation(20)[:5] for _ in range(n)])
+    given = np.clip(np.round(true[:, None] + 0.6 * rng.normal(size=who.shape)), 0, 3)
+    given = np.where(who < n_reversed, 3 - given, given)
+    query, item = np.repeat([f"q{q:03}" for q in range(n_queries)], 8), np.array([f"d{i:04}" for i in range(n)])
+    columns = {"query": np.repeat(query, 5), "item": np.repeat(item, 5), "grade": given.ravel()}
+    grades = cr.Grades.from_frame({"annotator": [f"a{a:02}" for a in who.ravel()], **columns})
+    return grades, cr.Features.from_arrays(query, item, matrix)
+
+
+def learned_from(*arguments, **options):
+    """The method that a ranker learns from, and what is said of it."""
+    with collect_notices() as heard:
+        fit = cr.train(*arguments, ranker="list_net", **options)
+    return fit.consensus.method, [line for line in heard if line.startswith("method ")]
+
+
+def test_a_ranker_learns_from_a_class_method_where_that_pays_on_held_out_queries():
+    grades, features = graded_by_a_crowd(n_reversed=8)
+    method, said = learned_from(grades, features)
+    assert method == cr.aggregate(grades, want="grade").method == "dawid_skene"
+    better = r"method dawid_skene, .*since a ranker that learns from it does better on held-out queries than from "
+    assert re.fullmatch(better + r"mean_grade \(nDCG@10 0\.\d{3} against 0\.\d{3} on 60 queries\)", said[0])
+    # neither names nor the order of rows play a part
+    rng = np.random.default_rng(1)
+    table, names = grades.frame(), rng.permutation(60)
+    new = {f"q{q:03}": f"n{names[q]:03}" for q in range(60)}
+    shuffled = table.with_columns(pl.col("query").replace(new)).sample(fraction=1, shuffle=True, seed=1)
+    renamed = features.frame().with_columns(pl.col("query").replace(new)).sample(fraction=1, shuffle=True, seed=2)
+    assert learned_from(shuffled, renamed) == (method, said)
+
+
+def test_a_ranker_learns_from_mean_grades_where_a_class_method_does_not_pay():
+    method, said = learned_from(*graded_by_a_crowd(n_reversed=0))
+    assert method == "mean_grade"
+    assert "and one that learns from dawid_skene is not clearly better on held-out queries (nDCG@10 0.9" in said[0]
+
+
+@pytest.mark.parametrize("case", ["named", "parameters", "few queries", "missing features", "far apart"])
+def test_targets_are_not_compared_where_that_cannot_be_or_is_not_asked(case):
+    grades, features = graded_by_a_crowd(n_reversed=8, n_queries=19 if case == "few queries" else 20)
+    options = {
+        "named": {"aggregator": "mean_grade"}, "parameters": {"aggregator_params": {"alpha": 0.5}},
+    }.get(case, {})  # fmt: skip
+    if case == "missing features":
+        matrix = features.matrix.copy()
+        matrix[0, 0] = np.nan
+        features = dataclasses.replace(features, matrix=matrix)
+        assert auto_method(grades, "target", features=features) == TARGET
+        return
+    if case == "far apart":
+        grades = dataclasses.replace(grades, grade=grades.grade * 1000)
+    if case == "few queries":
+        assert "nDCG@10" in learned_from(*graded_by_a_crowd(n_reversed=8, n_queries=20))[1][0]
+    usual = [] if case == "named" else [f"method mean_grade, since {TARGET.reason}"]
+    assert learned_from(grades, features, **options) == ("mean_grade", usual)

@@ -12,6 +12,7 @@ import polars as pl
 
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
+from ..data.features import Features
 from ..data.frames import are_rows, to_frame
 from ..data.grades import MAX_LEVELS
 from ..data.guessing import understand
@@ -304,6 +305,7 @@ def chosen_aggregator(
     anchored: bool = False,
     resumed: bool = False,
     controlled: bool = False,
+    features: Features | None = None,
 ) -> Any:
     """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
     if not isinstance(method, str):
@@ -311,7 +313,9 @@ def chosen_aggregator(
             raise ParameterError(f"{option('params')} goes with the name of a method; give them to the method itself")
         return _fitting(judgments, method)
     if method == "auto":
-        choice = auto_method(judgments, want, anchored=anchored, resumed=resumed, controlled=controlled)
+        choice = auto_method(
+            judgments, want, anchored=anchored, resumed=resumed, controlled=controlled, features=features
+        )
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")

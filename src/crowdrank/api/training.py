@@ -68,8 +68,9 @@ def train(
         that does best on held-out queries (``fit.reason`` says which and why), ``"lambda_mart"`` where ``params`` has
         settings of trees, or what the joint method has.
     aggregator
-        Name of the aggregator whose consensus is learned, ``"auto"``, or an aggregator itself; ``None`` learns from
-        every grade by itself.
+        Name of the aggregator whose consensus is learned, or an aggregator itself; ``None`` learns from every grade by
+        itself. ``"auto"`` learns grades from their mean, or from the class method that :func:`aggregate` takes for
+        ``want="grade"`` where a ranker does clearly better with it on held-out queries.
     params, aggregator_params
         Parameters of the named ranker, or joint method, and of the aggregator.
     joint
@@ -121,7 +122,9 @@ def train(
     else:
         if judgments is None and aggregator == "auto":
             aggregator = None
-        method = _two_stage(judged, ranker, aggregator, params, aggregator_params, seed)
+        # what is known, and parameters, are for the usual method
+        compared = None if packed is not None or given or aggregator_params else described
+        method = _two_stage(judged, compared, ranker, aggregator, params, aggregator_params, seed)
         if packed is not None:
             in_pieces: Any = PackedAggregator(method.aggregator, stream, cluster, progress)
             method = replace(method, aggregator=in_pieces)
@@ -179,17 +182,18 @@ class PackedAggregator:
 
 def _two_stage(
     judgments: Judgments | Mixed | PackedJudgments,
+    features: Features | None,
     ranker: Any,
     aggregator: str | Aggregator | None,
     params: Mapping[str, Any] | None,
     aggregator_params: Mapping[str, Any] | None,
     seed: int,
 ) -> TwoStage:
-    """A ranker after an aggregator, each by its name or itself."""
+    """A ranker after an aggregator, each by its name or itself; with features ``"auto"`` compares targets by them."""
     method = None
     if aggregator is not None:
         judged = first_judgments(judgments) if isinstance(judgments, PackedJudgments) else judgments
-        method = chosen_aggregator(judged, aggregator, aggregator_params, seed, "target")
+        method = chosen_aggregator(judged, aggregator, aggregator_params, seed, "target", features=features)
     chosen = _chosen_ranker(ranker, params, seed)
     return TwoStage(aggregator=method, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
 

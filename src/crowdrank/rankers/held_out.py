@@ -81,13 +81,13 @@ def query_folds(matrix: Matrix, lists: Lists, seed: int) -> Iterator[Fold]:
     parts = query_parts(matrix, lists, min(FOLDS, lists.n_queries), seed)
     for number in range(1 if lists.n_queries >= MANY_QUERIES else len(parts)):
         others = np.concatenate([part for other, part in enumerate(parts) if other != number])
-        fold = Fold(_rows_of(matrix, lists, np.sort(others)), _rows_of(matrix, lists, parts[number]))
+        fold = Fold(rows_of(matrix, lists, np.sort(others)), rows_of(matrix, lists, parts[number]))
         if all(_has_contrast(rows.lists) for rows in fold):
             yield fold
 
 
-def _rows_of(matrix: Matrix, lists: Lists, queries: Counts) -> ValidationRows:
-    """The rows of some queries, copied and side by side."""
+def rows_of(matrix: Matrix, lists: Lists, queries: Counts) -> ValidationRows:
+    """Return the rows of some queries, copied and side by side."""
     part = lists.take(queries)
     assert part.rows is not None
     side_by_side = replace(part, n_rows=part.n_places, rows=None)

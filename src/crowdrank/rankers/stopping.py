@@ -21,7 +21,7 @@ GAINS = ("exponential", "linear", "given")
 CURVE = {"iteration": pl.Int64, "objective": pl.Float64, "train": pl.Float64, "valid": pl.Float64}
 """Columns of a learning curve."""
 
-_MAX_EXPONENTIAL_TARGET = 1000.0
+MAX_EXPONENTIAL_TARGET = 1000.0
 
 
 class ValidationRows(NamedTuple):
@@ -43,7 +43,7 @@ def gains(target: Floats, gain: str, what: str = "y") -> Floats:
         )
     if gain != "exponential":
         return target
-    if target.max() > _MAX_EXPONENTIAL_TARGET:
+    if target.max() > MAX_EXPONENTIAL_TARGET:
         raise JudgmentError(f"{what} has a target of {target.max():g}, too large for 2 ** y - 1; use gain='linear'")
     gained: Floats = np.exp2(target) - 1
     return gained
