@@ -45,7 +45,7 @@ def test_auto_says_that_it_uses_an_order_which_the_grades_do_not_show(monkeypatc
     said = []
     monkeypatch.setattr("crowdrank.api.aggregation.say", said.append)
     cr.aggregate(crowd("classes", 1, n_items=400))
-    assert any("look like classes without an order" in line and "--nominal" in line for line in said)
+    assert any("look like classes without an order" in line and "nominal=True" in line for line in said)
     said.clear()
     cr.aggregate(crowd("order", 1, n_items=400))
     assert not any("classes" in line for line in said)

@@ -243,8 +243,8 @@ class Association(NamedTuple):
     def correlations(self) -> tuple[Floats, Floats]:
         """Return the correlation of each annotator's grades with those of others, and how many grades tell of it.
 
-        Half a grade like those of the crowd keeps it off -1 and 1. Grades that are all the same tell nothing, nor do
-        items that are.
+        Half a grade like those of the crowd keeps it off -1 and 1. The variance of Fisher's z of n pairs of numbers is
+        1 / (n - 3), so that three grades tell nothing; nor do grades that are all the same, or items that are.
         """
         number = np.maximum(self.number, 1e-300)
         spread_x, spread_y = self.xx - self.x**2 / number, self.yy - self.y**2 / number
@@ -255,7 +255,7 @@ class Association(NamedTuple):
             return np.zeros_like(number), np.zeros_like(number)
         correlation = (together + 0.5 * xy) / np.sqrt((spread_x + 0.5 * x) * (spread_y + 0.5 * y))
         lively = np.clip(spread_x / (number * x), 0.0, 1.0) * np.clip(spread_y / (number * y), 0.0, 1.0)
-        return np.clip(correlation, -0.999, 0.999), lively * self.number
+        return np.clip(correlation, -0.999, 0.999), lively * np.maximum(self.number - 3.0, 0.0)
 
 
 class Exactness(NamedTuple):

@@ -133,6 +133,8 @@ def test_quick_run_of_a_paper(run, data_folder):
 
 
 def test_without_the_studies_one_sentence_says_how_to_get_them(monkeypatch, run):
+    for name in [name for name in sys.modules if name.startswith("crowdrank_studies.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "crowdrank_studies", None)
     for line in ("study", "methods --paper wu"):
         failed = run(line)

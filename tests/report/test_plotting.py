@@ -78,7 +78,7 @@ def test_campaigns_have_a_line_for_each_scheme():
 
 
 def test_a_ranker_shows_its_features():
-    ranker = cr.rankers.ListNet().fit([[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1])
+    ranker = cr.rankers.ListNet().fit([[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1], qid=[1, 1, 1])
     assert type(cr.plot(ranker, axes())).__name__ == "ImportanceDisplay"
 
 

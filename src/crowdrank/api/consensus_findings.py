@@ -26,7 +26,7 @@ def findings(consensus: Consensus, judgments: Any | None = None) -> Findings:
     >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 3, 1, 3, 1]}
     >>> found = findings(aggregate(votes), votes)
     >>> found.of("winner").sentence
-    'x is first of 2 items: better than the next, y, with a probability of 100 %'
+    'x is first of 2 items: better than the next, y, with a probability of over 99 %'
     >>> found.of("judgments").numbers["n_judgments"]
     6
     """

@@ -111,7 +111,8 @@ class Rows:
         if self.invalid == "error":
             said, remedy = self._complaints[0]
             # a blank answer is one that was not given, however many there are
-            if remedy.startswith(DROP) and (self.bad.sum() < _FEW_BAD * self.n or said.startswith(_NOT_GIVEN)):
+            few = self.bad.sum() < _FEW_BAD * self.n or (said.startswith(_NOT_GIVEN) and not self.bad.all())
+            if remedy.startswith(DROP) and few:
                 dropped = f"{DROP}, or leave such rows out with {option('invalid', 'drop')}"
                 remedy = dropped + remedy.removeprefix(DROP)
             raise JudgmentError(f"{said}; {remedy}")

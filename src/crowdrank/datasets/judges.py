@@ -99,7 +99,7 @@ def llmbar(store: Store) -> Dataset:
         items.select("query", "subset", "input", item=pl.lit(side), text=side) for side in ("output_1", "output_2")
     ]
     return store.dataset(
-        judgments=Preferences.from_frame(given),
+        judgments=Preferences.from_frame(given, winner_codes={"output_1": "item", "output_2": "item"}),
         truth=Truth.from_frame(truth),
         details=pl.concat(texts).select("query", "item", "text", "subset", "input"),
         notes=(f"{len(verdicts) - len(usable)} of {len(verdicts):,} verdicts name no winner and are left out",),

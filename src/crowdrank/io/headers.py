@@ -48,7 +48,7 @@ def below_title(source: Source, options: ReadOptions) -> Source:
 
 def _title_lines(lines: list[str]) -> int:
     """How many of the first lines have at most one cell, above two of several cells each."""
-    if any(sum(bool(cell.strip(' "\r\n')) for cell in lines[0].split(mark)) > 1 for mark in ",\t;|"):
+    if not lines or any(sum(bool(cell.strip(' "\r\n')) for cell in lines[0].split(mark)) > 1 for mark in ",\t;|"):
         return 0
     for mark in ",\t;|":
         rows = [[cell.strip(' "') for cell in line.rstrip("\r\n").split(mark)] for line in lines]

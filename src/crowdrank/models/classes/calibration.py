@@ -246,18 +246,21 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         densest = (likelihood - _CORRELATIONS / _TYPICAL_CORRELATION).argmax()
         members.append(member._replace(likeliest=float(_CORRELATIONS[densest])))
     log_weights = np.array(evidence) + np.log(_MODEL_PRIOR[: len(evidence)])
+    # of the informed models by themselves: heavy grades may leave them no weight beside no information
+    informed = np.append(np.exp(log_weights[1:] - log_weights[1:].max()), np.zeros(2 - len(members)))
+    informed /= informed.sum()
+    informed += (1.0 - _MOST_OF_MATRICES) * informed[1] * np.array([1.0, -1.0])
     weights = np.exp(log_weights - log_weights.max())
-    weights = np.append(weights / weights.sum(), np.zeros(3 - len(weights)))
-    passed_on = (1.0 - _MOST_OF_MATRICES) * weights[2]
-    weights += (0.0, passed_on, -passed_on)
+    nothing = float(weights[0] / weights.sum())
+    weights = np.append(nothing, (1.0 - nothing) * informed)
     probabilities = np.full((rows.n_items, n_levels), weights[0] / n_levels)
     for weight, member in zip(weights[1:].tolist(), members, strict=False):
         probabilities += weight * member.probabilities
-    informative = weights[1 : 1 + len(members)] / weights[1 : 1 + len(members)].sum()
     means = [
-        float(informative @ [getattr(member, name) for member in members]) for name in ("correlation", "shared_error")
+        float(informed[: len(members)] @ [getattr(member, name) for member in members])
+        for name in ("correlation", "shared_error")
     ]
-    likeliest = members[int(informative.argmax())].likeliest
+    likeliest = members[int(informed.argmax())].likeliest
     return JudgedCrowd(probabilities, weights, means[0], likeliest, means[1])
 
 

@@ -24,7 +24,7 @@ class AddedScores(Ranker):
     Examples
     --------
     >>> from crowdrank.rankers import RankSVM
-    >>> rankers = [RankSVM().fit([[1.0], [0.0]], [1, 0]), RankSVM().fit([[3.0], [0.0]], [1, 0])]
+    >>> rankers = [RankSVM().fit([[best], [0.0]], [1, 0], qid=[1, 1]) for best in (1.0, 3.0)]
     >>> AddedScores.of(rankers, [0.5, 0.5]).predict([[1.0], [0.5]]).round(2).tolist()
     [0.16, -0.16]
     """
