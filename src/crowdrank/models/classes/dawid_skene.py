@@ -136,7 +136,7 @@ class DawidSkene(ClassMethod):
     >>> rows += [("dan", "q", item, 2 - grade) for item, grade in truth.items()]
     >>> consensus = DawidSkene().fit(Grades.from_rows(rows))
     >>> consensus.frame()["grade"].to_list(), consensus.quality.quality.round(2).tolist()
-    ([2, 2, 1, 1, 0, 0], [0.96, 0.96, 0.96, 0.07])
+    ([2, 2, 1, 1, 0, 0], [0.96, 0.96, 0.96, 0.08])
     """
 
     prior: str = "own"
