@@ -295,7 +295,9 @@ def public_names(module: ModuleType) -> list[str]:
         name for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
     ]  # fmt: skip
-    return [name for name in listed if callable(getattr(module, name)) and name not in crowdrank.__all__]
+    known = {id(getattr(crowdrank, name)) for name in crowdrank.__all__}
+    values = {name: getattr(module, name) for name in listed if name not in crowdrank.__all__}
+    return [name for name, value in values.items() if callable(value) and id(value) not in known]
 
 
 def reference_page(title: str, about: str, module: str, members: list[str]) -> str:
