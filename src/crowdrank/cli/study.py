@@ -56,8 +56,13 @@ def studies(part: str = "") -> Any:
 
 
 def _complete_study(incomplete: str) -> list[str]:
-    """Return the studies whose name starts so, for shells."""
-    return [name for name in studies().STUDIES if name.startswith(incomplete)]
+    """Return the studies whose name starts so, for shells; none where they are not installed."""
+    from ..errors import MissingExtraError
+
+    try:
+        return [name for name in studies().STUDIES if name.startswith(incomplete)]
+    except MissingExtraError:
+        return []
 
 
 def study(

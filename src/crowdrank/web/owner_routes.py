@@ -29,6 +29,8 @@ from .service import Service
 from .setup import set_campaign_state
 
 _REPORT_SECONDS = 600.0
+_MARGIN = "a difference of scores from 0 on, with format=pairs"
+_REST = "'keep', or 'uncount' with state 'removed'"
 
 router = APIRouter(route_class=JsonRoute, default_response_class=Answer, tags=["owner"])
 
@@ -37,7 +39,7 @@ class AnnotatorState(Body):
     """What becomes of an annotator, and of their judgments."""
 
     state: Annotated[Literal["active", "paused", "removed"], must_be("'active', 'paused' or 'removed'")]
-    judgments: Annotated[Literal["keep", "uncount"], must_be("'keep', or 'uncount' with state 'removed'")] = "keep"
+    judgments: Annotated[Literal["keep", "uncount"], must_be(_REST)] = "keep"
 
 
 class CampaignState(Body):
@@ -132,7 +134,7 @@ async def revoke(service: Running, caller: Owner, invite: Id) -> dict[str, bool]
 async def annotator(service: Running, caller: Owner, annotator: Id, body: AnnotatorState) -> dict[str, Any]:
     """Let an annotator go on, pause, or leave with or without their judgments."""
     if body.judgments == "uncount" and body.state != "removed":
-        raise Fault("invalid", "judgments must be 'keep', or 'uncount' with state 'removed'", field="judgments")
+        raise Fault("invalid", f"judgments must be {_REST}", field="judgments")
     await service.write(people.set_annotator_state, annotator, body.state)
     uncounted = 0
     while body.judgments == "uncount" and (some := await service.write(people.uncount_some, annotator)):
@@ -198,13 +200,11 @@ async def export_judgments(
     format: str = "jsonl",
     which: str = "counted",
     upto: Annotated[int | None, Field(ge=0, lt=10**18), must_be("the number of a judgment")] = None,
-    margin: Annotated[
-        float | None, Field(ge=0, allow_inf_nan=False), must_be("a difference of scores from 0 on, with format=pairs")
-    ] = None,
+    margin: Annotated[float | None, Field(ge=0, allow_inf_nan=False), must_be(_MARGIN)] = None,
 ) -> Response:
     """Stream what was collected; with ``margin``, pairs of items whose scores are that far apart."""
     if margin is not None and format != "pairs":
-        raise Fault("invalid", "margin must be a difference of scores from 0 on, with format=pairs", field="margin")
+        raise Fault("invalid", f"margin must be {_MARGIN}", field="margin")
     if format == "parquet":
         return await _parquet(service, which, upto)
     pieces = export(service.collection, format, which, upto, margin)
