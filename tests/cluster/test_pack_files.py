@@ -8,7 +8,7 @@ from tests.cluster.test_packing import assert_same_rows, contents, preferences, 
 import crowdrank as cr
 from crowdrank.cluster import files
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.io import chunked
+from crowdrank.io import judgments
 from crowdrank.io.read_options import read_options
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 @pytest.fixture
 def long_tables(monkeypatch):
     """Every table counts as a long one."""
-    monkeypatch.setattr(chunked, "LONG_BYTES", 1)
-    monkeypatch.setattr(chunked, "LONG_ROWS", 1)
-    monkeypatch.setattr(chunked, "_HEAD", 50)
+    monkeypatch.setattr(judgments, "LONG_BYTES", 1)
+    monkeypatch.setattr(judgments, "LONG_ROWS", 1)
+    monkeypatch.setattr(judgments, "_HEAD", 50)
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 170)
 
 
@@ -62,9 +62,9 @@ def test_rows_of_judgments_of_several_are_not_left_out(tmp_path, long_tables):
 def test_fewer_rows_are_held_where_cells_are_long(tmp_path, long_tables, monkeypatch):
     path = tmp_path / "votes.parquet"
     votes().write_parquet(path)
-    of_short = list(chunked.table_chunks([path], read_options(), 1000))
-    monkeypatch.setattr(chunked, "BYTES_AT_ONCE", votes(300).estimated_size())
-    of_long = list(chunked.table_chunks([path], read_options(), 1000))
+    of_short = list(judgments.table_chunks([path], read_options(), 1000))
+    monkeypatch.setattr(judgments, "BYTES_AT_ONCE", votes(300).estimated_size())
+    of_long = list(judgments.table_chunks([path], read_options(), 1000))
     assert [len(rows.table.frame) for rows in of_short] == [1000] * 3
     assert max(len(rows.table.frame) for rows in of_long) <= 400
     assert pl.concat([rows.table.frame for rows in of_long]).equals(pl.concat([rows.table.frame for rows in of_short]))

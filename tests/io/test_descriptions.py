@@ -5,7 +5,7 @@ import pytest
 
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError
-from crowdrank.io.descriptions import describe_items, describe_votes, web_link
+from crowdrank.io.features import describe_items, describe_votes, web_link
 
 
 def items(**columns):

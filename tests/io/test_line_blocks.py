@@ -9,10 +9,9 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError
-from crowdrank.io import line_blocks, plain_tables
-from crowdrank.io.line_blocks import read_long_lines
-from crowdrank.io.records import read_lines
+from crowdrank.io import plain_tables, tables
 from crowdrank.io.sources import open_source
+from crowdrank.io.tables import read_lines, read_long_lines
 
 LONG = "a word " * 60
 
@@ -25,7 +24,7 @@ def _write(path: Path, rows: list[dict], *, ascii_only: bool = True) -> Path:
 @pytest.fixture
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_tables, "LONG_BYTES", 1)
-    monkeypatch.setattr(line_blocks, "_BLOCK_BYTES", 300)
+    monkeypatch.setattr(tables, "_BLOCK_BYTES", 300)
 
 
 VALUES = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data.clicks import Clicks
 from ..errors import JudgmentError, ParameterError
-from ..io.click_logs import read_clicks
+from ..io.truth import read_clicks
 from ..models.clicks.cascade import Cascade
 from ..models.clicks.click_fit import ClickFit
 from ..models.clicks.position_bias import PositionBias

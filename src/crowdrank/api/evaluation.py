@@ -13,8 +13,7 @@ import polars as pl
 from ..cluster.stored import StoredConsensus, is_stored, scan_consensus
 from ..errors import ParameterError
 from ..io.notices import say
-from ..io.runs import as_scored, read_slices
-from ..io.truth import read_truth
+from ..io.truth import as_scored, read_slices, read_truth
 from ..validation.run_evaluation import Evaluation, checked_measures, expect_baseline, measure_runs
 from ..validation.run_verdicts import counts_in_words, extreme_queries, slice_sentences, unjudged_sentence, verdicts
 from ..validation.scored_items import Scored

@@ -11,8 +11,8 @@ import polars as pl
 from ..data.columns import quote_names
 from ..data.frames import to_frame
 from ..errors import JudgmentError, ParameterError
-from ..io.runs import as_scored
 from ..io.tables import read_table
+from ..io.truth import as_scored
 from ..validation.interleaving import SCHEMA, Credit, credit_teams, draft_teams
 from ..wording import option
 

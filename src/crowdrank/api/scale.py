@@ -12,7 +12,7 @@ import polars as pl
 
 from ..data.consensus import Consensus
 from ..data.memory import available_memory, in_words
-from ..io.chunked import LONG_BYTES, LONG_ROWS
+from ..io.judgments import LONG_BYTES, LONG_ROWS
 from ..io.notices import say
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ..data.judgments import Grades, Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
 from ..io.features import read_features
 from ..io.notices import say
-from ..io.rankers import load_ranker
+from ..io.results import load_ranker
 from ..io.truth import read_truth
 from ..models.staged.two_stage import TwoStage
 from ..protocols import Aggregator, Progress, expect_arguments, method_name

@@ -109,8 +109,8 @@ def export(
     confidence, weights to FILE.weight, where LightGBM looks for them.
     """
     from .. import api
-    from ..io.output import write_table
-    from ..io.tool_files import write_records, write_training
+    from ..io.letor import write_training
+    from ..io.output import write_records, write_table
     from .votes import column_names
 
     if to == "letor" and out in (None, "-"):

@@ -73,7 +73,7 @@ def rank(
 
     from .. import api
     from ..errors import ParameterError
-    from ..io.trec import write_run
+    from ..io.output import write_run
     from .terminal_tables import show_frame
 
     check_files([model, features], [out], format=format)

@@ -99,7 +99,7 @@ def write_report(
     """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
     from .. import report as reports
     from ..api import compare_methods
-    from ..io.descriptions import describe_votes
+    from ..io.features import describe_votes
 
     comparison: Any = None
     if compared is not None:

@@ -14,8 +14,7 @@ from ..data.fingerprint import row_numbers, stable_hashes
 from ..data.intake import Rows as Intake
 from ..data.intake import counting_from, shared_fields
 from ..errors import JudgmentError, ParameterError
-from ..io.chunked import ROWS_AT_ONCE, Rows, table_chunks
-from ..io.judgments import build
+from ..io.judgments import ROWS_AT_ONCE, Rows, build, table_chunks
 from ..io.read_options import ReadOptions
 from ..io.sources import blaming
 from ..protocols import Progress

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..data.column_names import is_known_name
 from ..errors import JudgmentError, ParameterError
 from .sources import BLOCK, NotUtf8Error, Source, as_windows_text, show_value
+from .trec import looks_like_qrels, looks_like_run
 
 _SEPARATORS = ",\t;|"
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.IGNORECASE)
@@ -114,8 +115,6 @@ def _with_tabs(source: Source) -> Source:
     That is so where each line looked at has as many words as the first one, three or more, and no quote. Files of TREC,
     which have no names of columns, are left alone.
     """
-    from .trec import looks_like_qrels, looks_like_run
-
     end = source.data.find(b"\n", source.start)
     if end < 0 or any(mark in source.data[source.start : end] for mark in b',\t;|"'):
         return source

@@ -23,9 +23,9 @@ from ..data.intake import numbers_of
 from ..errors import CrowdrankError, JudgmentError
 from ..wording import counted, first_few, on_command_line, percent, recurring_items
 from .delimited import first_cells
-from .headers import below_title
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
 from .notices import collect_notices
+from .plain_tables import below_title
 from .preflib import SUFFIXES
 from .read_options import ReadOptions
 from .sources import Source

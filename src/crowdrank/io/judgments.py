@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,20 +15,26 @@ import numpy as np
 import polars as pl
 
 from ..data.coding import id_series
+from ..data.column_facts import ColumnFacts, count_cells
+from ..data.column_names import is_gold, is_surely_item, key_of, name_points, names_metric
+from ..data.column_questions import is_personal, short_paths
+from ..data.columns import Understood
+from ..data.covariates import covariate_columns
 from ..data.files import PathLike
+from ..data.intake import count_repeats, short
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.mixed import parts_of, together
 from ..data.presented import NOT_SWAPPED
 from ..data.pseudonyms import with_pseudonyms
 from ..errors import CrowdrankError, DataWarning, JudgmentError, ParameterError
-from ..wording import option
+from ..wording import counted, either, option
 from . import exports
+from .delimited import Scan, scan_delimited
 from .notices import say
-from .plain_tables import Plain, read_plain
+from .plain_tables import Plain, at_path, plain_rows, read_plain, with_house_words
 from .preflib import SUFFIXES, preflib_of
 from .read_options import ReadOptions, read_options
-from .repeats import check_repeats
-from .sources import Source, as_utf8, blaming, open_source
+from .sources import Source, as_utf8, blaming, open_source, without_panics
 from .tables import in_any_encoding, read_table, table_format
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
@@ -399,3 +407,341 @@ def _as_text(frame: pl.DataFrame, words: set[str]) -> pl.DataFrame:
         if word in words
     }
     return frame.with_columns(**texts)
+
+
+_SEVERAL = 1.5
+"""Judgments of the same thing from which on there may be something that tells them apart."""
+
+_ONCE = 1.1
+_MANY_ROWS = 20_000
+_SHOWN = 5
+_MOST_CRITERIA = 12
+"""A column with more values is a query rather than a criterion of which one is chosen."""
+_DIGIT = re.compile(r"\d")
+_ASIDE = re.compile(
+    r"(.*_)?(index|row|comment|note|text|duration|time|seconds|ms|rt|number)(_.*)?|column_\d+|unnamed.*"
+)
+
+
+def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOptions) -> None:
+    """Stop where most things are judged several times by the same annotator, or by nobody, and a column says why."""
+    if isinstance(judgments, Rankings):
+        _check_ranks(name, plain)
+        return
+    if not len(judgments):
+        return
+    words = ("item",) if "item" in plain.frame.columns else ("left", "right")
+    keys = [word for word in ("query", *words, "annotator") if word in plain.frame.columns]
+    named = judgments.n_annotators > 0
+    if (named and options.duplicates is not None) or "judgment" in plain.frame.columns:
+        return
+    cells = judgments_per_cell(judgments)
+    apart = judgments.items.ids.n_unique() == judgments.n_items
+    if not named and cells == 1.0 and judgments.kind == "grade" and apart:
+        say(
+            f"{name}: nothing to aggregate: each item has one grade and no annotator is named; is this a truth or a "
+            "result?"
+        )
+    graded = judgments.kind == "grade" and any(names_metric(column) is not False for column in plain.understood.ignored)
+    if (cells < _SEVERAL or options.no_annotators) and not graded:
+        return
+    plain = plain.again() if plain.again is not None else plain
+    whole = plain.whole.columns
+    # entries of lists that were read one by one have columns of their own
+    rest = [
+        column for column in plain.understood.ignored
+        if column in whole and not any(name.startswith(f"{column}[]") for name in whole)
+    ]  # fmt: skip
+    facts = [one for column in rest for one in _facts(column, plain.whole[column])]
+    if named and cells >= _SEVERAL:
+        _stop_split(name, plain, facts, keys)
+    if graded:
+        _stop_metrics(name, plain, facts, options)
+    if named or cells < _SEVERAL or options.no_annotators:
+        return
+    splitting = _splitting(plain, facts, keys)
+    what = "item" if "item" in keys else "pair"
+    each = f"each {what} has {cells:.3g} {judgments.kind}s and no annotator is named"
+    if splitting:
+        who = splitting[0].name
+        values = list(dict.fromkeys(splitting[0].sample))
+        few = 1 < len(values) <= _MOST_CRITERIA and not splitting[0].numbers and not all(map(_DIGIT.search, values))
+        choice = f"; if it says what was judged: {option('where', {who: values[0]})}" if few else ""
+        raise JudgmentError(
+            f"{name}: {each}; if {who!r} names the annotator: {option('columns', {'annotator': who})}{choice}; if no "
+            f"column does: {option('no_annotators', True)}"
+        )
+    say(f"{name}: {each}")
+
+
+def _stop_metrics(name: str, plain: Plain, facts: list[ColumnFacts], options: ReadOptions) -> None:
+    """Stop where grades of several metrics stand below each other, which an unused column tells apart."""
+    for one in facts:
+        known = names_metric(one.name)
+        values = list(dict.fromkeys(one.sample)) if known is not False and not one.is_nested else []
+        if not 1 < len(values) <= _MOST_CRITERIA or one.numbers or not one.has_repeats or one.cells is None:
+            continue
+        items = count_cells([plain.frame["item"]])
+        # a name may be anything, but what is measured of most items by several names is no name of theirs
+        if known is None and count_cells([plain.frame["item"], one.cells]) < _SEVERAL * items:
+            continue
+        # nor one of the annotator or the query
+        others = [plain.frame[word] for word in ("annotator", "query") if word in plain.frame.columns]
+        if key_of(one.name) == "name" and any(count_cells([ids, one.cells]) == count_cells([ids]) for ids in others):
+            continue
+        more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
+        item = plain.understood.columns["item"]
+        # in the rows of one metric each id stands once, and would not be taken for the item's
+        again = "" if "item" in options.columns or is_surely_item(item) else f"{option('columns', {'item': item})} "
+        ways = [f"{again}{option('where', {one.name: values[0]})}{more}"]
+        if "query" not in plain.frame.columns:
+            ways.append(f"a ranking for each: {option('columns', {'query': one.name})}")
+        if known is None and "annotator" not in plain.frame.columns:
+            ways.append(f"if it names the annotator: {option('columns', {'annotator': one.name})}")
+        raise JudgmentError(f"{name}: {one.name!r} says what was graded; choose one: {'; '.join(ways)}")
+
+
+def _check_ranks(name: str, plain: Plain) -> None:
+    """Stop where rankings have one item each, or each rank several times and an unused column tells them apart."""
+    groups = [plain.frame[word] for word in ("query", "annotator", "ranking") if word in plain.frame.columns]
+    if "annotator" in plain.frame.columns and count_cells(groups) == len(plain.frame) > 1:
+        raise JudgmentError(
+            f"{name}: each ranking has one item, which orders nothing; if {plain.understood.columns['annotator']!r} "
+            f"does not say who ranked: {option('no_annotators', True)}"
+        )
+    words = ("query", "annotator", "ranking", "rank")
+    keys: list[str] = [word for word in words if word in plain.frame.columns]
+    if "rank" not in keys or len(plain.frame) / count_cells([plain.frame[word] for word in keys]) < _SEVERAL:
+        return
+    plain = plain.again() if plain.again is not None else plain
+    rest = [column for column in plain.understood.ignored if column in plain.whole.columns]
+    splitting = _splitting(plain, [one for column in rest for one in _facts(column, plain.whole[column])], keys)
+    if splitting:
+        column = splitting[0].name
+        row = plain.frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
+        raise JudgmentError(
+            f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}; {column!r} distinguishes "
+            f"them: {option('columns', {'query': column})}"
+        )
+
+
+def judgments_per_cell(judgments: Judgments) -> float:
+    """Return how many judgments there are of each thing by each annotator, on average."""
+    n, words = len(judgments), [word for word in ("item", "left", "right") if word in judgments.answers]
+    keys = [(getattr(judgments, word), judgments.n_items) for word in words]
+    if judgments.n_annotators:
+        keys.insert(0, (judgments.annotator, judgments.n_annotators))
+        # the judgments of some items tell the same; bits that are 0 are found sooner than remainders
+        some = np.flatnonzero(keys[1][0] & ((1 << (n // _MANY_ROWS).bit_length()) - 1) == 0)
+        if n > _MANY_ROWS and len(some):
+            n, keys = len(some), [(code[some], size) for code, size in keys]
+    elif len(keys) == 1:
+        return n / max(int(judgments.judged_items.sum()), 1)
+    return n / max(n - count_repeats(keys), 1)
+
+
+def _facts(name: str, cells: pl.Series) -> list[ColumnFacts]:
+    """What a column holds, or what each short value in a column of objects is."""
+    whole = ColumnFacts(name, cells)
+    if not whole.is_nested:
+        return [whole]
+    paths = [path for path in short_paths(name, cells) if "[]" not in path]
+    return [ColumnFacts(path, at_path(cells, path[len(name) + 1 :].split("."))) for path in paths]
+
+
+def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[ColumnFacts]:
+    """The unused columns that distinguish judgments of the same thing, words before numbers."""
+    n = len(plain.frame)
+    key = [plain.frame[word] for word in keys]
+    usable = [
+        (one, one.cells) for one in facts
+        if not one.is_nested and not one.times and one.has_repeats and not is_gold(one.name) and one.cells is not None
+        and not _ASIDE.fullmatch(key_of(one.name))
+    ]  # fmt: skip
+    columns = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
+    if not columns:
+        # two may do what none does alone: a listener and a clip
+        words = [(one, cells) for one, cells in usable if not one.numbers]
+        pairs = itertools.combinations(words if len(words) > 1 else usable, 2)
+        both = (pair for pair in pairs if n / count_cells([*key, *(cells for _, cells in pair)]) < _ONCE)
+        columns = [one for one, _ in next(both, ())]
+    return [one for one in columns if not one.numbers] or columns
+
+
+def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
+    """Stop where a column distinguishes the judgments of one annotator."""
+    splitting = _splitting(plain, facts, keys)
+    if not splitting:
+        return
+    column = splitting[0].name
+    counts = plain.frame.group_by(keys, maintain_order=True).len()
+    row = counts.filter(pl.col("len") > 1).row(0, named=True)
+    who = f"{plain.understood.columns['annotator']} {short(row['annotator'])}"
+    what = (
+        f"grades {short(row['item'])}" if "item" in row else f"compares {short(row['left'])} and {short(row['right'])}"
+    )
+    of = f" of query {short(row['query'])}" if "query" in row else ""
+    values = [value for value in dict.fromkeys(splitting[0].sample) if not is_personal(column, value)]
+    more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
+    last = re.split(r"[.\]]+", column)[-1]
+    item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(last) else ""
+    ways = [f"{option('where', {column: values[0] if values else ...})}{more}", option("columns", {"query": column})]
+    if len(values) > _MOST_CRITERIA or name_points("query", last) or name_points("item", last):
+        ways.reverse()
+    raise JudgmentError(
+        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}{ways[0]}, or "
+        f"{ways[1]}, or {option('duplicates', 'keep')} if they are repeats"
+    )
+
+
+LONG_BYTES = 64 << 20
+"""Bytes of a text file from which on it is read some rows at a time."""
+
+LONG_ROWS = 2_000_000
+"""Rows of a Parquet file from which on it is read some rows at a time."""
+
+ROWS_AT_ONCE = 1_000_000
+"""Rows of a long table that are held at a time."""
+
+BYTES_AT_ONCE = 24 << 20
+"""Bytes in the cells of these rows, from which on fewer of them are held."""
+
+_BATCHES_AT_ONCE = 10
+"""Batches that these rows are read in; polars reads a few of them ahead."""
+
+_TEXT_BYTES_AT_ONCE = 1 << 20
+"""Bytes of a text file that one core of polars reads at a time."""
+
+_HEAD = 100_000
+"""Rows of a long table that say what its columns are."""
+
+
+class Rows(NamedTuple):
+    """Some rows of a file under the house's words."""
+
+    table: Table
+    first: int
+    """Rows of the file that stand before them."""
+    file: int
+    """Number of the file, from 0."""
+
+
+def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = ROWS_AT_ONCE) -> Iterator[Rows]:
+    """Yield the rows of files, those of long plain tables (Parquet, CSV) some at a time.
+
+    Exports of other tools, and tables that must be turned as a whole, are held as a whole.
+    """
+    for number, path in enumerate(paths):
+        source = open_votes(path, options.encoding)
+        if source.suffix in SUFFIXES:
+            raise JudgmentError(f"{source.name} is a PrefLib file; write it as a table of rankings first")
+        long = None if _must_be_whole(source, options) else _Long.of(source, options)
+        if long is None:
+            yield from _cut(read_one(source, options), rows, number)
+            continue
+        with blaming(source.name):
+            yield from long.chunks(rows, number)
+
+
+def _must_be_whole(source: Source, options: ReadOptions) -> bool:
+    """Whether a file must be read as a whole, or may be as it is short."""
+    said = (options.wide, options.strength, options.where, options.add_columns, options.answer, options.swapped)
+    turned = any(said) or options.missing is not None or options.skip_rows > 0
+    place, form = source.place, table_format(source)
+    if turned or isinstance(place, bytes) or form not in ("parquet", "csv"):
+        return True
+    if form == "csv" and len(source.data) < LONG_BYTES:
+        return True
+    try:
+        if form == "parquet" and pl.scan_parquet(place, glob=False).select(pl.len()).collect().item() < LONG_ROWS:
+            return True
+    except (pl.exceptions.PolarsError, OSError):
+        return True
+    return source_name(source, options) is not None
+
+
+def _cut(table: Table, rows: int, number: int) -> Iterator[Rows]:
+    """The rows of a table that was read as a whole, some at a time."""
+    for start in range(0, len(table.frame), rows):
+        yield Rows(table._replace(frame=table.frame.slice(start, rows), plain=None), start, number)
+
+
+class _Long(NamedTuple):
+    """A long plain table whose columns are understood."""
+
+    source: Source
+    options: ReadOptions
+    scan: pl.LazyFrame
+    understood: Understood
+    columns: list[str]
+    text: Scan | None
+
+    @classmethod
+    def of(cls, source: Source, options: ReadOptions) -> _Long | None:
+        """Look at the first rows; ``None`` where all rows are needed to understand the table."""
+        text = scan_delimited(source, names=options.header) if table_format(source) == "csv" else None
+        if text is None and table_format(source) == "csv":
+            return None
+        place = source.place
+        if isinstance(place, bytes):
+            return None
+        try:
+            with without_panics(), blaming(source.name):
+                scan = pl.scan_parquet(place, glob=False) if text is None else text.frame
+                head = scan.head(_HEAD).collect()
+                plain = plain_rows(head, {}, options, source)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            return None
+        names = list(plain.understood.columns.values())
+        if not set(names) <= set(head.columns):
+            return None
+        say(f"{source.name}: {plain.understood.sentence()}")
+        for note in plain.notes:
+            say(f"{source.name}: {note}")
+        levels = options.levels if options.levels is not None else plain.levels
+        wanted = [*names, *covariate_columns(head, options.covariates), *([text.last] if text else [])]
+        if plain.levels is not None:
+            # these are turned round already
+            options = replace(options, small_is_good=None)
+        return cls(source, replace(options, levels=levels), scan, plain.understood, list(dict.fromkeys(wanted)), text)
+
+    def chunks(self, rows: int, number: int) -> Iterator[Rows]:
+        """The rows, some at a time."""
+        first = 0
+        doubtful = self.text is not None
+        if self.text is not None:
+            # polars cuts a long text into longer pieces, and has no parameter for it
+            os.environ.setdefault("POLARS_CSV_CHUNK_SIZE", f"{_TEXT_BYTES_AT_ONCE}")
+        size = max(rows // _BATCHES_AT_ONCE, 1)
+        batches = self.scan.select(self.columns).collect_batches(chunk_size=size, maintain_order=True)
+        while (batch := self._next(batches, rows)) is not None:
+            if doubtful and self.text is not None and batch[self.text.last].null_count():
+                if self.text.is_ragged():
+                    self._complain()
+                doubtful = False
+            frame = with_house_words(batch, self.understood, self.options, self.source)
+            blank = pl.all_horizontal(pl.all().is_null())
+            frame = frame.filter(~blank) if self.text is not None else frame
+            table = Table(self.source, self.understood.kind, frame, self.options.nominal, self.options.levels)
+            first += len(batch)
+            before = first - len(batch)
+            # the rows go before the next ones are read
+            del batch, frame
+            yield Rows(table, before, number)
+            del table
+
+    def _next(self, batches: Iterator[pl.DataFrame], rows: int) -> pl.DataFrame | None:
+        """So many of the next rows, fewer where their cells are long; ``None`` at the end."""
+        held, n_rows, n_bytes = list[pl.DataFrame](), 0, 0
+        try:
+            while n_rows < rows and n_bytes < BYTES_AT_ONCE and (batch := next(batches, None)) is not None:
+                held.append(batch)
+                n_rows, n_bytes = n_rows + len(batch), n_bytes + int(batch.estimated_size())
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            self._complain()
+        return pl.concat(held) if held else None
+
+    def _complain(self) -> None:
+        """Say what is wrong with a file that polars cannot read: the careful reader names the row."""
+        read_one(self.source, self.options)
+        raise JudgmentError("the file cannot be read some rows at a time; check what wrote it")

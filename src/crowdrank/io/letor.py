@@ -116,6 +116,21 @@ def write_letor(features: Features, path: PathLike | None) -> None:
     write_text("".join(frame.select(line).to_series().to_list()), path)
 
 
+def write_training(features: Features, weight: Floats | None, path: PathLike) -> list[str]:
+    """Write labelled features as LETOR lines and, beside them, weights and sizes of queries as LightGBM reads them.
+
+    Return the names of the files: ``FILE``, ``FILE.query`` and, where there are weights, ``FILE.weight``.
+    """
+    write_letor(features, path)
+    sizes = np.diff(features.items.offsets)
+    beside = {".query": sizes[sizes > 0].tolist()}
+    if weight is not None:
+        beside[".weight"] = [f"{value:.6g}" for value in weight]
+    for ending, values in beside.items():
+        write_text("".join(f"{value}\n" for value in values), f"{path}{ending}")
+    return [str(path), *(f"{path}{ending}" for ending in beside)]
+
+
 def _blocks(source: Source) -> Iterator[_Block]:
     """The file in pieces small enough to be taken apart all at once."""
     start, line = source.start, 1

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import fnmatch
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from ..data.answers import order_of
-from ..data.column_facts import ColumnFacts
-from ..data.column_names import candidates, key_of, names_metric
+from ..data.column_facts import ColumnFacts, as_float, count_cells
+from ..data.column_names import (
+    are_people,
+    candidates,
+    is_known_name,
+    is_surely_item,
+    key_of,
+    names_metric,
+    person_column,
+    thing_column,
+)
 from ..data.column_questions import is_personal
 from ..data.columns import Understood
 from ..data.covariates import covariate_columns
@@ -20,18 +32,16 @@ from ..data.directions import bad_word, which_direction
 from ..data.guessing import Wishes, side_columns, understand, with_loser
 from ..data.intake import are_times, numbers_of
 from ..data.presented import NOT_SWAPPED, as_shown, may_tell_order
+from ..data.wide import refuse_ranks, survey_rows, unpivot
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 from ..wording import counted, either, first_few, option
-from .delimited import separator_of
-from .headers import below_title, check_first_row, check_header
+from .delimited import first_cells, read_delimited, separator_of
+from .notices import say
 from .number_text import negative_numbers, no_answer_note, numbers_in, order_note, without_blanks, without_missing
-from .one_hot import with_winner
-from .paths import at_path, root_of
 from .read_options import ReadOptions, side_words
-from .records import Mixed, has_lines
-from .sources import Source, show_value
-from .tables import in_any_encoding, read_source, table_format
+from .sources import NotUtf8Error, Source, show_value, title_note
+from .tables import Mixed, has_lines, in_any_encoding, read_source, table_format
 
 LONG_BYTES = 64 << 20
 """Bytes of a file of JSON lines from which on it is read block by block."""
@@ -108,7 +118,7 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
 
     Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
     """
-    from .line_blocks import read_long_lines
+    from .tables import read_long_lines
 
     asked = _named_paths(options)
 
@@ -168,8 +178,6 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     table, columns = _with_answer(table, columns, options)
     if options.wide is not None:
-        from .wide_tables import long_table
-
         table, columns = long_table(table, columns, options, source)
     if options.strength is not None:
         table, columns = _with_strength(table, columns, *options.strength)
@@ -503,3 +511,364 @@ def _class_note(name: str, cells: pl.Series) -> list[str]:
     if numbers.null_count() or numbers.to_list() != list(range(len(numbers))):
         return []
     return [f"{name!r} is read as ordered grades 0 to {len(numbers) - 1}; for classes: {option('nominal', True)}"]
+
+
+_FEW_GRADES = 12
+_LARGEST_GRADE = 100.0
+_FEWEST_COLUMNS = 2
+
+
+_TITLE_BYTES, _MOST_TITLE_LINES = 1 << 14, 10
+
+
+def below_title(source: Source, options: ReadOptions) -> Source:
+    """Return a text table without the lines above its header: as many as were said, or a title alone in its line.
+
+    A title is found where the first lines have one cell each and the two below them several, of the same number.
+    """
+    if table_format(source) != "csv":
+        return source
+    lines = source.data[source.start : source.start + _TITLE_BYTES].splitlines(keepends=True)
+    above = options.skip_rows
+    if not above and options.header is None:
+        above = _title_lines([line.decode("utf-8", "replace") for line in lines[: _MOST_TITLE_LINES + 2]])
+        if above:
+            title = next(line for line in lines if line.strip(b" ,;\t|\r\n"))
+            say(title_note(source, title.decode("utf-8", "replace").strip(' ,;\t|\r\n"')))
+    if not above:
+        return source
+    if above >= len(lines):
+        raise ParameterError(
+            f"{option('skip_rows', above)} passes over {source.name} as a whole; give a smaller number"
+        )
+    end = source.start + sum(map(len, lines[:above]))
+    return Source(source.name, source.suffix, source.data[end:], None, source.encoding)
+
+
+def _title_lines(lines: list[str]) -> int:
+    """How many of the first lines have at most one cell, above two of several cells each."""
+    if not lines or any(sum(bool(cell.strip(' "\r\n')) for cell in lines[0].split(mark)) > 1 for mark in ",\t;|"):
+        return 0
+    for mark in ",\t;|":
+        rows = [[cell.strip(' "') for cell in line.rstrip("\r\n").split(mark)] for line in lines]
+        filled = [sum(map(bool, row)) for row in rows]
+        first = next((number for number, n in enumerate(filled) if n > 1), None)
+        if not first or first + 1 >= len(rows) or first > _MOST_TITLE_LINES:
+            continue
+        titles = [row[0].lower() for row in rows[:first] if any(row)]
+        if (
+            titles
+            and not titles[0].startswith(("sep=", "#"))
+            and len(rows[first]) == len(rows[first + 1]) >= _FEWEST_COLUMNS
+        ):
+            return first
+    return 0
+
+
+def check_header(source: Source, options: ReadOptions) -> None:
+    """Refuse a text table whose first line holds numbers and no name that is known."""
+    try:
+        cells = first_cells(source)
+    except NotUtf8Error:
+        return
+    asked = {*options.columns.values(), *(options.wide or ())}
+    if asked & set(cells) or not any(as_float(cell) is not None for cell in cells):
+        return
+    # a letter alone is as likely an id
+    if any(is_known_name(cell) for cell in cells if len(cell) > 1):
+        return
+    table = read_delimited(source, names=[f"column_{number}" for number in range(1, len(cells) + 1)])
+    raise _no_header(cells, table)
+
+
+def check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
+    """Refuse a table that nothing is understood of and whose names stand in the rows below them again."""
+    cells = table.columns
+    asked = {*options.columns.values(), *(options.wide or ())}
+    if asked & set(cells) or any(is_known_name(cell) for cell in cells) or len(cells) < _FEWEST_COLUMNS:
+        return
+    if any(table[cell].dtype == pl.String and (table[cell] == cell).any() for cell in cells):
+        first = pl.DataFrame([cells], schema=dict.fromkeys(cells, pl.String), orient="row")
+        whole = pl.concat([first, table.cast(pl.String)])
+        whole.columns = [f"column_{number}" for number in range(1, len(cells) + 1)]
+        raise _no_header(cells, whole)
+
+
+def _no_header(cells: list[str], table: pl.DataFrame) -> JudgmentError:
+    """The error for a first line that is one of the rows."""
+    first = ", ".join(cell if len(cell) <= 30 else f"{cell[:27]}..." for cell in cells[:10])
+    names = option("header", likely_names(table))
+    return JudgmentError(f"the first line ({first}) looks like data; name the columns: {names}")
+
+
+def likely_names(table: pl.DataFrame) -> list[str]:
+    """Return names for the columns of a table without any: annotator, item, grade and truth where they may be such.
+
+    Examples
+    --------
+    >>> rows = {"column_1": ["a", "b", "a", "b"], "column_2": ["x", "x", "y", "z"], "column_3": ["1", "2", "0", "1"]}
+    >>> likely_names(pl.DataFrame(rows))
+    ['annotator', 'item', 'grade']
+    """
+    facts = {name: ColumnFacts(name, table[name]) for name in table.columns}
+    few = [name for name in table.columns if _like_grades(facts[name])]
+    few = few or [name for name in table.columns if facts[name].numbers and not facts[name].all_different]
+    if not few:
+        few = [min(reversed(table.columns), key=lambda name: facts[name].distinct)]
+    grades = few[-2:]
+    ids = [name for name in table.columns if name not in grades and not facts[name].times and facts[name].sample]
+    if not ids:
+        ids, grades = [name for name in table.columns if name != grades[-1]], grades[-1:]
+    roles = dict.fromkeys(table.columns, "")
+    # the item is what a grade that is the same for all must hang on, or what has more values
+    fixed = [(name, item) for name in grades for item in ids if _hangs_on(table, name, item) and len(grades) > 1]
+    truth, item = fixed[-1] if fixed else (None, max(ids, key=lambda name: facts[name].distinct) if ids else None)
+    if item is not None:
+        roles[item] = "item"
+    if truth is not None:
+        roles[truth] = "truth"
+    roles[next((name for name in grades if name != truth), grades[0])] = "grade"
+    others = [name for name in ids if name != item]
+    who = next((name for name in others if not facts[name].all_different), None)
+    if who is not None:
+        roles[who] = "annotator"
+    return [role or name for name, role in roles.items()]
+
+
+def _like_grades(facts: ColumnFacts) -> bool:
+    """Whether a column holds a few small numbers."""
+    values = [value for text in set(facts.sample) if (value := as_float(text)) is not None]
+    small = bool(values) and max(abs(value) for value in values) <= _LARGEST_GRADE
+    return facts.numbers and small and 1 < facts.distinct <= _FEW_GRADES
+
+
+def _hangs_on(table: pl.DataFrame, value: str, item: str) -> bool:
+    """Whether a column has one value for each item, of which some have several rows."""
+    n = table[item].n_unique()
+    return n < len(table) and count_cells([table[value], table[item]]) == n
+
+
+_FORMS = ("winner_{}", "{}_wins", "{}_win", "{}_won", "{}_winner", "{}_is_better", "{}_better", "prefer_{}", "chose_{}")
+_ENDS = {"left": ("left", "a", "1", "model_a", "model_1"), "right": ("right", "b", "2", "model_b", "model_2")}
+_TIES = ("tie", "ties", "tied", "draw", "is_tie", "winner_tie", "equal", "same")
+_YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+_NAME = "the column with a 1"
+
+
+def with_winner(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Return the table with a winner column made of one for each side, where it has such.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"left": ["x", "y"], "right": ["y", "z"], "left_wins": [1, 0], "right_wins": [0, 1]})
+    >>> made, columns = with_winner(table, {})
+    >>> made[columns["winner"]].to_list()
+    ['left', 'right']
+    """
+    sides = side_columns(table, columns)
+    if "winner" in columns or sides is None:
+        return table, dict(columns)
+    free = {key_of(name): name for name in reversed(table.columns) if name not in sides}
+    flags = {}
+    for side, column in zip(("left", "right"), sides, strict=True):
+        named = [form.format(end) for end in (key_of(column), *_ENDS[side]) for form in _FORMS]
+        flags[side] = next((free[name] for name in named if name in free), None)
+    left, right = flags["left"], flags["right"]
+    if left is None or right is None:
+        return table, dict(columns)
+    tie = next((free[name] for name in _TIES if name in free and _is_truth(table[free[name]])), None)
+    names = [left, right, *([tie] if tie is not None else [])]
+    if not all(_is_truth(table[name]) for name in names):
+        return table, dict(columns)
+    yes = np.column_stack([_truths(table[name]) for name in names])
+    wrong = np.flatnonzero(yes.sum(axis=1) != 1)
+    if len(wrong):
+        row = int(wrong[0])
+        said = "none" if not yes[row].any() else "several"
+        raise JudgmentError(
+            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so it is not clear who won "
+            f"({len(wrong)} such rows); correct them"
+        )
+    words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))
+    return table.with_columns(words), {**columns, "winner": _NAME}
+
+
+def _texts(cells: pl.Series) -> pl.Series:
+    """Cells as lower-case text."""
+    return cells.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase().fill_null("")
+
+
+def _is_truth(cells: pl.Series) -> bool:
+    """Whether all cells are yes or no."""
+    return not cells.dtype.is_nested() and bool(_texts(cells).is_in([*_YES, *_NO]).all())
+
+
+def _truths(cells: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whether each cell says yes."""
+    return _texts(cells).is_in(list(_YES)).to_numpy()
+
+
+def long_table(
+    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Return one row per filled cell of the columns that hold answers, and which column is which."""
+    assert options.wide is not None
+    wide = wide_columns(table.columns, options.wide)
+    rest = [name for name in table.columns if name not in wide]
+    table = table.with_columns(without_blanks(table[name]) for name in wide)
+    left, right = (next((name for name in rest if key_of(name) in (side, f"model_{end}", f"item_{end}")), None)
+                   for side, end in (("left", "a"), ("right", "b")))  # fmt: skip
+    if {"left", "right"} <= columns.keys() or (left and right):
+        return unpivot(table, wide, "winner"), {**columns, "annotator": "annotator", "winner": "winner"}
+    people = _rows_are_people(wide, rest, columns, source)
+    word = "rank" if options.kind == "ranking" else "grade"
+    if options.kind is None:
+        refuse_ranks([table[name] for name in wide], by="respondent" if people else "annotator", across=people)
+    if people:
+        who = columns.get("annotator")
+        long = survey_rows(table, wide, {**columns, **({"annotator": who} if who else {})})
+        kept = {word: name for word, name in columns.items() if word != "annotator"}
+        return long.rename({"grade": word}), {**kept, "item": "item", word: word, "annotator": "annotator"}
+    clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", word) if name in rest}
+    table = table.rename(clash)
+    item = columns.get("item") or thing_column([name for name in rest if name not in clash])
+    named = {**columns, **({"item": item} if item else {})}
+    return unpivot(table, wide, word), {**named, word: word, "annotator": "annotator"}
+
+
+def wide_columns(names: list[str], wanted: Any) -> list[str]:
+    """Return the columns that names or patterns such as ``Q1_*`` mean, in the order of the table.
+
+    Examples
+    --------
+    >>> wide_columns(["id", "Q1_2", "Q1_1", "Q2"], ["Q1_*"])
+    ['Q1_2', 'Q1_1']
+    >>> wide_columns(["id", "tea, hot", "tea"], ["tea", "hot", "tea"])
+    ['tea, hot', 'tea']
+    """
+    chosen: set[str] = set()
+    for pattern in _whole_names(names, list(wanted)):
+        hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
+        if not hits:
+            raise JudgmentError(
+                f"{option('wide')} names {pattern!r}, which is not a column; the columns are "
+                f"{first_few([repr(name[:60]) for name in names], shown=100)}"
+            )
+        chosen.update(hits)
+    return [name for name in names if name in chosen]
+
+
+def _whole_names(names: list[str], parts: list[str]) -> list[str]:
+    """The names, those with commas put together again where a list was cut at commas."""
+    by_parts = {tuple(part.strip() for part in name.split(",")): name for name in names}
+    whole: list[str] = []
+    at = 0
+    while at < len(parts):
+        ends = (end for end in range(len(parts), at, -1) if tuple(parts[at:end]) in by_parts)
+        end = next(ends, at + 1)
+        whole.append(by_parts.get(tuple(parts[at:end]), parts[at]))
+        at = end
+    return whole
+
+
+def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str], source: Source) -> bool:
+    """Whether a row holds the answers of one person; whatever does not say so is asked."""
+    if "annotator" in columns or "item" in columns:
+        return "annotator" in columns
+    person, thing = person_column(rest), thing_column(rest)
+    judges = are_people(wide)
+    if person is not None and not judges and not (thing is not None and is_surely_item(thing)):
+        return True
+    if person is None and (judges or (thing is not None and is_surely_item(thing))):
+        return False
+    name = thing or person or (rest[0] if rest else None)
+    if name is None:
+        raise JudgmentError(
+            f"the rows of {source.name} have no id, since all columns hold answers; leave the column of ids out of "
+            f"{option('wide')}"
+        )
+    ways = [option("columns", {word: name}) for word in ("item", "annotator")]
+    raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
+
+
+_STEP = re.compile(r"\.|\[(\d+)\]")
+
+
+def root_of(names: Iterable[str], path: str) -> tuple[str, list[str]] | None:
+    """Return the column that a path starts with and the steps behind it; ``None`` where there is no such column.
+
+    Examples
+    --------
+    >>> root_of(["data", "doc.id"], "data.meta[0].url"), root_of(["data", "doc.id"], "doc.id"), root_of(["x"], "y.z")
+    (('data', ['meta', '0', 'url']), ('doc.id', []), None)
+    >>> root_of(["scores"], "scores[].name")
+    ('scores', [])
+    """
+    known = set(names)
+    if path in known:
+        return path, []
+    listed, _, rest = path.partition("[]")
+    if rest and (root := root_of(names, listed)) is not None:
+        return root
+    cuts = [match.start() for match in _STEP.finditer(path)]
+    for cut in reversed(cuts):
+        if path[:cut] in known:
+            steps = [step for step in _STEP.split(path[cut:]) if step]
+            return path[:cut], steps
+    return None
+
+
+def at_path(cells: pl.Series, steps: list[str]) -> pl.Series:
+    """Return the values behind the steps, null where there is nothing.
+
+    Examples
+    --------
+    >>> at_path(pl.Series([{"a": [3, 4]}, {"a": None}]), ["a", "1"]).to_list()
+    [4, None]
+    >>> at_path(pl.Series(['{"a": 1}', "no JSON"]), ["a"]).to_list()
+    [1, None]
+    """
+    for number, step in enumerate(steps):
+        if isinstance(cells.dtype, pl.Struct):
+            if step not in [field.name for field in cells.dtype.fields]:
+                return pl.Series([None] * len(cells), dtype=pl.String)
+            cells = cells.struct.field(step)
+        elif isinstance(cells.dtype, pl.List) and step.isdigit():
+            cells = cells.list.get(int(step), null_on_oob=True)
+        elif cells.dtype == pl.String:
+            return _of_json(cells, steps[number:])
+        else:
+            return pl.Series([None] * len(cells), dtype=pl.String)
+    return cells
+
+
+def _of_json(cells: pl.Series, steps: list[str]) -> pl.Series:
+    """Values inside cells of JSON text."""
+    values = [_walk(_parse_cell(cell), steps) for cell in cells.to_list()]
+    kinds = {type(value) for value in values if value is not None}
+    if (kinds and kinds <= {int, float}) or kinds == {bool}:
+        return pl.Series(values, strict=False)
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _parse_cell(cell: str | None) -> Any:
+    """What a cell of JSON holds, ``None`` where it is no JSON."""
+    if cell is None or cell.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _walk(value: Any, steps: list[str]) -> Any:
+    """The value behind the steps."""
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value

@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..data.coding import id_series, plain_cells
 from ..data.columns import quote_names, understand_items
-from ..data.consensus import Consensus, Trace
-from ..data.files import PathLike
+from ..data.consensus import Consensus, Quality, Trace
+from ..data.diagnostics import Diagnostics
+from ..data.files import PathLike, plain
 from ..data.index import Index, Items
-from ..errors import JudgmentError
+from ..errors import JudgmentError, ParameterError, UnknownNameError
 from ..protocols import Counts, Floats
-from .annotator_json import diagnostics_from_json, diagnostics_to_json, quality_from_json, quality_to_json
-from .encoding import decode_array, decode_params, encode_array, encode_params
-from .output import format_for, write_parquet, write_table, write_text, write_with
-from .records import read_document
+from ..registry import FITTED, blank_ranker
+from .output import format_for, write_parquet, write_table, write_text, write_trec, write_with
 from .sources import Source, blaming, open_source, without_panics
-from .tables import read_source, table_format
-from .trec import write_trec
+from .tables import read_document, read_source, table_format
+
+if TYPE_CHECKING:
+    from ..rankers.estimator import Ranker
+    from ..rankers.saving import Saved
+
 
 FORMAT = "crowdrank.consensus/1"
 _METADATA = "crowdrank"
@@ -512,3 +515,206 @@ def _cell(value: Any) -> Any:
 def _dumps(value: Any) -> str:
     """Strict JSON text."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+_NUMBER = "float"
+"""Key under which a parameter that is infinite or NaN is kept as text, apart from parameters that are text."""
+
+
+def encode_array(values: Any) -> Any:
+    """Return an array, or one number, as nested lists without NaN and infinity.
+
+    Examples
+    --------
+    >>> encode_array(np.array([1.5, np.nan, -np.inf]))
+    [1.5, None, '-inf']
+    """
+    array = np.asarray(values)
+    if array.dtype == np.float32:
+        # the fewest digits that read back as the same number, half of those of a double
+        array = array.astype(str).astype(np.float64)
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return array.tolist()
+    plain = array.astype(object)
+    plain[np.isnan(array)] = None
+    plain[np.isposinf(array)] = "inf"
+    plain[np.isneginf(array)] = "-inf"
+    return plain.tolist()
+
+
+def decode_array(values: Any, dtype: DTypeLike) -> NDArray[Any]:
+    """Return the array that :func:`encode_array` made nested lists of.
+
+    Examples
+    --------
+    >>> decode_array([1.5, None, "-inf"], "float64")
+    array([ 1.5,  nan, -inf])
+    """
+    wanted = np.dtype(dtype)
+    if wanted.kind != "f":
+        return np.array(values, wanted)
+    return np.array(values, object).astype(np.float64).astype(wanted)
+
+
+def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as plain values; what JSON has no form for becomes its text."""
+    return {str(name): _plain_param(value) for name, value in params.items()}
+
+
+def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters from plain values; lists come back as tuples, as frozen methods hold them."""
+    return {name: _decode_param(value) for name, value in params.items()}
+
+
+def _plain_param(value: Any) -> Any:
+    """One parameter as JSON holds it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {_NUMBER: str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain_param(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain_param(inner) for inner in value]
+    return str(value)
+
+
+def _decode_param(value: Any) -> Any:
+    """One parameter as a method holds it."""
+    if isinstance(value, list):
+        return tuple(_decode_param(inner) for inner in value)
+    if isinstance(value, dict) and value.keys() == {_NUMBER}:
+        return float(value[_NUMBER])
+    if isinstance(value, dict):
+        return {key: _decode_param(inner) for key, inner in value.items()}
+    return value
+
+
+_TYPES = {str(dtype): dtype for dtype in (pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Null())}
+
+
+def quality_to_json(quality: Quality) -> dict[str, Any]:
+    """Return the quality of the annotators as plain values: a row for each, in the order of their ids."""
+    n = len(quality.annotators)
+    arrays = {name: np.asarray(value) for name, value in quality.parameters.items()}
+    each = {name: array for name, array in arrays.items() if array.ndim and len(array) == n and array.dtype != object}
+    columns = {
+        "annotator": quality.annotators.ids.to_list(),
+        "quality": encode_array(quality.quality),
+        "n_judgments": encode_array(quality.n_judgments),
+        **{name: encode_array(array) for name, array in each.items()},
+    }
+    return {
+        "annotators": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        "parameters": {name: {"dtype": str(array.dtype), "shape": list(array.shape)} for name, array in each.items()},
+        "shared": encode_params({name: value for name, value in quality.parameters.items() if name not in each}),
+    }
+
+
+def quality_from_json(document: Mapping[str, Any]) -> Quality:
+    """Return the quality that :func:`quality_to_json` made plain values of."""
+    rows = document["annotators"]
+    ids = pl.Series("id", [row["annotator"] for row in rows], None if rows else pl.String)
+    parameters = {
+        name: decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
+        for name, form in document["parameters"].items()
+    }
+    return Quality(
+        Index(ids),
+        decode_array([row["quality"] for row in rows], "float64"),
+        decode_array([row["n_judgments"] for row in rows], "float64"),
+        {**parameters, **decode_params(document["shared"])},
+    )
+
+
+def diagnostics_to_json(diagnostics: Diagnostics) -> dict[str, Any]:
+    """Return diagnostics as plain values: the sentences, and the rows of annotators and families."""
+    return {
+        "kind": diagnostics.kind,
+        "n_annotators": diagnostics.n_annotators,
+        "effective_annotators": diagnostics.effective_annotators,
+        "annotator_messages": list(diagnostics.annotator_messages),
+        "group_messages": list(diagnostics.group_messages),
+        "notes": list(diagnostics.notes),
+        "annotators": _typed_rows(diagnostics.annotator_table),
+        "families": _typed_rows(diagnostics.family_table),
+    }
+
+
+def diagnostics_from_json(document: Mapping[str, Any]) -> Diagnostics:
+    """Return the diagnostics that :func:`diagnostics_to_json` made plain values of."""
+    return Diagnostics(
+        kind=document["kind"],
+        n_annotators=document["n_annotators"],
+        effective_annotators=document["effective_annotators"],
+        annotator_messages=tuple(document["annotator_messages"]),
+        group_messages=tuple(document["group_messages"]),
+        notes=tuple(document["notes"]),
+        annotator_table=_frame_of_rows(document["annotators"]),
+        family_table=_frame_of_rows(document["families"]),
+    )
+
+
+def _typed_rows(frame: pl.DataFrame) -> dict[str, Any]:
+    """A table as the types of its columns and its rows."""
+    wide = frame.with_columns(pl.selectors.integer().cast(pl.Int64), pl.selectors.float().cast(pl.Float64))
+    return {
+        "types": {name: str(dtype) for name, dtype in wide.schema.items()},
+        "rows": [list(row) for row in wide.iter_rows()],
+    }
+
+
+def _frame_of_rows(table: Mapping[str, Any]) -> pl.DataFrame:
+    """The table of such types and rows."""
+    schema = {name: _TYPES[dtype] for name, dtype in table["types"].items()}
+    return pl.DataFrame(table["rows"], schema=schema, orient="row")
+
+
+def load_ranker(path: PathLike) -> Ranker:
+    """Return the fitted ranker that was saved to a file by its ``save``.
+
+    The file holds numbers and JSON only, so that reading one runs no code of its writer, and a checksum, which is
+    compared first. A file of a newer version, a damaged one and one that is no ranker at all are refused with a
+    :class:`~crowdrank.errors.JudgmentError`; one of an older version is read with a
+    :class:`~crowdrank.errors.DataWarning`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdrank.rankers import ListNet
+    >>> ranker = ListNet().fit([[1.0], [0.0]], [1, 0], qid=[1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ranker.save(Path(folder) / "model")
+    ...     again = load_ranker(Path(folder) / "model")
+    >>> bool((again.predict([[3.0], [2.0]]) == ranker.predict([[3.0], [2.0]])).all())
+    True
+    """
+    from ..rankers.saving import damage_error, read_saved
+
+    saved = read_saved(path)
+    name = plain(str(path))
+    try:
+        return _restore_ranker(saved)
+    except UnknownNameError:
+        raise JudgmentError(
+            f"{name} holds a ranker {plain(saved.method[:50])!r}, which this version does not know; install a newer one"
+        ) from None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, ParameterError):
+            raise JudgmentError(f"{name}: {error}; the file was saved by another version, or is damaged") from None
+        raise damage_error(name, error) from None
+
+
+def _restore_ranker(saved: Saved) -> Ranker:
+    """The fitted ranker, of parts that are rebuilt first where it has any."""
+    ranker: Ranker = blank_ranker(saved.method, saved.params)
+    if saved.method not in FITTED:
+        ranker._check()
+    if saved.parts:
+        ranker.parts_ = tuple(_restore_ranker(part) for part in saved.parts)
+    return ranker.restore(saved)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import datetime
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import polars as pl
 
-from ..data.files import PathLike
-from ..errors import JudgmentError
-from ..wording import option
+from ..data.column_names import is_known_name
+from ..data.files import PathLike, plain
+from ..errors import JudgmentError, MissingExtraError
+from ..wording import either, first_few, option
 from .delimited import read_delimited
 from .notices import say
-from .records import Mixed, read_array, read_lines
 from .sources import (
     OLD_SPREADSHEET,
     ZIP,
@@ -21,8 +26,10 @@ from .sources import (
     Source,
     as_utf8,
     as_windows_text,
+    not_unpacked,
     open_source,
     show_value,
+    title_note,
     without_panics,
 )
 
@@ -90,8 +97,6 @@ def read_source(
     """Return the table in an opened file, and which columns mix text and numbers; ``choose`` spares Parquet columns."""
     form = table_format(source)
     if form == "excel":
-        from .spreadsheets import read_sheet
-
         return read_sheet(source, sheet, names, skip_rows=skip_rows), {}
     if form == "parquet":
         return _read_parquet(source, choose), {}
@@ -124,11 +129,8 @@ def table_format(source: Source) -> str:
     """Return ``"excel"``, ``"parquet"``, ``"json"`` (an array), ``"jsonl"`` or ``"csv"`` for what a file holds."""
     if source.data[:4] == _PARQUET or source.suffix in _PARQUET_SUFFIXES:
         return "parquet"
-    if source.data[:4] in (ZIP, OLD_SPREADSHEET):
-        from .spreadsheets import is_spreadsheet
-
-        if is_spreadsheet(source):
-            return "excel"
+    if source.data[:4] in (ZIP, OLD_SPREADSHEET) and is_spreadsheet(source):
+        return "excel"
     if source.suffix in _TEXT_SUFFIXES:
         return "csv"
     first = source.data[source.start : source.start + 4096].lstrip()[:1]
@@ -166,3 +168,501 @@ def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
                     break
         columns.append(column)
     return pl.DataFrame(columns)
+
+
+_INT64 = 1 << 63
+_DOUBTFUL = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Escapes that may be half characters, which polars turns into something else without a word."""
+
+Mixed = dict[str, int]
+"""Columns that hold both text and numbers -> first row of the kind that came later."""
+
+
+def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
+    """Return the table of a file with one JSON object per line, and its columns of mixed kinds.
+
+    A file that is one object may hold the table as a list of objects, or by columns, as pandas writes it.
+    """
+    rows = _unwrap_rows(source)
+    if rows is not None:
+        return _frame(source, rows)
+    return lines_table(source)
+
+
+def lines_table(source: Source, *, first_line: int = 1) -> tuple[pl.DataFrame, Mixed]:
+    """Return the table of one JSON object per line; errors count lines from ``first_line``."""
+    frame = _fast(source)
+    if frame is not None:
+        doubtful = [name for name, dtype in frame.schema.items() if dtype == pl.String and _has_bare(source, name)]
+        if not doubtful:
+            return frame, {}
+    return _frame(source, list(_objects(source, first_line)))
+
+
+def read_array(source: Source) -> tuple[pl.DataFrame, Mixed]:
+    """Return the table of a JSON array of objects, and its columns of mixed kinds."""
+    rows = read_document(source)
+    if not isinstance(rows, list):
+        raise JudgmentError(f"{source.name} holds {json_kind(rows)} where an array was expected; {_SHAPE}")
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise JudgmentError(f"{source.name}: entry {number} of the array is {json_kind(row)}; {_SHAPE}")
+    return _frame(source, rows)
+
+
+def read_document(source: Source) -> Any:
+    """Return what a file with one JSON value holds."""
+    text = source.text()
+    try:
+        return _parse(text)
+    except (ValueError, RecursionError) as error:
+        line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "it"
+        raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
+
+
+def has_lines(source: Source) -> bool:
+    """Return whether a file surely has one object per line and is not one object that holds a table."""
+    head = source.data[source.start : source.start + _LOOKED_AT]
+    first = head.split(b"\n", 1)[0].strip()
+    return source.suffix in (".jsonl", ".ndjson") or (first.endswith(b"}") and len(head) < len(source.data))
+
+
+def _unwrap_rows(source: Source) -> list[dict[str, Any]] | None:
+    """The rows inside a file that is one JSON object; ``None`` where it is none, or is a row itself."""
+    if has_lines(source):
+        return None
+    try:
+        parsed = _parse(source.text())
+    except (ValueError, RecursionError):
+        return None
+    return rows_inside(parsed) if isinstance(parsed, dict) else None
+
+
+def rows_inside(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of a table that one object holds: its only list of objects, numbered rows, or columns.
+
+    Examples
+    --------
+    >>> rows_inside({"item": {"0": "x", "1": "y"}, "grade": {"0": 1, "1": 2}})
+    [{'item': 'x', 'grade': 1}, {'item': 'y', 'grade': 2}]
+    >>> rows_inside({"item": ["x", "y"], "grade": [1, 2]}) == rows_inside({"n": 2, "rows": [{"item": "x", "grade": 1},
+    ... {"item": "y", "grade": 2}]})
+    True
+    >>> rows_inside({"item": "x", "grade": 1}) is None
+    True
+    """
+    lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
+    records = [value for value in lists.values() if all(isinstance(one, dict) for one in value)]
+    if len(records) == 1 and not any(is_known_name(name) for name in document if document[name] is not records[0]):
+        return records[0]
+    if all(name.isdigit() and isinstance(row, dict) for name, row in document.items()):
+        return list(document.values())
+    columns, data = document.get("columns"), document.get("data")
+    if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        # as pandas, Weights & Biases and MLflow write a table
+        return [dict(zip(map(str, columns), row, strict=False)) for row in data]
+    if len(document) > 1 and all(isinstance(value, dict) and value for value in document.values()):
+        keys = [list(value) for value in document.values()]
+        if all(one == keys[0] for one in keys):
+            return [{name: document[name][key] for name in document} for key in keys[0]]
+    if len(lists) == len(document) > 1 and len({len(value) for value in lists.values()}) == 1:
+        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    return None
+
+
+_LOOKED_AT = 1 << 16
+
+_SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade": 1} on each line'
+
+
+def _fast(source: Source) -> pl.DataFrame | None:
+    """The table as polars reads it, or ``None`` where it fails or may have read something else than was written."""
+    if source.start or source.data.find(b"\0") >= 0 or _DOUBTFUL.search(source.data):
+        return None
+    try:
+        with without_panics():
+            frame = pl.read_ndjson(source.place, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return None
+    if not frame.width or not frame.height:
+        return None
+    # integers beyond 64 bits can only be ids, and a column of nothing but null is blank text
+    odd = [name for name, dtype in frame.schema.items() if dtype in (pl.Int128, pl.Null)]
+    return frame.with_columns(pl.col(name).cast(pl.String) for name in odd)
+
+
+def _has_bare(source: Source, name: str) -> bool:
+    """Whether a key is somewhere followed by a number or a truth value, where its column was read as text."""
+    key = re.escape(json.dumps(name, ensure_ascii=False).encode())
+    return re.search(key + rb"\s*:\s*[-0-9tf]", source.data) is not None or b"\\" in key
+
+
+def _objects(source: Source, first_line: int) -> Iterator[dict[str, Any]]:
+    """The object of each line that is not blank."""
+    for number, line in enumerate(source.text().split("\n"), first_line):
+        if not line.strip():
+            continue
+        try:
+            row = _parse(line)
+        except (ValueError, RecursionError) as error:
+            raise JudgmentError(
+                f"{source.name}: line {number} is broken JSON ({_reason(error)}); correct or remove that line"
+            ) from None
+        if not isinstance(row, dict):
+            raise JudgmentError(f"{source.name}: line {number} is {json_kind(row)}, not an object; {_SHAPE}")
+        yield row
+
+
+def _parse(text: str) -> Any:
+    """JSON as the standard has it, without NaN and Infinity."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    """Refuse a constant that is no JSON."""
+    raise ValueError(f"{constant} is not a JSON number; use null")
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with the JSON, in a few words."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return plain(error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:200]).lower()
+
+
+def json_kind(value: Any) -> str:
+    """Return JSON's word for a value, with its article."""
+    kinds = {dict: "an object", list: "an array", str: "a string", bool: "a truth value", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mixed]:
+    """Columns of all keys in order of first appearance."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if not names:
+        raise JudgmentError(f"{source.name} holds no rows with any column; {_SHAPE}")
+    mixed: Mixed = {}
+    try:
+        return pl.DataFrame([_column(name, [row.get(name) for row in rows], mixed) for name in names]), mixed
+    except UnicodeEncodeError:
+        number = next(number for number, row in enumerate(rows, 1) if not _whole_characters(row))
+        raise JudgmentError(f"{source.name}: row {number} holds half of a character; correct its escapes") from None
+    except pl.exceptions.PolarsError as error:
+        raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
+
+
+def _whole_characters(row: dict[str, Any]) -> bool:
+    """Whether all text of a row can be written as UTF-8."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
+    """One column; values of several kinds become text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int} and all(value is None or -_INT64 <= value < _INT64 for value in values):
+        return pl.Series(name, values, pl.Int64)
+    if kinds and kinds <= {int, float} and float in kinds:
+        return pl.Series(name, [None if value is None else _float(value) for value in values], pl.Float64)
+    if kinds == {bool}:
+        return pl.Series(name, values, pl.Boolean)
+    if kinds and kinds <= {list, dict}:
+        try:
+            # a Series of dicts would have the fields of the first one only
+            return pl.from_dicts([{name: value} for value in values], infer_schema_length=None)[name]
+        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
+            pass
+    if str in kinds and len(kinds) > 1:
+        first = next(value for value in values if value is not None)
+        mixed[name] = 1 + next(
+            row
+            for row, value in enumerate(values)
+            if value is not None and isinstance(value, str) != isinstance(first, str)
+        )
+    return pl.Series(name, [_text(value) for value in values], pl.String)
+
+
+def _float(value: float) -> float:
+    """A number as a float; one too large for it as infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _text(value: Any) -> str | None:
+    """A value of any kind as text."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_BLOCK_BYTES = 16 << 20
+_LONG_CELL_BYTES = 256
+_SHOWN_CHARACTERS = 80
+
+
+class LongTable(NamedTuple):
+    """The table of a long file."""
+
+    frame: pl.DataFrame
+    mixed: Mixed
+    cut: frozenset[str]
+    """Columns with text that was cut: equal cells are still equal, different ones still different."""
+
+
+def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: int | None = None) -> LongTable | None:
+    """Return the table of a long file; ``None`` where its blocks do not fit together, and it must be read in one go.
+
+    Parameters
+    ----------
+    source
+        A file with one JSON object on each line.
+    whole
+        Says of which columns the cells are needed as they are. Of others, text beyond 256 bytes is cut to its first
+        characters and a hash, and lists and objects are kept in one block only.
+    block_bytes
+        Bytes to read at a time.
+    """
+    parts: list[pl.DataFrame] = []
+    mixed: Mixed = {}
+    cut: set[str] = set()
+    nested: set[str] = set()
+    n_rows = 0
+    for block, line in _blocks(source, block_bytes or _BLOCK_BYTES):
+        if not block.data[:].strip():
+            continue
+        frame, in_block = lines_table(block, first_line=line)
+        mixed = {name: n_rows + row for name, row in in_block.items()} | mixed
+        n_rows += len(frame)
+        spared = [name for name, dtype in frame.schema.items() if dtype.is_nested() and not whole(name)]
+        frame = frame.drop(name for name in spared if name in nested)
+        nested.update(spared)
+        frame, names = _cut_text(frame, whole)
+        cut.update(names)
+        parts.append(frame)
+    if not parts:
+        return None
+    table = _together(parts, mixed)
+    return None if table is None else LongTable(table, mixed, frozenset(cut))
+
+
+def _blocks(source: Source, size: int) -> Iterator[tuple[Source, int]]:
+    """Whole lines of the file, and the number of the first of them."""
+    begin, line = source.start, 1
+    while begin < len(source.data):
+        end = source.data.find(b"\n", min(begin + size, len(source.data)))
+        end = len(source.data) if end < 0 else end + 1
+        data = source.data[begin:end]
+        source.release(end)
+        yield Source(source.name, source.suffix, data, None, source.encoding), line
+        line += data.count(b"\n")
+        begin = end
+
+
+def _cut_text(frame: pl.DataFrame, whole: Callable[[str], bool]) -> tuple[pl.DataFrame, list[str]]:
+    """The rows with long text cut, and the columns in which that was done."""
+    names = [
+        column.name
+        for column in frame.iter_columns()
+        if column.dtype == pl.String and not whole(column.name) and (column.str.len_bytes() > _LONG_CELL_BYTES).any()
+    ]
+    short = [
+        pl.when(pl.col(name).str.len_bytes() > _LONG_CELL_BYTES)
+        .then(
+            pl.concat_str(
+                pl.col(name).str.head(_SHOWN_CHARACTERS),
+                pl.lit("… "),
+                pl.col(name).hash(0).cast(pl.String),
+                pl.lit(" "),
+                pl.col(name).hash(1).cast(pl.String),
+            )
+        )
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in names
+    ]
+    return frame.with_columns(short), names
+
+
+def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
+    """The rows of all blocks, in which a column of text and numbers is text; ``None`` where they do not fit."""
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    kinds: dict[str, pl.DataType] = {}
+    for name in names:
+        dtypes = [part.schema[name] for part in parts if name in part.columns and not _is_blank(part[name])]
+        if len(set(dtypes)) <= 1:
+            continue
+        if all(dtype.is_numeric() for dtype in dtypes):
+            kinds[name] = pl.Float64()
+        elif not any(dtype.is_nested() for dtype in dtypes):
+            kinds[name] = pl.String()
+            _note_mixed(name, parts, mixed)
+    try:
+        aligned = [
+            part.with_columns(
+                pl.lit(None).alias(name) if _is_blank(part[name]) else pl.col(name).cast(kinds.get(name, dtype))
+                for name, dtype in part.schema.items()
+            )
+            for part in parts
+        ]
+        frame = pl.concat(aligned, how="diagonal_relaxed", rechunk=True)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    return frame.with_columns(pl.col(name).cast(pl.String) for name in names if frame.schema[name] == pl.Null)
+
+
+def _note_mixed(name: str, parts: list[pl.DataFrame], mixed: Mixed) -> None:
+    """Remember the first row of text below numbers, or of numbers below text."""
+    text: bool | None = None
+    row = 1
+    for part in parts:
+        if name in part.columns and not _is_blank(part[name]):
+            is_text = part.schema[name] == pl.String
+            if text is not None and is_text != text:
+                at = part[name].is_not_null().arg_max() or 0
+                mixed.setdefault(name, row + at)
+                return
+            text = is_text
+        row += len(part)
+
+
+def _is_blank(column: pl.Series) -> bool:
+    """Whether no cell is filled, so that a column's type says nothing."""
+    return column.null_count() == len(column)
+
+
+_SHEET_SUFFIXES = {".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"}
+_SHEET_PARTS = ("xl/", "content.xml")
+
+
+def is_spreadsheet(source: Source) -> bool:
+    """Return whether a file is a spreadsheet; another zip archive is refused."""
+    if source.data[:4] == OLD_SPREADSHEET:
+        return True
+    if source.data[:4] != ZIP:
+        return False
+    try:
+        names = zipfile.ZipFile(io.BytesIO(source.data[:])).namelist()
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, LookupError):
+        names = []
+    if source.suffix in _SHEET_SUFFIXES or any(name.startswith(_SHEET_PARTS) for name in names):
+        return True
+    raise not_unpacked(source.name, ZIP)
+
+
+def read_sheet(
+    source: Source, sheet: str | None = None, names: Sequence[str] | None = None, *, skip_rows: int = 0
+) -> pl.DataFrame:
+    """Return the table of one sheet, the first unless it is named; a blank cell is null.
+
+    Rows with one cell above a header of several, such as a title, are passed over, which is said.
+
+    Parameters
+    ----------
+    source
+        The opened file.
+    sheet
+        Name of the sheet.
+    names
+        Column names, for a sheet without a header line.
+    skip_rows
+        Rows above the header.
+    """
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        raise MissingExtraError(
+            f"{source.name} is an Excel file; pip install 'crowdrank[excel]', or save the sheet as CSV"
+        ) from None
+    damaged = JudgmentError(f"{source.name} is a truncated or damaged Excel file; save or copy it again")
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:]))
+    except (CalamineError, OSError, ValueError, zipfile.BadZipFile):
+        raise damaged from None
+    name = _sheet_name(source, book.sheet_names, sheet)
+    try:
+        page = book.get_sheet_by_name(name)
+        merged = getattr(page, "merged_cell_ranges", None) or []
+        rows = page.to_python(skip_empty_area=False)
+    except (CalamineError, OSError, ValueError, zipfile.BadZipFile):
+        raise damaged from None
+    rows = rows[skip_rows:]
+    merged = [one for one in merged if one[1][0] >= skip_rows + _title_rows(rows)]
+    if merged:
+        (first_row, first_column), (last_row, last_column) = merged[0]
+        place = f"{_letters(first_column)}{first_row + 1}:{_letters(last_column)}{last_row + 1}"
+        raise JudgmentError(f"{source.name}: cells {place} are merged; unmerge them, so that each row is one judgment")
+    return _sheet_table(source, [[_cell_text(cell) for cell in row] for row in rows], names)
+
+
+def _title_rows(rows: list[list[Any]]) -> int:
+    """How many rows with at most one filled cell stand above the first one of several, which is not the last."""
+    filled = [sum(cell is not None and str(cell).strip() != "" for cell in row) for row in rows]
+    first = next((number for number, n in enumerate(filled) if n > 1), 0)
+    return first if any(filled[:first]) and sum(n > 1 for n in filled[first:]) > 1 else 0
+
+
+def _sheet_name(source: Source, known: Sequence[str], wanted: str | None) -> str:
+    """The sheet to read; the others are named."""
+    if not known:
+        raise source.no_rows()
+    if wanted is None:
+        rest = [repr(name) for name in known[1:]]
+        if rest:
+            which = option("sheet", known[1])
+            say(f"{source.name}: sheet {known[0]!r} is read; there is also {first_few(rest)} ({which})")
+        return known[0]
+    if wanted not in known:
+        raise JudgmentError(f"{source.name} has no sheet {wanted!r}; its sheets are {either(map(repr, known), 'and')}")
+    return wanted
+
+
+def _sheet_table(source: Source, rows: list[list[str | None]], names: Sequence[str] | None) -> pl.DataFrame:
+    """The rows that are not blank below the header, which is the first of them."""
+    if names is None and (above := _title_rows(rows)):
+        title = next(cell for row in rows[:above] for cell in row if cell is not None)
+        say(title_note(source, title))
+        rows = rows[above:]
+    filled = [row for row in rows if any(cell is not None for cell in row)]
+    if not filled:
+        raise source.no_rows()
+    width = max(number + 1 for row in filled for number, cell in enumerate(row) if cell is not None)
+    if names is None:
+        header, filled = filled[0], filled[1:]
+        cells = [*header, *[None] * width][:width]
+        names = [cell or f"column_{number}" for number, cell in enumerate(cells, 1)]
+    elif len(names) != width:
+        raise JudgmentError(f"{source.name} has {width} columns where {len(names)} names were given")
+    if not filled:
+        raise source.no_rows()
+    doubled = next((name for name in names if list(names).count(name) > 1), None)
+    if doubled is not None:
+        raise JudgmentError(f"{source.name}: column {doubled!r} appears twice in the header; rename one of them")
+    full = [[*row, *[None] * width][:width] for row in filled]
+    return pl.DataFrame(full, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def _cell_text(cell: Any) -> str | None:
+    """A cell as CSV has it: whole numbers without a point, dates as 2024-05-01, blanks as nothing."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1 << 53 else repr(cell)
+    if isinstance(cell, datetime.datetime):
+        midnight = cell.time() == datetime.time() and cell.tzinfo is None
+        return cell.date().isoformat() if midnight else cell.isoformat()
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    if isinstance(cell, datetime.timedelta):
+        return str(cell)
+    return str(cell).strip() or None
+
+
+def _letters(column: int) -> str:
+    """A column as spreadsheets call it: A, B, ..., AA."""
+    letters = ""
+    while column >= 0:
+        letters, column = chr(65 + column % 26) + letters, column // 26 - 1
+    return letters

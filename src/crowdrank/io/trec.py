@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ..data.files import PathLike
-from ..errors import JudgmentError, ParameterError
-from .output import write_text
+from ..errors import JudgmentError
 from .sources import Source, open_source, show_value
 
 _QRELS = ("query", "iteration", "item", "grade")
@@ -57,55 +56,6 @@ def run_of(source: Source) -> pl.DataFrame:
         frame = _with_number(source, frame, name, _RUN)
     _check_once(source, frame, ["run", "query", "item"])
     return frame.select("run", "query", "item", pl.col("rank").cast(pl.Int64), "score")
-
-
-def write_qrels(frame: pl.DataFrame, path: PathLike | None = None) -> None:
-    """Write a table of query, item and grade as qrels; ``None`` or ``-`` writes to standard output.
-
-    Whole grades are written without a decimal point, as evaluation tools want them.
-
-    Examples
-    --------
-    >>> write_qrels(pl.DataFrame({"query": ["q1"], "item": ["d3"], "grade": [2.0]}))
-    q1 0 d3 2
-    """
-    _check_ids(frame, ("query", "item"))
-    line = pl.format("{} 0 {} {}\n", "query", "item", _plain_number(frame, "grade"))
-    write_text("".join(frame.select(line).to_series().to_list()), path)
-
-
-def write_run(frame: pl.DataFrame, path: PathLike | None = None) -> None:
-    """Write a table of run, query, item, rank and score as a run file; ``None`` or ``-`` writes to standard output.
-
-    Examples
-    --------
-    >>> write_run(pl.DataFrame({"run": ["ours"], "query": ["q1"], "item": ["d3"], "rank": [1], "score": [0.5]}))
-    q1 Q0 d3 1 0.5 ours
-    """
-    _check_ids(frame, ("query", "item", "run"))
-    line = pl.format("{} Q0 {} {} {} {}\n", "query", "item", "rank", "score", "run")
-    write_text("".join(frame.select(line).to_series().to_list()), path)
-
-
-def write_trec(frame: pl.DataFrame, path: PathLike | None, form: str, run: str = "crowdrank") -> None:
-    """Write a table as ``"qrels"`` or as a ``"run"``, or say what it lacks; a missing query is query 1."""
-    needed = {"qrels": ("item", "grade"), "run": ("item", "rank", "score")}[form]
-    lacking = [name for name in needed if name not in frame.columns]
-    if lacking:
-        other = "; a .run holds scores" if form == "qrels" and "score" in frame.columns else ""
-        raise ParameterError(
-            f"{form} need{'' if form == 'qrels' else 's'} {' and '.join(needed)}, but this table has no "
-            f"{' and no '.join(lacking)}{other}; write it as csv, tsv, json, jsonl or parquet"
-        )
-    if "query" not in frame.columns:
-        frame = frame.with_columns(pl.lit("1").alias("query"))
-    if form == "qrels":
-        grade = frame["grade"].cast(pl.Float64, strict=False)
-        if grade.null_count():
-            raise ParameterError("qrels hold numbers, but a grade is missing or a word; write it as csv or json")
-        write_qrels(frame.with_columns(grade), path)
-    else:
-        write_run(frame if "run" in frame.columns else frame.with_columns(pl.lit(run).alias("run")), path)
 
 
 def looks_like_qrels(source: Source) -> bool:
@@ -166,22 +116,3 @@ def _check_once(source: Source, frame: pl.DataFrame, key: list[str]) -> None:
 def _broken_line(source: Source, line: int, what: str, names: tuple[str, ...]) -> JudgmentError:
     """The error for a line of the wrong shape."""
     return JudgmentError(f"{source.name}: line {line} {what}; a line should be '{' '.join(names)}'")
-
-
-def _check_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> None:
-    """Refuse ids that cannot stand in a file whose columns are parted by white space."""
-    for name in names:
-        text = frame[name].cast(pl.String)
-        bad = text.filter((text == "") | text.str.contains(r"\s") | text.is_null())
-        if len(bad):
-            raise ParameterError(
-                f"{name} {show_value(bad[0])} is blank or has white space in it, which TREC files cannot hold"
-            )
-
-
-def _plain_number(frame: pl.DataFrame, name: str) -> pl.Expr:
-    """Numbers as text, whole ones without a decimal point."""
-    values = frame[name]
-    if values.dtype.is_float() and (values == values.round()).all() and (values.abs() < 2**53).all():
-        return pl.col(name).cast(pl.Int64)
-    return pl.col(name)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from ..data.clicks import Clicks
+from ..data.columns import assign_columns, check_names, quote_names, understand_items
 from ..data.consensus import Consensus
+from ..data.features import Features
+from ..data.frames import to_frame
 from ..data.truth import Truth
 from ..errors import JudgmentError
+from ..validation.scored_items import Scored
 from . import exports
 from .read_options import ReadOptions
-from .results import written_consensus
+from .results import consensus_of, written_consensus
 from .sources import Source, blaming, open_source
-from .tables import read_source, table_format
-from .trec import looks_like_qrels, qrels_of
+from .tables import read_source, read_table, table_format
+from .trec import looks_like_qrels, looks_like_run, qrels_of, run_of
 
 
 def read_truth(
@@ -77,3 +86,91 @@ def _gold(source: Source, name: str, options: ReadOptions | None) -> Truth:
             f"{source.name} is {imported.title}, without gold answers; give a table with the true answers"
         )
     return Truth.from_frame(imported.truth)
+
+
+def as_scored(source: Any) -> dict[str, Scored]:
+    """Return the scored items by the name of their run; a TREC file may hold several runs."""
+    if isinstance(source, Consensus):
+        return {source.method: Scored.of(source)}
+    if isinstance(source, str | os.PathLike):
+        return _from_file(open_source(source))
+    return {"scores": _from_frame(to_frame(source), retrieved=False)}
+
+
+def read_slices(data: Any) -> pl.DataFrame:
+    """Return a table of query and the columns that queries are sliced by, from a frame or file.
+
+    Examples
+    --------
+    >>> read_slices({"qid": [1, 2], "intent": ["buy", "learn"]}).rows()
+    [('1', 'buy'), ('2', 'learn')]
+    """
+    frame = read_table(data) if isinstance(data, str | os.PathLike) else to_frame(data)
+    check_names(frame.columns)
+    columns = assign_columns(("query",), list(frame.columns), {})
+    if "query" not in columns or frame.width < 2:
+        raise JudgmentError(
+            f"slices need a query column and one column or more to slice by; the table has {quote_names(frame.columns)}"
+        )
+    query = frame[columns["query"]].cast(pl.String)
+    again = (~query.is_first_distinct()).arg_true()
+    if len(again):
+        raise JudgmentError(f"row {again[0] + 1} repeats query {query[again[0]]!r} in the slices; keep one row of each")
+    return frame.drop(columns["query"]).insert_column(0, query.alias("query"))
+
+
+def _from_file(source: Source) -> dict[str, Scored]:
+    """Scored items of a file: the runs of a TREC file by their names, a consensus or a table by the file's."""
+    if looks_like_run(source):
+        frame = run_of(source)
+        names = frame["run"].unique(maintain_order=True).to_list()
+        return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
+    with blaming(source.name):
+        consensus = consensus_of(source)
+    return {Path(source.name).stem: Scored.of(consensus)}
+
+
+def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
+    """Scored items of a table with item, score [, query]; a rank will do."""
+    columns = understand_items(frame.columns, also=("rank",))
+    lower = {name.lower(): name for name in frame.columns}
+    if "score" in lower:
+        score = frame[lower["score"]].cast(pl.Float64, strict=False)
+    elif "rank" in columns:
+        score = -frame[columns["rank"]].cast(pl.Float64, strict=False)
+    else:
+        raise JudgmentError(f"the table has no score column (its columns: {quote_names(frame.columns)}); add one")
+    if score.null_count() or not score.is_finite().all():
+        row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
+        raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")
+    query = frame[columns["query"]] if "query" in columns else None
+    keys = [columns[word] for word in ("query", "item") if word in columns]
+    again = (~frame.select(keys).to_struct("key").is_first_distinct()).arg_true()
+    if len(again):
+        row = int(again[0])
+        raise JudgmentError(f"row {row + 1} repeats item {frame[columns['item']][row]!r}; keep one row of each item")
+    rows = Features.from_arrays(query, frame[columns["item"]], score.to_numpy().reshape(-1, 1))
+    return Scored(rows.items, rows.matrix[:, 0].astype(np.float64), retrieved)
+
+
+def read_clicks(data: Any, *, columns: Mapping[str, str] | None = None) -> Clicks:
+    """Return a log of clicks: query, item, position (1 is the first), clicked, and impression where it is known.
+
+    Parameters
+    ----------
+    data
+        A frame, or the name of a CSV, Parquet or JSON file.
+    columns
+        Column names of words that are not understood by themselves, such as ``{"position": "slot_nr"}``.
+
+    Examples
+    --------
+    >>> read_clicks({"query": ["q", "q"], "item": ["x", "y"], "rank": [1, 2], "click": [True, False]})
+    Clicks(2 rows, 1 click, 1 query)
+    """
+    if isinstance(data, Clicks):
+        return data
+    if not isinstance(data, str | os.PathLike):
+        return Clicks.from_frame(data, columns=dict(columns or {}))
+    with blaming(str(data)):
+        return Clicks.from_frame(read_table(data), columns=dict(columns or {}))

@@ -10,7 +10,7 @@ from ..api import Evaluation
 from ..data.files import PathLike
 from ..data.index import Index, Items
 from ..errors import ParameterError
-from ..io.descriptions import describe_items
+from ..io.features import describe_items
 from ..io.output import check_target, write_text
 from ..review.finding import Finding
 from ..validation.method_comparison import Measured

@@ -9,7 +9,7 @@ from ..data.consensus import Consensus
 from ..data.files import PathLike
 from ..data.fingerprint import fingerprint
 from ..data.mixed import Mixed
-from ..io.descriptions import describe_items, web_link
+from ..io.features import describe_items, web_link
 from ..io.output import check_target, write_text
 from ..review.all_findings import Finding, Findings, facts_of, findings_of
 from ..review.finding import name_ids

@@ -128,7 +128,7 @@ def test_pairs_with_texts_and_those_without(order):
 
 
 def test_pairs_come_back_as_the_preferences_they_are(order, tmp_path):
-    from crowdrank.io.tool_files import write_records
+    from crowdrank.io.output import write_records
 
     made = cr.export(order, "pairs", pairs_per_query=9, min_confidence=0.0)
     write_records(made.records, "pairs", tmp_path / "dpo.jsonl")

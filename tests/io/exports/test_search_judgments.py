@@ -8,8 +8,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.io.letor import read_letor
-from crowdrank.io.tool_files import write_records, write_training
+from crowdrank.io.letor import read_letor, write_training
+from crowdrank.io.output import write_records
 
 VOTES = [
     (who, query, item, grade)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from ...errors import JudgmentError
 from ..sources import OLD_SPREADSHEET, Source
-from ..spreadsheets import read_sheet
+from ..tables import read_sheet
 
 _TEXTS = (".jsonl", ".json", ".csv")
 _SHEET_PARTS = ("xl/", "content.xml")

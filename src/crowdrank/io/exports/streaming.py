@@ -16,9 +16,8 @@ from ...data.files import plain
 from ...errors import JudgmentError
 from ...wording import either
 from ..delimited import read_delimited
-from ..records import json_kind
 from ..sources import Source, plain_line_ends
-from ..tables import read_source, table_format
+from ..tables import json_kind, read_source, table_format
 
 _BLOCK = 1 << 20
 _NEAR_END = 16
