@@ -315,30 +315,21 @@ class Overhead(NamedTuple):
         )
 
 
-class EmptyPasses:
-    """Passes over nothing, which return statistics as large as those of Dawid-Skene."""
+def zero_statistics(part: Any, state: Any) -> tuple[Any, Any]:
+    """Zeros, as large as the statistics of Dawid-Skene."""
+    import numpy as np
 
-    def lay_out(self, part: Any) -> None:
-        """Return nothing."""
+    return (np.zeros(N_ANNOTATORS * N_LEVELS**2),), None
 
-    def local(self, part: Any, shared: Any, state: Any) -> tuple[Any, Any]:
-        """Return zeros."""
-        import numpy as np
 
-        return (np.zeros(N_ANNOTATORS * N_LEVELS**2),), None
-
-    def merge(self, first: Any, second: Any) -> Any:
-        """Return the sum."""
-        return (first[0] + second[0],)
-
-    def update(self, sums: Any) -> list[float]:
-        """Return the seconds of some passes."""
-        seconds = []
-        for _ in range(8):
-            begun = time.perf_counter()
-            sums.total(None)
-            seconds.append(time.perf_counter() - begun)
-        return seconds
+def seconds_of_passes(blocks: Any) -> list[float]:
+    """Return the seconds of some passes over nothing."""
+    seconds = []
+    for _ in range(8):
+        begun = time.perf_counter()
+        blocks.total(zero_statistics)
+        seconds.append(time.perf_counter() - begun)
+    return seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -358,12 +349,14 @@ def _overhead(folder: Path, rows: int) -> tuple[Any, int]:
     import numpy as np
 
     from crowdrank.cluster.dask_executor import Dask, dask_client
+    from crowdrank.protocols import BlockFit
+
+    empty = BlockFit(lambda part: None, seconds_of_passes)
 
     def work() -> dict[str, Any]:
         with dask_client("local:2") as client:
             few, many = (
-                statistics.median(Dask(client, block=1).run(EmptyPasses(), EmptyParts(n))[2:])
-                for n in (FEW_TASKS, MANY_TASKS)
+                statistics.median(Dask(client, block=1).run(empty, EmptyParts(n))[2:]) for n in (FEW_TASKS, MANY_TASKS)
             )
         one = np.zeros(N_ANNOTATORS * N_LEVELS**2)
         begun = time.perf_counter()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from .data.consensus import Trace
 from .errors import ConvergenceWarning
-from .protocols import Floats, PartPass, Statistics
+from .protocols import BlockFit, BlockStep, Floats, Statistics
 
 _MOST_HALVINGS = 40
 _ENOUGH_GAIN = 1e-4
@@ -70,19 +70,37 @@ def iterate(
     return state, Trace(max_iter, False, change)
 
 
-class AddedPasses:
-    """Base of fits over parts (:class:`~crowdrank.protocols.Passes`) whose statistics are added entry by entry.
+class OneBlock:
+    """Judgments in memory as the only block of a fit (:class:`~crowdrank.protocols.Blocks`).
 
-    A pass is a function of a part and its state, with what is shared bound to it.
+    Examples
+    --------
+    >>> blocks = OneBlock(np.array([1.0, 2.0]))
+    >>> blocks.total(lambda block, state: ((block.sum(),), "seen")), blocks.state
+    ((3.0,), 'seen')
     """
 
-    def local(self, part: Any, shared: PartPass, state: Any) -> tuple[Statistics, Any]:
-        """Return what the pass finds in the part, and the new state of the part."""
-        return shared(part, state)
+    def __init__(self, block: Any) -> None:
+        self.block, self.state = block, None
 
-    def merge(self, first: Statistics, second: Statistics) -> Statistics:
-        """Return the sums of two statistics."""
-        return tuple(one + other for one, other in zip(first, second, strict=True))
+    def total(self, step: BlockStep) -> Statistics:
+        """Return the statistics of a step."""
+        statistics, state = step(self.block, self.state)
+        self.state = self.state if state is None else state
+        return statistics
+
+    def each(self, step: BlockStep) -> list[Statistics]:
+        """Return the statistics of a step in a list."""
+        return [self.total(step)]
+
+    def read(self, step: BlockStep) -> Iterator[Statistics]:
+        """Yield what a step reads."""
+        yield step(self.block, self.state)[0]
+
+
+def fit_in_memory(fit: BlockFit, judgments: Any) -> Any:
+    """Return the result of a fit to judgments in memory, which are one block."""
+    return fit.solve(OneBlock(fit.lay_out(judgments)))
 
 
 class Objective(Protocol):

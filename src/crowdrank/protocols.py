@@ -78,15 +78,64 @@ def takes_argument(method: Any, name: str) -> bool:
     return name in inspect.signature(method.fit).parameters
 
 
-Statistics: TypeAlias = "tuple[Any, ...]"
-"""What a pass finds of a part: arrays and floats."""
+# Fits over blocks: a method is written once, and runs over one block in memory, over many that are streamed from a
+# packed folder, or over many elsewhere. See :class:`BlockFit`.
 
-PartPass: TypeAlias = "Callable[[Any, Any], tuple[Statistics, Any]]"
-"""One pass over one part: the part and its state to statistics and new state, ``None`` where the state stays."""
+Statistics: TypeAlias = "tuple[Any, ...]"
+"""What a step finds in a block: arrays and floats."""
+
+BlockStep: TypeAlias = "Callable[[Any, Any], tuple[Statistics, Any]]"
+"""One step in one block: the block and its state to statistics and new state, ``None`` where the state stays.
+
+It is pure, so that it can be repeated elsewhere; whatever it needs of the rest is bound to it by ``partial``.
+"""
+
+
+class Blocks(Protocol):
+    """What a fit asks of the blocks of the judgments; one in memory (``fitting.OneBlock``), or many (an executor)."""
+
+    def total(self, step: BlockStep, /) -> Statistics:
+        """Return the statistics of a step, summed over all blocks in the fixed tree."""
+        ...
+
+    def each(self, step: BlockStep, /) -> list[Statistics]:
+        """Return the statistics of a step block by block; for small ones that are no sums."""
+        ...
+
+    def read(self, step: BlockStep, /) -> Iterator[Statistics]:
+        """Yield what a step reads out of each block, in their order; only after the last sum."""
+        ...
+
+
+def add_statistics(first: Statistics, second: Statistics) -> Statistics:
+    """Return the sums of two statistics, entry by entry."""
+    return tuple(one + other for one, other in zip(first, second, strict=True))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BlockFit:
+    """A fit over blocks of the judgments, one or many.
+
+    A block keeps a state from step to step, such as the scores of its items. ``lay_out`` and ``merge`` go to where the
+    blocks are, ``solve`` stays with the caller.
+
+    Parameters
+    ----------
+    lay_out
+        From the judgments of a block to what the steps read.
+    solve
+        From the blocks to the result: asks for sums, updates what all blocks share, and asks again.
+    merge
+        How the statistics of two neighbours are joined.
+    """
+
+    lay_out: Callable[[Any], Any]
+    solve: Callable[[Blocks], Any]
+    merge: Callable[[Statistics, Statistics], Statistics] = add_statistics
 
 
 class Parts(Protocol):
-    """Judgments in parts, each part readable by itself; no query stands in two parts."""
+    """Judgments in parts, each of which is a block of a fit and readable by itself; no query stands in two parts."""
 
     @property
     def n_parts(self) -> int:
@@ -98,52 +147,11 @@ class Parts(Protocol):
         ...
 
 
-class Sums(Protocol):
-    """What the caller's side of a fit asks of the parts; executors provide it."""
-
-    def total(self, shared: PartPass, /) -> Statistics:
-        """Return the statistics of a pass, summed over all parts in the fixed tree."""
-        ...
-
-    def each(self, shared: PartPass, /) -> list[Statistics]:
-        """Return the statistics of a pass part by part; for small ones that are no sums."""
-        ...
-
-    def read(self, shared: PartPass, /) -> Iterator[Statistics]:
-        """Yield what a pass reads out of each part, in their order; only after the last sum."""
-        ...
-
-
-class Passes(Protocol):
-    """A fit over parts of the judgments: what is computed in a part, how two results are added, and what follows.
-
-    ``shared`` is what a pass needs to know and what it computes, sent to every part; ``state`` is what a part keeps
-    from one pass to the next, such as the scores of its items. ``local`` and ``merge`` are pure, so that any pass
-    over a part can be repeated elsewhere.
-    """
-
-    def lay_out(self, part: Any, /) -> Any:
-        """Return the judgments of a part as the passes read them."""
-        ...
-
-    def local(self, part: Any, shared: PartPass, state: Any, /) -> tuple[Statistics, Any]:
-        """Return the statistics of one part and its new state, ``None`` where that stays."""
-        ...
-
-    def merge(self, first: Statistics, second: Statistics, /) -> Statistics:
-        """Return the statistics of two neighbours in the tree together."""
-        ...
-
-    def update(self, sums: Sums, /) -> Any:
-        """Return the result: the caller's side, which asks for sums, updates what is shared, and asks again."""
-        ...
-
-
 class Executor(Protocol):
-    """Runs the passes of a fit: in memory, streaming, or on a cluster, with the same bits."""
+    """Runs a fit over the parts of judgments: in memory, streaming, or on a cluster, with the same bits."""
 
-    def run(self, passes: Passes, parts: Parts) -> Any:
-        """Return what ``passes.update`` returns."""
+    def run(self, fit: BlockFit, parts: Parts) -> Any:
+        """Return what ``fit.solve`` returns."""
         ...
 
 
@@ -151,8 +159,11 @@ class Executor(Protocol):
 class Parted(Protocol):
     """An aggregator that can be fitted to judgments in parts."""
 
-    def passes(self, judged: Any, /, **given: Any) -> Passes:
-        """Return the passes over packed judgments, of which the facts (kind, annotators, levels) are given."""
+    def over_blocks(self, judged: Any, /, **given: Any) -> BlockFit:
+        """Return the fit over blocks of judgments of which the facts (kind, annotators, levels) are given.
+
+        Refuses at once what cannot be fitted in these blocks.
+        """
         ...
 
 

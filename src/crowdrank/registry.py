@@ -418,7 +418,7 @@ def _packed_words(method: Any) -> str:
     """How a method goes over a million packed judgments or more."""
     if getattr(method, "one_pass", ()):
         return "packed judgments in one pass"
-    return "packed judgments in parts" if hasattr(method, "passes") else "packed judgments only below a million"
+    return "packed judgments in parts" if hasattr(method, "over_blocks") else "packed judgments only below a million"
 
 
 def card(family: str, name: str) -> Card:
@@ -442,7 +442,7 @@ def card(family: str, name: str) -> Card:
         when=sections.get("When to use", ""),
         kinds=tuple(method.kinds),
         nominal=bool(getattr(method, "nominal", False)),
-        packed=_packed_words(method) if family == "aggregator" or hasattr(method, "passes") else "",
+        packed=_packed_words(method) if family == "aggregator" or hasattr(method, "over_blocks") else "",
         parameters=parameters,
         references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
         aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),

@@ -46,7 +46,7 @@ def some_rankings(n_queries=12, seed=0):
 def fitted(method, cut, executor, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return assemble(method, cut, executor.run(method.passes(cut, **given), cut))
+        return assemble(method, cut, executor.run(method.over_blocks(cut, **given), cut))
 
 
 def plainly(method, judgments, **given):

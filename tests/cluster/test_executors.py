@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdrank.cluster.executor import InMemory, Streamed
-from crowdrank.fitting import AddedPasses
+from crowdrank.protocols import BlockFit
 
 
 class Part:
@@ -29,29 +29,25 @@ class Parts:
         return part
 
 
-class Passes(AddedPasses):
+def three_passes():
     """Three passes that add up the numbers of the parts and leave a state in each."""
 
-    def lay_out(self, part):
-        return part
-
-    def update(self, sums):
-        return [float(sums.total(self.add)[0][0]) for _ in range(3)]
-
-    def add(self, part, state):
+    def add(part, state):
         found = np.full(4, float(part.number))
         return (found,), (found,)
+
+    return BlockFit(lambda part: part, lambda blocks: [float(blocks.total(add)[0][0]) for _ in range(3)])
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 9, 64])
 def test_streaming_holds_two_parts_at_most(n_parts):
     parts = Parts(n_parts)
-    found = Streamed().run(Passes(), parts)
+    found = Streamed().run(three_passes(), parts)
     assert found == [n_parts * (n_parts - 1) / 2] * 3
     assert parts.most <= 2
 
 
 def test_memory_holds_all_parts_and_reads_each_once():
     parts = Parts(9)
-    InMemory().run(Passes(), parts)
+    InMemory().run(three_passes(), parts)
     assert parts.most == 9

@@ -25,6 +25,7 @@ from crowdrank.cluster.executor import InMemory, Streamed
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.cluster.run_files import RunFiles
 from crowdrank.errors import ClusterError, JudgmentError, ParameterError
+from crowdrank.protocols import BlockFit
 from crowdrank.registry import make
 
 PARAMS = {"calibrated": False, "max_iter": 6}
@@ -76,35 +77,27 @@ def test_a_full_disk_keeps_the_passes_that_are_done(packed, tmp_path, monkeypatc
     assert_same_bits(whole, fitted(method(), packed, Streamed(RunFiles.open(tmp_path / "run", {"method": "ds"}))))
 
 
-class Deadly:
-    """Passes of which each ends its worker, or finds no memory."""
-
-    def __init__(self, how):
-        self.how = how
-
-    def lay_out(self, part):
-        return None
-
-    def local(self, part, shared, state):
-        if self.how == "memory":
-            raise MemoryError
-        if multiprocessing.parent_process() is not None:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return (0.0,), None
-
-    def merge(self, one, other):
-        return one
-
-    def update(self, sums):
-        return sums.total(None)
+def one_pass(step):
+    """A fit of one pass over parts whose judgments do not matter."""
+    return BlockFit(lambda part: None, lambda blocks: blocks.total(step))
 
 
-@pytest.mark.parametrize("how", ["memory", "kill"])
-def test_workers_without_memory_are_spoken_of(packed, client, how):
+def find_no_memory(part, state):
+    raise MemoryError
+
+
+def end_the_worker(part, state):
+    if multiprocessing.parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return (0.0,), None
+
+
+@pytest.mark.parametrize("step", [find_no_memory, end_the_worker])
+def test_workers_without_memory_are_spoken_of(packed, client, step):
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     begun = time.monotonic()
     with pytest.raises(ClusterError, match=r"out of memory: give each more, or pack .* smaller parts .*resume"):
-        Dask(client, block=8).run(Deadly(how), packed)
+        Dask(client, block=8).run(one_pass(step), packed)
     assert time.monotonic() - begun < HANGS
 
 
@@ -118,16 +111,15 @@ def test_a_scheduler_that_is_gone_is_spoken_of(packed, monkeypatch):
     cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50)
     client = Client(cluster.scheduler_address)
 
-    class Slow(Deadly):
-        def local(self, part, shared, state):
-            time.sleep(0.5)
-            return (0.0,), None
+    def sleep(part, state):
+        time.sleep(0.5)
+        return (0.0,), None
 
     threading.Timer(1.0, lambda: client.cluster_of_test.close()).start()
     client.cluster_of_test = cluster
     begun = time.monotonic()
     with pytest.raises(ClusterError, match=r"the cluster failed in pass 1 .*resume"):
-        Dask(client, block=1).run(Slow("slow"), packed)
+        Dask(client, block=1).run(one_pass(sleep), packed)
     assert time.monotonic() - begun < HANGS
     with contextlib.suppress(TimeoutError):  # nobody is left to answer
         client.close(timeout=1)

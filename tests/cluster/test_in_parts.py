@@ -65,7 +65,7 @@ def test_many_shared_items_have_passes_for_products(name, monkeypatch):
 
 def test_judgments_by_annotator_are_of_one_query():
     with pytest.raises(ParameterError, match="takes one query, and there are 20"):
-        make("aggregator", "crowd_bt", {}).passes(CutJudgments(some_preferences(), 2, "annotator"))
+        make("aggregator", "crowd_bt", {}).over_blocks(CutJudgments(some_preferences(), 2, "annotator"))
 
 
 def test_reversed_crowds_are_turned_as_in_the_plain_fit():

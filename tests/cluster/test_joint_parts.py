@@ -39,7 +39,7 @@ def features_of(preferences, n_features=3, seed=0):
 def in_parts_by(executor, method, parts, features, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return executor.run(method.passes(parts, features=features, **given), NumberedParts(parts))
+        return executor.run(method.over_blocks(parts, features=features, **given), NumberedParts(parts))
 
 
 def assert_same_fit(one, other):

@@ -72,7 +72,7 @@ def test_every_method_in_parts_is_here():
     in_parts = {
         (name, kind)
         for name in names("aggregator")
-        if hasattr(method_class("aggregator", name), "passes")
+        if hasattr(method_class("aggregator", name), "over_blocks")
         for kind in method_class("aggregator", name).kinds
     }
     assert in_parts == set(METHODS) | {("crowd_agg", "grade")}
@@ -203,7 +203,7 @@ def test_ties_have_a_parameter_of_all_parts():
     assert_same_bits(found, fitted(method, cut, Streamed()))
     np.testing.assert_array_equal(found.quality.n_judgments, plain.quality.n_judgments)
     with pytest.raises(ParameterError, match="packed by query"):
-        method.passes(CutJudgments(some_preferences(100, 1, ties=0.3), 2, "annotator"))
+        method.over_blocks(CutJudgments(some_preferences(100, 1, ties=0.3), 2, "annotator"))
 
 
 def test_strengths_of_preferences_make_the_same_levels_in_parts():
@@ -232,7 +232,7 @@ def test_a_trusted_annotator_sets_the_scale_in_parts_too():
 )
 def test_what_latent_score_cannot_do_in_parts_is_refused(given, params, complaint):
     with pytest.raises(ParameterError, match=complaint):
-        make("aggregator", "latent_score", params).passes(CutJudgments(some_preferences(100), 2), **given)
+        make("aggregator", "latent_score", params).over_blocks(CutJudgments(some_preferences(100), 2), **given)
 
 
 STARTED = [case for case in METHODS if "start" in method_class("aggregator", case[0]).fit.__annotations__]

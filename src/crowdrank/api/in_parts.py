@@ -158,9 +158,9 @@ def fit_joint_packed(
     if cluster is None:
         stream, sentence = advice(packed, stream=stream)
         say(sentence)
-    passes = method.passes(packed, features=features, progress=progress, **given)
+    fit_over_blocks = method.over_blocks(packed, features=features, progress=progress, **given)
     with _executor(packed, cluster, stream, None, None, one_pass=False) as executor:
-        fit: JointFit = executor.run(passes, NumberedParts(packed))
+        fit: JointFit = executor.run(fit_over_blocks, NumberedParts(packed))
     return fit
 
 
@@ -217,7 +217,7 @@ def _fit(
 
     if needs_one_pass(aggregator):
         return fit_in_one_pass(aggregator, packed, progress=progress)
-    return assemble(aggregator, packed, executor.run(aggregator.passes(packed, **given), packed))
+    return assemble(aggregator, packed, executor.run(aggregator.over_blocks(packed, **given), packed))
 
 
 def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str, Any]) -> None:
@@ -248,7 +248,7 @@ def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, A
         check_one_pass(aggregator, packed)
         return
     if isinstance(aggregator, Parted):
-        aggregator.passes(packed, **given)
+        aggregator.over_blocks(packed, **given)
         return
     able = [name for name in names("aggregator") if _fits(name, packed.kind)]
     why = getattr(aggregator, "whole_only", "needs all judgments at once")
@@ -261,7 +261,7 @@ def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, A
 def _fits(name: str, kind: str) -> bool:
     """Whether a method takes judgments of a kind in parts."""
     method = method_class("aggregator", name)
-    return (hasattr(method, "passes") or bool(getattr(method, "one_pass", ()))) and kind in method.kinds
+    return (hasattr(method, "over_blocks") or bool(getattr(method, "one_pass", ()))) and kind in method.kinds
 
 
 def _run_files(

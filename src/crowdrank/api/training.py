@@ -348,7 +348,7 @@ def _learned_in_parts(judgments: Any, aggregator: Any, joint: Any) -> PackedJudg
     if _is_two_stage(joint):
         return None if aggregator is None else packed
     method = method_class("joint", joint) if isinstance(joint, str) else joint
-    return packed if hasattr(method, "passes") else None
+    return packed if hasattr(method, "over_blocks") else None
 
 
 def _ranker_of_rows(

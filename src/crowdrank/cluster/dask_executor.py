@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import ClusterError, CrowdrankError, MissingExtraError, ParameterError
 from ..kernels.threads import one_thread
-from ..protocols import Parts, Passes, Progress
+from ..protocols import BlockFit, Parts, Progress
 from ..wording import counted, option
 from .executor import BlockPass, Run, pass_in_words
 from .run_files import FileStates, RunFiles
@@ -131,12 +131,12 @@ class Dask:
     block: int | None = None
     progress: Progress | None = None
 
-    def run(self, passes: Passes, parts: Parts) -> Any:
+    def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
         if self.files is not None:
-            return passes.update(_DaskRun(self, passes, parts, self.files.states, self.files))
+            return fit.solve(_DaskRun(self, fit, parts, self.files.states, self.files))
         with tempfile.TemporaryDirectory(prefix="crowdrank-state-", dir=self.scratch) as scratch:
-            return passes.update(_DaskRun(self, passes, parts, FileStates(scratch), None))
+            return fit.solve(_DaskRun(self, fit, parts, FileStates(scratch), None))
 
 
 class _DaskRun(Run):
@@ -169,10 +169,10 @@ class _DaskRun(Run):
 
     def _load(self) -> None:
         """Ask for all blocks; each is a task that can be repeated from the files."""
-        self.fit = self.client.submit(_identity, (self.passes, self.parts), pure=False)
+        self.source = self.client.submit(_identity, (self.fit.lay_out, self.parts), pure=False)
         self.loaded = [
             self.client.submit(
-                _load_block, self.fit, numbers if self.keeps else [], retries=2, pure=False, workers=home,
+                _load_block, self.source, numbers if self.keeps else [], retries=2, pure=False, workers=home,
                 allow_other_workers=home is not None,
             )
             for numbers, home in zip(self.blocks, self._homes(), strict=True)
@@ -211,13 +211,11 @@ class _DaskRun(Run):
         """The results of one attempt; none is given out before all are there."""
         self._begun = False
         # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
-        path = write_parameters(work.shared, self.states.directory, work.number)  # type: ignore[attr-defined]
-        shared = self.client.submit(
-            *((_identity, work.shared) if path is None else (read_parameters, path)), pure=False
-        )
-        bare: Any = replace(work, passes=None, shared=None)  # type: ignore[arg-type]
+        path = write_parameters(work.step, self.states.directory, work.number)  # type: ignore[attr-defined]
+        step = self.client.submit(*((_identity, work.step) if path is None else (read_parameters, path)), pure=False)
+        bare: Any = replace(work, step=None)  # type: ignore[arg-type]
         futures = [
-            self.client.submit(_run_block, self.fit, loaded, shared, bare, numbers, retries=2, pure=False)
+            self.client.submit(_run_block, self.source, loaded, step, bare, numbers, retries=2, pure=False)
             for loaded, numbers in zip(self.loaded, self.blocks, strict=True)
         ]
         started = time.monotonic()
@@ -305,6 +303,10 @@ def _identity(value: Any) -> Any:
     return value
 
 
+_Source: TypeAlias = "tuple[Callable[[Any], Any], Parts]"
+"""How the judgments of a part are laid out, and the parts."""
+
+
 class _LoadedParts(list[Any]):
     """Parts on a worker, which the scheduler takes for too large to be moved to where the parameters are."""
 
@@ -312,19 +314,19 @@ class _LoadedParts(list[Any]):
         return _BYTES_OF_A_PART * len(self)
 
 
-def _load_block(fit: tuple[Passes, Parts], numbers: list[int]) -> _LoadedParts:
+def _load_block(source: _Source, numbers: list[int]) -> _LoadedParts:
     """The parts of a block, read and laid out."""
-    passes, parts = fit
+    lay_out, parts = source
     with one_thread():
-        return _LoadedParts(passes.lay_out(parts.part(number)) for number in numbers)
+        return _LoadedParts(lay_out(parts.part(number)) for number in numbers)
 
 
 def _run_block(
-    fit: tuple[Passes, Parts], loaded: _LoadedParts, shared: Any, bare: BlockPass, numbers: list[int]
+    source: _Source, loaded: _LoadedParts, step: Any, bare: BlockPass, numbers: list[int]
 ) -> tuple[Any, bool]:
     """One pass over a block, whose parts are read where none are loaded."""
-    parts: Any = loaded or (_load_block(fit, [number])[0] for number in numbers)
-    statistics, wrote = replace(bare, passes=fit[0], shared=shared).over(numbers, parts)
+    parts: Any = loaded or (_load_block(source, [number])[0] for number in numbers)
+    statistics, wrote = replace(bare, step=step).over(numbers, parts)
     return without_empty_rows(statistics) if bare.summed else [without_empty_rows(one) for one in statistics], wrote
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..kernels.threads import one_blas_thread, one_thread
-from ..protocols import PartPass, Parts, Passes, Progress, Statistics
+from ..protocols import BlockFit, BlockStep, Parts, Progress, Statistics
 from .run_files import FileStates, MemoryStates, RunFiles, States
 from .tree import TreeSum
 
@@ -24,8 +24,8 @@ class BlockPass:
     ``summed`` says whether the statistics are added up, or listed part by part.
     """
 
-    passes: Passes
-    shared: PartPass
+    merge: Callable[[Statistics, Statistics], Statistics]
+    step: BlockStep
     states: States
     generation: int
     number: int
@@ -33,12 +33,12 @@ class BlockPass:
 
     def over(self, numbers: Iterable[int], parts: Iterable[Any]) -> tuple[Any, bool]:
         """Return the statistics of an aligned run of parts, and whether states were written."""
-        added, listed, wrote = TreeSum(self.passes.merge), list[Statistics](), False
+        added, listed, wrote = TreeSum(self.merge), list[Statistics](), False
         for number, part in zip(numbers, parts, strict=True):
             before = self.states.load(number, self.generation)
             # sums of a part must not depend on the cores of the machine
             with one_thread(), one_blas_thread():
-                statistics, state = self.passes.local(part, self.shared, before)
+                statistics, state = self.step(part, before)
             if state is not None:
                 self.states.save(number, self.number, state)
                 wrote = True
@@ -67,8 +67,8 @@ def pass_in_words(number: int, seconds: float | None) -> str:
 class Run(ABC):
     """One fit on its way: counts its passes, keeps the states of the parts, and the totals where it may go on later."""
 
-    def __init__(self, passes: Passes, parts: Parts, states: States, files: RunFiles | None) -> None:
-        self.passes, self.parts, self.states, self.files = passes, parts, states, files
+    def __init__(self, fit: BlockFit, parts: Parts, states: States, files: RunFiles | None) -> None:
+        self.fit, self.parts, self.states, self.files = fit, parts, states, files
         self.n_passes, self.generation, self.former = 0, 0, 0
         self.seconds: float | None = None
         """What the last pass took."""
@@ -77,24 +77,24 @@ class Run(ABC):
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
         """Yield the result of a pass over each block, in their order."""
 
-    def total(self, shared: PartPass) -> Statistics:
+    def total(self, step: BlockStep) -> Statistics:
         """Return the statistics of a pass, summed over all parts in the fixed tree."""
-        return self._finish(shared, summed=True)
+        return self._finish(step, summed=True)
 
-    def each(self, shared: PartPass) -> list[Statistics]:
+    def each(self, step: BlockStep) -> list[Statistics]:
         """Return the statistics of a pass part by part."""
-        flat = self._finish(shared, summed=False)
+        flat = self._finish(step, summed=False)
         # kept in one row, behind the number of values of each part
         size = int(flat[0])
         return [tuple(flat[at : at + size]) for at in range(1, len(flat), size)]
 
-    def read(self, shared: PartPass) -> Iterator[Statistics]:
+    def read(self, step: BlockStep) -> Iterator[Statistics]:
         """Yield what a pass reads out of each part, in their order."""
-        work = BlockPass(self.passes, shared, self.states, self.generation, self.n_passes + 1, summed=False)
+        work = BlockPass(self.fit.merge, step, self.states, self.generation, self.n_passes + 1, summed=False)
         for statistics, _ in self.results(work):
             yield from statistics
 
-    def _finish(self, shared: PartPass, *, summed: bool) -> Statistics:
+    def _finish(self, step: BlockStep, *, summed: bool) -> Statistics:
         """The total of the next pass: kept from before, or computed and kept."""
         self.n_passes += 1
         before = None if self.files is None else self.files.load_total(self.n_passes)
@@ -103,7 +103,7 @@ class Run(ABC):
             self._advance(generation, forget=False)
             return total
         total, wrote = self._compute(
-            BlockPass(self.passes, shared, self.states, self.generation, self.n_passes, summed)
+            BlockPass(self.fit.merge, step, self.states, self.generation, self.n_passes, summed)
         )
         generation = self.n_passes if wrote else self.generation
         if self.files is not None:
@@ -113,7 +113,7 @@ class Run(ABC):
 
     def _compute(self, work: BlockPass) -> tuple[Statistics, bool]:
         """The total of a pass and whether states were written; of a list of parts, one row of values."""
-        added, listed, wrote = TreeSum(self.passes.merge), list[Statistics](), False
+        added, listed, wrote = TreeSum(work.merge), list[Statistics](), False
         for statistics, new in self.results(work):
             wrote |= new
             if work.summed:
@@ -145,7 +145,7 @@ class _LocalRun(Run):
         """The parts as the passes read them, one after the other."""
         for number in range(self.parts.n_parts):
             with one_thread():
-                part = self.passes.lay_out(self.parts.part(number))
+                part = self.fit.lay_out(self.parts.part(number))
             yield part
 
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
@@ -177,18 +177,18 @@ class _Local:
 class InMemory(_Local):
     """Runs passes over parts that are all held in memory."""
 
-    def run(self, passes: Passes, parts: Parts) -> Any:
+    def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
         states = MemoryStates() if self.files is None else self.files.states
-        return passes.update(_LocalRun(self, passes, parts, states, self.files))
+        return fit.solve(_LocalRun(self, fit, parts, states, self.files))
 
 
 class Streamed(_Local):
     """Runs passes over parts that are read anew in every pass; states of parts are files."""
 
-    def run(self, passes: Passes, parts: Parts) -> Any:
+    def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
         if self.files is not None:
-            return passes.update(_LocalRun(self, passes, parts, self.files.states, self.files))
+            return fit.solve(_LocalRun(self, fit, parts, self.files.states, self.files))
         with tempfile.TemporaryDirectory(prefix="crowdrank-") as scratch:
-            return passes.update(_LocalRun(self, passes, parts, FileStates(scratch), None))
+            return fit.solve(_LocalRun(self, fit, parts, FileStates(scratch), None))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..errors import JudgmentError
-from ..protocols import Counts, Executor, Floats, Progress
+from ..protocols import BlockFit, Counts, Executor, Floats, Progress
 from ..rankers.estimator import Ranker
 from ..rankers.linear import LinearRanker
 from ..rankers.linear_passes import LinearPasses
@@ -86,7 +86,7 @@ class PartedLinear(Ranker):
         passes = LinearPasses(clone(ranker), matrix.n_features, follower)
         parts = HeldParts(matrix, ranker._order_lists(lists))
         with _executor(self.cluster, parts) as (executor, stored):
-            fit = executor.run(passes, stored)
+            fit = executor.run(BlockFit(passes.lay_out, passes.solve), stored)
         ranker.n_features_in_ = matrix.n_features
         ranker.weights_, ranker.scaling_, ranker.trace_ = fit.weights, fit.scaling, fit.trace
         ranker.n_iter_ = fit.trace.n_iter

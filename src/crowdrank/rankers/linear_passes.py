@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.consensus import Trace
-from ..fitting import AddedPasses
-from ..protocols import Floats, Statistics, Sums
+from ..protocols import Blocks, Floats, Statistics
 from .linear import HeldRows, LinearRanker, share_of_places
 from .lists import Lists
 from .matrix import Design, Matrix, Scaling, moments_of, scaling_by
@@ -44,7 +43,7 @@ class RowsPart:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearPasses(AddedPasses):
+class LinearPasses:
     """The fit of a linear ranker to rows in parts of whole queries, which stand in the order that the loss needs.
 
     Parameters
@@ -68,7 +67,7 @@ class LinearPasses(AddedPasses):
         """Return the rows of a part."""
         return RowsPart(*part)
 
-    def update(self, sums: Sums) -> LinearFit:
+    def solve(self, sums: Blocks) -> LinearFit:
         """Return the weights where the loss of all parts and the penalty are least."""
         surveys = sums.each(partial(_survey, self.ranker))
         divisor = float(np.sum([divisor for divisor, _ in surveys]))
@@ -77,7 +76,7 @@ class LinearPasses(AddedPasses):
         weights, trace = self.ranker.descend(rows, self.follower(scaling))
         return LinearFit(weights, scaling, trace)
 
-    def _scaling(self, sums: Sums, first_rows: list[Floats]) -> Scaling:
+    def _scaling(self, sums: Blocks, first_rows: list[Floats]) -> Scaling:
         """The scaling of the rows of all parts."""
         if self.ranker.scale != "overall":
             return scaling_by(self.ranker.scale, None, self.n_features)
@@ -92,7 +91,7 @@ class LinearPasses(AddedPasses):
 class PartedRows:
     """The loss of the rows of all parts (:class:`~crowdrank.rankers.linear.RowLoss`)."""
 
-    sums: Sums
+    sums: Blocks
     share: Callable[[Any], _Share]
     """Given a question, what each part answers to it."""
     n_features: int

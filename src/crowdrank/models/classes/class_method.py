@@ -19,7 +19,7 @@ from ...data.index import Index, Items
 from ...data.judgments import Grades, expect
 from ...data.truth import Truth
 from ...errors import DataWarning, JudgmentError, ParameterError
-from ...protocols import Bools, Counts, Floats, Ints, Passes, method_name
+from ...protocols import BlockFit, Bools, Counts, Floats, Ints, method_name
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...resampling import with_levels
 from ...wording import option
@@ -74,7 +74,9 @@ class ClassMethod(ABC):
         again = partial(brief_method(self, len(grades)).fit, known=known, **given)
         return class_consensus(self, grades, rows, fit, again=again)
 
-    def passes(self, judged: Any, *, start: Consensus | None = None, known: Any | None = None, **given: Any) -> Passes:
+    def over_blocks(
+        self, judged: Any, *, start: Consensus | None = None, known: Any | None = None, **given: Any
+    ) -> BlockFit:
         """Return the passes of a fit to grades in parts; ``judged`` are the packed grades."""
         from .class_passes import ClassPasses
 
@@ -83,7 +85,8 @@ class ClassMethod(ABC):
                 f"{method_name(self)} with per_query takes each query by itself, so packed judgments gain nothing; "
                 "leave per_query out, or fit a file for each query"
             )
-        return ClassPasses(self, judged, start, known, given)
+        passes = ClassPasses(self, judged, start, known, given)
+        return BlockFit(passes.lay_out, passes.solve)
 
     def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
         """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""

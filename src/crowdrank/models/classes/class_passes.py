@@ -15,8 +15,7 @@ from ...data.judgments import Grades
 from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, sample_queries, share_of_rows
 from ...data.stacking import align_judgments, stack_judgments
 from ...data.ties import settle_ties
-from ...fitting import AddedPasses
-from ...protocols import Bools, Floats, Ints, Statistics, Sums
+from ...protocols import Blocks, Bools, Floats, Ints, Statistics
 from ...quality import LearnedQuality
 from ...wording import method_label
 from .calibration import (
@@ -103,7 +102,7 @@ class ClassPart:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassPasses(AddedPasses):
+class ClassPasses:
     """The fit of a class method to grades in parts.
 
     Parameters
@@ -130,7 +129,7 @@ class ClassPasses(AddedPasses):
         """Return the part; its codes follow when the levels in use are known."""
         return ClassPart(part, {})
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the levels of all items and what was learned of the annotators."""
         method, rows = self.method, parted_rows(sums, self.judged, self.method.bins, self.known)
         former = None if self.start is None else former_fit(self.start, self.judged, rows)  # type: ignore[arg-type]
@@ -148,7 +147,7 @@ class ClassPasses(AddedPasses):
         """Whether there are too many items to keep the probabilities of all levels."""
         return bool(self.judged.n_items > MANY_ITEMS)
 
-    def _quality(self, sums: Sums, rows: PartedRows, fit: ClassFit) -> LearnedQuality | None:
+    def _quality(self, sums: Blocks, rows: PartedRows, fit: ClassFit) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where grades are many."""
         if not rows.has_annotators:
             return None
@@ -171,7 +170,7 @@ class ClassPasses(AddedPasses):
         return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.annotator_weights)
 
 
-def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
+def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
     """Return the stand-in for all rows, after the passes that find the levels in use."""
     named = len(judged.annotators) > 0
     n_annotators = max(len(judged.annotators), 1)
@@ -190,7 +189,7 @@ def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = N
     return PartedRows(sums, code, weights[used], given, n_graded, n_overlap, int(n_predictable))
 
 
-def _level_code(sums: Sums, judged: Any, bins: int | None, n_annotators: int, named: bool) -> LevelCode:
+def _level_code(sums: Blocks, judged: Any, bins: int | None, n_annotators: int, named: bool) -> LevelCode:
     """The scale of all parts: that of the judgments, or bins of their range."""
     rest = (n_annotators, bool(judged.nominal), named)
     if bins is not None:
@@ -208,7 +207,7 @@ def _level_code(sums: Sums, judged: Any, bins: int | None, n_annotators: int, na
 class PartedRows:
     """Stands for the rows of all parts in the steps of a method: what these ask of rows is summed over the parts."""
 
-    sums: Sums
+    sums: Blocks
     code: LevelCode
     level_weights: Floats
     annotator_weights: Floats

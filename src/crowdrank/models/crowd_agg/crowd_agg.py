@@ -14,7 +14,7 @@ from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Judgments, Preferences, Rankings, expect
 from ...errors import ConvergenceWarning, ParameterError
 from ...fitting import iterate, warn_unconverged
-from ...protocols import Bools, Counts, Floats, Passes
+from ...protocols import BlockFit, Bools, Counts, Floats
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
 from ...wording import expect_choices, option
 
@@ -148,7 +148,7 @@ class CrowdAgg:
             quality=partial(_quality, self, judgments, crowd.mean_quality(eta)),
         )  # fmt: skip
 
-    def passes(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> Passes:
+    def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
         """Return the passes of a fit to judgments in parts."""
         from .crowd_agg_passes import CrowdAggPasses
 
@@ -158,7 +158,8 @@ class CrowdAgg:
         if judged.by != "query":
             raise ParameterError("crowd_agg goes query by query; pack the judgments by query")
         rounds = None if self.quality == "none" or not len(judged.annotators) else _held_out_qualities
-        return CrowdAggPasses(self, judged, trusted_annotators(judged, trusted), _crowd, rounds)
+        passes = CrowdAggPasses(self, judged, trusted_annotators(judged, trusted), _crowd, rounds)
+        return BlockFit(passes.lay_out, passes.solve)
 
     def scores(self, judgments: Judgments) -> Floats:
         """Return the scores alone, for repeated fits."""

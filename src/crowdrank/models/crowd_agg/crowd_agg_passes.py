@@ -14,8 +14,7 @@ from ...data.consensus import Trace
 from ...data.judgments import Judgments
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...data.ties import settle_ties
-from ...fitting import AddedPasses
-from ...protocols import Bools, Counts, Floats, Statistics, Sums
+from ...protocols import Blocks, Bools, Counts, Floats, Statistics
 from ...quality import quality_of_sample, warn_near_chance
 
 
@@ -29,7 +28,7 @@ class CrowdPart(NamedTuple):
 class PartedCrowd(NamedTuple):
     """Stands for the crowd of all parts in the rounds."""
 
-    sums: Sums
+    sums: Blocks
     annotator: Counts
     pairs: Floats
 
@@ -44,7 +43,7 @@ class PartedCrowd(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CrowdAggPasses(AddedPasses):
+class CrowdAggPasses:
     """The rounds over parts; ``rounds`` are those of the method."""
 
     method: Any
@@ -57,7 +56,7 @@ class CrowdAggPasses(AddedPasses):
         """Return the preference sets of a part."""
         return CrowdPart(part, self.crowd_of(self.method, part) if len(part) else None)
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores and what was learned of the annotators."""
         n_annotators = max(len(self.judged.annotators), 1)
         pairs, given, n_ties = sums.total(partial(_survey, n_annotators))

@@ -14,7 +14,7 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit, PairPosteriors
 from ...data.judgments import Preferences, expect
 from ...errors import DataWarning, ParameterError
-from ...protocols import Bools, Floats, Passes, Progress
+from ...protocols import BlockFit, Bools, Floats, Progress
 from ...quality import warn_near_chance
 from ...wording import expect_above, expect_at_least, expect_choices
 from .expectation_maximisation import JointFitter, JointModel, PairFit, State, overruled_share
@@ -186,12 +186,13 @@ class JointAnnotators:
             pairs=PairPosteriors(judgments.items, first, second, fit.probabilities),
         )  # fmt: skip
 
-    def passes(self, judged: Any, **given: Any) -> Passes:
+    def over_blocks(self, judged: Any, **given: Any) -> BlockFit:
         """Return the passes of a fit to preferences in parts; ``given`` are the other arguments of :meth:`fit`."""
         from .joint_passes import JointPasses, refuse_in_parts
 
         refuse_in_parts(self, judged, given.pop("known", None))
-        return JointPasses(self, judged, **given)
+        passes = JointPasses(self, judged, **given)
+        return BlockFit(passes.lay_out, passes.solve, passes.merge)
 
     def fitter(self, progress: Progress | None) -> JointFitter:
         """Return the fitter with these parameters."""

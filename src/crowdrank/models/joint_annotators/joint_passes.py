@@ -18,7 +18,7 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit, PairPosteriors
 from ...data.judgments import Preferences
 from ...errors import ParameterError
-from ...protocols import Counts, Floats, Ints, Progress, Statistics, Sums
+from ...protocols import Blocks, Counts, Floats, Ints, Progress, Statistics
 from ...quality import trusted_annotators
 from ...wording import method_label, option
 from .expectation_maximisation import JointModel, PairFit, State
@@ -73,11 +73,6 @@ class JointPasses:
         given = np.bincount(preferences.annotator, preferences.weight, n).astype(np.float64)
         return JointPart(number, patterns_of(preferences), preferences.judged_items, given)
 
-    def local(self, part: JointPart, shared: Any, state: Any) -> tuple[Statistics, Any]:
-        """Return what the pass finds in the part, and the new state of the part: the curvature of its pairs."""
-        answer: tuple[Statistics, Any] = shared(part, state)
-        return answer
-
     def merge(self, first: Statistics, second: Statistics) -> Statistics:
         """Return two statistics together: tables of items side by side, the rest added."""
         return tuple(
@@ -85,7 +80,7 @@ class JointPasses:
             for one, other in zip(first, second, strict=True)
         )
 
-    def update(self, sums: Sums) -> JointFit:
+    def solve(self, sums: Blocks) -> JointFit:
         """Return consensus, quality and a linear ranker."""
         method, facts = self.method, self.judged
         pairs, judged, given = parted_pairs(sums, max(facts.n_annotators, 1))
@@ -163,7 +158,7 @@ class PartedPairs:
     ``weights`` (n_sources,) is the weight of each source's preferences.
     """
 
-    sums: Sums
+    sums: Blocks
     bounds: Counts
     pairs_of_parts: Counts
     weights: Floats
@@ -218,7 +213,7 @@ class PartedPairs:
         return sums, number
 
 
-def parted_pairs(sums: Sums, n_sources: int) -> tuple[PartedPairs, Any, Floats]:
+def parted_pairs(sums: Blocks, n_sources: int) -> tuple[PartedPairs, Any, Floats]:
     """Return the stand-in for all pairs, which items were judged, and the preferences of each annotator with ties."""
     counts: Floats = np.array(sums.each(_counts), np.float64).reshape(-1, 2)
     weights, given, judged = sums.total(partial(_survey, n_sources))

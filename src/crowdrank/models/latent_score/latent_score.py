@@ -15,7 +15,7 @@ from ...data.consensus import Consensus
 from ...data.grades import check_levels
 from ...data.judgments import Preferences, expect
 from ...errors import DataWarning, JudgmentError, ParameterError
-from ...protocols import Bools, Floats, Passes
+from ...protocols import BlockFit, Bools, Floats
 from ...quality import trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, option
@@ -193,9 +193,9 @@ class LatentScore:
         heavy = self._with_tastes(judgments, reliable, known)
         return consensus if heavy is None else self._with_taste_scores(consensus, judgments, heavy, reliable, design)
 
-    def passes(
+    def over_blocks(
         self, judged: Any, *, start: Consensus | None = None, trusted: Any | None = None, **given: Any
-    ) -> Passes:
+    ) -> BlockFit:
         """Return the passes of a fit to judgments of one kind in parts."""
         from .latent_score_passes import LatentScorePasses
 
@@ -213,7 +213,8 @@ class LatentScore:
             )
         if judged.kind == "grade" and self.bins is None:
             check_levels(judged.levels, judged.declared)
-        return LatentScorePasses(self, judged, self._options, start, mask)
+        passes = LatentScorePasses(self, judged, self._options, start, mask)
+        return BlockFit(passes.lay_out, passes.solve, passes.merge)
 
     def _with_tastes(self, judgments: Any, trusted: Bools, known: Any | None) -> Bools | None:
         """Which annotators have tastes; ``None`` where there are none to learn."""

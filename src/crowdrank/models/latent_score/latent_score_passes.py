@@ -18,9 +18,9 @@ from ...data.naming import first_ids
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
 from ...data.stacking import align_judgments, stack_judgments
 from ...data.ties import settle_ties
-from ...fitting import AddedPasses, warn_unconverged
+from ...fitting import warn_unconverged
 from ...pair_counts import steps_of_strengths, strength_weights
-from ...protocols import Bools, Floats, Statistics, Sums
+from ...protocols import Blocks, Bools, Floats, Statistics, add_statistics
 from ...quality import LearnedQuality
 from .annotators import annotator_sums, widened_variance
 from .items import (
@@ -187,7 +187,7 @@ class _RoundSums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentScorePasses(AddedPasses):
+class LatentScorePasses:
     """The rounds of a fit to judgments of one kind in parts by query."""
 
     method: Any
@@ -202,9 +202,9 @@ class LatentScorePasses(AddedPasses):
 
     def merge(self, first: Statistics, second: Statistics) -> Statistics:
         """Return the larger of the first entries, and the sums of the others."""
-        return max(first[0], second[0]), *super().merge(first[1:], second[1:])
+        return max(first[0], second[0]), *add_statistics(first[1:], second[1:])
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores of all items and what was learned of the annotators."""
         common = Common(self.method.bins, self.method.lapse, self._level_scale(sums))
         common, layout, given = self._survey(sums, common)
@@ -232,14 +232,14 @@ class LatentScorePasses(AddedPasses):
             kind.levels if kind.name == "grade" else None, {**estimates(layout, fit.state), "scale_error": of_scale},
         )  # fmt: skip
 
-    def _level_scale(self, sums: Sums) -> LevelScale:
+    def _level_scale(self, sums: Blocks) -> LevelScale:
         """The levels of all parts."""
         lows, highs, ties, sizes, weights = zip(*sums.each(_scale_of), strict=True)
         all_sizes, place = np.unique(np.concatenate(sizes), return_inverse=True)
         weight = np.bincount(place, np.concatenate(weights), len(all_sizes)).astype(np.float64)
         return LevelScale(min(lows), max(highs), *steps_of_strengths(all_sizes, weight), bool(max(ties)))
 
-    def _survey(self, sums: Sums, common: Common) -> tuple[Common, Layout, Floats]:
+    def _survey(self, sums: Blocks, common: Common) -> tuple[Common, Layout, Floats]:
         """What is common to all parts, the layout of annotators without items, and the weight of their judgments."""
         from .kernels.item_systems import Graph
 
@@ -256,7 +256,7 @@ class LatentScorePasses(AddedPasses):
         return common, layout, given
 
     def _run_rounds(
-        self, sums: Sums, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
+        self, sums: Blocks, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
     ) -> tuple[State, VarianceSums, Trace]:
         """The shared state at the end, what the variance of scores follows from there, and how it went."""
         path, values = Path(layout.judged), list[float]()
@@ -292,7 +292,7 @@ class LatentScorePasses(AddedPasses):
             follow, begin = follow._replace(factor=path.means.factor), None
 
     def _run_after_trial(
-        self, sums: Sums, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
+        self, sums: Blocks, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
     ) -> tuple[State, VarianceSums, Trace]:
         """Rounds from the start, with difficulties if grades that a fit has not seen are likelier with them."""
         common = common._replace(level_sums=sums.total(partial(_add_levels, common))[1])
@@ -307,7 +307,7 @@ class LatentScorePasses(AddedPasses):
         options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
         return replace(self, options=options)._run_rounds(sums, common, layout, anchors, state, begin)
 
-    def _quality(self, sums: Sums, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
+    def _quality(self, sums: Blocks, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where judgments are many."""
         if not layout.named:
             return None

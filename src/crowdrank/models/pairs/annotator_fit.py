@@ -18,7 +18,7 @@ from ...data.index import Index
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...pair_counts import PairCounts, warn_unbounded
-from ...protocols import Bools, Floats, Ints, Passes, method_name
+from ...protocols import BlockFit, Bools, Floats, Ints, method_name
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ class AnnotatorMethod(ABC):
             quality=quality if preferences.n_annotators else None, estimates=model.estimates(point),
         )  # fmt: skip
 
-    def passes(
+    def over_blocks(
         self, judged: Any, *, start: Consensus | None = None, trusted: Any | None = None, **given: Any
-    ) -> Passes:
+    ) -> BlockFit:
         """Return the passes of a fit to preferences in parts, by query or by annotator."""
         from .annotator_passes import annotator_passes
 

@@ -20,8 +20,8 @@ from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
 from ...data.stacking import align_judgments, stack_judgments
 from ...data.ties import settle_ties
 from ...errors import ConvergenceWarning, ParameterError
-from ...fitting import AddedPasses, accelerate, newton, warn_unconverged
-from ...protocols import Bools, Floats, Ints, Passes, Statistics, Sums, method_name
+from ...fitting import accelerate, newton, warn_unconverged
+from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics, method_name
 from ...quality import LearnedQuality, warn_near_chance
 from .annotator_fit import (
     MIN_GAIN,
@@ -46,7 +46,7 @@ MAX_INNER_STEPS = 50
 MAX_STEP = 1.0
 
 
-def annotator_passes(method: Any, judged: Any, start: Consensus | None, trusted: Bools) -> Passes:
+def annotator_passes(method: Any, judged: Any, start: Consensus | None, trusted: Bools) -> BlockFit:
     """Return the passes of a method that has one parameter per annotator."""
     name = method_name(method)
     if method.per_query:
@@ -55,7 +55,8 @@ def annotator_passes(method: Any, judged: Any, start: Consensus | None, trusted:
             "or fit a file for each query"
         )
     if judged.by == "query":
-        return QueryPasses(method, judged, start, trusted)
+        passes = QueryPasses(method, judged, start, trusted)
+        return BlockFit(passes.lay_out, passes.solve)
     if method.ties == "davidson":
         raise ParameterError(
             f"{name} with ties='davidson' goes over judgments packed by query; pack them so, or take ties='split'"
@@ -67,7 +68,8 @@ def annotator_passes(method: Any, judged: Any, start: Consensus | None, trusted:
         )
     from .arena_passes import ArenaPasses
 
-    return ArenaPasses(method, judged, start, trusted)
+    arena = ArenaPasses(method, judged, start, trusted)
+    return BlockFit(arena.lay_out, arena.solve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class PairPart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AnnotatorPasses(AddedPasses):
+class AnnotatorPasses:
     """What both ways of cutting preferences share."""
 
     method: Any
@@ -137,7 +139,7 @@ class AnnotatorPasses(AddedPasses):
             own = self.method._from_parameter(known)
         return own
 
-    def _quality(self, sums: Sums, own: Floats, given: Floats) -> LearnedQuality | None:
+    def _quality(self, sums: Blocks, own: Floats, given: Floats) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where preferences are many."""
         if not len(self.judged.annotators):
             return None
@@ -164,7 +166,7 @@ class QueryPasses(AnnotatorPasses):
         model = self.method._model(part, by, self.all_trusted)
         return PairPart(part, replace(model, prior=_FlatPrior(model.prior)), np.arange(self.n_own, dtype=np.int32))
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores of all items and the parameters of the annotators."""
         prior, own, n = self.prior(), self._former_own(), self.n_own
         number, given = sums.total(_weights)
@@ -187,7 +189,7 @@ class QueryPasses(AnnotatorPasses):
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self._quality(sums, own, given), estimates=estimates)
 
-    def _first_point(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats:
+    def _first_point(self, sums: Blocks, prior: AnnotatorPrior, own: Floats) -> Floats:
         """Parameters to begin with, and rough scores as states of the parts: on the majority's side, or former ones."""
         surplus = prior.expected_surplus()[0]
         for _ in range(START_ROUNDS):
@@ -197,7 +199,7 @@ class QueryPasses(AnnotatorPasses):
             sums.total(partial(_former_scores, self.start.items, self.start.scores))
         return np.where(np.isnan(own), rough, np.clip(own, prior.low, prior.high))
 
-    def _climb(self, sums: Sums, prior: AnnotatorPrior, point: Floats, number: Floats) -> tuple[Floats, Any]:
+    def _climb(self, sums: Blocks, prior: AnnotatorPrior, point: Floats, number: Floats) -> tuple[Floats, Any]:
         """The parameters of largest likelihood, a tie parameter at their end, the scores being the best for each."""
         free = np.full(len(point) - self.n_own, np.inf)
         low, high = (
@@ -212,7 +214,7 @@ class QueryPasses(AnnotatorPasses):
         scale = np.sqrt(np.append(number, np.full(len(free), number.sum())) + 1.0)
         return accelerate(step, point, lower=low, upper=high, scale=scale, tol=self.tol, max_iter=self.method.max_iter)
 
-    def _slopes(self, sums: Sums, prior: AnnotatorPrior, point: Floats) -> _Slopes:
+    def _slopes(self, sums: Blocks, prior: AnnotatorPrior, point: Floats) -> _Slopes:
         """The objective at the best scores, priors included, with slopes and curvatures of the parameters."""
         own, tie = point[: self.n_own], point[self.n_own :]
         value, slope, bend = sums.total(partial(_best_scores, own, tie, self.tol))
@@ -221,7 +223,7 @@ class QueryPasses(AnnotatorPasses):
         pull, least = np.append(pull, -ridge * tie), np.append(least, ridge)
         return _Slopes(value + log_prior - 0.5 * float((ridge * tie**2).sum()), slope + pull, bend + least, least)
 
-    def _turn(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats | None:
+    def _turn(self, sums: Blocks, prior: AnnotatorPrior, own: Floats) -> Floats | None:
         """The parameters with those reversed that are better so, as are the scores; ``None`` where none are."""
         component, n_groups = _components(sums.each(_links), self.n_own)
         active, n = component >= 0, self.n_own
@@ -245,7 +247,7 @@ class QueryPasses(AnnotatorPasses):
         (n_turned,) = sums.total(partial(_reverse_groups, own))
         return own if n_turned else None
 
-    def _warn_near_chance(self, sums: Sums, prior: AnnotatorPrior, own: Floats, given: Floats) -> None:
+    def _warn_near_chance(self, sums: Blocks, prior: AnnotatorPrior, own: Floats, given: Floats) -> None:
         """Warn of a crowd that agrees hardly more than guessing would."""
         gap, number = sums.total(_mean_gap)
         if not self.trusted.any():

@@ -17,7 +17,7 @@ from ...data.judgments import Preferences
 from ...data.parted import PartColumns, PartedFit
 from ...data.ties import settle_ties
 from ...fitting import newton
-from ...protocols import Floats, Statistics, Sums, method_name
+from ...protocols import Blocks, Floats, Statistics, method_name
 from .annotator_fit import MIN_GAIN, START_ROUNDS, start_agreement, start_scores, start_sums, start_surplus, support
 from .annotator_model import MAX_REVERSALS
 from .annotator_passes import MAX_INNER_STEPS, MAX_STEP, AnnotatorPasses, PairPart
@@ -41,7 +41,7 @@ class ArenaPasses(AnnotatorPasses):
         # the pull of the scores is added once
         return PairPart(part, replace(model, ridge=0.0), annotators.astype(np.int32))
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores of all items and the parameters of the annotators."""
         method, former, whole = self.method, self._former_own(), self.judged.n_items <= MAX_TABLE_ITEMS
         direction: Callable[[_SharedPoint], Floats] = _dense_direction
@@ -72,7 +72,7 @@ class ArenaPasses(AnnotatorPasses):
         trace = replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
         return PartedFit(columns, trace, self._quality(sums, own, given))
 
-    def _first_point(self, sums: Sums) -> Floats:
+    def _first_point(self, sums: Blocks) -> Floats:
         """Scores to begin with, and parameters as states of the parts."""
         scores: Floats | None = None
         for _ in range(START_ROUNDS):
@@ -84,7 +84,7 @@ class ArenaPasses(AnnotatorPasses):
         shrunk: Floats = scores * shrinkage
         return shrunk
 
-    def _evaluate(self, sums: Sums, whole: bool, scores: Floats) -> _SharedPoint:
+    def _evaluate(self, sums: Blocks, whole: bool, scores: Floats) -> _SharedPoint:
         """The objective at some scores, the annotators being the best for them."""
         value, gradient, curvature = sums.total(partial(_best_parameters, scores, self.tol, whole))
         ridge = self.method.ridge
@@ -92,13 +92,13 @@ class ArenaPasses(AnnotatorPasses):
         value -= 0.5 * ridge * float(np.square(scores).sum())
         return _SharedPoint(round(value, 8), gradient - ridge * scores, curvature, scores)
 
-    def _products(self, sums: Sums, scores: Floats, columns: Floats) -> Floats:
+    def _products(self, sums: Blocks, scores: Floats, columns: Floats) -> Floats:
         """The curvature at some scores times columns, (n_items, n)."""
         (image,) = sums.total(partial(_curvature_products, scores, columns))
         product: Floats = image + self.method.ridge * columns
         return product
 
-    def _approximate_direction(self, sums: Sums, here: _SharedPoint) -> Floats:
+    def _approximate_direction(self, sums: Blocks, here: _SharedPoint) -> Floats:
         """The Newton step by conjugate gradients, each of which is a pass."""
         from ...kernels.laplacian import newton_step
 
@@ -118,7 +118,7 @@ class ArenaPasses(AnnotatorPasses):
             own[annotators], given[annotators] = values, weights
         return own, given
 
-    def _columns(self, scores: Floats, best: _SharedPoint, sums: Sums) -> list[PartColumns]:
+    def _columns(self, scores: Floats, best: _SharedPoint, sums: Blocks) -> list[PartColumns]:
         """Scores and standard errors, centred; the same for all parts, since these share their items."""
         n, first = len(scores), self.judged.part(0)
         if best.curvature.ndim == 1:

@@ -14,7 +14,7 @@ from ...data.judgments import Preferences, expect
 from ...errors import JudgmentError, ParameterError
 from ...fitting import accelerate, iterate, warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import Bools, Counts, Floats, Ints, Passes
+from ...protocols import BlockFit, Bools, Counts, Floats, Ints
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
 from ...wording import expect_above, expect_at_least, one_of
 
@@ -146,13 +146,14 @@ class EMElo:
         quality = partial(_quality, self, preferences, parts.eta)
         return Consensus.of(self, preferences, parts.scores, trace=parts.trace, quality=quality)
 
-    def passes(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> Passes:
+    def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
         """Return the passes of a fit to preferences in parts."""
         from .em_elo_passes import EMEloPasses
 
         if judged.by != "query":
             raise ParameterError("em_elo goes pair by pair; pack the judgments by query")
-        return EMEloPasses(self, judged, trusted_annotators(judged, trusted))
+        passes = EMEloPasses(self, judged, trusted_annotators(judged, trusted))
+        return BlockFit(passes.lay_out, passes.solve)
 
 
 class _Parts(NamedTuple):

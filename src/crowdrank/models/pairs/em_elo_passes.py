@@ -11,8 +11,7 @@ import numpy as np
 from ...data.judgments import Preferences
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...data.ties import settle_ties
-from ...fitting import AddedPasses
-from ...protocols import Bools, Floats, Statistics, Sums
+from ...protocols import Blocks, Bools, Floats, Statistics
 from ...quality import quality_of_sample, warn_near_chance
 from .em_elo import (
     PairOutcomes,
@@ -45,7 +44,7 @@ class _EloPart:
 
 
 @dataclass(frozen=True, eq=False)
-class EMEloPasses(AddedPasses):
+class EMEloPasses:
     """The fit of EM-Elo to preferences in parts."""
 
     method: Any
@@ -57,7 +56,7 @@ class EMEloPasses(AddedPasses):
         used = part if self.method.model == "confusion" else part.select(part.outcome != 0)
         return _EloPart(part, used, max(len(self.judged.annotators), 1))
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores and the qualities."""
         number, given, n_ties = sums.total(_numbers)
         trusted = self.trusted if len(self.trusted) else np.zeros(1, bool)
@@ -93,7 +92,7 @@ def _numbers(part: _EloPart, state: Any) -> tuple[Statistics, Any]:
     return (*weights, float((part.used.outcome == 0).sum())), None
 
 
-def _expected_of_all(sums: Sums, eta: Floats) -> tuple[float, Floats]:
+def _expected_of_all(sums: Blocks, eta: Floats) -> tuple[float, Floats]:
     """Log-likelihood of all parts, and expected right preferences of each annotator."""
     log_likelihood, agreed = sums.total(partial(_expect, eta))
     return float(log_likelihood), agreed

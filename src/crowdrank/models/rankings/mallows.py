@@ -12,7 +12,7 @@ from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Rankings, expect
 from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
-from ...protocols import Bools, Floats, Ints, Passes
+from ...protocols import BlockFit, Bools, Floats, Ints
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
 from ...wording import expect_choices
 from .mallows_crowd import (
@@ -185,7 +185,7 @@ class Mallows:
             estimates={} if rankings.n_annotators else {"theta": float(theta[0])},
         )  # fmt: skip
 
-    def passes(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> Passes:
+    def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
         """Return the passes of a fit to rankings in parts."""
         from .mallows_passes import MallowsPasses
 
@@ -193,7 +193,8 @@ class Mallows:
             raise ParameterError("mallows with variant='printed' needs all rankings at once; use variant='carried'")
         if judged.by != "query":
             raise ParameterError("mallows goes query by query; pack the rankings by query")
-        return MallowsPasses(self, judged, trusted_annotators(judged, trusted))
+        passes = MallowsPasses(self, judged, trusted_annotators(judged, trusted))
+        return BlockFit(passes.lay_out, passes.solve)
 
     def scores(self, rankings: Rankings) -> Floats:
         """Return the scores alone, without random rankings, for repeated fits."""

@@ -13,8 +13,7 @@ from ...data.judgments import Rankings
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...data.stacking import align_judgments, stack_judgments
 from ...data.ties import settle_ties
-from ...fitting import AddedPasses
-from ...protocols import Bools, Floats, Statistics, Sums
+from ...protocols import Blocks, Bools, Floats, Statistics
 from ...quality import LearnedQuality, warn_near_chance
 from .mallows import fit_dispersions, last_sweeps, mallows_scores, others_fit
 from .mallows_crowd import (
@@ -84,7 +83,7 @@ class _PartExpectation(NamedTuple):
 class PartedMallows(MallowsCrowd):
     """Stands for the crowd of all parts where dispersions are fitted: expectations are sums over the parts."""
 
-    sums: Sums
+    sums: Blocks
     common: Common
     n_items: int
     shared: bool
@@ -120,7 +119,7 @@ class PartedMallows(MallowsCrowd):
 
 
 @dataclass(frozen=True, eq=False)
-class MallowsPasses(AddedPasses):
+class MallowsPasses:
     """The fit of Mallows' model to rankings in parts."""
 
     method: Any
@@ -131,7 +130,7 @@ class MallowsPasses(AddedPasses):
         """Return the rankings of a part; they are laid out when all annotators are known."""
         return MallowsPart(part)
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores and the dispersions."""
         method, named = self.method, len(self.judged.annotators) > 0
         crowd = self._crowd(sums)
@@ -147,7 +146,7 @@ class MallowsPasses(AddedPasses):
         estimates = {} if named else {"theta": float(theta[0])}
         return PartedFit(columns, trace, self._quality(sums, crowd.common.given, theta), estimates=estimates)
 
-    def _crowd(self, sums: Sums) -> PartedMallows:
+    def _crowd(self, sums: Blocks) -> PartedMallows:
         """The stand-in for the crowd, after passes over the sizes of rankings."""
         method, n = self.method, max(len(self.judged.annotators), 1)
         common = Common(method, self.trusted, np.zeros(n))
@@ -168,7 +167,7 @@ class MallowsPasses(AddedPasses):
             bool(n_shared), float(orders),
         )  # fmt: skip
 
-    def _quality(self, sums: Sums, given: Floats, theta: Floats) -> LearnedQuality | None:
+    def _quality(self, sums: Blocks, given: Floats, theta: Floats) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where rankings are many."""
         if not len(self.judged.annotators):
             return None

@@ -14,7 +14,7 @@ from ...data.judgments import Rankings, expect
 from ...errors import ParameterError
 from ...fitting import newton
 from ...pair_counts import PairCounts, apply_ties_rule, warn_unbounded
-from ...protocols import Bools, Counts, Floats, Ints, Passes
+from ...protocols import BlockFit, Bools, Counts, Floats, Ints
 from ...quality import INTERVAL, held_out, trusted_annotators, warn_near_chance
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_choices, option
@@ -146,7 +146,7 @@ class PlackettLuce:
             estimates=estimates,
         )  # fmt: skip
 
-    def passes(self, judged: Any, **given: Any) -> Passes:
+    def over_blocks(self, judged: Any, **given: Any) -> BlockFit:
         """Return the passes of a fit to rankings in parts, for annotators who count alike."""
         from .plackett_luce_passes import PlackettLucePasses
 
@@ -157,7 +157,8 @@ class PlackettLuce:
             )
         if judged.by != "query":
             raise ParameterError("plackett_luce goes query by query; pack the judgments by query")
-        return PlackettLucePasses(self, judged)
+        passes = PlackettLucePasses(self, judged)
+        return BlockFit(passes.lay_out, passes.solve)
 
     def score_gradients(self, rankings: Rankings, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the rankings in the scores, at the consensus."""

@@ -12,13 +12,13 @@ import numpy as np
 from ...data.consensus import Trace
 from ...data.judgments import Rankings
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
-from ...fitting import AddedPasses, warn_unconverged
-from ...protocols import Statistics, Sums
+from ...fitting import warn_unconverged
+from ...protocols import Blocks, Statistics
 from ...quality import quality_of_sample
 
 
 @dataclass(frozen=True, eq=False)
-class PlackettLucePasses(AddedPasses):
+class PlackettLucePasses:
     """The fit of each part by itself, in one pass."""
 
     method: Any
@@ -28,7 +28,7 @@ class PlackettLucePasses(AddedPasses):
         """Return the rankings themselves."""
         return part
 
-    def update(self, sums: Sums) -> PartedFit:
+    def solve(self, sums: Blocks) -> PartedFit:
         """Return the scores and standard errors of all items."""
         n_annotators = max(len(self.judged.annotators), 1)
         (given,) = sums.total(partial(_weights, n_annotators))
