@@ -147,7 +147,7 @@ def judgebench(folder: Path) -> Any:
 def print_habits(folder: Path) -> None:
     """Print what judges like in llmfao and judgebench, and how criteria go together in newsroom."""
     import crowdrank as cr
-    from crowdrank.review.control_habits import control_sentences
+    from crowdrank.review.findings import control_sentences
 
     consensus = cr.aggregate(llmfao(folder, ties=True), control=["length", "lists", "self"], robust="none")
     print("llmfao, ties included:", *control_sentences(consensus.estimates), sep="\n  ")

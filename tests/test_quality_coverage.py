@@ -12,7 +12,7 @@ from crowdrank.agreement import pair_agreement
 from crowdrank.data.judgments import Grades
 from crowdrank.quality import held_out_quality
 from crowdrank.registry import make
-from crowdrank.review.verdicts import doubts, suspects, verdict
+from crowdrank.review.facts import doubts, suspects, verdict
 
 METHODS = [("grade", "mean_grade", 20), ("preference", "borda", 20), ("ranking", "borda", 20),
            ("class", "majority_vote", 20), ("grade", "dawid_skene", 6)]  # fmt: skip

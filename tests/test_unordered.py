@@ -6,7 +6,7 @@ import pytest
 import crowdrank as cr
 from crowdrank import datasets
 from crowdrank.data.judgments import Grades
-from crowdrank.review.unordered import looks_unordered
+from crowdrank.review.crowd_agreement import looks_unordered
 
 
 def crowd(kind, seed, n_items=600, n_levels=10, each=5, right=0.75):

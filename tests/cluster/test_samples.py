@@ -12,7 +12,7 @@ from crowdrank.cluster.one_pass import fit_in_one_pass, sample_of
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.data import parted
 from crowdrank.registry import make
-from crowdrank.review.self_consistency import repeats
+from crowdrank.review.habits import repeats
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 

@@ -7,7 +7,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.review.flagging import FALSE_DROPS
+from crowdrank.review.actions import FALSE_DROPS
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 
@@ -135,7 +135,7 @@ def test_a_mostly_bad_crowd_leaves_nobody_out():
 
 def test_doubt_about_the_consensus_is_said(monkeypatch):
     votes = crowd({**good(4), "eve": REVERSED, "bob": REVERSED})
-    monkeypatch.setattr("crowdrank.review.flagging.MOST_DROPPED", 0.1)
+    monkeypatch.setattr("crowdrank.review.actions.MOST_DROPPED", 0.1)
     found = cr.actions(cr.aggregate(votes, "borda"), votes)
     assert found.dropped == []
     assert {"eve", "bob"} <= set(found.reviewed)

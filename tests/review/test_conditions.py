@@ -7,7 +7,8 @@ import pytest
 import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError, UnknownNameError
-from crowdrank.review.all_findings import QUANTITIES, check, facts_of, parse_condition
+from crowdrank.review.conditions import QUANTITIES, check, parse_condition
+from crowdrank.review.facts import facts_of
 
 
 @pytest.fixture(scope="module")

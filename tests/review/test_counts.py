@@ -12,8 +12,7 @@ from crowdrank.data.coding import LONG
 from crowdrank.data.judgments import Preferences
 from crowdrank.data.recording import outcome_counts
 from crowdrank.review.coded_judgments import leads_of_left
-from crowdrank.review.habits import count_triads
-from crowdrank.review.sides import side_sentences
+from crowdrank.review.habits import count_triads, side_sentences
 
 ROW = st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans(), st.integers(-1, 1))
 
@@ -69,7 +68,7 @@ def test_a_glance_sees_who_always_chooses_left_and_nobody_else(monkeypatch):
     given[2] = np.abs(given[2])
     judged = Preferences.from_frame(preferences(given).frame().sample(fraction=1.0, shuffle=True, seed=1))
     monkeypatch.setattr("crowdrank.data.recording.LONG", 100)
-    monkeypatch.setattr("crowdrank.review.sides.GLANCE", 2000)
+    monkeypatch.setattr("crowdrank.review.habits.GLANCE", 2000)
     scores = np.zeros(judged.n_items)
     assert side_sentences(judged, scores, glance=True) == side_sentences(judged, scores) == []
     table = judged.frame()

@@ -8,9 +8,14 @@ from tests.review.crowds import panel, preferences, winners
 import crowdrank as cr
 from crowdrank import simulate
 from crowdrank.models.averages.borda import Borda
-from crowdrank.review.dependence import FALSE_DISCOVERY, effective_number, false_discovery_rates
+from crowdrank.review.dependence import (
+    FALSE_DISCOVERY,
+    Panel,
+    effective_number,
+    expected_classes,
+    false_discovery_rates,
+)
 from crowdrank.review.diagnosis import diagnose
-from crowdrank.review.independence import Panel, expected_classes
 
 
 def look(judgments, truth=None):
@@ -187,8 +192,8 @@ def test_effective_number_by_hand():
 
 
 def test_confusions_are_those_of_a_plain_expectation_maximisation(monkeypatch):
-    monkeypatch.setattr("crowdrank.review.independence._MAX_ITER", 5000)
-    monkeypatch.setattr("crowdrank.review.independence._TOL", 1e-9)
+    monkeypatch.setattr("crowdrank.review.dependence._MAX_ITER", 5000)
+    monkeypatch.setattr("crowdrank.review.dependence._TOL", 1e-9)
     rng = np.random.default_rng(9)
     given, _ = panel(rng, n=5, things=200, ties=0.15)
     thing, who = (x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(200), np.arange(5), indexing="ij"))
@@ -215,7 +220,7 @@ def test_few_answers_are_counted_like_many(known, monkeypatch):
     given, truth = panel(np.random.default_rng(10), n=8, things=200, copies=3, ties=0.1)
     judged = preferences(given)
     few = look(judged, winners(truth) if known else None).dependence()
-    monkeypatch.setattr("crowdrank.review.independence.FEW", 0)
+    monkeypatch.setattr("crowdrank.review.dependence.FEW", 0)
     many = look(judged, winners(truth) if known else None).dependence()
     assert few.select("annotator", "other", "n_common").equals(many.select("annotator", "other", "n_common"))
     np.testing.assert_allclose(few["excess"], many["excess"], atol=1e-6)

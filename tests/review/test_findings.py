@@ -10,9 +10,9 @@ import pytest
 import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError
-from crowdrank.review.all_findings import Finding, Findings, facts_of
-from crowdrank.review.contested import contested_items
-from crowdrank.review.finding import name_ids
+from crowdrank.review.crowd_agreement import contested_items
+from crowdrank.review.facts import facts_of
+from crowdrank.review.findings import Finding, Findings, name_ids
 from crowdrank.wording import of_all, percent
 
 

@@ -11,7 +11,7 @@ from crowdrank.aggregators import Borda, MeanGrade
 from crowdrank.metrics import fleiss_kappa, krippendorff_alpha
 from crowdrank.review.crowd_agreement import agreement
 from crowdrank.review.diagnosis import diagnose
-from crowdrank.review.self_consistency import consistency, repeats
+from crowdrank.review.habits import consistency, repeats
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..review.actions import Actions
-    from ..review.finding import Finding, Findings
+    from ..review.findings import Finding, Findings
     from ..validation.method_comparison import Comparison
     from ..validation.run_evaluation import Evaluation
     from .aggregation import aggregate, as_judgments, check_aggregation, check_level, expect_one_kind, settle_swaps
@@ -49,8 +49,8 @@ _HOMES = {
     "Described": ".method_listing",
     "Evaluation": "..validation.run_evaluation",
     "Exported": ".exporting",
-    "Finding": "..review.finding",
-    "Findings": "..review.finding",
+    "Finding": "..review.findings",
+    "Findings": "..review.findings",
     "TargetRule": ".collecting",
     "actions": ".annotator_actions",
     "advice": ".scale",

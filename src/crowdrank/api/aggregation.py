@@ -337,7 +337,7 @@ def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
     for part in parts_of(judgments):
         if not isinstance(part, Grades) or want != "order":
             continue
-        from ..review.unordered import looks_unordered
+        from ..review.crowd_agreement import looks_unordered
 
         reason = looks_unordered(part)
         if reason:
@@ -351,7 +351,7 @@ def _control_sentences(consensus: Consensus) -> list[str]:
     """What the coefficients of covariates mean, where there are any."""
     if not consensus.estimates.get("control"):
         return []
-    from ..review.control_habits import control_sentences
+    from ..review.findings import control_sentences
 
     return control_sentences(consensus.estimates)
 

@@ -123,7 +123,7 @@ def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:
 
 def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dict[str, Any]]:
     """Return where annotators disagree most, as plain rows."""
-    from ..review.contested import contested_items
+    from ..review.crowd_agreement import contested_items
 
     contested = contested_items(as_judgments(judgments), consensus)
     how_far = "divided" if "divided" in contested.columns else "spread"

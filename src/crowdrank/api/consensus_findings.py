@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..data.consensus import Consensus
-from ..review.all_findings import facts_of, findings_of
-from ..review.finding import Findings
+from ..review.facts import facts_of
+from ..review.findings import Findings, findings_of
 from .aggregation import as_judgments
 
 

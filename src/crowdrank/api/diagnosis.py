@@ -22,7 +22,7 @@ from ..wording import first_few, option
 from .control import names_to_control
 
 if TYPE_CHECKING:
-    from ..review.control_habits import Habit
+    from ..review.findings import Habit
 
 
 def diagnose(
@@ -83,7 +83,7 @@ def _with_control(
     judged: Judgments, control: list[str], consensus: Consensus | None
 ) -> tuple[Consensus | None, list[Habit], str | None]:
     """The consensus with control, what annotators like, and why that is relative to each other where it is."""
-    from ..review.control_habits import annotator_habits, relative_habits
+    from ..review.findings import annotator_habits, relative_habits
     from .aggregation import aggregate
 
     if not isinstance(judged, Preferences) or not judged.n_annotators:
@@ -112,8 +112,8 @@ def _with_habits(
     diagnostics: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None
 ) -> Diagnostics:
     """The diagnostics with what annotators like."""
-    from ..review.control_habits import habit_findings
-    from ..review.messages import rows_with_side_bias
+    from ..review.diagnosis import rows_with_side_bias
+    from ..review.findings import habit_findings
 
     table = diagnostics.annotator_table
     leaning = table["annotator"].gather(rows_with_side_bias(table)).to_list()
@@ -138,7 +138,7 @@ def warn_of_sides(consensus: Consensus, judgments: Judgments | Mixed) -> None:
     """Warn at once of annotators who choose one side, and say where the sides are the recorder's."""
     for part in parts_of(judgments):
         if isinstance(part, Preferences) and len(part):
-            from ..review.sides import recorded_sentences, side_sentences
+            from ..review.habits import recorded_sentences, side_sentences
 
             for sentence in side_sentences(part, consensus.scores, glance=True):
                 warnings.warn(sentence, DataWarning, stacklevel=3)

@@ -20,7 +20,7 @@ from .words import complete_method, pairs, split_list
 if TYPE_CHECKING:
     from ..data.consensus import Consensus
     from ..review.facts import Facts
-    from ..review.finding import Findings
+    from ..review.findings import Findings
 
 EXAMPLES = examples(
     ("rank the items; the method is chosen by the kind of judgment", "crowdrank aggregate votes.csv"),
@@ -307,7 +307,7 @@ def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Con
         of_annotators.tell(facts, talk)
     if chosen != "json":
         return facts.reviewed_consensus, None
-    from ..review.all_findings import findings_of
+    from ..review.findings import findings_of
 
     return facts.reviewed_consensus, findings_of(facts)
 

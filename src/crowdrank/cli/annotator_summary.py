@@ -49,8 +49,8 @@ def write(frame: pl.DataFrame, path: str, consensus: Consensus, judgments: Any, 
 
 def sentences(facts: Facts) -> list[str]:
     """Return what there is to say of the annotators, in lines."""
-    from ..review.crowd_findings import verdict_findings
-    from ..review.flags import BY_QUALITY
+    from ..review.findings import verdict_findings
+    from ..review.sentences import BY_QUALITY
 
     findings = verdict_findings(facts)
     lines, suspicious = [], facts.suspects

@@ -108,8 +108,8 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     """The annotators worth dropping; returns their names."""
     from rich.text import Text
 
-    from ..review.flags import FLAGS
-    from ..review.verdicts import annotator_table, suspects
+    from ..review.facts import annotator_table, suspects
+    from ..review.sentences import FLAGS
     from .annotator_summary import annotator_name, interval
     from .grid import Grid
 

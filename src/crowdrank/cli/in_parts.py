@@ -180,7 +180,7 @@ def aggregate_in_parts(
     from ..cluster.packed import is_packed
     from ..cluster.stored import StoredConsensus
     from ..io.output import format_for, write_table
-    from ..review.all_findings import findings_of
+    from ..review.findings import findings_of
     from . import annotator_summary as of_annotators
 
     consensus = _fit(packed, scaling, talk, wanted)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..data.consensus import Consensus
-    from ..review.all_findings import Findings
+    from ..review.findings import Findings
     from .talk import Talk
 
 LEVEL = 0.95

@@ -13,10 +13,9 @@ from ..data.consensus import Consensus, Quality
 from ..data.diagnostics import Diagnostics
 from ..errors import ParameterError
 from ..protocols import Floats
-from ..review.all_findings import facts_of
-from ..review.flags import BY_QUALITY, FLAGS
-from ..review.messages import rows_with_side_bias
-from ..review.verdicts import annotator_table, doubts, verdict
+from ..review.diagnosis import rows_with_side_bias
+from ..review.facts import annotator_table, doubts, facts_of, verdict
+from ..review.sentences import BY_QUALITY, FLAGS
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, Display, RowsDisplay, name_rows, short
 from .item_displays import RISING, heat_map, percents
 

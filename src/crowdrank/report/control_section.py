@@ -10,8 +10,8 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..errors import ParameterError
 from ..protocols import Floats
-from ..review.all_findings import Facts, Finding, Findings
-from ..review.control_habits import NOTABLE_ODDS, Habit, annotator_habits
+from ..review.facts import Facts
+from ..review.findings import NOTABLE_ODDS, Finding, Findings, Habit, annotator_habits
 from .drawing import BLUE, GREY, INK, ORANGE, RowsDisplay, name_rows
 from .page import Picture, Section, headline, picture
 from .page_tables import Column, Table
@@ -31,7 +31,7 @@ class HabitDisplay(RowsDisplay):
     Parameters
     ----------
     habit
-        The coefficients, as :func:`~crowdrank.review.control_habits.annotator_habits` has them.
+        The coefficients, as :func:`~crowdrank.review.findings.annotator_habits` has them.
     """
 
     width, margin = 7.2, 1.0

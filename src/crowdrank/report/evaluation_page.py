@@ -12,7 +12,7 @@ from ..data.index import Index, Items
 from ..errors import ParameterError
 from ..io.features import describe_items
 from ..io.output import check_target, write_text
-from ..review.finding import Finding
+from ..review.findings import Finding
 from ..validation.method_comparison import Measured
 from ..validation.run_verdicts import (
     Verdict,

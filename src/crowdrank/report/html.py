@@ -11,8 +11,8 @@ from ..data.fingerprint import fingerprint
 from ..data.mixed import Mixed
 from ..io.features import describe_items, web_link
 from ..io.output import check_target, write_text
-from ..review.all_findings import Finding, Findings, facts_of, findings_of
-from ..review.finding import name_ids
+from ..review.facts import facts_of
+from ..review.findings import Finding, Findings, findings_of, name_ids
 from ..wording import counted, percent
 from .page import Section, headline, origin, render_page
 from .sections import Material, provenance, sections, without_command

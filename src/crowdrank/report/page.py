@@ -14,7 +14,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..review.all_findings import Finding
+from ..review.findings import Finding
 from .drawing import Display
 from .page_tables import Table
 from .svg import NARROW, inline_svg

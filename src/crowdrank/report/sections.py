@@ -17,8 +17,9 @@ from ..data.judgments import Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..errors import ParameterError, UnknownNameError
 from ..registry import card
-from ..review.all_findings import Facts, Finding, Findings
-from ..review.flags import BY_QUALITY
+from ..review.facts import Facts
+from ..review.findings import Finding, Findings
+from ..review.sentences import BY_QUALITY
 from .annotator_displays import ConfusionDisplay, PositionBiasDisplay, QualityDisplay, mark_annotators
 from .control_section import control_section, is_habit, leaderboard_tables
 from .crowd_displays import AgreementDisplay, ConvergenceDisplay, TimeDisplay

@@ -15,8 +15,8 @@ from ..errors import ParameterError, UnknownNameError
 from ..protocols import Bools, Floats
 from ..wording import did_you_mean, either, first_few
 from .facts import SURE, Facts
-from .finding import name
-from .flags import BY_QUALITY, FLAGS
+from .findings import name
+from .sentences import BY_QUALITY, FLAGS
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,

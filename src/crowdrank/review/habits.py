@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from ..data.index import Index
+from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.pairing import pairs_within
-from ..data.recording import outcome_counts
+from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
-from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments
-from .self_consistency import Repeats, jeffreys, repeats, share_of
-from .sides import OneSided
+from ..wording import SHOWN, counted, first_few, percent
+from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments, fewer_items
+from .sentences import FLAGS
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
 _MAX_SCORES_SAMPLED = 100_000
@@ -282,3 +284,352 @@ def _wedges(corner: Counts) -> tuple[Counts, Counts]:
         kept = np.random.default_rng(0).random(len(corner)) < MOST_WEDGES / n_wedges
         ends = np.where(kept, ends, position + 1)
     return pairs_within(position, ends)
+
+
+class Things(NamedTuple):
+    """What each judgment is about, numbered from 0, the answer, and where the sides of a pair are exchanged, (n,) each.
+
+    Things are items (grades) or pairs of items of one query or block; the answer is the grade, or the outcome as seen
+    from the pair's lower item.
+    """
+
+    thing: Counts
+    answer: Floats
+    turned: Bools
+
+
+def things_of(judgments: Judgments) -> tuple[Judgments, Things]:
+    """Return the judgments as grades or preferences, and what each is about.
+
+    Rows that share one judgment, as the weights of a probability do, are one answer: that of the heaviest row.
+    """
+    if isinstance(judgments, Preferences) and judgments.judgment is not None:
+        heaviest_first = np.lexsort((-judgments.row_weight, judgments.judgment))
+        once = np.unique(judgments.judgment[heaviest_first], return_index=True)[1]
+        judgments = judgments.select(np.sort(heaviest_first[once]))
+    if isinstance(judgments, Grades):
+        key, answer, turned = judgments.item.astype(np.int64), judgments.grade, np.zeros(len(judgments), bool)
+        part: Judgments = judgments
+    else:
+        part = pairs = judgments.as_preferences()
+        turned = pairs.left > pairs.right
+        first, second = np.where(turned, pairs.right, pairs.left), np.where(turned, pairs.left, pairs.right)
+        key = first.astype(np.int64) * pairs.n_items + second
+        answer = np.where(turned, -pairs.outcome, pairs.outcome).astype(np.float64)
+    if part.block is not None:
+        block = part.block.astype(np.int64)
+        key = np.unique(key, return_inverse=True)[1] * (int(block.max(initial=0)) + 1) + block
+    return part, Things(np.unique(key, return_inverse=True)[1], answer, turned)
+
+
+class Repeats(NamedTuple):
+    """What each annotator was asked again, and how often the answer was the same, (n_annotators,) each.
+
+    Parameters
+    ----------
+    n_again, again
+        Things asked again in the same order, and the sum over them of the share of equal answers among all pairs of
+        answers. Where nobody knows in which order a pair was shown, any order counts.
+    n_swapped, swapped
+        The same for pairs asked again with the items on exchanged sides; ``None`` for other kinds.
+    difference
+        Sum over things asked again of the mean difference of two grades; ``None`` for other kinds.
+    """
+
+    n_again: Counts
+    again: Floats
+    n_swapped: Counts | None = None
+    swapped: Floats | None = None
+    difference: Floats | None = None
+
+
+def repeats(judgments: Judgments) -> Repeats:
+    """Return what annotators were asked again; each thing counts once, however often it was asked."""
+    part, about = things_of(fewer_items(judgments)[0])
+    n = part.n_annotators
+    cell = np.unique(about.thing * n + part.annotator, return_inverse=True)[1]
+    rows = np.flatnonzero(np.bincount(cell)[cell] > 1) if len(cell) else np.zeros(0, np.int64)
+    cell, who = np.unique(cell[rows], return_inverse=True)[1], part.annotator[rows]
+    values, code = np.unique(about.answer[rows], return_inverse=True)
+    n_cells = int(cell.max(initial=-1)) + 1
+    owner = np.zeros(n_cells, np.int64)
+    owner[cell] = who
+    shown = part.shown[rows] if isinstance(part, Preferences) else np.zeros(len(rows), bool)
+    # by cell and answer, as often as it was given with the lower item left, right, and on a side that nobody knows
+    keys, at = np.unique(cell * max(len(values), 1) + code, return_inverse=True)
+    side = np.where(shown, about.turned[rows], 2)
+    given = np.bincount(at * 3 + side, minlength=3 * len(keys)).reshape(-1, 3).astype(np.float64)
+    of = keys // max(len(values), 1)
+    number = np.stack([np.bincount(of, column, n_cells).astype(np.float64) for column in given.T], axis=1)
+    alike = np.bincount(of, (given * (given - 1.0)).sum(axis=1), n_cells).astype(np.float64)
+    n_again, again = _by_owner(alike, (number * (number - 1.0)).sum(axis=1), owner, n)
+    if isinstance(part, Grades):
+        apart = None if part.nominal else _differences(cell, part.grade[rows], owner, n)
+        return Repeats(n_again, again, difference=apart)
+    if not isinstance(judgments, Preferences):
+        return Repeats(n_again, again)
+    alike = np.bincount(of, given[:, 0] * given[:, 1], n_cells).astype(np.float64)
+    return Repeats(n_again, again, *_by_owner(alike, number[:, 0] * number[:, 1], owner, n))
+
+
+def _by_owner(alike: Floats, pairs: Floats, owner: Counts, n: int) -> tuple[Counts, Floats]:
+    """How many cells of each annotator have pairs of answers, and the sum of their shares of equal ones."""
+    some = pairs > 0
+    shares = np.bincount(owner[some], alike[some] / pairs[some], n).astype(np.float64)
+    return np.bincount(owner[some], minlength=n), shares
+
+
+def _differences(cell: Counts, grade: Floats, owner: Counts, n: int) -> Floats:
+    """Sum over each annotator's cells of the mean difference of two grades."""
+    order = np.lexsort((grade, cell))
+    size = np.bincount(cell)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+    # the k-th of m rising grades is the higher one of k pairs and the lower one of m - 1 - k
+    sums = np.bincount(cell[order], (2.0 * place - size[cell[order]] + 1.0) * grade[order])
+    return np.bincount(owner, 2.0 * sums / (size * (size - 1.0)), n).astype(np.float64)
+
+
+class Consistency(NamedTuple):
+    """How often annotators gave the same answer again: things asked again, share with its 90 % interval, and whose."""
+
+    n: int
+    share: float
+    lower: float
+    upper: float
+    annotators: list[object]
+
+
+def consistency(table: pl.DataFrame, how: str) -> Consistency | None:
+    """Return the figure of all annotators of a table of habits, ``how`` being ``repeated`` or ``swapped``."""
+    if f"n_{how}" not in table.columns:
+        return None
+    asked_again = table.filter(pl.col(f"n_{how}") > 0)
+    n = int(asked_again[f"n_{how}"].sum())
+    if not n:
+        return None
+    same = float((asked_again[f"n_{how}"] * asked_again[f"share_{how}"]).sum())
+    lower, upper = jeffreys(np.array([same]), np.array([float(n)]))
+    return Consistency(n, same / n, float(lower[0]), float(upper[0]), asked_again["annotator"].to_list())
+
+
+def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
+    """Return how far annotators agree with themselves, ``None`` where nothing was asked again."""
+    again, swapped = consistency(table, "repeated"), consistency(table, "swapped")
+    repeated = {
+        "grade": "graded again", "ranking": "ranked again",
+        "preference": "asked again in the same order" if _has_sides(table) else "asked again",
+    }  # fmt: skip
+    parts = []
+    for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
+        if repeats is not None:
+            bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
+            number = counted(repeats.n, "item" if kind == "grade" else "pair")
+            parts.append(f"in {percent(repeats.share)} of {number} {how} ({bounds})")
+    if not parts:
+        return None
+    whose = list(dict.fromkeys([*(again.annotators if again else ()), *(swapped.annotators if swapped else ())]))
+    of = short(whose[0]) if len(whose) == 1 else f"{len(whose):,} annotators"
+    return f"self-consistency of {of}: the same answer {' and '.join(parts)}"
+
+
+def _has_sides(table: pl.DataFrame) -> bool:
+    """Whether it is known on which side items were shown."""
+    return "share_left" in table.columns and table["share_left"].null_count() < len(table)
+
+
+def share_of(part: Any, whole: Any) -> Floats:
+    """Return a part of a whole, NaN where that is nothing."""
+    shares: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return shares
+
+
+def jeffreys(part: Any, whole: Any) -> tuple[Floats, Floats]:
+    """Return the bounds of a share by Jeffreys' interval; it holds 0 and 1 where these were seen, NaN of nothing."""
+    from scipy.special import betaincinv
+
+    tail = (1 - INTERVAL) / 2
+    lower, upper = (betaincinv(part + 0.5, whole - part + 0.5, p) for p in (tail, 1 - tail))
+    none = np.asarray(whole) <= 0
+    lower = np.where(none, np.nan, np.where(np.asarray(part) <= 0, 0.0, lower))
+    return lower, np.where(none, np.nan, np.where(np.asarray(part) >= whole, 1.0, upper))
+
+
+GLANCE = 300_000
+"""Preferences in the sample that a glance looks at."""
+
+_MIN_ANSWERS = 10
+_MIN_SHARE_OF_SAMPLE = 0.9
+_MOST_CROWD_TIES = 0.5
+_MIN_ANSWERS_AGAINST = 5
+_MIN_SHARE_AGAINST = 0.8
+_MAX_SHARE_OF_EXPECTED = 0.5
+_MAX_SHARE_OF_CROWD = 0.8
+_MIN_ANNOTATORS = 3
+_TURNED = 0.1
+"""Share of those who keep to one side that may keep to the other where somebody wrote winners down on one."""
+
+_FAR_BELOW = 2.33
+"""Standard errors below what a share should be of which only one in a hundred is."""
+
+
+def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = False) -> list[str]:
+    """Return a sentence on those who always choose one side, and one on those who always tie, where there are any.
+
+    A ``glance`` at many preferences looks at a sample first, and at all of them only where that shows somebody: so it
+    takes 2 % of the quickest fit and not 10 %, but may miss annotators with fewer than some hundred answers.
+    """
+    n = preferences.n_annotators
+    if not n:
+        return []
+    if glance and not _seen_at_a_glance(preferences):
+        return []
+    counts = outcome_counts(preferences.annotator, preferences.outcome, n)
+    annotators = preferences.annotators
+    return [
+        *flag_sentence("one_side", annotators, one_side(preferences, scores)),
+        *flag_sentence("always_ties", annotators, all_ties(counts)),
+    ]
+
+
+def _seen_at_a_glance(preferences: Preferences) -> bool:
+    """Whether anybody in a sample of many preferences gives nearly always the same answer."""
+    if len(preferences) <= GLANCE:
+        return True
+    n = max(preferences.n_annotators, 1)
+    who = preferences.row_annotator
+    seen = outcome_counts(who, preferences.outcome, n, step=-(-len(preferences) // GLANCE))
+    total = seen.sum(axis=1)
+    return bool(((total >= _MIN_ANSWERS) & (seen.max(axis=1) >= _MIN_SHARE_OF_SAMPLE * total)).any())
+
+
+def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> list[str]:
+    """Return a sentence that sides are not those that annotators saw, where that is known or shows."""
+    n, known = len(preferences), preferences.recorded
+    if known is not None and known.any():
+        how = "the preferences do not say" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not say"
+        rest = "nothing can be said" if known.all() else "they say nothing"
+        return [f"{how} which item was shown on which side, so {rest} about choosing by side"]
+    if glance and not _seen_at_a_glance(preferences):
+        return []
+    n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
+    if preferences.shown.any() or n_left + n_right < FEWEST:
+        return []
+    side, won = ("left", n_left) if n_left >= n_right else ("right", n_right)
+    n_annotators = len(np.unique(preferences.annotator))
+    whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
+    return [
+        f"the {side} item won in {won:,} of {n_left + n_right:,} preferences{whom}: that is taken for the order in "
+        "which winners were written down, so no side bias is estimated; give left and right as they were shown "
+        "if sides matter"
+    ]
+
+
+class Flagged(NamedTuple):
+    """Codes of the annotators with a flag, and the numbers behind it for each, in words."""
+
+    codes: Counts
+    words: list[str]
+
+
+def flag_sentence(code: str, annotators: Index, flagged: Flagged, remedy: str | None = None) -> list[str]:
+    """Return the sentence that annotators have a flag: how many, who with which numbers, what to do; none of nobody.
+
+    ``remedy`` stands in for that of the flag.
+    """
+    n, flag = len(flagged.codes), FLAGS[code]
+    if not n:
+        return []
+    ids = annotators.ids.gather(flagged.codes[:SHOWN]).to_list()
+    names = [f"{short(who)} ({numbers})" for who, numbers in zip(ids, flagged.words, strict=False)]
+    scale = f" ({flag.scale})" if flag.scale else ""
+    return [f"{counted(n, 'annotator')} {flag.words(n)}{scale}: {first_few(names, n)}; {remedy or flag.remedy}"]
+
+
+class OneSided(NamedTuple):
+    """What the sides of each annotator's answers are, (n_annotators,) each.
+
+    Parameters
+    ----------
+    decided, most, side
+        Answers that are no tie, how many of them are on the side of most, and that side: 1 left, -1 right.
+    always
+        Whether nearly all are on that side.
+    against, kept
+        Of those, in how many answers the other item scores higher, and in how many of these the side was kept to.
+    looks
+        Of those, whose winners are the better items far more often than on that side, so it is the winner who was
+        put there.
+    """
+
+    decided: Counts
+    most: Counts
+    side: Counts
+    always: Bools
+    against: Counts
+    kept: Counts
+    looks: Bools
+
+    @classmethod
+    def of(cls, preferences: Preferences, scores: Floats) -> OneSided:
+        """Return what the answers with sides as they were shown tell."""
+        rows, n = np.flatnonzero(preferences.shown & (preferences.outcome != 0)), preferences.n_annotators
+        who, outcome = preferences.annotator[rows], preferences.outcome[rows]
+        right, _, left = outcome_counts(who, outcome, n).T
+        decided, most, side = left + right, np.maximum(left, right), np.where(left >= right, 1, -1)
+        always = (decided >= FEWEST) & (most >= NEARLY_ALL * decided)
+        if not always.any():
+            none = np.zeros(n, np.int64)
+            return cls(decided, most, side, always, none, none, always)
+        lead = np.sign(scores[preferences.left[rows]] - scores[preferences.right[rows]])
+        behind = always[who] & (lead * side[who] < 0)
+        against = np.bincount(who[behind], minlength=n)
+        kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], n).astype(np.int64)
+        # the others show how often the worse item stands on a side, which is how often one who goes by it is wrong
+        others = lead[~always[who]]
+        worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
+        wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)
+        # who writes winners down has one side for all of them
+        turned = min(int((side[always] > 0).sum()), int((side[always] < 0).sum()))
+        one_recorder = turned < _TURNED * always.sum()
+        looks = _look(always, against, wrong, decided) if one_recorder else np.zeros(n, bool)
+        return cls(decided, most, side, always, against, kept, looks)
+
+
+def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Bools:
+    """Which of those who always keep to a side are wrong far less often than they would be if they went by it.
+
+    By half at least, since their own answers move the scores; or by a standard error where several together clearly
+    are, since several who go by the side would not be.
+    """
+    variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
+    looks = (against < _MAX_SHARE_OF_EXPECTED * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
+    of_all, expected = float(against[always].sum()), float(wrong[always].sum())
+    together = of_all < min(
+        _MAX_SHARE_OF_CROWD * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5
+    )
+    if always.sum() >= _MIN_ANNOTATORS and together:
+        looks |= against < wrong - np.sqrt(variance)
+    return always & looks
+
+
+def one_side(preferences: Preferences, scores: Floats) -> Flagged:
+    """Return those who choose one side, also where the other item has the higher score."""
+    of = OneSided.of(preferences, scores)
+    places = np.flatnonzero(
+        of.always & ~of.looks & (of.against >= _MIN_ANSWERS_AGAINST) & (of.kept >= _MIN_SHARE_AGAINST * of.against)
+    )
+    numbers = [
+        f"{'left' if of.side[a] > 0 else 'right'} in {of.most[a]:,} of {of.decided[a]:,} answers, "
+        f"also in {of.kept[a]:,} of {of.against[a]:,} where the other item scores higher"
+        for a in places.tolist()
+    ]
+    return Flagged(places, numbers)
+
+
+def all_ties(counts: Counts) -> Flagged:
+    """Return those who tie nearly always where others do not; ``counts`` are those of :func:`outcome_counts`."""
+    number, tied = counts.sum(axis=1), counts[:, 1]
+    rest = (tied.sum() - tied) / np.maximum(number.sum() - number, 1)
+    places = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
+    numbers = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in places.tolist()]
+    return Flagged(places, numbers)

@@ -297,7 +297,7 @@ def test_rounds_end_and_no_start_matters():
 
 
 def test_an_annotator_of_whom_nothing_is_known_has_no_habit():
-    from crowdrank.review.control_habits import annotator_habits
+    from crowdrank.review.findings import annotator_habits
 
     table, _, _ = judges(each=60, n=8, n_items=8)
     own = pl.when(pl.col("annotator") < 2).then("length").otherwise(0.0)
