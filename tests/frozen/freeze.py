@@ -45,6 +45,9 @@ MODULES = (
     "simulate",
 )
 
+HOOKS = {"passes", "blocks", "fit_blocks", "refits", "scores_by_weight", "reread", "lay_out"}
+"""Methods by which the package calls itself."""
+
 COMMANDS = {
     "aggregate": "aggregate votes.csv --across-queries",
     "aggregate-json": "aggregate votes.csv --across-queries --format json --quiet",
@@ -92,7 +95,7 @@ def signatures() -> dict[str, str]:
             listed[f"{home}.{name}"] = parameters(thing)
             if inspect.isclass(thing):
                 own = (base for base in thing.__mro__ if base.__module__.startswith("crowdrank"))
-                for key in sorted({key for base in own for key in vars(base) if not key.startswith("_")}):
+                for key in sorted({key for base in own for key in vars(base) if not key.startswith("_")} - HOOKS):
                     member = inspect.getattr_static(thing, key)
                     if isinstance(member, classmethod | staticmethod) or inspect.isfunction(member):
                         listed[f"{home}.{name}.{key}"] = parameters(getattr(thing, key))
