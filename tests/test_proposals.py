@@ -8,7 +8,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank import api
-from crowdrank.data.listed import with_items
+from crowdrank.data.judgments import with_items
 from crowdrank.errors import JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io.notices import listen
 from crowdrank.registry import card, label, make, names, resolve

@@ -118,12 +118,11 @@ def folder(tmp_path):
 
 
 BEYOND = [
-    ("data.coding:LONG", 10, "read"), ("data.coding:_MAX_ROWS_SAMPLED", 5, "read"),
-    ("data.coding:_TABLE_CELLS", 1, "read"),
-    ("data.index:LONG", 10, "read"), ("data.index:_TABLE_CELLS", 1, "read"), ("data.intake:LONG", 10, "read"),
+    ("data.index:LONG", 10, "read"), ("data.index:_MAX_ROWS_SAMPLED", 5, "read"),
+    ("data.index:_TABLE_CELLS", 1, "read"), ("data.intake:LONG", 10, "read"),
     ("data.index:_CELLS_PER_ENTRY", 0, "read"),
-    ("data.uncertainty:_DRAW_CELLS", 100, "preferences"), ("data.uncertainty:_PAIRS_AT_ONCE", 2, "preferences"),
-    ("data.uncertainty:_RIVALS", 2, "preferences"), ("data.uncertainty:_RIVALS_OF_REPLICATES", 2, "bootstrap"),
+    ("data.consensus:_DRAW_CELLS", 100, "preferences"), ("data.consensus:_PAIRS_AT_ONCE", 2, "preferences"),
+    ("data.consensus:_RIVALS", 2, "preferences"), ("data.consensus:_RIVALS_OF_REPLICATES", 2, "bootstrap"),
     ("data.intake:_MOST_BITS", 1, "read"), ("resampling:_MANY_JUDGMENTS", 2.0, "bootstrap"),
     ("models.latent_score.kernels.item_systems:MAX_BLOCK_ITEMS", 5, "grades"),
     ("models.latent_score.kernels.item_systems:_MAX_BLOCK_CELLS", 1, "grades"),
@@ -140,7 +139,7 @@ BEYOND = [
     ("quality:MAX_FOLDS", 3, "preferences"), ("reliability:FEW_PAIRS", 10, "grades"),
     ("resampling:_MANY_UNITS", 10, "bootstrap"),
     ("review.coded_judgments:MOST_JUDGMENTS", 100, "diagnose"), ("review.coded_judgments:_MOST_KEY", 1, "diagnose"),
-    ("review.sides:GLANCE", 50, "diagnose"), ("data.recording:LONG", 10, "diagnose"),
+    ("review.sides:GLANCE", 50, "diagnose"), ("data.preferences:LONG", 10, "diagnose"),
     ("data.fingerprint:LONG", 10, "fingerprint"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     )
     from .cluster.packed import PackedJudgments, scan_judgments
     from .data.clicks import Clicks
-    from .data.consensus import Consensus, Quality, Trace
-    from .data.diagnostics import Diagnostics
+    from .data.consensus import Consensus, Diagnostics, Quality, Trace
     from .data.features import Features
     from .data.judgments import Grades, Mixed, Preferences, Rankings
     from .data.truth import Truth
@@ -50,10 +49,10 @@ _HOMES = {
     "Clicks": ".data.clicks",
     "Comparison": ".api",
     "Consensus": ".data.consensus",
-    "Diagnostics": ".data.diagnostics",
+    "Diagnostics": ".data.consensus",
     "Features": ".data.features",
     "Grades": ".data.judgments",
-    "Mixed": ".data.mixed",
+    "Mixed": ".data.judgments",
     "PackedJudgments": ".cluster.packed",
     "Preferences": ".data.judgments",
     "Quality": ".data.consensus",

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .data.judgments import Grades, Judgments, Mixed, Preferences
-from .data.mixed import parts_of
+from .data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
 from .protocols import Bools, Counts, Floats
 from .reliability import (
     Association,

@@ -21,14 +21,11 @@ from .agreement import (
     mean_grades,
     pair_agreement,
 )
-from .data.consensus import Quality
+from .data.consensus import Quality, settle_ties
 from .data.index import Index
-from .data.judgments import Grades, Judgments, Mixed, Preferences
-from .data.mixed import parts_of
+from .data.judgments import Grades, Judgments, Mixed, Preferences, align_judgments, parts_of, stack_judgments
 from .data.naming import named_annotators
 from .data.parted import sampled_rows, share_of_rows
-from .data.stacking import align_judgments, stack_judgments
-from .data.ties import settle_ties
 from .errors import DataWarning
 from .protocols import Aggregator, Bools, Floats, Ints, Scorer
 from .reliability import EXACT, Exactness, Half, Halving, Reliability, add_up, class_reliability, reliability
@@ -93,7 +90,7 @@ class LearnedQuality:
     n_folds
         Number of parts that annotators are left out in, where there are more annotators.
     precision
-        How exact scores are, relative to their range; see :func:`~crowdrank.data.ties.score_tolerance`.
+        How exact scores are, relative to their range; see :func:`~crowdrank.data.consensus.score_tolerance`.
     fit
         Gives the consensus that a part of the judgments leads to, which classes without an order need.
     known

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .data.pairing import pairs_within
+from .data.judged import pairs_within
 from .protocols import Bools, Counts, Floats
 
 FEW_PAIRS = 200_000

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .data.comparisons import Links, comparisons
+from .data.consensus import score_tolerance
 from .data.grades import MAX_LEVELS
-from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from .data.judgments import Grades, Judgments, Links, Mixed, Preferences, Rankings, comparisons
 from .data.memory import expect_room
-from .data.ties import score_tolerance
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 from .wording import call, one_of, option, plural

@@ -10,7 +10,7 @@ import crowdrank as cr
 from crowdrank.api import in_parts
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.cluster.resamples import ResampledJudgments, lost_and_apart, plan_part_draws
-from crowdrank.data.comparisons import Links
+from crowdrank.data.judgments import Links
 from crowdrank.errors import ParameterError
 from crowdrank.resampling import plan_draws
 

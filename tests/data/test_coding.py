@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdrank.data import coding
-from crowdrank.data.coding import compact, factorize, factorize_groups, look_up
+from crowdrank.data import index
 from crowdrank.data.frames import to_frame
+from crowdrank.data.index import compact, factorize, factorize_groups, look_up
 from crowdrank.errors import JudgmentError
 
 TEXTS = st.lists(
@@ -45,7 +45,7 @@ def test_integers_are_coded_by_value(values):
 @pytest.mark.parametrize("layout", ["random", "runs", "blanks"])
 @pytest.mark.parametrize("long", [10**9, 1000])
 def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch):
-    monkeypatch.setattr(coding, "LONG", long)
+    monkeypatch.setattr(index, "LONG", long)
     rng = np.random.default_rng(n_ids)
     number = rng.integers(0, n_ids, 200_000)
     if layout != "random":
@@ -73,7 +73,7 @@ def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch
 
 
 def test_texts_with_one_hash_are_told_apart_by_the_other(monkeypatch):
-    monkeypatch.setattr(coding, "LONG", 10)
+    monkeypatch.setattr(index, "LONG", 10)
     texts = pl.Series([f"id-{k % 60}" for k in range(100)])
     wanted = factorize([texts])
     whole = pl.Series.hash

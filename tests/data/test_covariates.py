@@ -38,7 +38,7 @@ def test_they_go_along():
     assert fingerprint(again) == fingerprint(found)
     assert fingerprint(read("length", "bold")) != fingerprint(found)
     assert fingerprint(read()) != fingerprint(found)
-    from crowdrank.data.stacking import align_judgments, stack_judgments
+    from crowdrank.data.judgments import align_judgments, stack_judgments
 
     both = stack_judgments(align_judgments([found, read("margin", "length", table=TABLE.head(1))]))
     assert both.covariate_names == ("length", "margin")
@@ -48,7 +48,7 @@ def test_they_go_along():
 
 
 def test_how_they_were_made_goes_along(tmp_path):
-    from crowdrank.data.stacking import align_judgments, stack_judgments
+    from crowdrank.data.judgments import align_judgments, stack_judgments
 
     found = read("length:log", "bold", "margin")
     ways = ("log", "ratio", "given")

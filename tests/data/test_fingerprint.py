@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from crowdrank.data.fingerprint import fingerprint
-from crowdrank.data.judgments import Grades, Preferences, Rankings
-from crowdrank.data.mixed import Mixed
+from crowdrank.data.judgments import Grades, Mixed, Preferences, Rankings
 
 FRAMES = {
     Grades: {"annotator": list("aabb"), "item": list("xyxy"), "grade": [1.0, 2.0, 3.0, 0.0]},

@@ -6,8 +6,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.data.fingerprint import fingerprint
-from crowdrank.data.mixed import together
-from crowdrank.data.pseudonyms import with_pseudonyms
+from crowdrank.data.judgments import together, with_pseudonyms
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.io.judgments import weighted_by_strength
 from crowdrank.resampling import plan_draws

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from crowdrank.data.columns import understand
 from crowdrank.data.judgments import Grades, Preferences, Rankings, expect
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 
@@ -126,9 +127,7 @@ def test_columns_names_the_rest():
 )
 def test_bad_grades_get_one_sentence(table, said):
     with pytest.raises(JudgmentError, match=said) as caught:
-        Grades.from_frame(table) if "rank" not in table else __import__(
-            "crowdrank.data.guessing", fromlist=["x"]
-        ).understand(table)
+        Grades.from_frame(table) if "rank" not in table else understand(table)
     assert "\n" not in str(caught.value)
 
 

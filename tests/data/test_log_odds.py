@@ -3,7 +3,7 @@ import pytest
 from scipy.special import expit
 
 import crowdrank as cr
-from crowdrank.data.log_odds import OddsScale
+from crowdrank.data.consensus import OddsScale
 from crowdrank.errors import ParameterError, UnknownNameError
 
 

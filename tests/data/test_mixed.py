@@ -9,8 +9,7 @@ from hypothesis import given
 from tests.strategies import ROWS, judgments
 
 from crowdrank.aggregators import BradleyTerry, MeanGrade
-from crowdrank.data.judgments import Grades, Preferences, Rankings, expect
-from crowdrank.data.mixed import Mixed, parts_of, together
+from crowdrank.data.judgments import Grades, Mixed, Preferences, Rankings, expect, parts_of, together
 from crowdrank.errors import DataWarning, JudgmentError
 
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.data.guessing import understand
+from crowdrank.data.columns import understand
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.io import listen, read_judgments, read_truth
 

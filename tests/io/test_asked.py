@@ -7,7 +7,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.cli import main
-from crowdrank.data.directions import bad_word
+from crowdrank.data.words import bad_word
 from crowdrank.errors import JudgmentError
 from crowdrank.io.inspection import inspect
 from crowdrank.io.judgments import read_files

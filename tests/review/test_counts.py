@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.oracles import diagnosis as slow
 from tests.review.crowds import panel, preferences
 
-from crowdrank.data.coding import LONG
+from crowdrank.data.index import LONG
 from crowdrank.data.judgments import Preferences
-from crowdrank.data.recording import outcome_counts
+from crowdrank.data.preferences import outcome_counts
 from crowdrank.review.coded_judgments import leads_of_left
 from crowdrank.review.habits import count_triads, side_sentences
 
@@ -67,7 +67,7 @@ def test_a_glance_sees_who_always_chooses_left_and_nobody_else(monkeypatch):
     given, _ = panel(np.random.default_rng(1), n=6, things=1000)
     given[2] = np.abs(given[2])
     judged = Preferences.from_frame(preferences(given).frame().sample(fraction=1.0, shuffle=True, seed=1))
-    monkeypatch.setattr("crowdrank.data.recording.LONG", 100)
+    monkeypatch.setattr("crowdrank.data.preferences.LONG", 100)
     monkeypatch.setattr("crowdrank.review.habits.GLANCE", 2000)
     scores = np.zeros(judged.n_items)
     assert side_sentences(judged, scores, glance=True) == side_sentences(judged, scores) == []

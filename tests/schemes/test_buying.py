@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import crowdrank as cr
 from crowdrank.data.judgments import Grades, Preferences
-from crowdrank.data.roster import UNLIMITED, Roster, price_of
+from crowdrank.data.proposals import UNLIMITED, Roster, price_of
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.schemes import IfGoodK, KOverlap
 from crowdrank.schemes.situation import Situation

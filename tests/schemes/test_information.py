@@ -14,7 +14,7 @@ from crowdrank.aggregators import DawidSkene, LatentScore
 from crowdrank.data.consensus import Consensus, Quality
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Grades, Preferences
-from crowdrank.data.roster import Roster
+from crowdrank.data.proposals import Roster
 from crowdrank.errors import DataWarning, ParameterError
 from crowdrank.schemes import Information
 from crowdrank.schemes import informative_pairs as informative

@@ -11,13 +11,12 @@ import numpy as np
 import polars as pl
 
 from ..cluster.packed import PackedJudgments
+from ..data.columns import understand
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import are_rows, to_frame
 from ..data.grades import MAX_LEVELS
-from ..data.guessing import understand
-from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect
-from ..data.mixed import parts_of, together
+from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect, parts_of, together
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import read_files, read_judgments
 from ..io.notices import say

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..data.features import Features
 from ..data.grades import MAX_LEVELS
-from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
-from ..data.mixed import parts_of
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of
 from ..errors import JudgmentError, ParameterError
 from ..wording import call, counted, one_of, option
 

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
-from ..data.judgments import Grades, Judgments, Mixed
-from ..data.mixed import parts_of
+from ..data.judgments import Grades, Judgments, Mixed, parts_of
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.columns import understand_items
+from ..data.column_names import understand_items
 from ..data.covariates import covariate_columns, parse_covariates
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, Preferences

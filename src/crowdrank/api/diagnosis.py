@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus
-from ..data.diagnostics import Diagnostics
-from ..data.judgments import Judgments, Mixed, Preferences
-from ..data.mixed import parts_of
+from ..data.consensus import Consensus, Diagnostics
+from ..data.judgments import Judgments, Mixed, Preferences, parts_of
 from ..errors import DataWarning, ParameterError, UnidentifiedError
 from ..io.notices import say
 from ..protocols import Bools

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..data.extractor import Extractor
-from ..data.features import Features
+from ..data.features import Extractor, Features
 from ..data.files import PathLike
 from ..data.frames import to_frame
 from ..data.judgments import Rankings

@@ -16,9 +16,8 @@ import polars as pl
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
-from ..data.judgments import Judgments, Mixed, expect
+from ..data.judgments import Judgments, Mixed, align_judgments, expect, stack_judgments
 from ..data.memory import expect_room
-from ..data.stacking import align_judgments, stack_judgments
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import collect_notices, say
 from ..protocols import Executor, Parted, Progress, expect_arguments, expect_parameters, method_name, takes_argument

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.columns import quote_names
+from ..data.column_names import quote_names
 from ..data.frames import to_frame
 from ..errors import JudgmentError, ParameterError
 from ..io.tables import read_table

@@ -14,15 +14,13 @@ import polars as pl
 
 from ..cluster.one_pass import of_sample
 from ..cluster.stored import StoredConsensus
-from ..data.columns import understand_items, understand_pairs
+from ..data.column_names import understand_items, understand_pairs
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame
 from ..data.index import Index
-from ..data.judgments import Grades, Judgments, Preferences, expect
-from ..data.listed import with_items, with_pairs
-from ..data.proposals import Requests
-from ..data.roster import Price, Roster, price_of
+from ..data.judgments import Grades, Judgments, Preferences, expect, with_items, with_pairs
+from ..data.proposals import Price, Requests, Roster, price_of
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..io.sources import blaming

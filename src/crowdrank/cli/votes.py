@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str | None = None) -> Judgments | Mixed:
     """Return the judgments in the files, with the covariates to control for, and say what they are."""
-    from ..data.pseudonyms import with_pseudonyms
+    from ..data.judgments import with_pseudonyms
     from ..io.judgments import read_files
 
     # annotators are left out by name before names are replaced
@@ -154,7 +154,7 @@ def column_names(texts: Sequence[str] | None) -> dict[str, str]:
     >>> column_names(["query=doc_id,item=model", "grade=so, so"])
     {'query': 'doc_id', 'item': 'model', 'grade': 'so, so'}
     """
-    from ..data.columns import FOREIGN
+    from ..data.column_names import FOREIGN
 
     words = "|".join((*FOREIGN, r"[\w ]+_(?:left|right)"))
     each = [part for text in texts or () for part in re.split(rf",(?=\s*(?:{words})\s*=)", text)]
@@ -203,7 +203,7 @@ def _description(judgments: Judgments | Mixed, n_merged: int) -> str:
     """How many judgments there are, by how many annotators, on what."""
     import numpy as np
 
-    from ..data.mixed import parts_of
+    from ..data.judgments import parts_of
 
     n_annotators = int(np.count_nonzero(np.bincount(judgments.annotator, minlength=1)))
     by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..data.coding import factorize
 from ..data.files import PathLike
 from ..data.fingerprint import row_numbers, stable_hashes
+from ..data.index import factorize
 from ..data.intake import Rows as Intake
 from ..data.intake import counting_from, shared_fields
 from ..errors import JudgmentError, ParameterError

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..data.consensus import Consensus, Quality
 from ..data.index import Index
-from ..data.judgments import Judgments, Preferences
+from ..data.judgments import Judgments, Preferences, align_judgments, stack_judgments
 from ..data.parted import sample_queries, sampled_rows, share_of_rows
-from ..data.stacking import align_judgments, stack_judgments
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats, Progress, method_name
 from ..quality import held_out_quality

@@ -27,11 +27,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..data.coding import factorize
 from ..data.covariates import split_labels
 from ..data.files import PathLike, plain
 from ..data.grades import MAX_LEVELS
-from ..data.index import NO_QUERY, Index, Items
+from ..data.index import NO_QUERY, Index, Items, factorize
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..data.parted import MANY_ITEMS
 from ..errors import JudgmentError

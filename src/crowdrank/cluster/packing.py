@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.answers import numeric_levels
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..data.index import Items
+from ..data.intake import numeric_levels
 from ..data.judgments import Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Progress

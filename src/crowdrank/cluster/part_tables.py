@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.fingerprint import row_numbers
 from ..data.index import Items
-from ..data.rankings import assemble_rankings
+from ..data.preferences import assemble_rankings
 from ..protocols import Ints
 
 _ORDER = (

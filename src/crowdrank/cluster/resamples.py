@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.comparisons import Links, comparisons, falls_apart
-from ..data.judgments import Judgments, Preferences
+from ..data.judgments import Judgments, Links, Preferences, comparisons, falls_apart
 from ..data.parted import MANY_ITEMS
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints

@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..data.coding import factorize_groups, look_up
 from ..data.covariates import covariate_labels
 from ..data.fingerprint import stable_hashes
-from ..data.index import NO_QUERY, Index, Items, build_items
+from ..data.index import NO_QUERY, Index, Items, build_items, factorize_groups, look_up
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import JudgmentError
 from ..protocols import Counts, Ints

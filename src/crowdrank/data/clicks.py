@@ -10,10 +10,9 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from .coding import factorize
-from .columns import assign_columns, check_names, could_serve
+from .column_names import assign_columns, check_names, could_serve
 from .frames import to_frame
-from .index import NO_QUERY, Index, Items, build_items
+from .index import NO_QUERY, Index, Items, build_items, factorize
 from .showing import Shown
 
 _NAMES = {

@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from ..wording import counted, in_python, option
-from .diagnostics import Diagnostics
 from .index import Index, Items
-from .log_odds import RATING_CENTRE, RATING_UNIT, OddsScale, odds_scale
-from .showing import Shown, html_table
-from .ties import settle_ties
-from .uncertainty import Uncertainty
+from .showing import ROWS, Shown, html_table
 
 COVARIANCE_ITEMS = 700
 """Queries with more items than this have standard errors but no covariance."""
@@ -482,3 +478,459 @@ def _tiers(known: Uncertainty, order: Counts, level: float) -> Counts:
         tiers[start:end] = tier
         start, tier = end, tier + 1
     return tiers
+
+
+N_DRAWS = 1000
+_DRAW_CELLS = 20_000_000
+_PAIRS_AT_ONCE = 10_000
+_ROUNDING = 1e-6
+_RIVALS = 1000
+_RIVALS_OF_REPLICATES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Scores of items and what is known of their spread."""
+
+    method: str
+    items: Items
+    scores: Floats
+    std_error: Floats | None
+    covariance: tuple[Floats | None, ...] | None
+    replicates: NDArray[np.float32] | None
+
+    @property
+    def basis(self) -> str | None:
+        """Name of the best source there is."""
+        if self.replicates is not None:
+            return "replicates"
+        if self.covariance is not None and all(block is not None for block in self.covariance):
+            return "covariance"
+        if self.covariance is not None and self.std_error is not None:
+            return "covariance, std_error in large queries"
+        return "std_error" if self.std_error is not None else None
+
+    def intervals(self, level: float, query: int | None = None) -> dict[str, Floats]:
+        """Return lower and upper score and rank of each item, (n_items,) each; of one query only those of its items."""
+        from ..kernels.ties import ROUNDING, SINGLE
+
+        self._require()
+        tail = (1 - level) / 2
+        bounds = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
+        for number in range(self.items.n_queries) if query is None else (query,):
+            part = slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))
+            if part.start == part.stop:
+                continue
+            draws, scores = self.draws(number), self.scores[part]
+            if self.replicates is not None:
+                lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
+                # where scores are shrunk towards the middle, most replicates may lie to one side of the estimate
+                bounds["lower"][part], bounds["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
+            else:
+                half = _normal_quantile(1 - tail) * self._query_std_errors(number)
+                bounds["lower"][part], bounds["upper"][part] = scores - half, scores + half
+            equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
+            lower, upper = _rank_bounds(draws, scores, tail, equal)
+            # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
+            bounds["rank_lower"][part] = np.where(self.may_be_first(level, number), 1, np.maximum(lower, 2))
+            bounds["rank_upper"][part] = upper
+        return {name: values.astype(np.int32) if "rank" in name else values for name, values in bounds.items()}
+
+    def contrasts(self, level: float, query: int, anchor: int | None) -> tuple[Floats, Floats]:
+        """Return bounds of the scores of a query less that of its item number ``anchor``, or less their mean."""
+        self._require()
+        if not 0 < level < 1:
+            raise ParameterError(f"level={level} must lie between 0 and 1")
+        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        scores = self.scores[part]
+        gap = scores - (scores.mean() if anchor is None else scores[anchor])
+        if self.replicates is not None:
+            drawn = self.draws(query)
+            drawn = drawn - (drawn.mean(axis=1) if anchor is None else drawn[:, anchor])[:, None]
+            lower, upper = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+            return np.minimum(lower, gap), np.maximum(upper, gap)
+        if anchor is not None:
+            variance = self._pair_variances(query, np.array([anchor]))[0]
+            variance[anchor] = 0.0
+        else:
+            block = self._block(query)
+            squares = self._query_std_errors(query) ** 2
+            means = squares / len(squares) if block is None else block.mean(axis=1)
+            variance = np.maximum(squares - 2 * means + means.mean(), 0.0)
+        half = _normal_quantile(0.5 + 0.5 * level) * np.sqrt(variance)
+        return gap - half, gap + half
+
+    def may_be_first(self, level: float, query: int) -> Bools:
+        """Return which items of a query may be the best: those that no other item surely beats.
+
+        Surely is with a probability of ``(1 + level) / 2``, so a two-sided interval of this level is meant. Of
+        large queries, the other items are those that are best for sure: whose lower bounds are highest.
+        """
+        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        sure, scores = 0.5 + 0.5 * level, self.scores[part]
+        if self.replicates is None:
+            reach = _normal_quantile(sure)
+            rivals = np.argsort(reach * self._query_std_errors(query) - scores, kind="stable")[:_RIVALS]
+            gap, variance = scores[rivals, None] - scores, self._pair_variances(query, rivals)
+            beaten = ((gap > 0) & (gap >= reach * np.sqrt(variance))).any(axis=0)
+        else:
+            drawn = self.replicates[:, part]
+            rivals = np.argsort(-np.quantile(drawn, 1 - sure, axis=0), kind="stable")[:_RIVALS_OF_REPLICATES]
+            beaten = np.zeros(len(scores), bool)
+            for rival in rivals:
+                ahead = drawn[:, [rival]] - drawn
+                beaten |= np.mean((ahead > 0) + 0.5 * (ahead == 0), axis=0) >= sure
+        # nothing speaks against the items of the highest score
+        possible: Bools = ~beaten | (scores == scores.max(initial=-np.inf))
+        return possible
+
+    def _pair_variances(self, query: int, rivals: Counts) -> Floats:
+        """Variance of the difference between some items of a query and each of them, (n_rivals, items of the query)."""
+        block = self._block(query)
+        squares = self._query_std_errors(query) ** 2 if block is None else np.diag(block)
+        together = 0.0 if block is None else 2.0 * block[rivals]
+        return np.maximum(squares[rivals, None] + squares - together, 0.0)
+
+    def beats(self, a: int, b: int) -> float:
+        """Return the probability that item code ``a`` scores above item code ``b``; ties count half."""
+        if a == b:
+            raise ParameterError("an item cannot be compared with itself; name two items")
+        return float(self.beats_each(np.array([a]), np.array([b]))[0])
+
+    def beats_each(self, first: Counts, second: Counts) -> Floats:
+        """Return, for pairs of item codes of the same query, the probability that the first scores above the second."""
+        from scipy.special import ndtr
+
+        from ..kernels.ties import SINGLE
+
+        self._require()
+        if self.replicates is not None:
+            probabilities = np.empty(len(first))
+            for start in range(0, len(first), _PAIRS_AT_ONCE):
+                part = slice(start, start + _PAIRS_AT_ONCE)
+                one, other = self.replicates[:, first[part]], self.replicates[:, second[part]]
+                equal = SINGLE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
+                difference = one - other
+                probabilities[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
+            return probabilities
+        gap, variance = self.scores[first] - self.scores[second], self._variances(first, second)
+        root = np.sqrt(np.maximum(variance, 0.0))
+        spread = root > 0
+        return np.where(spread, ndtr(gap / np.where(spread, root, 1.0)), 0.5 * (1 + np.sign(gap)))
+
+    def _variances(self, first: Counts, second: Counts) -> Floats:
+        """Variance of the difference of the scores of each pair."""
+        variance = np.zeros(len(first))
+        if self.std_error is not None:
+            variance = self.std_error[first] ** 2 + self.std_error[second] ** 2
+        query = self.items.query[first]
+        order = np.argsort(query, kind="stable")
+        bounds = np.searchsorted(query[order], np.arange(self.items.n_queries + 1))
+        for number in np.unique(query).tolist():
+            block = self._block(number)
+            if block is not None:
+                pairs = order[bounds[number] : bounds[number + 1]]
+                i, j = first[pairs] - self.items.offsets[number], second[pairs] - self.items.offsets[number]
+                variance[pairs] = block[i, i] + block[j, j] - 2 * block[i, j]
+        return variance
+
+    def draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
+        """Return plausible scores of the items of a query, (n_draws, items of the query)."""
+        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        if self.replicates is not None:
+            return self._with_noise(self.replicates[:, part].astype(np.float64), query, seed)
+        rng = np.random.default_rng([seed, query])
+        n = part.stop - part.start
+        n_draws = max(100, min(n_draws, _DRAW_CELLS // max(n, 1)))
+        noise = rng.standard_normal((n_draws, n))
+        block = self._block(query)
+        if block is None:
+            return self.scores[part] + noise * self._query_std_errors(query)
+        values, vectors = np.linalg.eigh(block)
+        correlated: Floats = noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        return self.scores[part] + correlated
+
+    def _with_noise(self, drawn: Floats, query: int, seed: int) -> Floats:
+        """Replicates of a query that scatter as their standard errors say, which may be more [SilvermanYoung87]_."""
+        if self.std_error is None or len(drawn) < 2:
+            return drawn
+        lacking = self._query_std_errors(query) ** 2 - drawn.var(axis=0, ddof=1)
+        few = lacking > _ROUNDING * self._query_std_errors(query) ** 2
+        if few.any():
+            noise = np.random.default_rng([seed, query]).standard_normal((len(drawn), int(few.sum())))
+            drawn[:, few] += np.sqrt(lacking[few]) * noise
+        return drawn
+
+    def _block(self, query: int) -> Floats | None:
+        """Covariance of a query's scores, if there is one."""
+        return None if self.covariance is None else self.covariance[query]
+
+    def _query_std_errors(self, query: int) -> Floats:
+        """Standard error of each item of a query."""
+        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        if self.std_error is not None:
+            return self.std_error[part]
+        block = self._block(query)
+        assert block is not None
+        return np.sqrt(np.maximum(np.diag(block), 0.0))
+
+    def _require(self) -> None:
+        """Say what to do when nothing is known of the spread."""
+        if self.basis is None:
+            raise ParameterError(
+                f"{self.method} gives no uncertainty of its own; aggregate with {option('bootstrap', 200)}"
+            )
+
+
+def _rank_bounds(draws: Floats, scores: Floats, tail: float, equal: float) -> tuple[Ints, Ints]:
+    """Bounds of the rank of each item: of the better ranks of ties below, of the worse ones above."""
+    better, worse = _ranks_of_draws(draws, equal)
+    own_better, own_worse = _ranks_of_draws(scores[None, :])
+    lower = np.quantile(better, tail, axis=0, method="nearest")
+    upper = np.quantile(worse, 1 - tail, axis=0, method="nearest")
+    return np.minimum(lower, own_better[0]), np.maximum(upper, own_worse[0])
+
+
+def _ranks_of_draws(draws: Floats, equal: float = 0.0) -> tuple[Ints, Ints]:
+    """Better and worse rank of each item in each draw, which are one where no other item has the same score.
+
+    Neighbours that differ by no more than ``equal`` have the same.
+    """
+    order = np.argsort(-draws, axis=1, kind="stable")
+    ranked = np.take_along_axis(draws, order, axis=1)
+    place = np.broadcast_to(np.arange(1, draws.shape[1] + 1, dtype=np.int32), draws.shape)
+    apart = ranked[:, :-1] - ranked[:, 1:] > equal
+    if not apart.all():
+        new = np.ones(draws.shape, bool)
+        new[:, 1:] = apart
+        last = np.ones(draws.shape, bool)
+        last[:, :-1] = new[:, 1:]
+        better = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+        worse = np.minimum.accumulate(np.where(last, place, draws.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    else:
+        better = worse = place
+    ranks = np.empty((2, *draws.shape), np.int32)
+    for number, sorted_ranks in enumerate((better, worse)):
+        np.put_along_axis(ranks[number], order, sorted_ranks, axis=1)
+    return ranks[0], ranks[1]
+
+
+def _normal_quantile(probability: float) -> float:
+    """Quantile of the standard normal distribution."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(probability)
+
+
+RATING_UNIT = 400.0 / float(np.log(10.0))
+"""Points of rating for one unit of log-odds: a lead of 400 wins ten times as often as it loses."""
+
+RATING_CENTRE = 1000.0
+
+_METHODS = ("bradley_terry", "crowd_bt", "plackett_luce", "latent_score", "elo", "em_elo")
+"""Methods whose differences of scores are log-odds, or a multiple of them."""
+
+
+@dataclass(frozen=True)
+class OddsScale:
+    """From differences of scores to log-odds, and from these to shares of wins in which a tie is half a win.
+
+    ``per_score`` is the log-odds of one unit of score. ``davidson`` is the tie parameter of Davidson's model, ``tie``
+    the half width of the ties of an ordinal model; at most one of them is not 0.
+    """
+
+    per_score: float
+    davidson: float = 0.0
+    tie: float = 0.0
+
+    def share(self, difference: Floats) -> Floats:
+        """Return the share of wins at these differences of scores."""
+        half = 0.5 * self.per_score * np.asarray(difference, np.float64)
+        if self.davidson:
+            # divided through by exp(half), so that nothing overflows
+            up, down = np.exp(np.minimum(2 * half, 0)), np.exp(np.minimum(-2 * half, 0))
+            even = self.davidson * np.exp(-np.abs(half))
+            return (up + 0.5 * even) / (up + down + even)
+        return 0.5 + 0.25 * (np.tanh(half + 0.5 * self.tie) + np.tanh(half - 0.5 * self.tie))
+
+
+def odds_scale(method: str, params: Mapping[str, Any], estimates: Mapping[str, Any]) -> OddsScale:
+    """Return how the scores of a method become log-odds; refuse methods whose scores are something else."""
+    if method not in _METHODS:
+        raise ParameterError(
+            f"scores of {method} are not log-odds of winning, so they have no rating or win rate; take one of "
+            f"{', '.join(_METHODS)}"
+        )
+    own = estimates.get("cuts") if method in ("latent_score", "bradley_terry") else None
+    cuts = estimates.get("cuts_preference", own)
+    middle = 0 if cuts is None else len(cuts) // 2
+    # an even number of cuts has a level in the middle: the ties
+    tie = 0.5 * (cuts[middle] - cuts[middle - 1]) if cuts is not None and middle and len(cuts) == 2 * middle else 0.0
+    davidson = estimates.get("tie", 0.0) if method in ("bradley_terry", "crowd_bt") else 0.0
+    return OddsScale(_per_score(method, params, estimates), float(davidson), float(tie))
+
+
+def _per_score(method: str, params: Mapping[str, Any], estimates: Mapping[str, Any]) -> float:
+    """Log-odds of one unit of score."""
+    if method in ("elo", "em_elo"):
+        return float(np.log(params["base"]) / params["scale"])
+    if method == "latent_score":
+        scale = estimates.get("scale_preference", estimates.get("scale_ranking", 1.0))
+        return float(scale / estimates.get("unit", 1.0))
+    return 1.0
+
+
+def settle_ties(method: Any, judgments: Any, scores: Floats, unit: float = 1.0) -> Floats:
+    """Return the scores of judged items, equal where they differ by less than the method can tell.
+
+    Everything that compares scores of a consensus compares these, so equal ones share a rank on every machine,
+    under every name and in every order of the rows.
+    """
+    from ..kernels.ties import join_ties
+
+    return join_ties(scores, judgments.items.offsets, score_tolerance(method, judgments, scores, unit))
+
+
+def score_tolerance(method: Any, judgments: Any, scores: Floats, unit: float = 1.0) -> Floats:
+    """Return the largest difference of scores that means nothing, (n_queries,).
+
+    It is what rounding does to numbers as large as those that were added, and the ``precision`` that a method states of
+    its scores relative to their range. Where a method has its scores ``in_grades`` they are as large as the grades;
+    otherwise they are numbers near ``unit``, which is 1 for log-odds and shares and the user's where scores are known,
+    and 0 is 0 up to that.
+    """
+    from ..kernels.ties import ROUNDING, segment_ranges, segment_sizes
+
+    offsets = judgments.items.offsets
+    in_grades = getattr(method, "in_grades", False) and not getattr(judgments, "nominal", False)
+    size = np.maximum(segment_sizes(scores, offsets), _grade_sizes(judgments) if in_grades else unit)
+    tolerance: Floats = ROUNDING * size
+    precision = getattr(method, "precision", 0.0)
+    if precision and len(judgments):
+        unit = float(np.ptp(judgments.grade)) if in_grades else unit
+        tolerance += precision * np.maximum(segment_ranges(scores, offsets), unit)
+    return tolerance
+
+
+def _grade_sizes(grades: Any) -> Floats:
+    """Largest size of a grade of each query where grades of both signs may cancel, 0 where none can."""
+    sizes = np.zeros(grades.n_queries)
+    if len(grades) and grades.grade.min() < 0 < grades.grade.max():
+        np.maximum.at(sizes, grades.items.query[grades.item], np.abs(grades.grade))
+    return sizes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Diagnostics(Shown):
+    """What is odd about judgments, as tables and as sentences; :func:`crowdrank.diagnose` makes it.
+
+    Parameters
+    ----------
+    kind
+        Kind of the judgments.
+    n_annotators
+        Annotators who judged something; 0 where the judgments do not name them.
+    effective_annotators
+        Number of independent annotators who would be as informative as these: the square of their number divided
+        by the sum of the correlations of their errors. ``None`` without annotators.
+    annotator_messages, group_messages
+        What there is to say of annotators and of groups of items, one sentence each, with ids and what to do.
+    notes
+        What could not be looked at, and why.
+    annotator_table, dependence_table, family_table, group_table
+        The tables that the methods of these names return. Files hold neither pairs of annotators nor groups of items,
+        which may be very many: read from a file, these two are ``None``.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> cr.diagnose(votes).kind
+    'grade'
+    """
+
+    kind: str
+    n_annotators: int
+    effective_annotators: float | None
+    annotator_messages: tuple[str, ...]
+    group_messages: tuple[str, ...]
+    notes: tuple[str, ...]
+    annotator_table: pl.DataFrame
+    family_table: pl.DataFrame
+    dependence_table: pl.DataFrame | None = None
+    group_table: pl.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        worth = "" if self.effective_annotators is None else f" worth {self.effective_annotators:.1f}"
+        return f"Diagnostics({self.n_annotators:,} annotators{worth}, {len(self.messages)} messages)"
+
+    def __len__(self) -> int:
+        return len(self.annotator_table)
+
+    def _repr_html_(self) -> str:
+        """All there is to say, and the first annotators, for notebooks."""
+        bounds = [name for name in self.annotator_table.columns if name.endswith(("_lower", "_upper"))]
+        return html_table(repr(self), self.annotator_table.drop(bounds).head(ROWS), len(self), self.messages)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each annotator, as :meth:`annotators` does."""
+        return self.annotators()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """All there is to say, a sentence each."""
+        return self.group_messages + self.annotator_messages + self.notes
+
+    @property
+    def sample_notes(self) -> tuple[str, ...]:
+        """The notes that say which sample was looked at."""
+        return tuple(note for note in self.notes if "were looked at on" in note)
+
+    def annotators(self) -> pl.DataFrame:
+        """Return a row for each annotator; all intervals are of 90 %.
+
+        For preferences: n_judgments; share_left (of the answers that are no tie); position_bias, position_lower,
+        position_upper (chosen left less chosen right, between equal items); share_tied; n_both_orders, share_flipped,
+        flipped_lower, flipped_upper (pairs asked in both orders, and the share whose answer went with the side);
+        n_swapped, share_swapped, swapped_lower, swapped_upper (pairs asked with the sides swapped, and the share of
+        equal answers); n_triads, share_circular, circular_lower, circular_upper (three items with answers in a circle;
+        guessing gives a quarter). For grades: n_judgments, same_grade, share_same, share_same_others (the commonest
+        grade, its share, and its share among the grades of all others); repeated_difference (mean difference of two
+        grades of the same item). Always: n_repeated, share_repeated, repeated_lower, repeated_upper (what was asked
+        again in the same order, and the share of equal answers); family, the number of the family in :meth:`families`.
+        A cell is null where there is nothing to compute it from.
+        """
+        return self.annotator_table
+
+    def dependence(self) -> pl.DataFrame:
+        """Return a row for each pair of annotators with enough in common, the largest excess first.
+
+        annotator, other, n_common, agreement, expected (of independent annotators this good), excess, excess_lower,
+        excess_upper (90 %), correlation (of their errors; 1 for copies), p_value, false_discovery (the share of false
+        alarms to expect among all pairs with a value as small), agreement_when_wrong (share of the same wrong answer
+        where either is wrong).
+        """
+        return _expect_table(self.dependence_table)
+
+    def families(self) -> pl.DataFrame:
+        """Return a row for each group of annotators, those given with the judgments first, then those found.
+
+        family, origin (given or found), n_annotators, n_pairs (compared with each other), correlation (mean, of their
+        errors), effective_annotators, annotators (the first five).
+        """
+        return self.family_table
+
+    def groups(self) -> pl.DataFrame:
+        """Return the items whose scores, relative to others of their query, the judgments do not determine.
+
+        query, item, group (a number), relation: ``apart`` (never compared with the query's other groups), ``won`` or
+        ``lost`` (all comparisons with others).
+        """
+        return _expect_table(self.group_table)
+
+
+def _expect_table(table: pl.DataFrame | None) -> pl.DataFrame:
+    """The table, unless it was left behind when the result was written to a file."""
+    if table is None:
+        raise ParameterError("files do not hold this table; make it with crowdrank.diagnose(judgments, consensus)")
+    return table

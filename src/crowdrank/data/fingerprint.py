@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .covariates import covariate_labels
-from .judgments import Judgments, Preferences, Rankings
-from .mixed import Mixed, parts_of
+from .judgments import Judgments, Mixed, Preferences, Rankings, parts_of
 
 LONG = 500_000
 """Rows from which on compiled loops are worth the time that loading them takes."""

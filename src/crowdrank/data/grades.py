@@ -13,14 +13,11 @@ import polars as pl
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import option
-from .answers import numeric_levels, read_grades
-from .guessing import Wishes
-from .intake import LARGEST_NUMBER, Rows, shared_fields
-from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
-from .pairing import pairs_of_groups
-from .preferences import Preferences
-from .rankings import Rankings
-from .wide import survey_rows, unpivot
+from .columns import Wishes
+from .frames import survey_rows, unpivot
+from .intake import LARGEST_NUMBER, Rows, numeric_levels, read_grades, shared_fields
+from .judged import Judged, check_codes, columns_of, judged_frame, pairs_of_groups, without_repeats
+from .preferences import Preferences, Rankings
 
 MAX_LEVELS = 30
 """More distinct grades than this and a class method asks for bins."""

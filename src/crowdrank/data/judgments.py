@@ -1,16 +1,26 @@
-"""Judgments of three kinds: grades of items, preferences between two items, rankings of several."""
+"""Judgments of one kind or several: brought onto one numbering, put together, and what they compare."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar
 
-from ..errors import JudgmentError
+import numpy as np
+import polars as pl
+
+from ..errors import DataWarning, JudgmentError
+from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import call, method_label, option
+from .column_names import understand_items, understand_pairs
+from .frames import to_frame
 from .grades import Grades
-from .mixed import Mixed
-from .preferences import Preferences
-from .rankings import Rankings
+from .index import NO_QUERY, Index, Items, Sized, build_items, factorize
+from .intake import short
+from .judged import AnyJudged, Judged
+from .preferences import Preferences, Rankings
+from .showing import Shown
 
 Judgments: TypeAlias = Grades | Preferences | Rankings
 
@@ -72,3 +82,576 @@ def _expect_mixed(judgments: Mixed, method: Any, name: str, others: str) -> Mixe
     if lacking:
         raise JudgmentError(f"{name} takes no {lacking[0]}s; leave them out{others or ', or choose another method'}")
     return judgments
+
+
+Part: TypeAlias = Grades | Preferences | Rankings
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixed(Sized, Shown):
+    """Grades, preferences and rankings together, with one numbering of items and of annotators.
+
+    ``parts`` holds one set of judgments of each kind that occurs, in the order grades, preferences, rankings. A
+    judgment's place is that in its part, the parts taken one after the other.
+
+    Examples
+    --------
+    >>> grades = Grades.from_rows([("ann", "q", "x", 3), ("ann", "q", "y", 1)])
+    >>> preferences = Preferences.from_rows([("bob", "q", "x", "z", "left")])
+    >>> mixed = Mixed.of([preferences, Grades.from_rows([("bob", "q", "y", 2)]), grades])
+    >>> mixed
+    Mixed(3 grades, 1 preference, 3 items, 1 query, 2 annotators)
+    >>> mixed.kinds, mixed.parts[1].items is mixed.items
+    (('grade', 'preference'), True)
+    """
+
+    kind: ClassVar[str] = "mixed"
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, judgments: Sequence[Part]) -> Self:
+        """Return judgments together: ids that are equal mean the same item or annotator, whatever the kind.
+
+        Judgments of one kind given in several pieces become one part. A warning says which parts have neither an item
+        nor an annotator in common with the others.
+        """
+        if not judgments:
+            raise JudgmentError("there are no judgments to put together; give at least one set of them")
+        for part in judgments:
+            if not isinstance(part, Part):
+                raise JudgmentError(
+                    f"a {type(part).__name__} is not a set of judgments; give grades, preferences or rankings"
+                )
+            if isinstance(part, Grades) and part.nominal:
+                raise JudgmentError(
+                    "nominal grades have no order and do not say which item is better, so they cannot stand "
+                    f"beside other judgments; give {option('levels')} from worst to best, "
+                    "or aggregate them by themselves"
+                )
+        parts = align_judgments(judgments)
+        pieces = [[part for part in parts if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]
+        mixed = cls(tuple(stack_judgments(same) for same in pieces if same))
+        _warn_apart(mixed.parts)
+        return mixed
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"Mixed({self._sizes({part.kind: part.n_judgments for part in self.parts})})"
+
+    @property
+    def items(self) -> Items:
+        """Items of all parts, within their queries."""
+        return self.parts[0].items
+
+    @property
+    def annotators(self) -> Index:
+        """Annotators of all parts."""
+        return self.parts[0].annotators
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each part."""
+        return tuple(part.kind for part in self.parts)
+
+    @property
+    def n_judgments(self) -> int:
+        """Number of judgments, a ranking counted as one."""
+        return sum(part.n_judgments for part in self.parts)
+
+    @property
+    def annotator(self) -> Ints:
+        """Annotator code of each judgment, part after part."""
+        return np.concatenate([part.annotator for part in self.parts])
+
+    @property
+    def weight(self) -> Floats | None:
+        """Weight of each judgment, ``None`` where none were given."""
+        return None if all(part.weight is None for part in self.parts) else self.row_weight
+
+    @property
+    def row_weight(self) -> Floats:
+        """Weight of each judgment, ones where none were given."""
+        return np.concatenate([part.row_weight for part in self.parts])
+
+    @property
+    def groups(self) -> Index | None:
+        """Families of annotators."""
+        return self.parts[0].groups
+
+    @property
+    def group(self) -> Ints | None:
+        """Family of each annotator."""
+        return self.parts[0].group
+
+    @property
+    def block(self) -> Ints | None:
+        """Former query of each judgment, after :meth:`across_queries`."""
+        blocks = [part.block for part in self.parts if part.block is not None]
+        return np.concatenate(blocks) if len(blocks) == len(self.parts) else None
+
+    @property
+    def judged_items(self) -> Bools:
+        """Whether each item was judged at all, in any part."""
+        judged: Bools = np.logical_or.reduce([part.judged_items for part in self.parts])
+        return judged
+
+    @property
+    def offsets(self) -> Counts:
+        """Bounds of the parts: the judgments of part ``p`` are ``offsets[p]`` up to ``offsets[p + 1]``."""
+        return np.concatenate([[0], np.cumsum([len(part) for part in self.parts])]).astype(np.int64)
+
+    def select(self, mask: Bools | Counts) -> Self:
+        """Return some of the judgments only; items and annotators stay, a part without a judgment does not."""
+        chosen = np.arange(len(self))[mask]
+        places = [
+            chosen[(chosen >= start) & (chosen < stop)] - start
+            for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)
+        ]
+        kept = tuple(part.select(place) for part, place in zip(self.parts, places, strict=True) if len(place))
+        return type(self)(kept or (self.parts[0].select(places[0]),))
+
+    def with_weights(self, weight: Floats) -> Self:
+        """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
+        of_parts = np.split(weight, self.offsets[1:-1])
+        parts = [part.with_weights(own) for part, own in zip(self.parts, of_parts, strict=True)]
+        return type(self)(tuple(part for part in parts if len(part)) or (parts[0],))
+
+    def _repr_html_(self) -> str:
+        """The first judgments of each kind, for notebooks."""
+        return "\n".join(part._repr_html_() for part in self.parts)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table with the user's own ids and a column that names the kind; other kinds' columns are null."""
+        frames = [part.frame().select(pl.lit(part.kind).alias("kind"), pl.all()) for part in self.parts]
+        return pl.concat(frames, how="diagonal_relaxed")
+
+    def across_queries(self) -> Self:
+        """Return the same judgments with equal item ids of different queries taken as one item."""
+        parts = [part.across_queries() for part in self.parts]
+        # the parts have the same items, so the first one's numbering is that of all
+        return type(self)(tuple(replace(part, items=parts[0].items) for part in parts))
+
+    def as_preferences(self, *, ties: bool = True) -> Preferences:
+        """Return every part as preferences, in one set of them; with times only if every part has them."""
+        return self._together([part.as_preferences(ties=ties) for part in self.parts])
+
+    def as_rankings(self) -> Rankings:
+        """Return every part as rankings, in one set of them; with times only if every part has them."""
+        return self._together([part.as_rankings() for part in self.parts])
+
+    def _together(self, parts: list[AnyJudged]) -> AnyJudged:
+        """The parts, now of one kind, as one."""
+        if any(part.time is None for part in parts):
+            parts = [replace(part, time=None) for part in parts]
+        return stack_judgments(parts)
+
+
+def parts_of(judgments: Part | Mixed) -> tuple[Part, ...]:
+    """Return the parts of judgments of several kinds, or the judgments as the only part."""
+    return judgments.parts if isinstance(judgments, Mixed) else (judgments,)
+
+
+def together(judgments: Sequence[Part]) -> Part | Mixed:
+    """Return several sets of judgments as one: of their kind if that is the same, otherwise mixed."""
+    mixed = Mixed.of(judgments)
+    return mixed.parts[0] if len(mixed.parts) == 1 else mixed
+
+
+def _warn_apart(parts: Sequence[Part]) -> None:
+    """Warn of parts that share neither an item nor an annotator with the others, directly or through a third."""
+    judged = [part.judged_items for part in parts]
+    busy = [np.bincount(part.annotator, minlength=part.n_annotators) > 0 for part in parts]
+    reached, waiting = {0}, [0]
+    while waiting:
+        here = waiting.pop()
+        for other in set(range(len(parts))) - reached:
+            if (judged[here] & judged[other]).any() or (busy[here] & busy[other]).any():
+                reached.add(other)
+                waiting.append(other)
+    apart = [f"{part.kind}s" for number, part in enumerate(parts) if number not in reached]
+    if apart:
+        rest = " and ".join(f"{part.kind}s" for number, part in enumerate(parts) if number in reached)
+        who = "item and no annotator" if len(parts[0].annotators) else "item"
+        warnings.warn(
+            f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the prior "
+            "and cannot be compared; use the same ids where they mean the same, or aggregate each by itself",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip
+
+
+def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
+    """Return the sets of judgments with codes over the items and annotators of all of them.
+
+    Where one names no query, all may have only one, and items alone are compared.
+    """
+    items, item_codes = _items(sets)
+    annotators, annotator_codes = _annotators(sets)
+    fields = {"items": items, "annotators": annotators, **_groups(sets, annotators, annotator_codes)}
+    blocks = _blocks(sets)
+    aligned_sets = []
+    for number, judged in enumerate(sets):
+        of_items = item_codes[number]
+        columns: dict[str, Any] = {
+            name: of_items[getattr(judged, name)] for name in {"item", "left", "right"}.intersection(judged.answers)
+        }
+        if len(annotators):
+            columns["annotator"] = annotator_codes[number][judged.annotator]
+        if judged.blocks is not None and judged.block is not None and blocks is not None:
+            columns |= {"blocks": blocks, "block": blocks.codes(judged.blocks.ids)[judged.block]}
+        aligned_sets.append(replace(judged, **fields, **columns))
+    return aligned_sets
+
+
+def _items(sets: Sequence[Judged]) -> tuple[Items, list[Ints]]:
+    """Items of all sets, and the new code of each item of each set."""
+    ids, item_ids = factorize([judged.items.ids for judged in sets])
+    bare = [judged for judged in sets if judged.items.single]
+    if len(bare) == len(sets):
+        queries, of_queries = pl.Series("id", [NO_QUERY]), [np.zeros(1, np.int32) for _ in sets]
+    else:
+        query_ids = [judged.items.queries.ids for judged in sets if not judged.items.single]
+        named, queries = factorize(query_ids)
+        if bare and len(queries) > 1:
+            several = next(judged for judged in sets if not judged.items.single)
+            raise JudgmentError(
+                f"the {bare[0].kind}s name no query but the {several.kind}s have several; add the query column"
+            )
+        rest = iter(named)
+        of_queries = [np.zeros(1, np.int32) if judged.items.single else next(rest) for judged in sets]
+    placed = [(of_queries[n][judged.items.query], ids[n]) for n, judged in enumerate(sets)]
+    return build_items(Index(queries), placed, item_ids)
+
+
+def _annotators(sets: Sequence[Judged]) -> tuple[Index, list[Ints]]:
+    """Annotators of all sets, and the new code of each annotator of each set."""
+    nameless = [judged for judged in sets if not judged.n_annotators]
+    if nameless and len(nameless) < len(sets):
+        named = next(judged for judged in sets if judged.n_annotators)
+        raise JudgmentError(
+            f"the {nameless[0].kind}s do not say who gave them but the {named.kind}s do; add an annotator column, in "
+            "which one name may stand for all"
+        )
+    codes, ids = factorize([judged.annotators.ids for judged in sets])
+    return Index(ids), codes
+
+
+def _blocks(sets: Sequence[Judged]) -> Index | None:
+    """Former queries of the sets whose queries were taken together."""
+    ids = [judged.blocks.ids for judged in sets if judged.blocks is not None]
+    if len({series.dtype for series in ids}) > 1:
+        ids = [series.cast(pl.String) for series in ids]
+    return Index(pl.concat(ids).unique().sort()) if ids else None
+
+
+def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) -> dict[str, Any]:
+    """The family of each annotator, left out unless all are known."""
+    given = [(judged, code) for judged, code in zip(sets, codes, strict=True) if judged.group is not None]
+    if not given:
+        return {}
+    of_sets, ids = factorize([judged.groups.ids for judged, _ in given if judged.groups is not None])
+    group = np.full(len(annotators), -1, np.int32)
+    for (judged, code), of_groups in zip(given, of_sets, strict=True):
+        group_codes = of_groups[judged.group]
+        differ = np.flatnonzero((group[code] >= 0) & (group[code] != group_codes))
+        if len(differ):
+            who, first = int(code[differ[0]]), int(group[code[differ[0]]])
+            shown = f"{short(ids[first])} and {short(ids[int(group_codes[differ[0]])])}"
+            raise JudgmentError(f"annotator {short(annotators.ids[who])} stands in two groups, {shown}; name one")
+        group[code] = group_codes
+    if (group < 0).any():
+        lacking = short(annotators.ids[int(np.argmin(group))])
+        warnings.warn(
+            f"the groups of annotators are left out, since {int((group < 0).sum())} of {len(group)} annotators have "
+            f"none, {lacking} the first; add the group column to all judgments",
+            DataWarning, stacklevel=5,
+        )  # fmt: skip
+        return {"groups": None, "group": None}
+    return {"groups": Index(ids), "group": group}
+
+
+def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
+    """Return the judgments of several sets of one kind, numbered by :func:`align_judgments`, as one set."""
+    first = sets[0]
+    if len(sets) == 1:
+        return first
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(judged, name) for judged in sets])
+        for name in ("annotator", *first.answers) if name != "offsets"
+    }  # fmt: skip
+    if any(judged.weight is not None for judged in sets):
+        columns["weight"] = np.concatenate([judged.row_weight for judged in sets])
+    if _in_all(sets, "time", "a time"):
+        columns["time"] = np.concatenate([judged.time for judged in sets])
+    if _in_all(sets, "block", "queries that were taken together"):
+        columns["block"] = np.concatenate([judged.block for judged in sets])
+    if any(judged.duration is not None for judged in sets):
+        columns["duration"] = _fill_column(sets, "duration", np.nan)
+    preferences = [judged for judged in sets if isinstance(judged, Preferences)]
+    if any(judged.recorded is not None for judged in preferences):
+        columns["recorded"] = _fill_column(sets, "recorded", False)
+    columns |= _strengths(preferences) | _judgment_numbers(preferences) | _covariates(preferences)
+    if isinstance(first, Rankings):
+        lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
+        columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
+    if isinstance(first, Grades) and len({judged.declared for judged in sets if isinstance(judged, Grades)}) > 1:
+        raise JudgmentError(
+            f"the sets of grades have different levels; give each the same {option('levels')} from worst to best"
+        )
+    return replace(first, **columns)
+
+
+def _fill_column(sets: Sequence[Judged], name: str, missing: Any) -> Any:
+    """A column of all sets, with a value for the rows of those that lack it."""
+    given = [getattr(judged, name) for judged in sets]
+    return np.concatenate([np.full(len(s), missing) if c is None else c for s, c in zip(sets, given, strict=True)])
+
+
+def _strengths(sets: Sequence[Preferences]) -> dict[str, Any]:
+    """Strength of the preferences of all sets, left out unless all have one."""
+    lacking = sum(len(judged) for judged in sets if judged.strength is None)
+    if not lacking:
+        levels = [judged.strength_levels for judged in sets if judged.strength_levels is not None]
+        return {"strength": _fill_column(sets, "strength", 0.0), "strength_levels": max(levels)} if sets else {}
+    if any(judged.strength is not None for judged in sets):
+        warnings.warn(
+            f"the strengths of preferences are left out, since {lacking} preferences have none; only who won is used",
+            DataWarning, stacklevel=5,
+        )  # fmt: skip
+    return {"strength": None, "strength_levels": None}
+
+
+def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
+    """Covariates of the preferences of all sets, those that all have, in the order of the first."""
+    if not any(judged.covariate_names for judged in sets):
+        return {}
+    names = [name for name in sets[0].covariate_names if all(name in judged.covariate_names for judged in sets)]
+    lost = sorted({name for judged in sets for name in judged.covariate_names if name not in names})
+    if lost:
+        raise JudgmentError(
+            f"covariate {lost[0]!r} stands in some sets of preferences and not in others; add it to all of them, or "
+            "leave it out"
+        )
+    transforms_of = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
+    for name in names:
+        ways = list(dict.fromkeys(one[name] for one in transforms_of))
+        if len(ways) > 1:
+            raise JudgmentError(
+                f"covariate {name!r} is made in two ways, {ways[0]} and {ways[1]}; read all sets of preferences with "
+                "the same columns and transform"
+            )
+    parts = [judged.covariates[:, [judged.covariate_names.index(name) for name in names]] for judged in sets
+             if judged.covariates is not None]  # fmt: skip
+    transforms = tuple(transforms_of[0][name] for name in names)
+    return {
+        "covariates": np.concatenate(parts), "covariate_names": tuple(names), "covariate_transforms": transforms
+    }  # fmt: skip
+
+
+def _judgment_numbers(sets: Sequence[Preferences]) -> dict[str, Any]:
+    """Number of each row's judgment over all sets."""
+    if all(judged.judgment is None for judged in sets):
+        return {}
+    numbers, start = [], 0
+    for judged in sets:
+        own = np.arange(len(judged)) if judged.judgment is None else np.unique(judged.judgment, return_inverse=True)[1]
+        numbers.append(own + start)
+        start += len(judged)
+    return {"judgment": np.concatenate(numbers).astype(np.int32)}
+
+
+def _in_all(sets: Sequence[Judged], column: str, what: str) -> bool:
+    """Whether all sets have a column; some having it and others not is refused."""
+    have = [getattr(judged, column) is not None for judged in sets]
+    if any(have) and not all(have):
+        raise JudgmentError(
+            f"some {sets[0].kind}s have {what} and others do not; give it to all of them, or to none of them"
+        )
+    return all(have)
+
+
+def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
+    """Return the judgments with a place for every item of a list (query, item), and which items the list names.
+
+    Examples
+    --------
+    >>> from crowdrank.data.judgments import Grades
+    >>> grades = Grades.from_rows([("ann", "q", "x", 3)])
+    >>> more, listed = with_items(grades, {"query": ["q", "r"], "item": ["y", "z"]})
+    >>> more.items.ids.to_list(), listed.tolist()
+    (['x', 'y', 'z'], [False, True, True])
+    """
+    table, old = to_frame(items), judged.items
+    names = understand_items(table.columns)
+    (of_old, of_new), ids = factorize([old.ids, table[names["item"]]])
+    queries, query_of_old, query_of_new = old.queries, old.query, np.zeros(len(table), np.int32)
+    if "query" in names:
+        if old.single:
+            raise JudgmentError("the list of items names queries and the judgments do not; add the query column there")
+        (to_new, query_of_new), query_ids = factorize([old.queries.ids, table[names["query"]]])
+        queries, query_of_old = Index(query_ids), to_new[old.query]
+    elif old.n_queries > 1:
+        raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
+    _refuse_blank(np.minimum(of_new, query_of_new))
+    placed, (moved, listed) = build_items(queries, [(query_of_old, of_old), (query_of_new, of_new)], ids)
+    chosen = np.zeros(len(placed), bool)
+    chosen[listed] = True
+    columns = {name: moved[getattr(judged, name)] for name in {"item", "left", "right"}.intersection(judged.answers)}
+    return replace(judged, items=placed, **columns), chosen
+
+
+def with_described_items(judged: Any, items: Items) -> Any:
+    """Return judgments of one kind or several with a place for each of some items, such as those that have features."""
+    if len(items) <= len(judged.items) and (judged.items.codes_of(items, "judgments", "items") >= 0).all():
+        return judged
+    table = items.frame()
+    if judged.items.single and "query" in table.columns:
+        table = table.drop("query")
+    if not isinstance(judged, Mixed):
+        return with_items(judged, table)[0]
+    parts = [with_items(part, table)[0] for part in judged.parts]
+    return Mixed(tuple(replace(part, items=parts[0].items) for part in parts))
+
+
+def with_pairs(judged: AnyJudged, pairs: Any) -> tuple[AnyJudged, tuple[Ints, Ints]] | None:
+    """Return the judgments with a place for every item of a list of pairs (query, left, right), and the pairs.
+
+    ``None`` where the table has no left and right.
+    """
+    table = to_frame(pairs)
+    names = understand_pairs(table.columns)
+    if names is None:
+        return None
+    shared = {"query": names["query"]} if "query" in names else {}
+    sides = [
+        table.select(**{word: pl.col(name) for word, name in {**shared, "item": names[side]}.items()})
+        for side in ("left", "right")
+    ]
+    more, _ = with_items(judged, pl.concat(sides))
+    query = table[names["query"]] if shared else None
+    left, right = (more.items.codes(query, table[names[side]]) for side in ("left", "right"))
+    if (left == right).any():
+        row = int(np.argmax(left == right)) + 1
+        raise JudgmentError(f"row {row} of the list of pairs has the same item on both sides; leave it out")
+    return more, (left, right)
+
+
+def _refuse_blank(codes: Ints) -> None:
+    """Say in which rows an id is blank."""
+    if len(codes) and codes.min() < 0:
+        row = int(np.argmin(codes)) + 1
+        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")
+
+
+AnyJudgments = TypeVar("AnyJudgments", bound=Judgments | Mixed)
+
+
+def with_pseudonyms(judgments: AnyJudgments) -> AnyJudgments:
+    """Return the judgments with annotators called A1, A2, ... in the order of their ids.
+
+    Examples
+    --------
+    >>> from .judgments import Grades
+    >>> rows = [("bob@example.org", "q", "x", 2), ("ann@example.org", "q", "x", 1)]
+    >>> with_pseudonyms(Grades.from_rows(rows)).frame()["annotator"].to_list()
+    ['A2', 'A1']
+    """
+    if isinstance(judgments, Mixed):
+        return type(judgments)(tuple(with_pseudonyms(part) for part in judgments.parts))
+    n = judgments.n_annotators
+    names = np.array([f"A{number + 1}" for number in range(n)])
+    order = np.argsort(names)
+    place = np.empty(n, np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    annotators = Index(pl.Series("id", names[order].tolist(), dtype=pl.String))
+    annotator = place[judgments.annotator] if n else judgments.annotator
+    group = None if judgments.group is None else judgments.group[order]
+    return replace(judgments, annotators=annotators, annotator=annotator, group=group)
+
+
+class Compared(NamedTuple):
+    """Items that judgments are about, and pairs of items that they compare.
+
+    ``places`` are columns of item codes, of judgments or of the rows of judgment ``owner``; ``pairs`` are two columns
+    of items that are compared there, likewise. Grades stand on a scale of their own and compare nothing.
+    """
+
+    places: tuple[Ints, ...]
+    owner: Ints | None
+    pairs: tuple[Ints, Ints]
+    pair_owner: Ints | None
+
+
+def comparisons(judgments: Judgments) -> Compared:
+    """Return what judgments of one kind are about, and what they compare."""
+    if isinstance(judgments, Preferences):
+        both = (judgments.left, judgments.right)
+        return Compared(both, None, both, None)
+    if isinstance(judgments, Rankings):
+        owner = judgments.ranking
+        first = np.flatnonzero(np.diff(owner) == 0)
+        return Compared((judgments.item,), owner, (judgments.item[first], judgments.item[first + 1]), owner[first])
+    return Compared((judgments.item,), None, (judgments.item[:0], judgments.item[:0]), None)
+
+
+def _all_comparisons(parts: list[Compared], offsets: Counts) -> Compared:
+    """The same of judgments of several kinds, which are numbered part after part."""
+
+    def owners(owner: Ints | None, start: int, column: Ints) -> Counts:
+        return start + (np.arange(len(column)) if owner is None else owner.astype(np.int64))
+
+    starts = offsets[:-1].tolist()
+    columns = [
+        (column, owners(part.owner, start, column))
+        for part, start in zip(parts, starts, strict=True)
+        for column in part.places
+    ]
+    pair_owner = [owners(part.pair_owner, start, part.pairs[0]) for part, start in zip(parts, starts, strict=True)]
+    items, owner = (np.concatenate(side) for side in zip(*columns, strict=True))
+    left, right = (np.concatenate([part.pairs[side] for part in parts]) for side in (0, 1))
+    return Compared((items,), owner, (left, right), np.concatenate(pair_owner))
+
+
+class Links(NamedTuple):
+    """What all judgments tell: which items were judged, and which groups of items they connect."""
+
+    compared: Compared
+    judged: Bools
+    group: Ints
+    n_joins: int
+
+    @classmethod
+    def of(cls, judgments: Judgments | Mixed) -> Links:
+        """Return what the judgments tell."""
+        from ..kernels.resampling import join_rows
+
+        if isinstance(judgments, Mixed):
+            each = [comparisons(part) for part in judgments.parts]
+            compared = _all_comparisons(each, judgments.offsets)
+        else:
+            compared = comparisons(judgments)
+        pairs = compared.pairs
+        group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
+        return cls(compared, judgments.judged_items, group, n_joins)
+
+    def missing_in(self, drawn: Bools) -> tuple[int, bool]:
+        """Return how many items are left without a drawn judgment, and whether others are no longer connected."""
+        from ..kernels.resampling import join_rows, mark_drawn
+
+        judged = np.zeros(len(self.judged), bool)
+        places, owner, pairs, pair_owner = self.compared
+        for items in places:
+            mark_drawn(items, drawn if owner is None else drawn[owner], judged)
+        n_lost = int(self.judged.sum() - judged.sum())
+        if not len(pairs[0]):
+            return n_lost, False
+        compared = drawn if pair_owner is None else drawn[pair_owner]
+        group, n_joins = join_rows(*pairs, compared, len(judged), self.n_joins)
+        return n_lost, n_joins < self.n_joins and falls_apart(group, self.group, judged)
+
+
+def falls_apart(group: Ints, whole: Ints, judged: Bools) -> bool:
+    """Return whether judged items stand in more groups than they do as a whole."""
+    return len(np.unique(group[judged])) > len(np.unique(whole[judged]))

@@ -9,10 +9,8 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..wording import counted, either, first_few, option
-from .column_facts import as_float
 from .column_names import is_aside, key_of, side_pairs
-from .directions import words_of
-from .winner_codes import code_of
+from .words import as_float, code_of, words_of
 
 NOT_SWAPPED = "none"
 """What ``swapped`` says of a table whose winners are about its columns as they stand."""

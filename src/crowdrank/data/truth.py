@@ -1,4 +1,4 @@
-"""Known answers that a consensus is measured against: about items, or about pairs of items."""
+"""Known answers: of items, of pairs of items, and accuracies of annotators."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from ..errors import JudgmentError
+from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats, Ints, Outcomes
 from ..wording import naming
-from .answers import numeric_levels
-from .column_names import is_gold, person_column
-from .columns import BY_WINNER, quote_names, understand_items
+from .column_names import BY_WINNER, is_gold, person_column, quote_names, understand_items
+from .columns import understand
 from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
-from .guessing import understand
 from .index import Items
-from .intake import numbers_of
+from .intake import numbers_of, numeric_levels
 from .judged import judged_frame
 from .preferences import Preferences
 from .showing import Shown
@@ -153,3 +151,27 @@ def _one_each(grades: Grades, sign: float) -> Floats:
         code = int(grades.item[wrong[0]])
         raise JudgmentError(f"the truth gives item {grades.items.ids[code]!r} two different grades; keep one")
     return sign * truth
+
+
+def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
+    """Return the accuracy of each annotator as given, (n_annotators,), NaN for those not named.
+
+    ``accuracies`` maps annotators to numbers between 0 and 1, or is a table of annotator and accuracy; annotators in it
+    who gave no grade are passed over.
+    """
+    if not grades.n_annotators:
+        raise JudgmentError("accuracies= names annotators and the grades do not; leave it out, or add the column")
+    if isinstance(accuracies, Mapping) and all(np.ndim(value) == 0 for value in accuracies.values()):
+        accuracies = {"annotator": list(accuracies), "accuracy": list(accuracies.values())}
+    frame = to_frame(accuracies)
+    if not {"annotator", "accuracy"} <= set(frame.columns):
+        raise JudgmentError("accuracies= has no columns annotator and accuracy; give both, or a dict of accuracies")
+    values = frame["accuracy"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if len(wrong):
+        who, value = frame["annotator"][int(wrong[0])], frame["accuracy"][int(wrong[0])]
+        raise ParameterError(f"accuracies= gives annotator {who!r} {value!r}, which is not between 0 and 1; correct it")
+    code = grades.annotators.codes(frame["annotator"])
+    given = np.full(grades.n_annotators, np.nan)
+    given[code[code >= 0]] = values[code >= 0]
+    return given

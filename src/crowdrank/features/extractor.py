@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.extractor import Extractor
-from ..data.features import Features
+from ..data.features import Extractor, Features
 from ..data.files import PathLike, plain
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Floats

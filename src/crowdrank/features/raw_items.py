@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.coding import plain_cells
-from ..data.columns import plain_name, quote_names, understand_items
+from ..data.column_names import plain_name, quote_names, understand_items
 from ..data.features import Features
 from ..data.files import os_reason, plain
 from ..data.frames import to_frame
-from ..data.index import Items
+from ..data.index import Items, plain_cells
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..io.sources import blaming
 from ..io.tables import read_table

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.extractor import Extractor
+from ..data.features import Extractor
 from ..data.files import plain
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..io.notices import say

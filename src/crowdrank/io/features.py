@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.columns import plain_name, understand_items
+from ..data.column_names import plain_name, understand_items
+from ..data.columns import understand
 from ..data.features import Features
 from ..data.files import PathLike
 from ..data.frames import to_frame
-from ..data.guessing import understand
 from ..data.index import Items
 from ..data.showing import EXACT
 from ..errors import DataWarning, JudgmentError

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.column_facts import ColumnFacts, as_float
 from ..data.column_names import is_gold
-from ..data.column_questions import is_personal
+from ..data.columns import ColumnFacts, Wishes, is_personal, role_candidates
 from ..data.files import PathLike
-from ..data.guessing import Wishes, role_candidates
 from ..data.intake import numbers_of
+from ..data.words import as_float
 from ..errors import CrowdrankError, JudgmentError
 from ..wording import counted, first_few, on_command_line, percent, recurring_items
 from .delimited import first_cells

@@ -14,18 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..data.coding import id_series
-from ..data.column_facts import ColumnFacts, count_cells
-from ..data.column_names import is_gold, is_surely_item, key_of, name_points, names_metric
-from ..data.column_questions import is_personal, short_paths
-from ..data.columns import Understood
+from ..data.column_names import Understood, is_gold, is_surely_item, key_of, name_points, names_metric
+from ..data.columns import ColumnFacts, count_cells, is_personal, short_paths
 from ..data.covariates import covariate_columns
 from ..data.files import PathLike
+from ..data.index import id_series
 from ..data.intake import count_repeats, short
-from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
-from ..data.mixed import parts_of, together
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of, together, with_pseudonyms
 from ..data.presented import NOT_SWAPPED
-from ..data.pseudonyms import with_pseudonyms
 from ..errors import CrowdrankError, DataWarning, JudgmentError, ParameterError
 from ..wording import counted, either, option
 from . import exports

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..data.answers import BLANKS
+from ..data.intake import BLANKS
 from ..errors import JudgmentError
 from ..wording import counted, either, option
 

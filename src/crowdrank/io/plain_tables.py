@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..data.answers import order_of
-from ..data.column_facts import ColumnFacts, as_float, count_cells
 from ..data.column_names import (
+    Understood,
     are_people,
     candidates,
     is_known_name,
@@ -25,14 +24,12 @@ from ..data.column_names import (
     person_column,
     thing_column,
 )
-from ..data.column_questions import is_personal
-from ..data.columns import Understood
+from ..data.columns import ColumnFacts, Wishes, count_cells, is_personal, side_columns, understand, with_loser
 from ..data.covariates import covariate_columns
-from ..data.directions import bad_word, which_direction
-from ..data.guessing import Wishes, side_columns, understand, with_loser
-from ..data.intake import are_times, numbers_of
+from ..data.frames import refuse_ranks, survey_rows, unpivot
+from ..data.intake import are_times, numbers_of, order_of
 from ..data.presented import NOT_SWAPPED, as_shown, may_tell_order
-from ..data.wide import refuse_ranks, survey_rows, unpivot
+from ..data.words import as_float, bad_word, which_direction
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 from ..wording import counted, either, first_few, option

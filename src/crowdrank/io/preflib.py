@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ..data.files import PathLike
-from ..data.rankings import Rankings
+from ..data.preferences import Rankings
 from ..errors import JudgmentError
 from .notices import say
 from .sources import Source, open_source, show_value

@@ -8,11 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from ..data.answers import check_codes, checked_levels
-from ..data.column_names import names_metric
-from ..data.columns import check_words, is_side_word
+from ..data.column_names import check_words, is_side_word, names_metric
 from ..data.covariates import parse_covariates
-from ..data.intake import check_rules
+from ..data.intake import check_codes, check_rules, checked_levels
 from ..errors import ParameterError
 from ..wording import option
 

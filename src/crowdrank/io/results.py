@@ -11,12 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
-from ..data.coding import id_series, plain_cells
-from ..data.columns import quote_names, understand_items
-from ..data.consensus import Consensus, Quality, Trace
-from ..data.diagnostics import Diagnostics
+from ..data.column_names import quote_names, understand_items
+from ..data.consensus import Consensus, Diagnostics, Quality, Trace
 from ..data.files import PathLike, plain
-from ..data.index import Index, Items
+from ..data.index import Index, Items, id_series, plain_cells
 from ..errors import JudgmentError, ParameterError, UnknownNameError
 from ..protocols import Counts, Floats
 from ..registry import FITTED, blank_ranker

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..data.clicks import Clicks
-from ..data.columns import assign_columns, check_names, quote_names, understand_items
+from ..data.column_names import assign_columns, check_names, quote_names, understand_items
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from ..data.coding import factorize
+from ..data.index import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats
 from ..wording import one_of

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from ..data.extractor import Extractor
-from ..data.features import Features
+from ..data.features import Extractor, Features
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name

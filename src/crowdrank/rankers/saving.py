@@ -25,7 +25,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.extractor import Extractor
+from ..data.features import Extractor
 from ..data.files import PathLike, os_reason, plain, refusal, whole_file
 from ..errors import DataWarning, JudgmentError, ParameterError
 

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from ..api.aggregation import as_judgments
-from ..data.consensus import Consensus, Quality
-from ..data.diagnostics import Diagnostics
+from ..data.consensus import Consensus, Diagnostics, Quality
 from ..errors import ParameterError
 from ..protocols import Floats
 from ..review.diagnosis import rows_with_side_bias

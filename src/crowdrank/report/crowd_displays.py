@@ -9,8 +9,7 @@ import polars as pl
 
 from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus, Trace
-from ..data.judgments import Judgments
-from ..data.mixed import parts_of
+from ..data.judgments import Judgments, parts_of
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
 from ..review.coded_judgments import code_judgments

@@ -8,7 +8,7 @@ from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus
 from ..data.files import PathLike
 from ..data.fingerprint import fingerprint
-from ..data.mixed import Mixed
+from ..data.judgments import Mixed
 from ..io.features import describe_items, web_link
 from ..io.output import check_target, write_text
 from ..review.facts import facts_of

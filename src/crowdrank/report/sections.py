@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
-from ..data.judgments import Judgments, Preferences
-from ..data.mixed import Mixed, parts_of
+from ..data.judgments import Judgments, Mixed, Preferences, parts_of
 from ..errors import ParameterError, UnknownNameError
 from ..registry import card
 from ..review.facts import Facts

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus
-from ..data.diagnostics import Diagnostics
+from ..data.consensus import Consensus, Diagnostics
 from ..data.intake import short
 from ..data.judgments import Judgments, Mixed
-from ..data.recording import FEWEST
+from ..data.preferences import FEWEST
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..metrics.correlation import kendall_tau

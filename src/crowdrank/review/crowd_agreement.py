@@ -9,8 +9,7 @@ import polars as pl
 
 from ..data.consensus import Consensus
 from ..data.grades import MAX_LEVELS
-from ..data.judgments import Grades, Judgments
-from ..data.mixed import Mixed, parts_of
+from ..data.judgments import Grades, Judgments, Mixed, parts_of
 from ..metrics.agreement import krippendorff_alpha
 from ..protocols import Counts, Floats
 from .coded_judgments import CodedJudgments, code_judgments

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
+from ..data.judged import pairs_within
 from ..data.judgments import Grades, Judgments
-from ..data.pairing import pairs_within
 from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints

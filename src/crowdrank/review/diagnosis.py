@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.coding import LONG
-from ..data.consensus import Consensus
-from ..data.diagnostics import Diagnostics
-from ..data.index import Index, Items
+from ..data.consensus import Consensus, Diagnostics
+from ..data.index import LONG, Index, Items
 from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
-from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
+from ..data.preferences import FEWEST, NEARLY_ALL, outcome_counts
 from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..pair_counts import one_way_parts, open_place
@@ -227,7 +225,7 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     """Return the annotators with a bad habit, and in a few words what shows it, by habit.
 
     For preferences: ``one_side``, ``always_ties``, ``leans``, ``flips``, ``circular``; for grades: ``one_grade``.
-    ``table`` is that of :meth:`~crowdrank.data.diagnostics.Diagnostics.annotators`.
+    ``table`` is that of :meth:`~crowdrank.data.consensus.Diagnostics.annotators`.
     """
     if not judgments.n_annotators:
         return {}

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus, Quality
-from ..data.diagnostics import Diagnostics
+from ..data.consensus import Consensus, Diagnostics, Quality
 from ..data.index import Items
-from ..data.judgments import Grades, Judgments, Preferences
-from ..data.mixed import Mixed, parts_of
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
 from ..quality import INTERVAL, fit_quietly, scores_quietly

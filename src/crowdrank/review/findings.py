@@ -15,9 +15,8 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..data.covariates import GIVEN, more_of, typical_difference
 from ..data.intake import short
-from ..data.judgments import Grades, Judgments, Preferences
-from ..data.mixed import Mixed, parts_of
-from ..data.recording import FEWEST
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
+from ..data.preferences import FEWEST
 from ..data.showing import Shown, html_table
 from ..errors import ParameterError
 from ..protocols import Bools, takes_argument

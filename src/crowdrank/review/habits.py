@@ -10,9 +10,9 @@ import polars as pl
 
 from ..data.index import Index
 from ..data.intake import short
+from ..data.judged import pairs_within
 from ..data.judgments import Grades, Judgments, Preferences
-from ..data.pairing import pairs_within
-from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
+from ..data.preferences import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
 from ..wording import SHOWN, counted, first_few, percent

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..data.index import Index
 from ..data.judgments import Grades, Preferences
-from ..data.proposals import ANYBODY, Requests
-from ..data.roster import Roster
+from ..data.proposals import ANYBODY, Requests, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from .situation import Situation

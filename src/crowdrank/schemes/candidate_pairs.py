@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from ..data.consensus import Consensus
+from ..data.judged import pairs_within
 from ..data.judgments import Preferences
-from ..data.pairing import pairs_within
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from .buying import falling_order, sorted_unique, thing_keys, tie_draws

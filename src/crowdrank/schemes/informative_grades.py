@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.judgments import Grades
-from ..data.roster import Roster
+from ..data.proposals import Roster
 from ..protocols import Counts, Floats, Ints
 from .buying import (
     WishList,

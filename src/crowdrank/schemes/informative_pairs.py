@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.consensus import Consensus
 from ..data.index import Items
-from ..data.roster import UNLIMITED, Roster
+from ..data.proposals import UNLIMITED, Roster
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
 from ..wording import option

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.columns import understand_items, understand_pairs
+from ..data.column_names import understand_items, understand_pairs
 from ..data.frames import to_frame
 from ..data.judgments import Grades
 from ..errors import JudgmentError

@@ -11,7 +11,7 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.judgments import Judgments
-from ..data.roster import Roster
+from ..data.proposals import Roster
 from ..errors import ParameterError
 from ..protocols import Bools, Ints
 from ..wording import option

@@ -7,11 +7,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..data.answers import numeric_levels
 from ..data.index import Index, Items
+from ..data.intake import numeric_levels
 from ..data.judgments import Grades, Judgments, Preferences
-from ..data.proposals import ANYBODY, Requests
-from ..data.roster import UNLIMITED, Roster
+from ..data.proposals import ANYBODY, UNLIMITED, Requests, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..schemes.buying import thing_keys

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.answers import numeric_levels
+from ..data.intake import numeric_levels
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import ParameterError
 from ..protocols import Floats

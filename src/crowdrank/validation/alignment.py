@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from ..data.coding import factorize, look_up
 from ..data.consensus import Consensus
+from ..data.index import factorize, look_up
 from ..data.intake import short
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError

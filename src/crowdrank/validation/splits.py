@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
-from ..data.mixed import parts_of
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..resampling import canonical_order, judgment_numbers, with_levels

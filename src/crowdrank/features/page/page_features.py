@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...data.extractor import Extractor
+from ...data.features import Extractor
 from ...errors import MissingExtraError, ParameterError
 from ...io.notices import say
 from ...protocols import Floats

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.extractor import Extractor
+from ...data.features import Extractor
 from ...protocols import Bools, Floats
 from ..made import Made
 from ..raw_items import RawItem, RawItems, leave_out

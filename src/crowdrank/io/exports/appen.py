@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ...data.columns import FOREIGN, plain_name
+from ...data.column_names import FOREIGN, plain_name
 from ...errors import JudgmentError
 from ...wording import first_few, option
 from ..read_options import ReadOptions

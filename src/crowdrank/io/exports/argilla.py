@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from ...data.unsupported import not_supported, unsupported_kind
+from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from ..read_options import ReadOptions

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from ...data.columns import FOREIGN
+from ...data.column_names import FOREIGN
 from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_text, first_filled, message_text

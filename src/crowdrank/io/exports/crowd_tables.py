@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ...data.column_questions import what_numbers_mean
-from ...data.winner_codes import codes_of
+from ...data.columns import what_numbers_mean
+from ...data.words import codes_of
 from ...errors import JudgmentError
 from ...wording import first_few, option
 from .cells import as_number, as_seconds

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from ...data.unsupported import not_supported, unsupported_kind
+from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import ZIP, Source

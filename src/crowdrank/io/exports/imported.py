@@ -9,12 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from ...data.answers import order_of
-from ...data.column_questions import is_personal
+from ...data.columns import is_personal
 from ...data.covariates import covariate_columns, parse_covariates
-from ...data.directions import which_direction
-from ...data.unsupported import not_supported, unsupported_kind
-from ...data.word_scales import Order
+from ...data.intake import order_of
+from ...data.words import Order, not_supported, unsupported_kind, which_direction
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option, plural
 from ..number_text import numbers_in, order_note, without_missing

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...data.column_questions import what_numbers_mean
+from ...data.columns import what_numbers_mean
 from ...errors import JudgmentError
 from ...wording import either, first_few, option
 from .cells import as_number, as_text

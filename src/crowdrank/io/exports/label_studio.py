@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from ...data.unsupported import not_supported, unsupported_kind
+from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
 from ..read_options import SIDES, ReadOptions

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...data.column_names import side_pairs
-from ...data.winner_codes import Code, code_of
+from ...data.words import Code, code_of
 from ...errors import JudgmentError
 from ...wording import either, option
 from .cells import as_text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from ...data.unsupported import not_supported, unsupported_kind
+from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import option
 from ..read_options import ReadOptions

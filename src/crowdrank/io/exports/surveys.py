@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ...data.wide import refuse_ranks
+from ...data.frames import refuse_ranks
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from .cells import as_number

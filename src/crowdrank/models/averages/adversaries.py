@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...data.accuracies import given_accuracies
 from ...data.judgments import Grades
+from ...data.truth import given_accuracies
 from ...errors import JudgmentError
 from ...protocols import Bools, Floats, Ints
 from ...wording import one_of, option

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import polars as pl
 
-from ...data.columns import quote_names, understand_items
+from ...data.column_names import quote_names, understand_items
 from ...data.consensus import Consensus, Quality
 from ...data.frames import to_frame
 from ...data.index import Index, Items

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus, Quality
+from ...data.consensus import Consensus, Quality, settle_ties
 from ...data.grades import bin_codes, bin_middles, check_levels
-from ...data.judgments import Grades
+from ...data.judgments import Grades, align_judgments, stack_judgments
 from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, sample_queries, share_of_rows
-from ...data.stacking import align_judgments, stack_judgments
-from ...data.ties import settle_ties
 from ...protocols import Blocks, Bools, Floats, Ints, Statistics
 from ...quality import LearnedQuality
 from ...wording import method_label

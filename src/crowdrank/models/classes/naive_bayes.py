@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.accuracies import given_accuracies
 from ...data.consensus import Consensus
 from ...data.judgments import Grades
+from ...data.truth import given_accuracies
 from ...errors import DataWarning, ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats

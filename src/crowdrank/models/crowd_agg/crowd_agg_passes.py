@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Trace
+from ...data.consensus import Trace, settle_ties
 from ...data.judgments import Judgments
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
-from ...data.ties import settle_ties
 from ...protocols import Blocks, Bools, Counts, Floats, Statistics
 from ...quality import quality_of_sample, warn_near_chance
 

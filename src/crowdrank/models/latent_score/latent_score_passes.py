@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus, Trace
+from ...data.consensus import Consensus, Trace, settle_ties
 from ...data.index import Items
+from ...data.judgments import align_judgments, stack_judgments
 from ...data.naming import first_ids
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
-from ...data.stacking import align_judgments, stack_judgments
-from ...data.ties import settle_ties
 from ...fitting import warn_unconverged
 from ...pair_counts import steps_of_strengths, strength_weights
 from ...protocols import Blocks, Bools, Floats, Statistics, add_statistics

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...data.grades import bin_codes, bin_middles
-from ...data.judgments import Grades, Preferences, Rankings
-from ...data.mixed import parts_of
+from ...data.judgments import Grades, Preferences, Rankings, parts_of
 from ...kernels.threads import even_bounds, read_only
 from ...pair_counts import strength_steps
 from ...protocols import Bools, Counts, Floats, Ints

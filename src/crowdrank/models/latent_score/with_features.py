@@ -12,9 +12,7 @@ import numpy as np
 from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
-from ...data.judgments import Grades, Judgments, Mixed, expect
-from ...data.listed import with_described_items
-from ...data.mixed import parts_of
+from ...data.judgments import Grades, Judgments, Mixed, expect, parts_of, with_described_items
 from ...data.parted import has_large_queries, sample_queries
 from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints, Progress, method_name

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus
+from ...data.consensus import Consensus, settle_ties
 from ...data.index import Items
-from ...data.judgments import Preferences
+from ...data.judgments import Preferences, align_judgments, stack_judgments
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
-from ...data.stacking import align_judgments, stack_judgments
-from ...data.ties import settle_ties
 from ...errors import ConvergenceWarning, ParameterError
 from ...fitting import accelerate, newton, warn_unconverged
 from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics, method_name

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data.consensus import settle_ties
 from ...data.judgments import Preferences
 from ...data.parted import PartColumns, PartedFit
-from ...data.ties import settle_ties
 from ...fitting import newton
 from ...protocols import Blocks, Floats, Statistics, method_name
 from .annotator_fit import MIN_GAIN, START_ROUNDS, start_agreement, start_scores, start_sums, start_surplus, support

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...data.consensus import settle_ties
 from ...data.judgments import Preferences
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
-from ...data.ties import settle_ties
 from ...protocols import Blocks, Bools, Floats, Statistics
 from ...quality import quality_of_sample, warn_near_chance
 from .em_elo import (

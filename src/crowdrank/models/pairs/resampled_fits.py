@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.comparisons import falls_apart
-from ...data.judgments import Preferences
+from ...data.judgments import Preferences, falls_apart
 from ...pair_counts import PairCounts, apply_ties_rule
 from ...protocols import Bools, Counts, Floats, Ints
 from ...resampling import Draws, Refitted

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.intake import short
+from ...data.judged import pairs_within
 from ...data.judgments import Rankings
-from ...data.pairing import pairs_within
 from ...errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.judgments import Rankings
+from ...data.consensus import settle_ties
+from ...data.judgments import Rankings, align_judgments, stack_judgments
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
-from ...data.stacking import align_judgments, stack_judgments
-from ...data.ties import settle_ties
 from ...protocols import Blocks, Bools, Floats, Statistics
 from ...quality import LearnedQuality, warn_near_chance
 from .mallows import fit_dispersions, last_sweeps, mallows_scores, others_fit

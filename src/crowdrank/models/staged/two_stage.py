@@ -11,8 +11,7 @@ import numpy as np
 from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
-from ...data.judgments import Grades, Judgments, Mixed
-from ...data.mixed import parts_of
+from ...data.judgments import Grades, Judgments, Mixed, parts_of
 from ...errors import DataWarning, JudgmentError, ParameterError
 from ...protocols import Aggregator, AnyFloats, Bools, Counts, Floats, Ints, Progress, expect_arguments, method_name
 from ...wording import option

@@ -1,0 +1,532 @@
+"""Words of names and cells: which way a name counts, scales in words, codes of winners, what is no judgment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..wording import option
+
+_BAD = (
+    "anomal annoy artefact artifact attack blunder churn clutter complain complaint concern confus contradict crash "
+    "danger deceiv decept defect deficien delay disagree discriminat dishonest dislik disparit dissatisf distort "
+    "distract downvot effort error exploit fabricat fault fraud frustrat hallucinat harass hatred hazard illegal "
+    "illicit inaccura incoheren incomplet inconsisten incorrect injur insult invalid irrelevan irresponsib jailbreak "
+    "jitter libel malfunction malic malware manipulat mislead mistak misuse misinformat negativ obscen offens omiss "
+    "penalt phish plagiar problem profan racis redundan refus regret reject repetit sexis sexual shimmer stereotyp "
+    "stress suspici sycophan threat toxic traged troubl unfair unfaithful ungrounded unhelpful unnatural unreliab "
+    "unsafe unsupported untrue untruthful useless vague violat violen vulgar vulnerab warning wrong workload "
+    "fehler mangel mängel nachteil risiko schaden schädlich schlecht schwäch toxizit verlust verstoß"
+)
+"""Beginnings of words for what nobody wants more of; ``less`` turns them into something good."""
+
+_BAD_SHORT = "abus bad bias blam blur bug cost evas fail fake flaw gap gore harm hate lag leak lie loss nois omit pain"
+_BAD_SHORT += " poor risk rude scam spam wast weak"
+_ENDINGS = (
+    "s|es|d|e|ed|y|ry|ful|fulness|ing|ion|ive|iveness|iness|riness|miness|ly|ness|nesses|ted|ure|ures|age|able|ability"
+)
+"""Short ones, and what may follow them, as much else begins so too."""
+
+_BAD_WHOLE = "evil explicit falsehood issues loser losing missing nsfw severe severity ugly worse worst"
+"""Such words that stand for themselves only."""
+
+_FALLING = (
+    "bits bpb bpc brier cer crossentropy deviation difference distance divergence duration ece edits eer entropy fid "
+    "fnr fpr hter kld latency levenshtein logloss lpips mae mape mcd mse msle nll perplexity ppl rank residual rmse "
+    "rmsle runtime seconds smape ter time ttft wer"
+)
+"""Metrics, and what is measured, of which small values are the good ones."""
+
+_AROUND = (
+    "score|scores|rate|rating|count|level|value|index|metric|prob|probability|percent|pct|ratio|label|grade|flag|mean|"
+    "avg|total|max|min|num|sum|is|has|est|class|category|type|eval|zahl|quote|wert|anzahl|grad"
+)
+"""What a word may be written together with."""
+
+_WORD = re.compile(
+    rf"(?:{_AROUND})?(?:"
+    rf"(?:{'|'.join(_BAD.split())})(?!\w*less)\w*"
+    rf"|(?:{'|'.join(_BAD_SHORT.split())})(?:{_ENDINGS})?(?:{_AROUND})?"
+    rf"|(?:{'|'.join((*_BAD_WHOLE.split(), *_FALLING.split()))})(?:{_AROUND})?)"
+)
+_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case: snake, camel and other cases, without numbers.
+
+    Examples
+    --------
+    >>> words_of("WERScore_v2"), words_of("self-harm rating (0-2)")
+    (['wer', 'score', 'v'], ['self', 'harm', 'rating'])
+    """
+    return re.findall(r"[^\W\d_]+", _PARTS.sub(" ", name).lower())
+
+
+def bad_word(name: str) -> str | None:
+    """Return the word of a name that says that small numbers may be the good ones, ``None`` where there is none.
+
+    Examples
+    --------
+    >>> bad_word("error_score"), bad_word("meanToxicity"), bad_word("riskscore"), bad_word("harmlessness")
+    ('error', 'toxicity', 'riskscore', None)
+    """
+    return next((word for word in words_of(name) if _WORD.fullmatch(word)), None)
+
+
+def which_direction(names: Iterable[str], levels: Sequence[str] | None = None) -> str | None:
+    """Return the question which way grades count, where a name of what is graded has a word for something bad.
+
+    Parameters
+    ----------
+    names
+        What is graded, by all its names: the column, the metric, the question.
+    levels
+        Grades in words, worst first as far as the words alone tell.
+
+    Examples
+    --------
+    >>> which_direction(["value", "toxicity"])
+    "small numbers of 'toxicity' are likely the good ones: small_is_good=True; if large ones are: small_is_good=False"
+    >>> which_direction(["harmful"], ["no", "yes"])
+    "'harmful' may be something bad; if 'no' is the best grade: small_is_good=True; if 'yes' is: small_is_good=False"
+    >>> which_direction(["quality"])
+    """
+    name = next((name for name in names if bad_word(name)), None)
+    if name is None:
+        return None
+    small, large = (option("small_is_good", way) for way in (True, False))
+    if levels is None:
+        return f"small numbers of {name!r} are likely the good ones: {small}; if large ones are: {large}"
+    ends = (levels[0], levels[-1])
+    return f"{name!r} may be something bad; if {ends[0]!r} is the best grade: {small}; if {ends[1]!r} is: {large}"
+
+
+def as_float(text: str) -> float | None:
+    """Return text as a number, ``None`` where it is none.
+
+    Examples
+    --------
+    >>> as_float(" 2.0 "), as_float("two")
+    (2.0, None)
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+_SCALES = (
+    "strongly disagree, completely disagree, totally disagree, disagree strongly, disagree completely; disagree; "
+    "somewhat disagree, slightly disagree, tend to disagree, mildly disagree, disagree somewhat, disagree slightly; "
+    "neutral, neither agree nor disagree, neither, neither nor, undecided, unsure; "
+    "somewhat agree, slightly agree, tend to agree, mildly agree, agree somewhat, agree slightly; agree; "
+    "strongly agree, completely agree, totally agree, agree strongly, agree completely",
+    "terrible, awful, horrible, very bad, very poor; bad, poor, below average; mediocre; "
+    "fair, ok, okay, average, acceptable, medium, neutral, satisfactory, so so; good, above average; "
+    "very good, great; excellent, perfect, outstanding",
+    "very low; low; medium, moderate, mid, average, neutral; high; very high",
+    "not at all, none; slightly, a little, a bit; somewhat, moderately, partially, partly; very, quite, mostly, "
+    "very much; extremely, completely, fully",
+    "never; rarely, seldom, almost never; sometimes, occasionally; often, frequently, usually; almost always; always",
+    "very dissatisfied; dissatisfied; somewhat dissatisfied; neutral, neither satisfied nor dissatisfied; "
+    "somewhat satisfied; satisfied; very satisfied",
+    "very unlikely; unlikely; somewhat unlikely; neutral; somewhat likely; likely; very likely",
+    "much worse, far worse, significantly worse; worse; slightly worse, somewhat worse, a bit worse; "
+    "same, about the same, the same, equal, no change; slightly better, somewhat better, a bit better; better; "
+    "much better, far better, significantly better",
+    "worst; best",
+    "irrelevant, not relevant, non relevant; related; relevant; highly relevant; perfectly relevant, perfect",
+    "😡, 😠, 😢, 😭, ☹; 🙁, 😞, 😕; 😐, 😶; 🙂, 😊; 😀, 😃, 😄, 😍, 🤩",
+    "stimme überhaupt nicht zu, stimme gar nicht zu, stimme absolut nicht zu, stimme ganz und gar nicht zu, "
+    "lehne stark ab, lehne voll ab, lehne völlig ab; stimme nicht zu, lehne ab; "
+    "stimme eher nicht zu, lehne eher ab; neutral, teils teils, weder noch, unentschieden, teilweise; "
+    "stimme eher zu, stimme teilweise zu; stimme zu; "
+    "stimme voll zu, stimme voll und ganz zu, stimme völlig zu, stimme vollkommen zu, stimme stark zu, "
+    "stimme absolut zu, stimme sehr zu",
+    "trifft überhaupt nicht zu, trifft gar nicht zu; trifft nicht zu; trifft eher nicht zu, trifft wenig zu; "
+    "teils teils, neutral, weder noch, unentschieden, trifft teilweise zu; trifft eher zu; trifft zu; "
+    "trifft voll zu, trifft voll und ganz zu, trifft völlig zu, trifft vollkommen zu",
+    "sehr schlecht, ungenügend; schlecht, mangelhaft; mittel, mittelmäßig, neutral, ausreichend, geht so; "
+    "befriedigend; gut; sehr gut; ausgezeichnet, hervorragend, perfekt",
+    "sehr unzufrieden; unzufrieden; eher unzufrieden; neutral, teils teils, weder noch; eher zufrieden; zufrieden; "
+    "sehr zufrieden",
+    "nie, niemals; selten, fast nie; manchmal, gelegentlich, ab und zu; oft, häufig, meistens; fast immer; immer",
+    "gar nicht, überhaupt nicht; kaum, wenig; etwas, teilweise, mittelmäßig; ziemlich, überwiegend; sehr; "
+    "äußerst, völlig, voll und ganz",
+    "sehr niedrig, sehr gering; niedrig, gering; mittel; hoch; sehr hoch",
+)
+"""Levels of a scale worst first, divided by ``;``; words of the same meaning by ``,``."""
+
+_CODES = (
+    "incorrect, wrong; partially correct, partly correct, partial; correct, right",
+    "i; p; c",
+    "false, f; true, t",
+    "thumbs down, thumbsdown, thumb down, dislike, downvote, downvoted, down, 👎; "
+    "thumbs up, thumbsup, thumb up, like, upvote, upvoted, up, 👍",
+    "❌, ✗, ✘, ✖; ✅, ✓, ✔, ☑",
+    "fail, failed, failure; pass, passed, success",
+    "lose, loss, lost, loses; tie, draw, tied; win, won, wins",
+    "reject, rejected; revise, major revision; minor revision, borderline; accept, accepted, approve, approved",
+    "hallucinated, hallucination, unfaithful; factual, faithful, grounded",
+    "falsch; teilweise richtig, teilweise korrekt; richtig, korrekt",
+    "daumen runter, daumen nach unten; daumen hoch, daumen rauf, daumen nach oben",
+    "nicht bestanden, durchgefallen; bestanden",
+)
+"""The same of what was found, or clicked, which is one of two or three."""
+
+_ANSWERS = (
+    "no, n; maybe, unsure, partly, partially, somewhat; yes, y",
+    "nein; vielleicht, teilweise, unsicher; ja",
+)
+"""The same of answers, which are grades in a table of grades and classes in a tool for labels."""
+
+_SORTS = (
+    "very negative; negative; neutral; positive; very positive",
+    "sehr negativ; negativ; neutral; positiv; sehr positiv",
+    "small; medium; large",
+    "klein; mittel; groß",
+)
+"""Words that have an order and may as well be classes, of which none is the best."""
+
+_DEGREES = (
+    "not at all, not, gar nicht, überhaupt nicht, nicht; hardly, barely, kaum; "
+    "slightly, a little, a bit, marginally, minimally, etwas, wenig; "
+    "somewhat, partially, partly, moderately, teilweise, mäßig, mittelmäßig, weder noch; "
+    "fairly, mostly, quite, rather, reasonably, ziemlich, überwiegend, eher; ; "
+    "very, highly, strongly, sehr; extremely, completely, perfectly, totally, fully, exceptionally, absolutely, "
+    "äußerst, völlig, vollkommen, voll"
+)
+"""What stands before one word that all levels have in common, least first; the word alone is among them."""
+
+_NEGATIONS = ("un", "in", "ir", "im", "il", "dis", "non ", "non", "nicht ", "no ", "no longer ", "ill")
+_LETTER, _FEWEST_LETTERS = re.compile(r"[A-F][+-]?"), 3
+"""Marks of schools, of which A is the best; two letters may be anything."""
+
+_STARS = re.compile(r"[⭐★☆✩✭🌟]+")
+_SHADES = re.compile("[\ufe0f\u200d\U0001f3fb-\U0001f3ff]")
+"""What makes an emoji another picture of the same meaning."""
+
+
+def _places(scale: str) -> dict[str, int]:
+    """Each word of a scale with the place of its level."""
+    return {word.strip(): place for place, words in enumerate(scale.split(";")) for word in words.split(",")}
+
+
+_PLACES = [
+    (_places(scale), kind)
+    for kind, scales in (("grades", _SCALES), ("codes", _CODES), ("answers", _ANSWERS), ("sorts", _SORTS))
+    for scale in scales
+]
+_DEGREE_PLACES = _places(_DEGREES)
+
+
+class Order(NamedTuple):
+    """The order of words, worst first."""
+
+    levels: list[str]
+    """Each level once, in one of its spellings."""
+    kind: str
+    """``"grades"``; ``"codes"``, right or wrong; ``"answers"``, yes and no; ``"sorts"`` that may as well be classes."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether the order is that of the grades in a table of grades."""
+        return self.kind != "sorts"
+
+
+def known_order(words: Iterable[str]) -> Order | None:
+    """Return the order of words that are of one well-known scale, worst first; ``None`` where it is not known.
+
+    It is not known either where two different words mean the same, as nobody knows which of them is the better one.
+
+    Examples
+    --------
+    >>> known_order(["Agree", "Strongly disagree", "Neutral", "agree"]).levels
+    ['Strongly disagree', 'Neutral', 'Agree']
+    >>> known_order(["👍", "👎"]).levels, known_order(["C", "I"]).levels, known_order(["very useful", "useless"])
+    (['👎', '👍'], ['I', 'C'], None)
+    >>> known_order(["Somewhat helpful", "helpful", "Unhelpful", "extremely helpful"]).levels
+    ['Unhelpful', 'Somewhat helpful', 'helpful', 'extremely helpful']
+    >>> known_order(["cat", "dog"]) is known_order(["spam", "not spam"]) is None
+    True
+    """
+    plain = {word: plain_word(word) for word in sorted(words)}
+    texts = dict.fromkeys(plain.values())
+    if len(texts) < 2:
+        return None
+    for places, kind in _PLACES:
+        if texts.keys() <= places.keys():
+            return _order(plain, {text: places[text] for text in texts}, kind)
+    if all(_STARS.fullmatch(text) for text in texts):
+        return _order(plain, {text: len(re.findall("[⭐★🌟]", text)) for text in texts}, "grades")
+    if len(texts) >= _FEWEST_LETTERS and all(_LETTER.fullmatch(word.strip()) for word in plain):
+        ends = {"-": -1, "": 0, "+": 1}
+        return _order(plain, {text: -3 * ord(text[0]) + ends[text[1:]] for text in texts}, "sorts")
+    degrees = _degrees(list(texts))
+    # helpful and unhelpful are yes and no
+    return None if degrees is None else _order(plain, degrees, "grades" if len(degrees) > 2 else "answers")
+
+
+def _order(plain: dict[str, str], places: dict[str, int], kind: str) -> Order | None:
+    """The words by their places, unless two of them have the same."""
+    if len(set(places.values())) < len(places):
+        return None
+    spelt = {text: word.strip() for word, text in reversed(plain.items())}
+    return Order([spelt[text] for text in sorted(places, key=lambda text: places[text])], kind)
+
+
+def _degrees(texts: list[str]) -> dict[str, int] | None:
+    """Places of words that are degrees of one thing, such as ``not helpful`` and ``very helpful``; of nothing bad."""
+    for thing in {text.rsplit(" ", 1)[-1] for text in texts}:
+        places: dict[str, int] = {}
+        for text in texts:
+            degree = text.removesuffix(thing).strip()
+            if text in {f"{no}{thing}" for no in _NEGATIONS}:
+                places[text] = 0
+            elif text.endswith(thing) and degree in _DEGREE_PLACES and (not degree or text.endswith(f" {thing}")):
+                places[text] = _DEGREE_PLACES[degree]
+        if len(places) == len(texts):
+            return None if bad_word(thing) else places
+    return None
+
+
+def plain_word(word: str) -> str:
+    """Return a word as it is compared: in lower case, with single spaces, without colons, points and shades of emojis.
+
+    Examples
+    --------
+    >>> plain_word(" Thumbs_Up"), plain_word("👍🏽")
+    ('thumbs up', '👍')
+    """
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", _SHADES.sub("", word))
+    return re.sub(r"[\s_\-/:.!]+", " ", parted.lower()).strip()
+
+
+_TIES = {
+    "tie", "ties", "tied", "same", "equal", "equally_good", "draw", "both", "neither", "both_good", "bothgood",
+    "both_bad", "bothbad", "tie_bothbad", "tie_both_bad", "tie_bothgood", "tie_both_good", "no_preference",
+    "gleich", "unentschieden", "egalite", "égalité", "empate",
+}  # fmt: skip
+_THINGS = (
+    "model|response|option|system|answer|candidate|item|output|assistant|text|image|generator|summary|translation|"
+    "choice|player|side|completion"
+)
+_TIE = re.compile(
+    r"(?:(?:they|both)_are_|it_s_a_|about_|roughly_|both_)?(?:the_|about_the_|a_)?(?:tie|same|equal|draw|equally_(?:good|bad))"
+    r"|both_are_(?:good|bad)|neither_is_(?:good|better)|no_(?:clear_)?(?:preference|difference|winner)"
+)
+_SIDES = "left|right|first|second|white|black|home|away|a|b|1|2|links|rechts|gauche|droite|izquierda|derecha"
+_ONE_SIDE = rf"(?:the_)?(?:(?P<thing>{_THINGS})_?)?(?P<side>{_SIDES})"
+_SIDE = re.compile(rf"{_ONE_SIDE}(?:_(?:one|{_THINGS}))?")
+_ADVERBS = {
+    **dict.fromkeys(("slightly", "somewhat", "marginally", "a_bit", "a_little", "weakly"), 1),
+    **dict.fromkeys(("much", "far", "significantly", "strongly", "clearly", "definitely", "a_lot"), 3),
+}
+"""How strong a preference in words is; one without any such word is between them."""
+
+_PLAIN_STRENGTH = 2
+_HOW = rf"(?:(?P<how>{'|'.join(_ADVERBS)})_)?"
+_SENTENCES = (
+    re.compile(
+        rf"{_ONE_SIDE}(?:_(?:one|{_THINGS}))?_(?:is_|was_|)(?:the_)?{_HOW}(?:better|preferred|best|wins|winner)"
+    ),
+    re.compile(rf"(?:i_)?{_HOW}prefer_{_ONE_SIDE}(?:_(?:one|{_THINGS}))?"),
+)
+_ARROW = re.compile(r"([ab])\s*(>{1,3}|<{1,3}|={1,2})\s*([ab])")
+_OUTCOMES = {
+    **dict.fromkeys(("left", "first", "white", "home", "a", "1", "links", "gauche", "izquierda"), 1),
+    **dict.fromkeys(("right", "second", "black", "away", "b", "2", "rechts", "droite", "derecha"), -1),
+}
+_GAMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0, "½-½": 0, "0.5-0.5": 0}
+"""Results of games, those of the left player first."""
+
+
+class Code(NamedTuple):
+    """What a winner's code means: 1 left, -1 right, 0 a tie; with the strength where it tells one."""
+
+    outcome: int
+    strength: int | None = None
+    how: str | None = None
+    """The adverb of a preference in words, such as ``slightly``; empty where it has none."""
+
+
+def code_of(text: str) -> Code | None:
+    """Return what a text means as a winner, whatever the items are; ``None`` where it may be an id or a number.
+
+    The letter C is a tie only beside A and B, which :func:`codes_of` looks for.
+
+    Examples
+    --------
+    >>> [code_of(text)[:2] for text in ("[[A]]", "model_2", "first_item", "B>>A", "tie (bothbad)")]
+    [(1, None), (-1, None), (1, None), (-1, 2), (0, None)]
+    >>> code_of("1") is code_of("gpt-4") is None
+    True
+    """
+    bare = text.strip().strip("[]").strip().lower()
+    arrow = _ARROW.fullmatch(bare)
+    if arrow:
+        return _arrow(*arrow.groups())
+    if bare in _GAMES:
+        return Code(_GAMES[bare])
+    plain = re.sub(r"[\s.\-()/=]+", "_", bare).strip("_")
+    if plain in _TIES or _TIE.fullmatch(plain):
+        return Code(0)
+    said = next((match for sentence in _SENTENCES if (match := sentence.fullmatch(plain))), None)
+    if said is not None:
+        return Code(_OUTCOMES[said["side"]], _ADVERBS.get(said["how"], _PLAIN_STRENGTH), said["how"] or "")
+    side = _SIDE.fullmatch(plain)
+    if side is None or (side["thing"] is None and side["side"] in ("1", "2")):
+        return None
+    return Code(_OUTCOMES[side["side"]])
+
+
+def codes_of(texts: list[str]) -> dict[str, Code]:
+    """Return what those of the texts mean that are codes.
+
+    Strengths in words are counted from 1 on; without any adverb among them there is no strength.
+
+    Examples
+    --------
+    >>> codes_of(["A", "B", "C"])["C"].outcome, "C" in codes_of(["C", "D"])
+    (0, False)
+    >>> found = codes_of(["A is better", "B is much better", "About the same"])
+    >>> [(code.outcome, code.strength) for code in found.values()]
+    [(1, 1), (-1, 2), (0, None)]
+    """
+    codes = _with_levels({text: code for text in texts if (code := code_of(text)) is not None})
+    letters = {text.strip().strip("[]").strip().lower() for text in texts}
+    if "c" in letters and letters & {"a", "b"} and letters - _TIES <= {"a", "b", "c"}:
+        codes |= {text: Code(0) for text in texts if text.strip().strip("[]").strip().lower() == "c"}
+    return codes
+
+
+def _with_levels(codes: dict[str, Code]) -> dict[str, Code]:
+    """The codes with the strengths of preferences in words as 1, 2, ... where an adverb tells them apart."""
+    worded = {text: code for text, code in codes.items() if code.how is not None}
+    levels = sorted({code.strength for code in worded.values() if code.strength is not None})
+    has_adverbs = any(code.how for code in worded.values())
+    named = {
+        text: code._replace(
+            strength=levels.index(code.strength) + 1 if has_adverbs and code.strength is not None else None
+        )
+        for text, code in worded.items()
+    }
+    return codes | named
+
+
+def _arrow(first: str, sign: str, second: str) -> Code | None:
+    """The meaning of A>>B and its like."""
+    if first == second:
+        return None
+    if sign[0] == "=":
+        return Code(0, 0)
+    wins = (sign[0] == ">") == (first == "a")
+    return Code(1 if wins else -1, len(sign))
+
+
+_FIELDS = {
+    "regions": (
+        {"x", "y", "width"}, {"x", "y", "w"}, {"xmin", "ymin"}, {"x_min", "y_min"}, {"x1", "y1", "x2", "y2"}, {"bbox"},
+        {"bounding_box"}, {"left", "top", "width"}, {"points"}, {"polygon"}, {"rle"}, {"mask"}, {"segmentation"},
+        {"keypoints"}, {"radiusx"}, {"videorectangle"}, {"rectanglelabels"}, {"polygonlabels"}, {"brushlabels"},
+    ),
+    "spans": ({"start", "end"}, {"start_offset", "end_offset"}, {"begin", "end"}, {"token_start", "token_end"}),
+    "relations": ({"from_id", "to_id"}, {"head", "child"}, {"head", "tail"}),
+    "dates": ({"datetime"},),
+    "texts": ({"textarea"},),
+}  # fmt: skip
+"""What an answer is -> fields that only such answers have, in lower case."""
+
+_WORDS = {
+    "regions": "boxes or other regions",
+    "spans": "spans of text or sound",
+    "relations": "relations",
+    "dates": "dates",
+    "texts": "free text",
+}
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{4}([, ].*)?")
+_FEWEST_WORDS = 3
+_MOSTLY = 0.9
+
+
+def unsupported_kind(values: Iterable[Any]) -> str | None:
+    """Return what kind of answers most values are that cannot be aggregated; ``None`` where they are none of these.
+
+    Examples
+    --------
+    >>> unsupported_kind([[{"x": 1, "y": 2, "width": 3, "label": "car"}]]), unsupported_kind([[[0, 4, "PER"]]])
+    ('regions', 'spans')
+    >>> unsupported_kind(["2026-01-31"]), unsupported_kind(["it is good", "not so good"]), unsupported_kind(["good"])
+    ('dates', 'texts', None)
+    """
+    filled = [value for value in values if value not in (None, "", [], {})]
+    kinds = [_kind(value) for value in filled]
+    texts = [value for value in filled if isinstance(value, str)]
+    # texts are free where hardly two are the same, and phrases rather than names
+    free = len(texts) == len(filled) > 1 and 2 * len(set(texts)) > len(texts)
+    if free and sum(len(text.split()) >= _FEWEST_WORDS for text in texts) >= _MOSTLY * len(texts):
+        kinds = [kind or "texts" for kind in kinds]
+    return next((kind for kind in _WORDS if filled and kinds.count(kind) >= _MOSTLY * len(kinds)), None)
+
+
+def marked_columns(names: Iterable[str]) -> tuple[str, list[str]] | None:
+    """Return what rows of a table mark, with the columns that say so: the corners of a box or the ends of a span.
+
+    Examples
+    --------
+    >>> marked_columns(["image", "label", "xmin", "ymin", "xmax", "ymax"]), marked_columns(["item", "x", "grade"])
+    (('regions', ['xmin', 'ymin']), None)
+    """
+    known = {name.strip().lower(): name for name in names}
+    for kind in ("regions", "spans", "relations"):
+        for fields in _FIELDS[kind]:
+            if fields <= known.keys():
+                return kind, [known[key] for key in known if key in fields]
+    return None
+
+
+def not_supported(what: str, kind: str, *, other: bool = True) -> str:
+    """Return the sentence for answers that are not supported, with what to use; ``other`` may be questions to choose.
+
+    Examples
+    --------
+    >>> not_supported("'when' holds", "dates", other=False)
+    "'when' holds dates: not supported, as judgments are grades, classes, preferences and rankings; write a number, such as days since the first, to grade by it"
+    """  # noqa: E501
+    nominal = option("nominal", True)
+    remedies = {
+        "regions": "match regions that overlap, then write one row per region and annotator with its label as the "
+        f"grade ({nominal})",
+        "spans": f"write one row per token and annotator with its label as the grade ({nominal})",
+        "relations": f"write one row per pair of things and annotator with the relation as the grade ({nominal})",
+        "dates": "write a number, such as days since the first, to grade by it",
+        "texts": "let annotators grade the texts or compare two at a time, and read those answers",
+    }
+    chosen = f"choose a question with grades, choices or rankings ({option('answer')}), or " if other else ""
+    return (
+        f"{what} {_WORDS[kind]}: not supported, as judgments are grades, classes, preferences and rankings; "
+        f"{chosen}{remedies[kind]}"
+    )
+
+
+def _kind(value: Any) -> str | None:
+    """What one answer is."""
+    if isinstance(value, str):
+        if value[:1] in "[{" and len(value) > 1:
+            try:
+                return _kind(json.loads(value))
+            except (ValueError, RecursionError):
+                return None
+        return "dates" if _DATE.fullmatch(value.strip()) else None
+    if isinstance(value, list):
+        numbers = [one for one in value if isinstance(one, int | float) and not isinstance(one, bool)]
+        if len(value) == 3 and len(numbers) == 2 and isinstance(value[2], str):
+            return "spans"
+        return next((kind for one in value if isinstance(one, list | Mapping) and (kind := _kind(one))), None)
+    if not isinstance(value, Mapping):
+        return None
+    keys = {str(key).lower() for key, held in value.items() if held is not None}
+    return next((kind for kind, forms in _FIELDS.items() if any(fields <= keys for fields in forms)), None)
