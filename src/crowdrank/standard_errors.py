@@ -40,7 +40,7 @@ def score_standard_errors(
     offsets
         Bounds of the items of each query.
     shift
-        How far each score moves when a parameter beside the scores moves by one standard error.
+        How far each score moves when one of k parameters beside the scores moves by a standard error, (n_items, k).
     product
         What multiplies the whole matrix with a vector, where the pairs are those of queries with a covariance only.
     probe
@@ -54,7 +54,7 @@ def score_standard_errors(
     from .kernels.laplacian import centred_inverse_diagonal, laplacian_product
 
     matrix = (starts, second, bend, degree, ridge, offsets)
-    shift = np.zeros(len(degree)) if shift is None else shift
+    shift = np.zeros((len(degree), 0)) if shift is None else shift
     sizes = np.diff(offsets)
     variance = np.zeros(len(degree))
     if sizes.max(initial=0) > exact:
@@ -67,10 +67,11 @@ def score_standard_errors(
         variance[places] = np.diagonal(inverses, axis1=1, axis2=2)
         if inverses.shape[1] > COVARIANCE_ITEMS:
             continue
-        inverses += shift[places][:, :, None] * shift[places][:, None, :]
+        if shift.shape[1]:
+            inverses += shift[places] @ shift[places].swapaxes(1, 2)
         for query, inverse in zip(queries, inverses, strict=True):
             blocks[query] = inverse
-    return np.sqrt(np.maximum(variance, 0.0) + shift**2), tuple(blocks)
+    return np.sqrt(np.maximum(variance, 0.0) + (shift**2).sum(axis=1)), tuple(blocks)
 
 
 def _invert_blocks(

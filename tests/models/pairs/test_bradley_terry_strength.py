@@ -14,7 +14,7 @@ from crowdrank.aggregators import BradleyTerry
 from crowdrank.cluster.one_pass import fit_in_one_pass
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.errors import DataWarning
-from crowdrank.models.pairs.controlled import Controlled
+from crowdrank.models.pairs.bradley_terry import PairProblem
 from crowdrank.quality import held_out_quality
 
 CUTS = {True: (0.4, 1.2, 2.5), False: (0.0, 1.2, 2.5)}
@@ -95,7 +95,7 @@ def test_equals_a_dense_maximiser(ties):
 @pytest.mark.parametrize("control", [(), ("length",)])
 def test_derivatives(ties, control):
     table, _ = graded(200, 5, ties=ties)
-    problem = Controlled.of(read(table, covariates=["length"]), control, "split", 0.1)
+    problem = PairProblem.of(read(table, covariates=["length"]), "split", 0.1, control)
     rng, n, step = np.random.default_rng(1), problem.n_items, 1e-5
     point = problem.start() + rng.normal(0, 0.1, len(problem.start()))
     here = problem.evaluate(point)
@@ -113,7 +113,7 @@ def test_derivatives(ties, control):
 
 
 def test_cuts_out_of_order_are_no_point():
-    problem = Controlled.of(read(graded(200, 5)[0]), (), "split", 0.1)
+    problem = PairProblem.of(read(graded(200, 5)[0]), "split", 0.1)
     point = problem.start()
     for wrong in ([-0.1, 1.0, 2.0], [0.5, 2.0, 1.0]):
         assert problem.evaluate(np.append(point[:5], wrong)).value == -np.inf

@@ -98,10 +98,10 @@ def test_equals_a_logistic_regression():
 
 @pytest.mark.parametrize("tie", [0.0, 0.7])
 def test_derivatives(tie):
-    from crowdrank.models.pairs.controlled import Controlled
+    from crowdrank.models.pairs.bradley_terry import PairProblem
 
     table, _ = arena(n=200, n_items=5, ties=0.3)
-    problem = Controlled.of(read(table), ["length", "bold"], "davidson" if tie else "split", 0.1)
+    problem = PairProblem.of(read(table), "davidson" if tie else "split", 0.1, ["length", "bold"])
     rng = np.random.default_rng(0)
     point = rng.normal(0, 0.5, len(problem.start()))
     here, step = problem.evaluate(point), 1e-5
@@ -131,7 +131,7 @@ def test_large_matrices_are_solved_in_steps(monkeypatch):
 
 
 def test_many_preferences_start_from_a_part_in_several_threads(monkeypatch):
-    import crowdrank.models.pairs.controlled as room
+    import crowdrank.models.pairs.bradley_terry as room
     from crowdrank.models.pairs.kernels import controlled as kernel
 
     table, _ = arena(n=1200, n_items=6)

@@ -10,7 +10,7 @@ import pytest
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Preferences
 from crowdrank.errors import DataWarning
-from crowdrank.models.pairs import resampled_fits as resamples
+from crowdrank.models.pairs import bradley_terry as resamples
 from crowdrank.models.pairs.bradley_terry import BradleyTerry
 from crowdrank.resampling import plan_draws, replicates
 

@@ -1,32 +1,57 @@
-"""Bradley-Terry scores from preferences, with three rules for ties."""
+"""Bradley-Terry scores from preferences: with three rules for ties, with covariates or strengths, and of resamples."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
+from ...covariate_design import CovariateDesign, covariate_design
 from ...data.consensus import Consensus, Trace
 from ...data.index import Items
-from ...data.judgments import Preferences, expect
+from ...data.judgments import Preferences, expect, falls_apart
 from ...fitting import newton
-from ...pair_counts import PairCounts, count_preferences, warn_unbounded
-from ...protocols import Bools, Counts, Floats
+from ...pair_counts import (
+    PairCounts,
+    apply_ties_rule,
+    count_preferences,
+    one_way_parts,
+    strength_steps,
+    warn_unbounded,
+)
+from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import LearnedQuality, held_out
-from ...standard_errors import ScoreGradients, score_standard_errors
+from ...resampling import Draws, Refitted
+from ...standard_errors import ScoreGradients, SharedGradients, score_standard_errors
 from ...wording import expect_above, one_of
 
-if TYPE_CHECKING:
-    from ...kernels.laplacian import Product
-    from ...resampling import Draws
-    from .controlled import Grading
-    from .kernels.pair_likelihood import TieModel
-    from .resampled_fits import PairRefits
-
 _TIES = ("split", "ignore", "davidson")
+
+_PART = 8
+_MIN_PART_ROWS = 20_000
+_MIN_PART_ROWS_PER_ITEM = 50
+_PART_TOLERANCE = 1e-2
+"""Every eighth preference makes a start for all, where these are this many."""
+
+COEFFICIENT_RIDGE = 1e-3
+"""Precision of the prior of coefficients, which keeps those finite that decide all preferences."""
+
+_MAX_STEP_LOG_ODDS = 8.0
+
+_MAX_UNIT_CELLS, _MAX_PAIR_CELLS = 1 << 27, 1 << 24
+"""Cells of units (a byte or four each), and of pairs (eight), that the resamples fitted at once may take up."""
+
+_MAX_RESAMPLES_AT_ONCE = 32
+_MAX_STEPS = 30
+_SOLVE_ACCURACY = 1e-2
+_MAX_ERROR_SHARE = 1e-2
+"""Share of a standard error that a score may be off: by chance it differs from the next resample's far more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,191 +152,658 @@ class BradleyTerry:
         in them.
         """
         expect(preferences, self)
-        if control or self._grading(preferences):
-            return self._fit_controlled(preferences, control or ())
-        pair_counts = count_preferences(preferences, self.ties)
-        warn_unbounded(preferences.items, pair_counts)
-        point, best, trace = self._maximise(pair_counts)
-        std_error, covariance = _standard_errors(best, self.ridge, preferences.items.offsets)
-        n = preferences.n_items
-        estimates = {"tie": float(np.exp(point[n]))} if len(point) > n else {}
-        consensus = Consensus.of(
-            self, preferences, point[:n], trace=trace, std_error=std_error, covariance=covariance,
-            quality=held_out(self, preferences), estimates=estimates,
-        )  # fmt: skip
-        if preferences.strength is not None:
-            return consensus
-        reread = partial(_read_again, self, preferences.items, point[:n], estimates.get("tie", 0.0))
-        return replace(consensus, reread=reread)
-
-    def _fit_controlled(self, preferences: Preferences, control: Sequence[str]) -> Consensus:
-        """Scores at equal covariates, with the coefficients of these, and of steps."""
-        from .controlled import Controlled
-
-        grading, given = self._grading(preferences), preferences
-        if grading is not None:
-            given = given.select(given.outcome != 0) if self.ties == "ignore" else given
-            given = grading.decisive(given)
-        warn_unbounded(given.items, count_preferences(given, "split" if grading else self.ties), depth=4)
-        problem = Controlled.of(preferences, control, self.ties, self.ridge)
-        point, best, trace = problem.maximise(problem.start(), self.tol, self.max_iter)
+        grading = Grading.of(preferences, self.ties)
+        counts = count_preferences(
+            preferences if grading is None else grading.decisive(preferences, self.ties),
+            self.ties if grading is None else "split",
+        )
+        warn_unbounded(preferences.items, counts)
+        problem = PairProblem(counts, self.ridge)
+        if control or grading is not None:
+            problem = PairProblem.of(preferences, self.ties, self.ridge, control or ())
+        point, best, trace = problem.solve(tol=self.tol, max_iter=self.max_iter)
         std_error, covariance, own = problem.standard_errors(best, preferences.items.offsets)
+        scores = point[: preferences.n_items]
 
         def scores_of(part: Preferences) -> Floats:
-            if not control and self._grading(part) is None:
-                return self.scores(part)
-            again = problem.with_preferences(part, self.ties)
-            start = again.start()
-            start = point if len(start) == len(point) else start
-            return again.maximise(start, self.tol, self.max_iter)[0][: part.n_items]
+            again = problem.of_part(part, self.ties)
+            alike = len(again.start()) == len(point) and again.design is not None
+            return again.solve(point if alike else None, tol=self.tol, max_iter=self.max_iter)[0][: part.n_items]
 
-        quality = LearnedQuality(preferences, scores_of, {}) if preferences.n_annotators else None
-        return Consensus.of(
-            self, preferences, point[: preferences.n_items], trace=trace, std_error=std_error, covariance=covariance,
-            quality=quality, estimates=problem.estimates(point, own),
+        quality: Any = held_out(self, preferences)
+        if problem.design is not None:
+            quality = LearnedQuality(preferences, scores_of, {}) if preferences.n_annotators else None
+        estimates = problem.estimates(point, own)
+        consensus = Consensus.of(
+            self, preferences, scores, trace=trace, std_error=std_error, covariance=covariance, quality=quality,
+            estimates=estimates,
         )  # fmt: skip
+        if problem.design is not None or preferences.strength is not None:
+            return consensus
+        return replace(consensus, reread=partial(_score_again, self, preferences.items, point))
 
     def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the preferences in the scores, at the consensus."""
         if "control" in consensus.estimates or "cuts" in consensus.estimates:
-            from .controlled import controlled_gradients
-
-            return controlled_gradients(preferences, consensus, self.ties, self.ridge)
+            return _gradients_with_design(preferences, consensus, self.ties, self.ridge)
         gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
-        tie = consensus.estimates.get("tie", 0.0)
-        win = 0.5 * (1.0 + preferences.outcome)
-        # wins and half of the ties, less what the model expects of them
-        upper, lower = np.exp(-np.maximum(-gap, 0.0)), np.exp(-np.maximum(gap, 0.0))
-        middle = tie * np.exp(-0.5 * np.abs(gap))
-        rest = preferences.row_weight * (win - (upper + 0.5 * middle) / (upper + lower + middle))
-        rest = np.where(preferences.outcome == 0, 0.0, rest) if self.ties == "ignore" else rest
-        row = np.arange(len(preferences))
+        slope = preferences.row_weight * _slopes(preferences, gap, consensus.estimates.get("tie", 0.0))[0]
+        slope = np.where(preferences.outcome == 0, 0.0, slope) if self.ties == "ignore" else slope
         both = np.concatenate([preferences.left, preferences.right])
-        return ScoreGradients(np.tile(row, 2), both, np.concatenate([rest, -rest]), self.ridge)
+        return ScoreGradients(
+            np.tile(np.arange(len(preferences)), 2), both, np.concatenate([slope, -slope]), self.ridge
+        )
 
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
-        if self._grading(preferences):
-            from .controlled import Controlled
-
-            problem = Controlled.of(preferences, (), self.ties, self.ridge)
-            return problem.maximise(problem.start(), self.tol, self.max_iter)[0][: preferences.n_items]
-        return self._maximise(count_preferences(preferences, self.ties))[0][: preferences.n_items]
+        problem = PairProblem.of(preferences, self.ties, self.ridge)
+        return problem.solve(tol=self.tol, max_iter=self.max_iter)[0][: preferences.n_items]
 
     def refits(self, preferences: Preferences, draws: Draws, consensus: Consensus) -> tuple[int, PairRefits] | None:
         """Return what fits many resamples at once, each begun at the scores of all preferences; not with strengths."""
         if "cuts" in consensus.estimates:
             return None
-        from .resampled_fits import PairRefits, sort_preferences
-
         tie = consensus.estimates.get("tie")
         start = np.append(consensus.scores, [] if tie is None else np.log(tie))
-
-        def alone(pair_counts: PairCounts, start: Floats) -> tuple[Floats, bool]:
-            point, _, trace = self._maximise(pair_counts, start)
-            return point, trace.converged
-
         rows, draws = sort_preferences(preferences, draws, self.ties)
-        pair_counts, offsets = count_preferences(preferences, self.ties), preferences.items.offsets
-        fit = PairRefits(rows, draws, pair_counts, offsets, start, self.ties, self.ridge, alone, together=tie is None)
+        counts = count_preferences(preferences, self.ties)
+        fit = PairRefits(self, rows, draws, counts, preferences.items.offsets, start)
         return fit.at_once, fit
 
-    def _grading(self, preferences: Preferences) -> Grading | None:
-        """The steps of preferences with strengths of several sizes."""
+
+class Grading(NamedTuple):
+    """Which step each strength is, and whether ties are a step too, step 0.
+
+    A preference takes the step that the difference of scores and a standard logistic variable together lie in. Cuts
+    between steps are the same on both sides; without ties the first is 0.
+    """
+
+    sizes: Floats
+    step: Ints
+    has_ties: bool
+
+    @classmethod
+    def of(cls, preferences: Preferences, ties: str) -> Grading | None:
+        """Return the steps of preferences, ``None`` where there is one at most."""
         if preferences.strength is None:
             return None
-        from .controlled import Grading
+        sizes, step = strength_steps(preferences)
+        has_ties = ties != "ignore" and bool((preferences.outcome == 0).any())
+        return cls(sizes, step, has_ties) if step.max(initial=0) > 1 else None
 
-        return Grading.of(preferences, self.ties)
+    @property
+    def n_cuts(self) -> int:
+        """Number of cuts that are parameters."""
+        return int(self.step.max()) - 1 + self.has_ties
 
-    def _maximise(self, pair_counts: PairCounts, start: Floats | None = None) -> tuple[Floats, _Point, Trace]:
-        """Where the penalised log-likelihood is largest."""
-        evaluate, direction = _objective(pair_counts, self.ridge, self.tol)
-        start = _start(pair_counts) if start is None else start
-        return newton(evaluate, direction, start, tol=self.tol, max_iter=self.max_iter, what="bradley_terry")
+    def cuts(self, own: Floats) -> Floats:
+        """Return the cuts above 0, from the first on, for those that are parameters."""
+        return own if self.has_ties else np.append(0.0, own)
+
+    def signed_steps(self, preferences: Preferences) -> Floats:
+        """Return the step of each preference, positive where left won."""
+        assert preferences.strength is not None
+        place = np.minimum(np.searchsorted(self.sizes, preferences.strength), len(self.sizes) - 1)
+        return np.asarray(preferences.outcome * self.step[place], np.float64)
+
+    def start(self, signed: Floats, weight: Floats) -> Floats:
+        """Return the cuts at which equal items take each step as often as is seen, and half a time more."""
+        number = np.bincount(np.abs(signed).astype(np.int64), weight, int(self.step.max()) + 1) + 0.5
+        number[0] *= self.has_ties
+        below = np.cumsum(number)[:-1] / number.sum()
+        cuts: Floats = np.log((1.0 + below) / (1.0 - below))
+        return cuts if self.has_ties else cuts[1:]
+
+    def slopes(self, part: Preferences, eta: Floats, own: Floats) -> tuple[Floats, Floats]:
+        """Return the slopes of each preference in the log odds, and in the cuts, (n, n_cuts)."""
+        signed, cuts = self.signed_steps(part), self.cuts(own)
+        step, sign = np.abs(signed).astype(np.int64), np.where(signed < 0, -1.0, 1.0)
+        lower = np.where(step > 0, cuts[step - 1], -cuts[0])
+        upper = np.append(cuts, np.inf)[step]
+        above, below = expit(lower - sign * eta), expit(sign * eta - upper)
+        ratio = np.exp(lower - upper) / -np.expm1(lower - upper)
+        table, row = np.zeros((len(part), len(cuts) + 1)), np.arange(len(part))
+        table[row, step] += below + ratio
+        table[row, np.maximum(step - 1, 0)] -= np.where(step > 0, 1.0, -1.0) * (above + ratio)
+        return sign * (above - below), table[:, 0 if self.has_ties else 1 : -1]
+
+    def decisive(self, preferences: Preferences, ties: str) -> Preferences:
+        """Return the preferences with a tie wherever a score is bounded since the winner could have won by more.
+
+        That needs cuts which cannot grow with the scores: a win by the largest step in a circle of wins.
+        """
+        if ties == "ignore":
+            preferences = preferences.select(preferences.outcome != 0)
+        signed = self.signed_steps(preferences)
+        won, lost = np.where(signed < 0, (preferences.right, preferences.left), (preferences.left, preferences.right))
+        decided, largest = signed != 0, np.abs(signed) == self.step.max()
+        part = one_way_parts(won[decided], lost[decided], preferences.n_items)[0]
+        if not (part[won] == part[lost])[largest].any():
+            return replace(preferences, strength=None)
+        return replace(preferences, outcome=np.where(largest, preferences.outcome, 0).astype(np.int8), strength=None)
+
+
+@dataclass(frozen=True, eq=False)
+class RowDesign:
+    """Preferences one by one, where counts of pairs do not suffice: with covariates, or steps of strength.
+
+    Preferences are turned so that the item of lower code stands first, and covariates with them: exchanging sides
+    changes nothing. Where covariates are controlled for and sides vary within pairs, the favour of the left side is one
+    more. Rows stand pair by pair; without covariates those of one pair and outcome are added up.
+    """
+
+    covariates: CovariateDesign
+    has_side: bool
+    grading: Grading | None
+    pair: Ints
+    outcome: Floats
+    weight: Floats
+    values: Floats
+
+    @classmethod
+    def of(
+        cls, preferences: Preferences, counts: PairCounts, covariates: CovariateDesign, grading: Grading | None,
+        has_side: bool | None,
+    ) -> RowDesign:  # fmt: skip
+        """Return the rows of preferences; whether sides have a coefficient is asked of them unless it is known."""
+        from ...kernels.pairs import pair_numbers
+        from .kernels.controlled import turned_values
+
+        n = preferences.n_items
+        small, large = np.minimum(preferences.left, preferences.right), np.maximum(preferences.left, preferences.right)
+        key = small.astype(np.int32 if n * n < 2**31 else np.int64) * n + large
+        # pair by pair, which makes the passes over them twice as fast
+        order = np.argsort(key)
+        begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+        first = order[begins]
+        numbers = pair_numbers(small[first], large[first], counts.starts, counts.second)
+        pair = np.repeat(numbers, np.diff(begins, append=len(order)))
+        sign = np.where(preferences.left < preferences.right, 1.0, -1.0)
+        if has_side is None:
+            n_turned = np.bincount(pair, sign[order] < 0, len(counts.second))
+            both_ways = (n_turned > 0) & (n_turned < np.bincount(pair, minlength=len(counts.second)))
+            has_side = bool(covariates.names) and bool(preferences.shown.all()) and bool(both_ways.any())
+        step = preferences.outcome.astype(np.float64) if grading is None else grading.signed_steps(preferences)
+        outcome, weight = (sign * step)[order], preferences.row_weight[order]
+        if covariates.names or has_side:
+            values = turned_values(covariates.values, sign, order, has_side)
+            return cls(covariates, has_side, grading, pair, outcome, weight, values)
+        most = int(np.abs(outcome).max(initial=0))
+        cell = pair.astype(np.int64) * (2 * most + 1) + outcome.astype(np.int64) + most
+        weights = np.bincount(cell, weight).astype(np.float64)
+        kept = np.flatnonzero(weights)
+        pair, signed = np.divmod(kept, 2 * most + 1)
+        return cls(
+            covariates, has_side, grading, pair.astype(np.int32), (signed - most).astype(np.float64), weights[kept],
+            np.empty((0, len(kept))),
+        )  # fmt: skip
 
 
 class _Point(NamedTuple):
-    """The penalised log-likelihood at one point, and what the next step needs."""
+    """The penalised log-likelihood at one point, and what the next step needs.
+
+    ``bend`` of each pair and ``degree`` of each item make the curvature of the scores, ``curvature`` (k, k) is that of
+    what stands behind them, and ``cross`` (n_items, k) lies between.
+    """
 
     value: float
     gradient: Floats
     log_likelihood: float
-    model: TieModel
-    pair_counts: PairCounts
+    bend: Floats
+    degree: Floats
+    cross: Floats
+    curvature: Floats
 
 
-def _start(pair_counts: PairCounts) -> Floats:
-    """Log odds of winning, whatever the opponents, which saves the first Newton steps; then an even tie parameter."""
-    scores = pair_counts.centre(np.log((pair_counts.wins + 0.5) / (pair_counts.losses + 0.5)))
-    return scores if pair_counts.n_ties is None else np.append(scores, 0.0)
+@dataclass(frozen=True, eq=False)
+class PairProblem:
+    """The penalised likelihood of preferences by pair; a point is scores, coefficients, and log tie parameter or cuts.
 
+    Parameters
+    ----------
+    counts
+        The preferences counted by pair; with the number of ties where Davidson's model explains these.
+    ridge
+        Precision of the prior of scores, and of the log tie parameter or cuts.
+    free
+        Which entries of a point are to be found; the others stay as they are at the start. ``None`` for all.
+    design
+        The preferences one by one, where covariates or steps of strength matter.
+    """
 
-def _objective(pair_counts: PairCounts, ridge: float, tol: float) -> tuple[Any, Any]:
-    """Functions that evaluate the penalised log-likelihood and give the Newton step from an evaluated point."""
-    from ...kernels.laplacian import laplacian_product, newton_step
-    from .kernels.pair_likelihood import evaluate_ties
+    counts: PairCounts
+    ridge: float
+    free: Bools | None = None
+    design: RowDesign | None = None
 
-    n = len(pair_counts.wins)
-    pairs = (pair_counts.starts, pair_counts.second)
+    @classmethod
+    def of(
+        cls, preferences: Preferences, ties: str, ridge: float, control: Sequence[str] | CovariateDesign = (),
+        has_side: bool | None = None,
+    ) -> PairProblem:  # fmt: skip
+        """Return the problem of preferences with covariates, named or scaled already."""
+        grading = Grading.of(preferences, ties)
+        names = control.names if isinstance(control, CovariateDesign) else control
+        if grading is None and not names:
+            return cls(count_preferences(preferences, ties), ridge)
+        if ties == "ignore":
+            preferences = preferences.select(preferences.outcome != 0)
+        covariates = control if isinstance(control, CovariateDesign) else covariate_design(preferences, control)
+        if len(covariates.values) != len(preferences):
+            covariates = covariates.of_part(preferences)
+        counts = count_preferences(preferences, ties if grading is None else "split")
+        design = RowDesign.of(preferences, counts, covariates, grading, has_side)
+        return cls(counts, ridge, design=design)
 
-    def evaluate(point: Floats) -> _Point:
-        tie = 0.0 if pair_counts.n_ties is None else float(np.exp(point[n]))
-        model = evaluate_ties(*pairs, pair_counts.margin, pair_counts.number, point[:n], tie, pair_counts.n_ties or 0.0)
-        gradient = model.gradient if pair_counts.n_ties is None else np.append(model.gradient, model.tie_gradient)
-        value = model.log_likelihood - 0.5 * ridge * float(np.square(point).sum())
-        return _Point(value, gradient - ridge * point, model.log_likelihood, model, pair_counts)
+    def of_part(self, preferences: Preferences, ties: str) -> PairProblem:
+        """Return the problem of a part of the preferences, with covariates on the same scale."""
+        if self.design is None:
+            return PairProblem.of(preferences, ties, self.ridge)
+        covariates = replace(self.design.covariates, values=np.empty((0, 0)))
+        return PairProblem.of(preferences, ties, self.ridge, covariates, self.design.has_side)
 
-    def direction(here: _Point) -> Floats:
-        model, diagonal = here.model, here.model.degree + ridge
-        product = laplacian_product(*pairs, model.bend, diagonal)
-        if pair_counts.n_ties is not None:
-            product, diagonal = _add_tie_row(product, diagonal, model, ridge)
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.counts.wins)
+
+    @property
+    def has_tie(self) -> bool:
+        """Whether ties are an outcome with a parameter."""
+        return self.counts.n_ties is not None
+
+    def start(self) -> Floats:
+        """Return the point to begin with.
+
+        From counts the scores are the log odds of winning, whatever the opponents, which saves the first Newton steps;
+        with a design they are zero, and cuts are such that equal items take each step as often as is seen.
+        """
+        design = self.design
+        if design is None:
+            scores = self.counts.centre(np.log((self.counts.wins + 0.5) / (self.counts.losses + 0.5)))
+            return np.append(scores, 0.0) if self.has_tie else scores
+        zeros = np.zeros(self.n_items + len(design.values))
+        if design.grading is not None:
+            return np.concatenate([zeros, design.grading.start(design.outcome, design.weight)])
+        return np.append(zeros, 0.0) if self.has_tie else zeros
+
+    def solve(self, start: Floats | None = None, *, tol: float, max_iter: int) -> tuple[Floats, _Point, Trace]:
+        """Return where the penalised log-likelihood is largest, the point evaluated, and how it was reached.
+
+        Of many rows of a design a part is solved first: from there the steps over all of them are few.
+        """
+        point, design = self.start() if start is None else start, self.design
+        few = 0 if design is None else len(design.pair) // _PART
+        if design and few >= max(_MIN_PART_ROWS, _MIN_PART_ROWS_PER_ITEM * self.n_items) and not point.any():
+            some = replace(
+                design, pair=design.pair[::_PART], outcome=design.outcome[::_PART], weight=design.weight[::_PART],
+                values=np.ascontiguousarray(design.values[:, ::_PART]),
+            )  # fmt: skip
+            part = replace(self, design=some)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                point = newton(
+                    part.evaluate, partial(part.direction, tol=tol), point, tol=_PART_TOLERANCE,
+                    max_iter=max_iter,
+                )[0]  # fmt: skip
+        direction = partial(self.direction, tol=tol)
+        return newton(self.evaluate, direction, point, tol=tol, max_iter=max_iter, what="bradley_terry")
+
+    def evaluate(self, point: Floats) -> _Point:
+        """Return the penalised log-likelihood at a point."""
+        counts, n, k = self.counts, self.n_items, 0 if self.design is None else len(self.design.values)
+        tie = float(np.exp(point[-1])) if self.has_tie else 0.0
+        penalty = np.full(len(point), self.ridge)
+        penalty[n : n + k] = COEFFICIENT_RIDGE
+        if self.design is None:
+            from .kernels.pair_likelihood import evaluate_ties
+
+            pairs = (counts.starts, counts.second, counts.margin, counts.number)
+            model = evaluate_ties(*pairs, point[:n], tie, counts.n_ties or 0.0)
+            log_likelihood, gradient, bend, degree = model.log_likelihood, model.gradient, model.bend, model.degree
+            cross, curvature = np.empty((n, 0)), np.empty((0, 0))
+            if self.has_tie:
+                gradient = np.append(gradient, model.tie_gradient)
+                cross, curvature = model.cross[:, None], np.array([[model.tie_bend]])
+        else:
+            log_likelihood, gradient, bend, degree, cross, curvature = self._evaluate_rows(self.design, point, tie)
+        gradient = gradient - penalty * point
+        if self.free is not None:
+            gradient = np.where(self.free, gradient, 0.0)
+        value = log_likelihood - 0.5 * float((penalty * point**2).sum())
+        return _Point(value, gradient, log_likelihood, bend, degree, cross, curvature + np.diag(penalty[n:]))
+
+    def _evaluate_rows(
+        self, design: RowDesign, point: Floats, tie: float
+    ) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
+        """Log-likelihood, gradient and curvatures of preferences one by one."""
+        from ...kernels.pairs import side_differences
+        from .kernels.controlled import evaluate_controlled
+
+        n, counts, grading = self.n_items, self.counts, design.grading
+        first = np.repeat(np.arange(n, dtype=np.int32), np.diff(counts.starts))
+        own, levels = np.split(point[n:], [len(design.values)])
+        graded = (None, False) if grading is None else (grading.cuts(levels), grading.has_ties)
+        gap = point[first] - point[counts.second]
+        rows = (design.pair, design.outcome, design.weight, design.values)
+        model = evaluate_controlled(*rows, gap, own, tie, *graded)
+        degree = np.asarray(np.bincount(first, model.bend, n) + np.bincount(counts.second, model.bend, n), np.float64)
+        by_item = side_differences(first, counts.second, np.column_stack([model.pull, model.cross]), n)
+        gradient, cross = np.concatenate([by_item[:, 0], model.gradient]), np.ascontiguousarray(by_item[:, 1:])
+        return model.log_likelihood, gradient, model.bend, degree, cross, model.curvature
+
+    def direction(self, here: _Point, tol: float) -> Floats:
+        """Return the Newton step."""
+        from ...kernels.laplacian import laplacian_product, newton_step
+
+        n, diagonal, free = self.n_items, here.degree + self.ridge, self.free
+        if self.design is not None:
+            # the coefficients first, with the scores solved for, then the scores
+            aside = self._solve_scores(here, np.column_stack([here.gradient[:n], here.cross]))
+            schur = here.curvature - here.cross.T @ aside[:, 1:]
+            own = np.linalg.solve(schur, here.gradient[n:] - here.cross.T @ aside[:, 0])
+            step = np.concatenate([self.counts.centre(aside[:, 0] - aside[:, 1:] @ own), own])
+            return step * min(1.0, _MAX_STEP_LOG_ODDS / float(np.abs(step).max(initial=1.0)))
+        of_scores = laplacian_product(self.counts.starts, self.counts.second, here.bend, diagonal)
+        diagonal = np.append(diagonal, np.diag(here.curvature))
+
+        def product(vector: Floats) -> Floats:
+            if not self.has_tie:
+                return of_scores(vector)
+            scores, tie, cross = vector[:-1], float(vector[-1]), here.cross[:, 0]
+            return np.append(
+                of_scores(scores) + tie * cross, float((cross * scores).sum()) + tie * float(here.curvature[0, 0])
+            )
+
+        if free is not None:
+            return newton_step(
+                lambda step: np.where(free, product(np.where(free, step, 0.0)), step),
+                np.where(free, diagonal, 1.0), here.gradient, tol=tol,
+            )  # fmt: skip
         step = newton_step(product, diagonal, here.gradient, tol=tol)
         # a small ridge would leave the level of a group to rounding
-        step[:n] = pair_counts.centre(step[:n])
+        step[:n] = self.counts.centre(step[:n])
         return step
 
-    return evaluate, direction
+    def _solve_scores(self, here: _Point, right: Floats) -> Floats:
+        """Solve the curvature of the scores for each column."""
+        from ...kernels.laplacian import solve_columns
+
+        return solve_columns(self.counts.starts, self.counts.second, here.bend, here.degree + self.ridge, right)
+
+    def standard_errors(self, best: _Point, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...], Floats]:
+        """Return standard errors of centred scores, covariances of queries, and that of what stands behind scores."""
+        shift, own = None, np.empty((0, 0))
+        if best.cross.shape[1]:
+            aside = self._solve_scores(best, best.cross)
+            own = np.asarray(np.linalg.inv(best.curvature - best.cross.T @ aside), np.float64)
+            shift = aside @ np.linalg.cholesky(own)
+        pairs = (self.counts.starts, self.counts.second, best.bend, best.degree)
+        return *score_standard_errors(*pairs, self.ridge, offsets, shift), own
+
+    def estimates(self, point: Floats, own: Floats) -> dict[str, Any]:
+        """Return coefficients of covariates and of the left side, and the tie parameter or all cuts."""
+        table: dict[str, Any] = {}
+        if self.design is not None:
+            covariates, grading, k = self.design.covariates, self.design.grading, len(self.design.covariates.names)
+            values, errors = point[self.n_items :], np.sqrt(np.diag(own))
+            covariates.warn(values[:k])
+            if k:
+                table["control"] = covariates.estimates(values[:k], errors[:k])
+            if self.design.has_side:
+                table["side"] = {"coefficient": float(values[k]), "std_error": float(errors[k])}
+            if grading is not None:
+                cuts = values[len(self.design.values) :]
+                table["cuts"] = [*(-cuts[::-1]).tolist(), *([] if grading.has_ties else [0.0]), *cuts.tolist()]
+        return table | ({"tie": float(np.exp(point[-1]))} if self.has_tie else {})
 
 
-def _add_tie_row(product: Product, diagonal: Floats, model: TieModel, ridge: float) -> tuple[Product, Floats]:
-    """Product and diagonal of the curvature with the row and column of the tie parameter's logarithm at its end."""
-    corner = model.tie_bend + ridge
-
-    def joint(vector: Floats) -> Floats:
-        scores, tie = vector[:-1], float(vector[-1])
-        return np.append(product(scores) + tie * model.cross, float((model.cross * scores).sum()) + tie * corner)
-
-    return joint, np.append(diagonal, corner)
-
-
-def _read_again(
-    method: BradleyTerry, items: Items, scores: Floats, tie: float, preferences: Preferences, free: Bools
+def _score_again(
+    method: BradleyTerry, items: Items, point: Floats, preferences: Preferences, free: Bools
 ) -> tuple[Consensus, Bools]:
-    """Scores of the free items of preferences, with the others as the fit has them."""
-    from .rereading import Rereading
+    """Scores of the ``free`` items of preferences, the others as a fit has them, and which these say something of.
 
-    return Rereading(method, items, scores, tie)(preferences, free)
+    Preferences with items that the fit does not know and that are not free do not count.
+    """
+    expect(preferences, method)
+    former = items.codes_of(preferences.items, "consensus", "judgments")
+    usable = free | (former >= 0)
+    kept = preferences.select(usable[preferences.left] & usable[preferences.right])
+    counts = count_preferences(kept, method.ties)
+    free = free & (counts.wins + counts.losses > 0)
+    rest = point[len(items) :]
+    start = np.append(np.where(former >= 0, point[: len(items)][former], 0.0), rest)
+    if free.any():
+        problem = PairProblem(counts, method.ridge, np.append(free, np.zeros(len(rest), bool)))
+        start = problem.solve(start, tol=method.tol, max_iter=method.max_iter)[0]
+    return Consensus.of(method, preferences, start[: len(free)]), free
 
 
-def _standard_errors(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
-    """Standard error of each item's centred score, and the covariance of each query."""
-    pair_counts, model = best.pair_counts, best.model
-    pairs = (pair_counts.starts, pair_counts.second, model.bend, model.degree)
-    return score_standard_errors(*pairs, ridge, offsets, _tie_shift(best, ridge))
+def _gradients_with_design(preferences: Preferences, consensus: Consensus, ties: str, ridge: float) -> ScoreGradients:
+    """Gradients of the preferences in scores, coefficients and log tie or cuts, at the consensus."""
+    estimates = consensus.estimates
+    kept = np.flatnonzero((preferences.outcome != 0) | (ties != "ignore"))
+    part = preferences if len(kept) == len(preferences) else preferences.select(kept)
+    covariates = CovariateDesign.of_estimates(part, estimates.get("control", {}))
+    problem = PairProblem.of(part, ties, ridge, covariates, "side" in estimates)
+    design = problem.design
+    assert design is not None
+    own = [one["coefficient"] for one in estimates.get("control", {}).values()]
+    own += [estimates["side"]["coefficient"]] if design.has_side else []
+    tie = float(estimates.get("tie", 0.0))
+    levels = np.array([cut for cut in estimates.get("cuts", ()) if cut > 0])
+    here = problem.evaluate(np.concatenate([consensus.scores, own, [np.log(tie)] if problem.has_tie else levels]))
+    values = covariates.values
+    values = np.column_stack([values, np.ones(len(part))]) if design.has_side else values
+    eta = consensus.scores[part.left] - consensus.scores[part.right] + values @ np.array(own)
+    slope, of_levels = _slopes(part, eta, tie) if design.grading is None else design.grading.slopes(part, eta, levels)
+    slope = part.row_weight * slope
+    columns = slope[:, None] * values
+    if problem.has_tie or design.grading is not None:
+        columns = np.column_stack([columns, part.row_weight[:, None] * of_levels])
+    whole = np.zeros((len(preferences), columns.shape[1]))
+    whole[kept] = columns
+    shared = SharedGradients.of(whole, here.cross, here.curvature)
+    items = np.concatenate([part.left, part.right])
+    return ScoreGradients(np.tile(kept, 2), items, np.concatenate([slope, -slope]), ridge, shared)
 
 
-def _tie_shift(best: _Point, ridge: float) -> Floats:
-    """How far each score moves when the tie parameter moves by one standard error."""
-    from ...kernels.laplacian import conjugate_gradient, laplacian_product
+def _slopes(part: Preferences, eta: Floats, tie: float) -> tuple[Floats, Floats]:
+    """Slopes of the log-likelihood in the log odds, and in the log tie parameter, (n, 1), of Davidson's model."""
+    upper, lower = np.exp(-np.maximum(-eta, 0.0)), np.exp(-np.maximum(eta, 0.0))
+    middle = tie * np.exp(-0.5 * np.abs(eta))
+    total = upper + lower + middle
+    # wins and half of the ties, less what the model expects of them
+    won = 0.5 * (1.0 + part.outcome) - (upper + 0.5 * middle) / total
+    return won, ((part.outcome == 0) - middle / total)[:, None]
 
-    model = best.model
-    if best.pair_counts.n_ties is None:
-        return np.zeros(len(model.degree))
-    diagonal = model.degree + ridge
-    product = laplacian_product(best.pair_counts.starts, best.pair_counts.second, model.bend, diagonal)
-    aside = conjugate_gradient(product, diagonal, model.cross, accuracy=1e-10)
-    shift: Floats = aside / np.sqrt(model.tie_bend + ridge - float(model.cross @ aside))
-    return shift
+
+# Resamples, many at once
+
+
+class PairRows(NamedTuple):
+    """Preferences sorted by pair and outcome, to be counted again with other weights.
+
+    Pairs are in compressed rows, ``starts`` (n_items + 1,) and ``second`` (n_pairs,); the preferences of a pair are
+    those from ``row_starts[pair]`` up to the next, each with its ``unit``, its ``weight`` and what the lower item
+    ``won``: 1, 1/2 or 0.
+    """
+
+    starts: Counts
+    second: Ints
+    row_starts: Counts
+    unit: Ints
+    weight: NDArray[np.float32]
+    won: NDArray[np.float32]
+
+
+def sort_preferences(preferences: Preferences, draws: Draws, ties: str) -> tuple[PairRows, Draws]:
+    """Return the preferences by pair, and draws that follow this order; ties are left out if they are to be ignored."""
+    n = preferences.n_items
+    swapped = preferences.left > preferences.right
+    low = np.where(swapped, preferences.right, preferences.left).astype(np.int64)
+    cell = (low * n + np.where(swapped, preferences.left, preferences.right)) * 3
+    cell += np.where(swapped, -preferences.outcome, preferences.outcome) + 1
+    # equal preferences may change places, as long as their weights are equal too
+    order = np.argsort(cell) if draws.weight is None and draws.chance is None else np.lexsort(
+        (preferences.row_weight, cell)
+    )  # fmt: skip
+    draws = draws.arrange(order)
+    if ties == "ignore":
+        order = order[preferences.outcome[order] != 0]
+    cell = cell[order]
+    pair = cell // 3
+    new = np.flatnonzero(np.diff(pair, prepend=-1))
+    first, second = np.divmod(pair[new], n)
+    assert draws.unit is not None
+    weight = np.ones(len(order)) if draws.weight is None else draws.weight[order]
+    rows = PairRows(
+        np.searchsorted(first, np.arange(n + 1)), second.astype(np.int32), np.append(new, len(order)),
+        draws.unit[order], weight.astype(np.float32), (0.5 * (cell - 3 * pair)).astype(np.float32),
+    )  # fmt: skip
+    return rows, draws
+
+
+@dataclass(frozen=True, eq=False)
+class PairRefits:
+    """What fits resamples of preferences, each from the scores of all of them.
+
+    Of plain Bradley-Terry many are fitted at once. With a tie parameter, and where fitting many at once does not manage
+    a resample, each is a :class:`PairProblem`.
+
+    Parameters
+    ----------
+    method
+        The method.
+    rows, draws
+        The preferences by pair, and how they are drawn.
+    pair_counts
+        The pair counts of all preferences.
+    offsets
+        Bounds of the items of each query.
+    start
+        Parameters that fit all preferences.
+    """
+
+    method: BradleyTerry
+    rows: PairRows
+    draws: Draws
+    pair_counts: PairCounts
+    offsets: Counts
+    start: Floats
+
+    @cached_property
+    def whole(self) -> tuple[Floats, Floats, NDArray[np.float32]]:
+        """Chance of the lower item of each pair, curvature at each item, and what each row won beyond expectation.
+
+        All are those of the scores that fit all preferences.
+        """
+        from ...kernels.segments import segment_sums
+
+        pair_counts, n = self.pair_counts, len(self.start)
+        first = np.repeat(np.arange(n), np.diff(pair_counts.starts))
+        chance = 1.0 / (1.0 + np.exp(self.start[pair_counts.second] - self.start[first]))
+        bend = pair_counts.number * chance * (1.0 - chance)
+        degree = segment_sums(bend, first, None, n) + segment_sums(bend, pair_counts.second, None, n)
+        return chance, degree, self.rows.won - np.repeat(chance.astype(np.float32), np.diff(self.rows.row_starts))
+
+    @property
+    def at_once(self) -> int:
+        """How many resamples to fit at once: a power of two, for vectors, that takes up some 100 megabytes at most."""
+        room = min(
+            _MAX_UNIT_CELLS // self.draws.n_units,
+            _MAX_PAIR_CELLS // max(len(self.rows.second), 1),
+            _MAX_RESAMPLES_AT_ONCE,
+        )
+        return 1 << max(room.bit_length() - 1, 0)
+
+    def __call__(self, first: int, stop: int) -> Refitted:
+        """Return the scores of the resamples from ``first`` to before ``stop``."""
+        drawn = self.draws.copies(first)
+        copies = np.empty((stop - first, len(drawn)), np.uint8 if drawn.dtype == np.uint8 else np.float32)
+        copies[0] = drawn
+        for number in range(first + 1, stop):
+            copies[number - first] = self.draws.copies(number)
+        if self.pair_counts.n_ties is not None:
+            return self._fit_alone(copies, np.arange(stop - first))
+        refitted = self._fit_together(copies)
+        late = np.flatnonzero(~refitted.converged)
+        if len(late):
+            for whole, part in zip(refitted, self._fit_alone(copies, late), strict=True):
+                whole[late] = part
+        return refitted
+
+    def _fit_alone(self, copies: NDArray[Any], chosen: Counts) -> Refitted:
+        """Scores of some of the resamples, one after the other."""
+        parts: list[tuple[Floats, int, bool, bool]] = []
+        for number in chosen:
+            pair_counts = self._pair_counts(copies[number])
+            judged = pair_counts.wins + pair_counts.losses > 0
+            n_lost = int(((self.pair_counts.wins + self.pair_counts.losses > 0) & ~judged).sum())
+            start = self.start.copy()
+            start[: len(judged)] = pair_counts.centre(start[: len(judged)])
+            problem = PairProblem(pair_counts, self.method.ridge)
+            point, _, trace = problem.solve(start, tol=self.method.tol, max_iter=self.method.max_iter)
+            apart = falls_apart(pair_counts.group, self.pair_counts.group, judged)
+            parts.append((point[: len(judged)], n_lost, apart, trace.converged))
+        return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
+
+    def _pair_counts(self, copies: NDArray[Any]) -> PairCounts:
+        """The pair counts of one resample."""
+        from ...kernels.pairs import OutcomeCounts
+        from ...kernels.segments import segment_sums
+
+        rows, n_pairs = self.rows, len(self.rows.second)
+        pair = np.repeat(np.arange(n_pairs), np.diff(rows.row_starts))
+        weight = np.multiply(rows.weight, copies[rows.unit], dtype=np.float64)
+        wins, losses, ties = (segment_sums(weight * (rows.won == won), pair, None, n_pairs) for won in (1.0, 0.0, 0.5))
+        counts = OutcomeCounts(rows.starts, rows.second, wins, losses, ties)
+        return apply_ties_rule(counts.keep(wins + losses + ties > 0), self.method.ties, self.offsets)
+
+    def _fit_together(self, copies: NDArray[Any]) -> Refitted:
+        """Scores of all the resamples by Newton steps, which each takes as it would alone."""
+        from .kernels.resampled_pairs import count_resamples, evaluate_resamples, join_pairs, solve_resamples
+
+        rows, ridge, n_items, n_resamples = self.rows, self.method.ridge, len(self.start), len(copies)
+        starts, second = rows.starts, rows.second
+        expected, degree, surprise = self.whole
+        # preferences of each pair, and what each item won beyond expectation
+        number, lead = np.zeros((len(second), n_resamples), np.float32), np.zeros((n_items, n_resamples), np.float32)
+        count_resamples(copies, rows.unit, rows.weight, surprise, rows.row_starts, starts, second, number, lead)
+        most = n_items - len(np.unique(self.pair_counts.group))
+        group = np.repeat(np.arange(n_items, dtype=np.int32)[:, None], n_resamples, axis=1)
+        n_joins = np.zeros(n_resamples, np.int64)
+        join_pairs(starts, second, number, group, most, n_joins)
+        # one step with the diagonal of the curvature that all preferences have costs nothing and saves a Newton step
+        ahead = (lead - ridge * self.start[:, None]) / (degree + ridge)[:, None]
+        scores = _centre(self.start[:, None] + ahead, group)
+        judged, live, bend = np.ones(scores.shape, bool), np.ones(len(copies), bool), np.empty_like(number)
+        for n_steps in range(_MAX_STEPS):
+            drift, bent = np.zeros(scores.shape), np.zeros(scores.shape)
+            evaluate_resamples(starts, second, number, expected, np.exp(scores), drift, bend, bent)
+            judged = bent > 0 if n_steps == 0 else judged
+            gradient = lead - drift - ridge * scores
+            step = solve_resamples(starts, second, bend, bent + ridge, gradient, accuracy=_SOLVE_ACCURACY)
+            step = _centre(step, group)
+            size = np.abs(step).max(axis=0)
+            scores += step * (live * np.minimum(1.0, _MAX_STEP_LOG_ODDS / np.maximum(size, 1.0)))
+            # what is left after a Newton step is of the order of its square, or of its inexactness
+            left = np.abs(step) * np.sqrt(bent + ridge) * (size + _SOLVE_ACCURACY)
+            live &= left.max(axis=0) > _MAX_ERROR_SHARE
+            if not live.any():
+                break
+        known = (self.pair_counts.wins + self.pair_counts.losses > 0)[:, None]
+        apart = [
+            not alike and falls_apart(own, self.pair_counts.group, seen)
+            for alike, own, seen in zip(n_joins == most, group.T, judged.T, strict=True)
+        ]
+        return Refitted(scores.T.copy(), (known & ~judged).sum(axis=0), np.array(apart), ~live)
+
+
+def _centre(values: Floats, group: Ints) -> Floats:
+    """Values (n_items, n_resamples) less the mean of their group."""
+    code = (group + len(group) * np.arange(group.shape[1])).ravel()
+    sums, sizes = np.bincount(code, values.ravel()), np.bincount(code)
+    centred: Floats = values - (sums / np.maximum(sizes, 1))[code].reshape(values.shape)
+    return centred
