@@ -79,9 +79,9 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, difficulty:
     ``features`` are those of the items, standardised, (n_items, n_features). ``difficulty`` says whether items may
     differ in it.
     """
-    from crowdrank.models.latent_score.layout import lay_out
+    from crowdrank.models.latent_score.model import lay_out
+    from crowdrank.models.latent_score.outcomes import score_errors
     from crowdrank.models.latent_score.rounds import Options, fit_scores
-    from crowdrank.models.latent_score.standard_errors import score_errors
 
     layout = lay_out(learned, **params)
     fit = fit_scores(layout, Options(difficulty=None if difficulty else False), features=features)

@@ -25,7 +25,7 @@ STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "
 MOST_FILES = {
     "models/pairs/crowd_bt": 9,
     "models/classes/dawid_skene": 9,
-    "models/latent_score/latent_score": 18,
+    "models/latent_score/latent_score": 12,
     "models/joint_annotators/joint_annotators": 11,
     "models/crowd_agg/crowd_agg": 6,
 }

@@ -10,7 +10,7 @@ import crowdrank as cr
 from crowdrank.aggregators import BradleyTerry, LatentScore
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.models.latent_score.kernels.ordinal import covariate_shifts
-from crowdrank.models.latent_score.layout import lay_out
+from crowdrank.models.latent_score.model import lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores
 
 
@@ -93,7 +93,7 @@ def test_derivatives():
     table, scores, _ = judges(each=30, n=3, n_items=4, ties=0.5)
     preferences = read(table, ("length", "other"))
     kind = lay_out(preferences, values=preferences.covariates, lapse=True).kinds[0]
-    from crowdrank.models.latent_score.state import first_state
+    from crowdrank.models.latent_score.model import first_state
 
     layout = lay_out(preferences, values=preferences.covariates)
     state = first_state(layout, np.array([0.7, 1.2, 1.0]), 0)
@@ -197,7 +197,7 @@ def test_an_annotator_whose_pairs_are_equal_is_like_the_crowd():
 
 
 def test_large_queries_and_a_former_consensus(monkeypatch):
-    import crowdrank.models.latent_score.standard_errors as errors
+    import crowdrank.models.latent_score.outcomes as errors
 
     table, _, _ = judges(each=60, n=8, n_items=12)
     found = fit(table, tol=1e-6, max_iter=1000)

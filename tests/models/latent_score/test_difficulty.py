@@ -13,7 +13,7 @@ import crowdrank as cr
 from crowdrank.aggregators import LatentScore
 from crowdrank.api import touched_items
 from crowdrank.cluster.executor import InMemory
-from crowdrank.models.latent_score.layout import hold_out_grades, lay_out
+from crowdrank.models.latent_score.model import hold_out_grades, lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores
 
 

@@ -16,12 +16,11 @@ from crowdrank.aggregators import BradleyTerry, LatentScore
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Grades, Mixed, Preferences, Rankings
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
-from crowdrank.models.latent_score import standard_errors
-from crowdrank.models.latent_score.items import item_step
+from crowdrank.models.latent_score import outcomes
 from crowdrank.models.latent_score.kernels import item_systems
-from crowdrank.models.latent_score.layout import lay_out
+from crowdrank.models.latent_score.model import ItemInputs, first_state, lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores, with_items
-from crowdrank.models.latent_score.state import ItemInputs, first_state
+from crowdrank.models.latent_score.steps import item_step
 
 
 def quiet(call, *args, **kwargs):
@@ -355,8 +354,8 @@ def test_large_queries_are_scored_alike(monkeypatch):
     drawn, _, _ = some_preferences(10, 4000, n_queries=2, n_items=80, n_annotators=20)
     exact = LatentScore().fit(drawn)
     monkeypatch.setattr(item_systems, "MAX_BLOCK_ITEMS", 10)
-    monkeypatch.setattr(standard_errors, "COVARIANCE_ITEMS", 10)
-    monkeypatch.setattr(standard_errors, "_N_PROBES", 400)
+    monkeypatch.setattr(outcomes, "COVARIANCE_ITEMS", 10)
+    monkeypatch.setattr(outcomes, "_N_PROBES", 400)
     found = LatentScore().fit(drawn)
     assert found.covariance is None
     assert np.corrcoef(found.scores, exact.scores)[0, 1] > 0.999
@@ -366,8 +365,8 @@ def test_large_queries_are_scored_alike(monkeypatch):
 def test_standard_errors_of_many_graded_items_are_probed_alike(monkeypatch):
     drawn, _, _ = some_grades(11, 3000, n_queries=3, n_items=40)
     exact = LatentScore().fit(drawn)
-    monkeypatch.setattr(standard_errors, "COVARIANCE_ITEMS", 10)
-    monkeypatch.setattr(standard_errors, "_N_PROBES", 400)
+    monkeypatch.setattr(outcomes, "COVARIANCE_ITEMS", 10)
+    monkeypatch.setattr(outcomes, "_N_PROBES", 400)
     found = LatentScore().fit(drawn)
     np.testing.assert_allclose(found.std_error, exact.std_error, rtol=0.06)
 

@@ -8,7 +8,7 @@ from scipy.stats import kendalltau
 
 import crowdrank as cr
 from crowdrank.aggregators import LatentScore
-from crowdrank.models.latent_score.layout import preference_levels
+from crowdrank.models.latent_score.model import preference_levels
 
 
 def graded(seed, n=600, n_items=30, n_annotators=12, ties=True):

@@ -115,7 +115,7 @@ def test_few_judgments_have_no_taste():
 
 
 def test_many_items_take_a_coarser_grid(monkeypatch):
-    import crowdrank.models.latent_score.taste as room
+    import crowdrank.models.latent_score.latent_score as room
 
     table, scores = crowd(5)
     fine = LatentScore().fit(read(table), trusted=PEOPLE)
@@ -130,7 +130,7 @@ def test_too_many_items_for_tastes_are_said(monkeypatch):
     import crowdrank.models.latent_score.latent_score as room
 
     table, _ = crowd(6, each=200, m=6)
-    monkeypatch.setattr(room, "MAX_ITEMS", 5)
+    monkeypatch.setattr(room, "MAX_TASTE_ITEMS", 5)
     with pytest.warns(
         DataWarning, match=r"tastes are learned for up to 5 items, not for 6: every answer of 'j0' counts"
     ):

@@ -11,10 +11,9 @@ import crowdrank as cr
 from crowdrank.aggregators import LatentScore as Aggregator
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import LatentScore
-from crowdrank.models.latent_score import feature_weights, with_features
-from crowdrank.models.latent_score.layout import lay_out
+from crowdrank.models.latent_score import steps, with_features
+from crowdrank.models.latent_score.model import Known, known_scores, lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores
-from crowdrank.models.latent_score.state import Known, known_scores
 
 NAMES = ("length", "age", "noise")
 WEIGHTS = np.array([1.0, -0.6, 0.0])
@@ -302,7 +301,7 @@ def test_any_ranker_is_the_mean_of_preferences_too(few):
 def test_many_cells_change_nothing_but_the_time(few, monkeypatch):
     features, votes, _ = few
     exact = LatentScore(tol=1e-6).fit(votes, features)
-    monkeypatch.setattr(feature_weights, "MAX_CELLS_EVERY_ROUND", 0)
+    monkeypatch.setattr(steps, "MAX_CELLS_EVERY_ROUND", 0)
     now_and_then = LatentScore(tol=1e-6).fit(votes, features)
     np.testing.assert_allclose(now_and_then.ranker.weights_, exact.ranker.weights_, atol=0.02)
     assert np.corrcoef(now_and_then.consensus.scores, exact.consensus.scores)[0, 1] > 0.999

@@ -21,21 +21,34 @@ from ...fitting import warn_unconverged
 from ...pair_counts import steps_of_strengths, strength_weights
 from ...protocols import Blocks, Bools, Floats, Statistics, add_statistics
 from ...quality import LearnedQuality
-from .annotators import annotator_sums, widened_variance
-from .items import (
-    Evidence,
-    ItemSums,
-    VarianceSums,
-    difficulty_evidence,
-    with_difficulties,
+from .model import (
+    Anchors,
+    ItemInputs,
+    Kind,
+    Known,
+    Layout,
+    LevelScale,
+    State,
+    find_anchors,
+    first_state,
+    former_habits,
+    former_scores,
+    hold_out_grades,
+    lay_out_part,
+    level_sums,
+    n_held_out_folds,
 )
-from .layout import Kind, Layout, LevelScale, hold_out_grades, lay_out_part, level_sums, n_held_out_folds
 from .outcomes import (
+    Marginal,
     annotator_quality,
     estimates,
+    lapse_curvature,
     refit_of,
+    score_errors,
     separate_groups,
     two_groups,
+    unexplained_shares,
+    variance_inflation,
     warn_undetermined,
     weighted_mode,
 )
@@ -57,8 +70,15 @@ from .rounds import (
     trial_options,
     typical_change,
 )
-from .standard_errors import Marginal, lapse_curvature, score_errors, unexplained_shares, variance_inflation
-from .state import Anchors, ItemInputs, Known, State, find_anchors, first_state, former_habits, former_scores
+from .steps import (
+    Evidence,
+    ItemSums,
+    VarianceSums,
+    annotator_sums,
+    difficulty_evidence,
+    widened_variance,
+    with_difficulties,
+)
 
 if TYPE_CHECKING:
     from .kernels.ordinal import AnnotatorSums

@@ -14,26 +14,7 @@ import numpy as np
 from ...data.consensus import Trace
 from ...kernels.threads import dot
 from ...protocols import Bools, Floats, Progress
-from .annotators import (
-    annotator_step,
-    annotator_sums,
-    cut_step,
-    damp_curvature,
-    mean_discrimination,
-    scale_step,
-    variance_step,
-    widened_variance,
-)
-from .items import (
-    ItemEstimates,
-    ItemSums,
-    difficulty_evidence,
-    difficulty_step,
-    item_step,
-    with_difficulties,
-)
-from .layout import Layout, hold_out_grades, n_held_out_folds
-from .state import (
+from .model import (
     MAX_MEAN_LAPSE,
     MAX_REVERSED_SHARE,
     MAX_VARIANCES,
@@ -42,10 +23,29 @@ from .state import (
     ItemInputs,
     KindState,
     Known,
+    Layout,
     State,
     find_anchors,
     first_state,
+    hold_out_grades,
+    n_held_out_folds,
     weight_variances,
+)
+from .steps import (
+    ItemEstimates,
+    ItemSums,
+    annotator_step,
+    annotator_sums,
+    cut_step,
+    damp_curvature,
+    difficulty_evidence,
+    difficulty_step,
+    item_step,
+    mean_discrimination,
+    scale_step,
+    variance_step,
+    widened_variance,
+    with_difficulties,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def fit_scores(
     trusted
         Annotators known to be good, (n_annotators,).
     start
-        The state to start from, see :func:`~crowdrank.models.latent_score.state.former_state`.
+        The state to start from, see :func:`~crowdrank.models.latent_score.model.former_state`.
     progress
         Called after each round, with the mean log-likelihood of a judgment.
     """

@@ -20,11 +20,10 @@ from ...quality import trusted_annotators
 from ...rankers.linear_score import LinearScore
 from ...rankers.matrix import Scaling
 from ...wording import expect_above, expect_at_least
-from .feature_weights import product
-from .layout import Layout, lay_out
+from .model import Known, Layout, State, first_state, known_scores, lay_out
 from .outcomes import latent_consensus, warn_about
 from .rounds import Options, ScoreFit, fit_scores
-from .state import Known, State, first_state, known_scores
+from .steps import product
 
 _DEFAULTS = Options()
 

@@ -11,7 +11,7 @@ from crowdrank.models.latent_score.kernels.ordinal import (
     item_pass,
     own_rows,
 )
-from crowdrank.models.latent_score.layout import sort_cells
+from crowdrank.models.latent_score.model import sort_cells
 
 
 class Case:

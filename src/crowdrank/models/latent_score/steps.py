@@ -1,0 +1,1117 @@
+"""The item step: scores given the annotators, with levels of queries and weights of features; then difficulties.
+
+The noise of an item's grades is ``exp(z)`` times the usual, ``z`` normal around 0 with a variance that is learned: the
+item's difficulty. Items are equally difficult until the first long steps of a fit are over and the grades speak against
+it, held-out ones too; so nothing moves where they do not. Later lapses and flatter scores would have taken the place of
+difficulties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...covariate_design import CovariateDesign
+from ...errors import ParameterError
+from ...kernels.threads import dot, one_blas_thread
+from ...protocols import Bools, Counts, Floats
+from .model import (
+    ALONE_VARIANCE,
+    MAX_MEAN_LAPSE,
+    MAX_REVERSED_SHARE,
+    MAX_VARIANCES,
+    MIN_CUT_GAP,
+    START_COEFFICIENT_VARIANCE,
+    START_LAPSE,
+    START_VARIANCES,
+    ControlState,
+    DiscriminationPrior,
+    ItemInputs,
+    Kind,
+    KindState,
+    Layout,
+    State,
+    first_cuts,
+    first_shares,
+    weight_variances,
+)
+
+if TYPE_CHECKING:
+    from .kernels.item_systems import Graph, Inverse
+    from .kernels.ordinal import AnnotatorSums
+
+
+_SOLVER_ACCURACY = 1e-4
+MAX_SCORE_STEP = 3.0
+_CLAMP_PRECISION = 1e8
+"""Precision of the score of a known item."""
+
+MIN_EVIDENCE = 1.645
+"""Standard errors by which grades have to speak for differences in difficulty: 5 % by chance at most."""
+
+_MAX_DIFFICULTY_STEP = 0.7
+_HERMITE = ((-(3.0**0.5), 1.0 / 6.0), (0.0, 2.0 / 3.0), (3.0**0.5, 1.0 / 6.0))
+"""Points, in standard deviations, and weights of the mean over a normal distribution by three points."""
+
+_MIN_SHARE_OF_CURVATURE = 0.1
+
+_MIN_SCORE_SHARE = 0.1
+"""Share of the variance of scores that grades have to tell before they tell anything of difficulties.
+
+Of two camps of one size, scores say nothing, and items at the ends of the scale would pass for difficult ones.
+"""
+
+
+class Curvature(NamedTuple):
+    """Gradient (n_items,) and negative Hessian of the log-likelihood in the scores.
+
+    The Hessian has ``diagonal`` (n_items,), and minus ``pair_weight`` at each compared pair, (n_pairs,). ``of_cells``
+    has the curvature of each kind's cells.
+    """
+
+    gradient: Floats
+    pair_weight: Floats
+    diagonal: Floats
+    of_cells: tuple[Floats, ...]
+
+
+class VarianceSums(NamedTuple):
+    """What a prior variance is learned from: sums over values around 0.
+
+    ``number`` of values, or their weight, their squares, their posterior ``variances``, and the share of the prior
+    variance that judgments ``explained``.
+    """
+
+    number: float
+    squares: float
+    variances: float
+    explained: float
+
+    @classmethod
+    def of(cls, squares: Floats, variances: Floats, prior: float, weight: Floats | None = None) -> VarianceSums:
+        """Return the sums over values of these squares and variances, with a prior variance so far."""
+        weight = np.ones(len(squares)) if weight is None else weight
+        explained = dot(weight, np.maximum(1.0 - variances / prior, 0.0))
+        return cls(float(weight.sum()), dot(weight, squares), dot(weight, variances), explained)
+
+
+NO_SUMS = VarianceSums(0.0, 0.0, 0.0, 0.0)
+
+
+class ItemSums(NamedTuple):
+    """What the prior variances of scores, levels of queries, weights of features and difficulties are learned from."""
+
+    items: VarianceSums
+    levels: VarianceSums = NO_SUMS
+    weights: VarianceSums = NO_SUMS
+    difficulties: VarianceSums = NO_SUMS
+
+
+class ItemEstimates(NamedTuple):
+    """New scores with their variances, and what the prior variances are learned from.
+
+    ``residual`` and ``residual_variance`` (n_items,) are what neither features nor the query's level explain of a
+    score; ``levels`` and ``levels_variance`` (n_queries,) are the levels of queries.
+    """
+
+    scores: Floats
+    variance: Floats
+    covariance: Floats
+    weights: Floats
+    weights_covariance: Floats
+    residual: Floats
+    residual_variance: Floats
+    levels: Floats
+    levels_variance: Floats
+    cell_curvature: tuple[Floats, ...]
+    feature_variances: FeatureVariances | None
+
+    def sums(self, layout: Layout, state: State) -> ItemSums:
+        """Return what prior variances are learned from; ``state`` has those so far."""
+        judged, here = layout.judged, layout.judged_queries
+        of_levels = NO_SUMS
+        if state.variance_of_levels > 0.0:
+            of_levels = VarianceSums.of(self.levels[here] ** 2, self.levels_variance[here], state.variance_of_levels)
+        return ItemSums(
+            VarianceSums.of(self.residual[judged] ** 2, self.residual_variance[judged], state.variance_of_items),
+            of_levels,
+            VarianceSums.of(self.weights**2, np.diag(self.weights_covariance), state.variance_of_weights),
+        )
+
+
+def item_step(layout: Layout, state: State, inputs: ItemInputs) -> ItemEstimates:
+    """Return the scores after one Newton step, at most 3 long in each query, with their variances."""
+    prior = ScorePrior(layout, state)
+    curvature = score_curvature(layout, state, inputs, state.cell_curvature)
+    posterior = ScorePosterior(layout, curvature, prior)
+    gradient = curvature.gradient - prior.times(state.scores[:, None])[:, 0]
+    target = state.scores + posterior.solve(gradient[:, None])[:, 0]
+    variance, covariance = posterior.variance, posterior.covariance
+    weights, weights_covariance = state.weights, state.weights_covariance
+    residual_variance, mean = variance, np.zeros(layout.n_items)
+    of_features = state.feature_variances
+    if inputs.features.shape[1]:
+        weights, weights_covariance, mean, shift, of_features = weight_step(
+            inputs.features, layout.graph, prior, posterior, target, state
+        )
+        target, residual_variance = target + shift, variance + of_features.of_residuals
+        variance, covariance = variance + of_features.of_scores, covariance + of_features.of_pairs
+    scores = _cap_steps(layout, state.scores, target)
+    levels, levels_variance, residual, residual_variance = _split_off_levels(
+        prior, posterior, scores - mean, residual_variance
+    )
+    return ItemEstimates(
+        scores, variance, covariance, weights, weights_covariance, residual, residual_variance, levels, levels_variance,
+        curvature.of_cells, of_features,
+    )  # fmt: skip
+
+
+def score_curvature(layout: Layout, state: State, inputs: ItemInputs, former: tuple[Floats, ...] = ()) -> Curvature:
+    """Return gradient and curvature of the judgments, and of known items, at the present scores.
+
+    The curvature is averaged with the ``former`` of each kind, if there is one, which damps a cycle: a large variance
+    of scores gives a large curvature, which gives a small variance, and so on.
+    """
+    from .kernels.ordinal import item_pass
+
+    n, gradient, diagonal = layout.n_items, np.zeros(layout.n_items), np.zeros(layout.n_items)
+    pair_weight, of_cells = np.zeros(len(layout.graph.second)), []
+    for number, (kind, habits) in enumerate(zip(layout.kinds, state.kinds, strict=True)):
+        model = state.response_model(kind, habits)
+        slope, curve = item_pass(kind.cells, model, *state.gaps(kind))
+        curve = 0.5 * (curve + former[number]) if former else curve
+        of_cells.append(curve)
+        first, second = kind.cells.first, kind.cells.second
+        if kind.about_pairs:
+            pair_weight[kind.pair] += curve
+            gradient += np.bincount(first, slope, n) - np.bincount(second, slope, n)
+            diagonal += np.bincount(first, curve, n) + np.bincount(second, curve, n)
+        else:
+            gradient[first] += slope
+            diagonal[first] += curve
+    gradient[inputs.clamped] += _CLAMP_PRECISION * (inputs.known - state.scores)[inputs.clamped]
+    diagonal[inputs.clamped] += _CLAMP_PRECISION
+    return Curvature(gradient, pair_weight, diagonal, tuple(of_cells))
+
+
+class ScorePrior:
+    """The normal prior of scores around what features predict: independent items, and a level per query."""
+
+    def __init__(self, layout: Layout, state: State) -> None:
+        self.query, self.n_queries = layout.query, len(layout.offsets) - 1
+        self.size, self.starts = np.diff(layout.offsets), layout.offsets[:-1]
+        self.of_items, self.of_levels = state.variance_of_items, state.variance_of_levels
+        of_sums = self.of_items + self.size * self.of_levels
+        self.level_share = self.of_levels / of_sums
+        """The level of a query is this times the sum of its scores."""
+        self.pull = self.level_share / self.of_items
+        self.level_variance = self.of_items * self.level_share
+        """Variance of a level given the query's scores."""
+
+    def sums(self, values: Floats) -> Floats:
+        """Sum of each query's values."""
+        return np.bincount(self.query, values, self.n_queries).astype(np.float64, copy=False)
+
+    def column_sums(self, columns: Floats) -> Floats:
+        """Sum of each query's rows of columns, (n_queries, n); the items of a query stand side by side."""
+        sums, starts = np.zeros((self.n_queries, columns.shape[1])), self.starts[self.size > 0]
+        if columns.shape[1] > 1:
+            sums[self.size > 0] = query_sums(columns, starts, np.ones(len(columns)))
+        else:
+            sums[self.size > 0] = np.add.reduceat(columns, starts, axis=0)
+        return sums
+
+    def times(self, columns: Floats) -> Floats:
+        """Precision matrix times columns, (n_items, n)."""
+        image = columns / self.of_items
+        if self.of_levels > 0.0:
+            image -= np.repeat(self.pull[:, None] * self.column_sums(columns), self.size, axis=0)
+        return image
+
+
+class ScorePosterior:
+    """The inverse of curvature and prior precision together, without features.
+
+    Levels add a matrix of rank one to each query's, by the Sherman-Morrison formula after the rest is inverted.
+    """
+
+    def __init__(self, layout: Layout, curvature: Curvature, prior: ScorePrior) -> None:
+        from .kernels.item_systems import invert
+
+        self.prior, self.query = prior, layout.query
+        diagonal = curvature.diagonal + 1.0 / prior.of_items
+        self.inverse: Inverse = invert(layout.graph, curvature.pair_weight, diagonal, accuracy=_SOLVER_ACCURACY)
+        self.variance, self.covariance = self.inverse.variance, self.inverse.covariance
+        self.row_sums = np.zeros(layout.n_items)
+        self.update = np.zeros(prior.n_queries)
+        if prior.of_levels > 0.0:
+            self.row_sums = self.inverse.solve(np.ones((layout.n_items, 1)))[:, 0]
+            self.update = prior.pull / (1.0 - prior.pull * prior.sums(self.row_sums))
+            first, second = layout.graph.first, layout.graph.second
+            self.variance = self.variance + self.update[self.query] * self.row_sums**2
+            between = self.row_sums[first] * self.row_sums[second]
+            self.covariance = self.covariance + self.update[self.query[first]] * between
+
+    def marginal_precision(self) -> tuple[Floats, Floats] | None:
+        """Return the precision of judgments about what features and levels predict, where no items are compared.
+
+        It is diagonal, (n_items,), less the outer product of each query's part with itself times a factor,
+        (n_queries,).
+        """
+        if len(self.covariance):
+            return None
+        of_items = 1.0 - self.inverse.variance / self.prior.of_items
+        precision = np.maximum(of_items, 0.0) / self.prior.of_items
+        return precision, self.prior.of_levels / (1.0 + self.prior.of_levels * self.prior.sums(precision))
+
+    def solve(self, columns: Floats) -> Floats:
+        """Return the inverse times columns, (n_items, n)."""
+        image = self.inverse.solve(columns)
+        if self.prior.of_levels > 0.0:
+            level = np.repeat(self.update[:, None] * self.prior.column_sums(image), self.prior.size, axis=0)
+            image += level * self.row_sums[:, None]
+        return image
+
+
+def _cap_steps(layout: Layout, before: Floats, after: Floats) -> Floats:
+    """The scores after a step, shortened in queries where an item would move too far."""
+    longest = np.zeros(len(layout.offsets) - 1)
+    np.maximum.at(longest, layout.query, np.abs(after - before))
+    if longest.max(initial=0.0) <= MAX_SCORE_STEP:
+        return after
+    return before + (after - before) * np.minimum(1.0, MAX_SCORE_STEP / np.maximum(longest, 1e-300))[layout.query]
+
+
+def _split_off_levels(
+    prior: ScorePrior, posterior: ScorePosterior, scores: Floats, variance: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Levels of the queries and their variances; the residuals of the scores, and their variances."""
+    if prior.of_levels == 0.0:
+        return np.zeros(prior.n_queries), np.zeros(prior.n_queries), scores, variance
+    levels = prior.level_share * prior.sums(scores)
+    sums = prior.sums(posterior.row_sums)
+    with_sum = posterior.row_sums * (1.0 + posterior.update * sums)[posterior.query]
+    of_levels = prior.level_share**2 * prior.sums(with_sum) + prior.level_variance
+    share = prior.level_share[posterior.query]
+    residual_variance = variance - 2.0 * share * with_sum + of_levels[posterior.query]
+    return levels, of_levels, scores - levels[posterior.query], np.maximum(residual_variance, 0.0)
+
+
+# Difficulties: how much more, or less, grades of an item differ than those of others
+
+
+class Evidence(NamedTuple):
+    """For a variance of difficulties above 0: the sum over items of the likelihood's slope in it, and of squares.
+
+    ``score_squares`` is the sum of the scores' squares, ``score_variances`` that of their posterior variances.
+    """
+
+    slope: float
+    squares: float
+    score_squares: float
+    score_variances: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether items differ in difficulty beyond chance, and in scores: camps that contradict each other do not."""
+        differ = self.score_squares > _MIN_SCORE_SHARE * (self.score_squares + self.score_variances)
+        return bool(differ and self.slope > MIN_EVIDENCE * self.squares**0.5)
+
+
+def difficulty_slopes(layout: Layout, state: State) -> Floats:
+    """Return gradient and curvature in the difficulty of each item, and curvature with its score, (3, n_items)."""
+    from .kernels.ordinal import difficulty_pass
+
+    slopes = np.zeros((3, layout.n_items))
+    for kind, habits in zip(layout.kinds, state.kinds, strict=True):
+        if kind.has_difficulty:
+            of_kind = difficulty_pass(kind.cells, state.response_model(kind, habits), *state.gaps(kind))
+            slopes[:, kind.cells.first] = of_kind
+    return slopes
+
+
+def difficulty_evidence(layout: Layout, state: State) -> Evidence:
+    """Return what grades say for differences in difficulty where a fit has none yet: a score test.
+
+    The slope is averaged over what is not known of the scores, by a rule of three points: scores that follow the
+    grades make these look more alike than they are.
+    """
+    slope, deviation = np.zeros(layout.n_items), np.sqrt(state.variance)
+    for point, weight in _HERMITE:
+        moved = replace(state, scores=state.scores + point * deviation, variance=np.zeros(layout.n_items))
+        gradient, curvature, _ = difficulty_slopes(layout, moved)
+        slope += weight * (gradient**2 - curvature)
+    score_squares, score_variances = (state.scores[layout.judged] ** 2).sum(), state.variance[layout.judged].sum()
+    return Evidence(float(slope.sum()), float((slope**2).sum()), float(score_squares), float(score_variances))
+
+
+def with_difficulties(layout: Layout, state: State) -> State:
+    """Return the state from which rounds go on with difficulties."""
+    start = START_VARIANCES["difficulty"]
+    none = np.zeros(layout.n_items)
+    return replace(state, difficulty=none, difficulty_variance=none + start, variance_of_difficulty=start)
+
+
+def difficulty_step(layout: Layout, state: State) -> tuple[State, VarianceSums]:
+    """Return the state after one Newton step of the difficulties, and what their variance is learned from."""
+    prior = state.variance_of_difficulty
+    if prior == 0.0:
+        return state, NO_SUMS
+    gradient, curvature, _ = difficulty_slopes(layout, state)
+    precision = np.maximum(curvature, 0.0) + 1.0 / prior
+    step = (gradient - state.difficulty / prior) / precision
+    difficulty = state.difficulty + np.clip(step, -_MAX_DIFFICULTY_STEP, _MAX_DIFFICULTY_STEP)
+    judged = layout.judged
+    sums = VarianceSums.of(difficulty[judged] ** 2, 1.0 / precision[judged], prior)
+    return replace(state, difficulty=difficulty, difficulty_variance=1.0 / precision), sums
+
+
+def blurred_curvature(layout: Layout, state: State, inputs: ItemInputs) -> Curvature:
+    """Return gradient and curvature in the scores with difficulties marginalised, as with annotators in the end.
+
+    The variance of a score is averaged over what is not known of its item's difficulty, by a rule of three points, and
+    the score moves with it by what curves in both.
+    """
+    curvature = score_curvature(layout, state, inputs)
+    if state.variance_of_difficulty == 0.0:
+        return curvature
+    prior, deviation = 1.0 / state.variance_of_items, np.sqrt(state.difficulty_variance)
+    variance = np.zeros(layout.n_items)
+    for point, weight in _HERMITE:
+        moved = replace(state, difficulty=state.difficulty + point * deviation)
+        variance += weight / (score_curvature(layout, moved, inputs).diagonal + prior)
+    cross = difficulty_slopes(layout, state)[2]
+    diagonal = 1.0 / variance - prior - cross**2 * state.difficulty_variance
+    lost = curvature.diagonal - np.maximum(diagonal, _MIN_SHARE_OF_CURVATURE * curvature.diagonal)
+    return curvature._replace(diagonal=curvature.diagonal - lost)
+
+
+MAX_CELLS_EVERY_ROUND = 1 << 21
+"""Cells of features up to which weights are found exactly in every round."""
+
+_MAX_VARIANCE_RATIO = 1.25
+"""Factor by which a variance may change before the curvature of weights is computed anew."""
+
+_BLOCK_ROWS = 2048
+_ROWS_PER_THREAD = 20_000
+_N_PROBES = 8
+"""Random combinations of weights by which their part in the variances of scores is estimated, with many cells."""
+
+
+class FeatureVariances(NamedTuple):
+    """What uncertain weights add to the variances of scores and of what features leave, and to covariances of pairs.
+
+    ``n_rounds`` is the number of rounds so far; the two variances are the prior ones that they were computed with.
+    ``predicted`` is what the ``weights`` predict, so that the next round need not multiply again.
+    """
+
+    of_scores: Floats
+    of_residuals: Floats
+    of_pairs: Floats
+    n_rounds: int
+    variance_of_items: float
+    variance_of_weights: float
+    weights: Floats
+    predicted: Floats
+
+    def is_due(self, state: State) -> bool:
+        """Whether to compute them anew: after rounds 1, 4, 16, ... and where prior variances have changed."""
+        own = self.variance_of_items, self.variance_of_weights
+        ratios = np.array([state.variance_of_items, state.variance_of_weights]) / own
+        is_power_of_four = self.n_rounds.bit_count() == 1 and self.n_rounds.bit_length() % 2 == 1
+        return is_power_of_four or bool(
+            (ratios > _MAX_VARIANCE_RATIO).any() or (ratios < 1.0 / _MAX_VARIANCE_RATIO).any()
+        )
+
+
+class WeightStep(NamedTuple):
+    """New weights with their covariance, the mean of scores that they predict, and how far scores follow it."""
+
+    weights: Floats
+    covariance: Floats
+    mean: Floats
+    shift: Floats
+    variances: FeatureVariances
+
+
+def weight_step(
+    features: Floats, graph: Graph, prior: ScorePrior, posterior: ScorePosterior, target: Floats, state: State
+) -> WeightStep:
+    """Return the weights that go with the scores ``target`` that items would have without features."""
+    former = state.feature_variances
+    if former is not None and features.size > MAX_CELLS_EVERY_ROUND and not former.is_due(state):
+        return _inexact_step(features, prior, posterior, target, state, former)
+    covariance = weights_covariance(features, prior, posterior, state)
+    weights = covariance @ transposed_product(features, prior.times(target[:, None])[:, 0])
+    mean = product(features, weights)
+    along, own = weight_uncertainty(features, prior, posterior, covariance)
+    variances = FeatureVariances(
+        (own**2).sum(axis=1), ((own - along) ** 2).sum(axis=1),
+        (own[graph.first] * own[graph.second]).sum(axis=1), 1 if former is None else former.n_rounds + 1,
+        state.variance_of_items, state.variance_of_weights, weights, mean,
+    )  # fmt: skip
+    return WeightStep(weights, covariance, mean, posterior.solve(prior.times(mean[:, None]))[:, 0], variances)
+
+
+def weights_covariance(features: Floats, prior: ScorePrior, posterior: ScorePosterior, state: State) -> Floats:
+    """Return the covariance of the weights, scores being free to follow them."""
+    marginal = posterior.marginal_precision()
+    if marginal is None:
+        pulled = prior.times(features)
+        matrix = pulled.T @ (features - posterior.solve(pulled))
+    else:
+        matrix = _diagonal_product(features, *marginal, prior)
+    matrix = 0.5 * (matrix + matrix.T)
+    matrix.flat[:: len(matrix) + 1] += 1.0 / state.variance_of_weights
+    with one_blas_thread():
+        covariance: Floats = np.linalg.inv(matrix).astype(np.float64, copy=False)
+    return covariance
+
+
+def _diagonal_product(features: Floats, precision: Floats, update: Floats, prior: ScorePrior) -> Floats:
+    """Features times the precision of scores given features, judgments only through it, times features.
+
+    Items that are not compared have a precision each, less a matrix of rank one for the level of their query. Rows are
+    taken in blocks, and those that nobody judged have no precision.
+    """
+    root, sums = np.sqrt(precision), np.zeros((prior.n_queries, features.shape[1]))
+
+    def add(first: int, last: int) -> Floats:
+        matrix = np.zeros((features.shape[1], features.shape[1]))
+        for begin in range(first, last, _BLOCK_ROWS):
+            rows = slice(begin, min(begin + _BLOCK_ROWS, last))
+            # a matrix times its own transpose is half of the work of another product
+            weighted = features[rows] * root[rows, None]
+            matrix += weighted.T @ weighted
+            query = prior.query[rows]
+            starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+            sums[query[starts]] += query_sums(weighted, starts, root[rows])
+        return matrix
+
+    total = _over_queries(add, prior)
+    with one_blas_thread():
+        product: Floats = total - sums.T @ (update[:, None] * sums)
+    return product
+
+
+def query_sums(columns: Floats, starts: Counts, weight: Floats) -> Floats:
+    """Return the weighted sum of the rows from each start to the next; numpy's own takes several times as long."""
+    from scipy.sparse import csr_array
+
+    n_rows = len(columns)
+    ends = np.append(starts, n_rows)
+    sums: Floats = csr_array((weight, np.arange(n_rows), ends), shape=(len(starts), n_rows)) @ columns
+    return sums
+
+
+def _over_queries(add: Callable[[int, int], Floats], prior: ScorePrior) -> Floats:
+    """The sum of what threads find, whose stretches of rows end where a query does."""
+    from ...kernels.threads import even_bounds, over_bounds, total
+
+    n_items = len(prior.query)
+    bounds = prior.starts[np.searchsorted(prior.starts, even_bounds(n_items, _ROWS_PER_THREAD)[1:-1], "right") - 1]
+    with one_blas_thread():
+        return total(over_bounds(add, np.concatenate([[0], bounds, [n_items]])))
+
+
+def product(features: Floats, columns: Floats) -> Floats:
+    """Return features times a vector or columns."""
+    from ...kernels.threads import even_bounds, over_bounds
+
+    image = np.empty((len(features), *columns.shape[1:]))
+
+    def fill(begin: int, end: int) -> None:
+        np.matmul(features[begin:end], columns, out=image[begin:end])
+
+    with one_blas_thread():
+        over_bounds(fill, even_bounds(len(features), _ROWS_PER_THREAD))
+    return image
+
+
+def transposed_product(features: Floats, values: Floats) -> Floats:
+    """Return the transpose of features times a vector."""
+    from ...kernels.threads import even_bounds, over_bounds, total
+
+    with one_blas_thread():
+        bounds = even_bounds(len(features), _ROWS_PER_THREAD)
+        return total(over_bounds(lambda begin, end: features[begin:end].T @ values[begin:end], bounds))
+
+
+def weight_uncertainty(
+    features: Floats, prior: ScorePrior, posterior: ScorePosterior, covariance: Floats
+) -> tuple[Floats, Floats]:
+    """Return by how much uncertain weights move what features predict and the scores, (n_items, n) each.
+
+    Products of rows are variances and covariances: exact ones, or with many cells estimates from random combinations.
+    """
+    with one_blas_thread():
+        root = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
+    if features.size > MAX_CELLS_EVERY_ROUND:
+        probes = np.random.default_rng(0).normal(size=(len(root), _N_PROBES))
+        root = root @ probes / _N_PROBES**0.5
+    along = product(features, root)
+    return along, posterior.solve(prior.times(along))
+
+
+def _inexact_step(
+    features: Floats,
+    prior: ScorePrior,
+    posterior: ScorePosterior,
+    target: Floats,
+    state: State,
+    former: FeatureVariances,
+) -> WeightStep:
+    """Weights after a Newton step with the last exact curvature; a few columns are multiplied, not all pairs."""
+
+    def times_prior(values: Floats) -> Floats:
+        return prior.times(values[:, None])
+
+    known = np.array_equal(former.weights, state.weights)
+    mean = former.predicted if known else product(features, state.weights)
+    left = target - mean + posterior.solve(times_prior(mean))[:, 0]
+    gradient = transposed_product(features, times_prior(left)[:, 0]) - state.weights / state.variance_of_weights
+    weights = state.weights + state.weights_covariance @ gradient
+    mean = product(features, weights)
+    return WeightStep(
+        weights, state.weights_covariance, mean, posterior.solve(times_prior(mean))[:, 0],
+        former._replace(n_rounds=former.n_rounds + 1, weights=weights, predicted=mean),
+    )  # fmt: skip
+
+
+MIN_MEAN_ALPHA = 0.05
+"""Below this mean discrimination of the crowd, the direction of scores cannot be known."""
+
+_GUESSING_VARIANCE = 0.04
+"""Variance of the discriminations of those who guess."""
+
+_MAX_STEP = 1.5
+"""Longest step of a discrimination or bias."""
+
+_MAX_LOG_SPREAD_STEP = 0.5
+_MAX_LOG_SCALE_STEP = 0.5
+_MAX_CUT_STEP = 1.0
+_MIN_CUT_STEP = 1e-12
+
+_LAPSE_PRIOR_JUDGMENTS = 10.0
+_MEAN_LAPSE_PRIOR_JUDGMENTS = 20.0
+_FAVOURITE_PRIOR_JUDGMENTS = 3.0
+_MIN_LAPSE = 1e-6
+_MAX_LAPSE = 0.9
+_MAX_LAPSE_RATIO = 4.0
+"""A probability of a lapse changes by at most this factor in a round."""
+
+_LOG_SCALE_PRECISION = 16.0
+_CUT_PRECISION = 0.1
+_SHARES_PRIOR_ANNOTATORS = 10.0
+_SCALE_PRIOR_ANNOTATORS = 0.5
+_MIN_RESCALING = 0.7
+_MIN_VARIANCE = 4e-4
+
+_PRIOR_COUNTS = {"item": 4.0, "alpha": 50.0, "bias": 4.0, "spread": 4.0, "level": 4.0, "weight": 4.0, "difficulty": 4.0}
+"""Number of items, annotators, queries and features that the start of a variance counts as."""
+
+_PRIOR_COUNT_SHARES = {"item": 0.05, "weight": 0.05}
+"""Share of them that it counts as besides: with few comparisons nothing else bounds the variance of scores."""
+
+_WIDENING = 2.0
+_WIDENING_ITEMS = 50.0
+"""Number of items at which the variance of scores is widened by half of the full factor."""
+
+
+# Annotators
+
+
+def annotator_sums(layout: Layout, state: State) -> list[AnnotatorSums]:
+    """Return the gradients and curvatures of annotators and crowd at the present scores, for each kind."""
+    from .kernels.ordinal import annotator_pass
+
+    return [
+        annotator_pass(kind.cells, state.response_model(kind, habits), *state.gaps(kind))
+        for kind, habits in zip(layout.kinds, state.kinds, strict=True)
+    ]
+
+
+def damp_curvature(sums: list[AnnotatorSums], state: State) -> list[AnnotatorSums]:
+    """Return the sums with their curvature averaged with that of the last round, so that it does not oscillate."""
+    damped = []
+    for of, habits in zip(sums, state.kinds, strict=True):
+        if habits.curvature is not None:
+            one, two, three, four = 0.5 * (_curvatures(of) + habits.curvature)
+            of = of._replace(alpha_alpha=one, alpha_bias=two, bias_bias=three, spread_spread=four)
+        if habits.control is not None and habits.control.curvature is not None:
+            of = of._replace(control_curvature=0.5 * (of.control_curvature + habits.control.curvature))
+        damped.append(of)
+    return damped
+
+
+def _curvatures(of: AnnotatorSums) -> Floats:
+    """Curvature in discrimination, discrimination and bias, bias, and spread, (4, n_annotators)."""
+    return np.stack([of.alpha_alpha, of.alpha_bias, of.bias_bias, of.spread_spread])
+
+
+class Discriminations(NamedTuple):
+    """Posterior mean and variance of each annotator's discrimination, overall and within each group.
+
+    The groups are those who see, are reversed, and guess: ``group`` has the probability of each, ``means`` and
+    ``variances`` are those within it, (3, n_annotators) each.
+    """
+
+    mean: Floats
+    variance: Floats
+    group: Floats
+    means: Floats
+    variances: Floats
+
+
+def annotator_step(
+    layout: Layout, state: State, sums: list[AnnotatorSums], prior: DiscriminationPrior, *, learn_mean_lapse: bool
+) -> tuple[State, Discriminations]:
+    """Return the annotators after one Newton step of discrimination and biases, and one of each spread.
+
+    The crowd's mean lapse is learned only after the first long steps: before, scores are too close to each other, and
+    lapses look rarer than they are.
+    """
+    gradient, curvature = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
+    rests = [
+        eliminated_habits(kind, habits, of) for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
+    ]
+    for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True):
+        gradient, curvature = gradient + of.alpha, curvature + of.alpha_alpha
+        if rest is not None:
+            gradient = gradient - (rest.cross * rest.newton).sum(axis=1)
+            curvature = curvature - (rest.cross * rest.ratio).sum(axis=1)
+        elif kind.has_bias:
+            # the bias is eliminated: it moves with the discrimination
+            ratio = of.alpha_bias / bias_curvature(habits, of)
+            gradient = gradient - ratio * _bias_gradient(habits, of)
+            curvature = curvature - ratio * of.alpha_bias
+    posterior = _discriminations(state, gradient, np.maximum(curvature, 0.0), prior)
+    step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
+    kinds = tuple(
+        _habit_step(kind, habits, of, rest, step, posterior.variance, learn_mean_lapse)
+        for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True)
+    )
+    return replace(state, alpha=state.alpha + step, alpha_variance=posterior.variance, kinds=kinds), posterior
+
+
+def _discriminations(state: State, gradient: Floats, curvature: Floats, crowd: DiscriminationPrior) -> Discriminations:
+    """Posterior of the discriminations given gradient and curvature of the judgments: a mixture of normals, exactly."""
+    own = crowd.variance(state.variance_of_alpha)
+    prior = np.stack([own, own, np.minimum(own, _GUESSING_VARIANCE)])
+    middle = np.stack([crowd.mean, -crowd.mean, np.zeros(len(own))])
+    share = crowd.shares(state.shares)
+    pull = curvature * state.alpha + gradient
+    variances = 1.0 / (curvature + 1.0 / prior)
+    means = variances * (pull + middle / prior)
+    log_odds = 0.5 * (np.log(variances / prior) + means**2 / variances - middle**2 / prior)
+    # with large weights a group without a share would win over any logarithm of it
+    log_odds = np.where(share > 0.0, log_odds + np.log(np.maximum(share, 1e-300)), -np.inf)
+    group = np.exp(log_odds - log_odds.max(axis=0))
+    group /= group.sum(axis=0)
+    mean = (group * means).sum(axis=0)
+    variance = (group * (variances + (means - mean) ** 2)).sum(axis=0)
+    return Discriminations(mean, variance, group, means, variances)
+
+
+def eliminated_habits(kind: Kind, habits: KindState, of: AnnotatorSums) -> Eliminated | None:
+    """Return bias and coefficients of covariates given the discrimination; ``None`` without covariates."""
+    if habits.control is None:
+        return None
+    return eliminate(kind, habits.control, of, (_bias_gradient(habits, of), bias_curvature(habits, of)))
+
+
+def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
+    """Return the curvature in the bias, prior included."""
+    return of.bias_bias + 1.0 / habits.variance_of_bias
+
+
+def _bias_gradient(habits: KindState, of: AnnotatorSums) -> Floats:
+    """Gradient in the bias, prior included."""
+    return of.bias + (habits.mean_bias - habits.bias) / habits.variance_of_bias
+
+
+def _habit_step(
+    kind: Kind, habits: KindState, of: AnnotatorSums, rest: Eliminated | None, alpha_step: Floats,
+    alpha_variance: Floats, learn_mean_lapse: bool,
+) -> KindState:  # fmt: skip
+    """Bias, coefficients of covariates, spread and lapses after this step of the discriminations."""
+    habits = replace(habits, curvature=_curvatures(of))
+    if rest is not None and habits.control is not None:
+        control, step = control_step(habits.control, of, rest, alpha_step, alpha_variance)
+        habits = replace(habits, control=control)
+        if kind.has_bias:
+            variance, covariance = control.covariance[:, 1, 1], control.covariance[:, 0, 1]
+            habits = replace(habits, bias=habits.bias + step, bias_variance=variance, covariance=covariance)
+    elif kind.has_bias:
+        curvature = bias_curvature(habits, of)
+        ratio = of.alpha_bias / curvature
+        step = np.clip(_bias_gradient(habits, of) / curvature - ratio * alpha_step, -_MAX_STEP, _MAX_STEP)
+        habits = replace(
+            habits, bias=habits.bias + step, covariance=-ratio * alpha_variance,
+            bias_variance=1.0 / curvature + ratio**2 * alpha_variance,
+        )  # fmt: skip
+    if kind.has_spread:
+        curvature = of.spread_spread + 1.0 / habits.variance_of_spread
+        step = (of.spread - habits.spread / habits.variance_of_spread) / curvature
+        # the mean spread is left to the cuts, which would otherwise move for the same reason
+        step -= float(curvature @ step) / float(curvature.sum())
+        spread = habits.spread + np.clip(step, -_MAX_LOG_SPREAD_STEP, _MAX_LOG_SPREAD_STEP)
+        common = float(spread[kind.weight > 0].mean())
+        spread = np.where(kind.weight > 0, spread - common, 0.0)
+        habits = replace(habits, spread=spread, spread_variance=1.0 / curvature, cuts=habits.cuts * np.exp(common))
+    return _lapse_step(kind, habits, of, learn_mean_lapse) if kind.has_lapses else habits
+
+
+def _lapse_step(kind: Kind, habits: KindState, of: AnnotatorSums, learn_mean_lapse: bool) -> KindState:
+    """Probability of a lapse of each annotator, and the levels then given.
+
+    Newton steps: expectation-maximisation is slow where lapses are rare.
+    """
+    total, count = float(kind.weight.sum()), _MEAN_LAPSE_PRIOR_JUDGMENTS
+    mean = min((float(of.lapses.sum()) + count * START_LAPSE) / (total + count), MAX_MEAN_LAPSE)
+    mean, before = mean if learn_mean_lapse else habits.mean_lapse, habits.lapse
+    gradient = of.lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before - (1.0 - mean) / (1.0 - before))
+    curvature = of.lapse_lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before**2 + (1.0 - mean) / (1.0 - before) ** 2)
+    lowest = np.maximum(before / _MAX_LAPSE_RATIO, _MIN_LAPSE)
+    lapse = np.clip(before + gradient / curvature, lowest, np.minimum(_MAX_LAPSE_RATIO * before, _MAX_LAPSE))
+    favourites = of.lapsed + _FAVOURITE_PRIOR_JUDGMENTS * kind.shares
+    favourites /= favourites.sum(axis=1, keepdims=True)
+    return replace(habits, lapse=lapse, favourites=favourites, mean_lapse=mean)
+
+
+# The crowd
+
+
+def cut_step(layout: Layout, state: State, sums: list[AnnotatorSums]) -> State:
+    """Return the state after one step of each kind's cuts and lambda; the reference kind's lambda stays 1."""
+    reference = reference_kind(layout)
+    kinds = [
+        _move_cuts(kind, _move_scale(habits, of) if place != reference else habits, of)
+        for place, (kind, habits, of) in enumerate(zip(layout.kinds, state.kinds, sums, strict=True))
+    ]
+    return replace(state, kinds=tuple(kinds))
+
+
+def reference_kind(layout: Layout) -> int:
+    """The kind whose lambda is 1: that with most judgments."""
+    return int(np.argmax([kind.weight.sum() for kind in layout.kinds]))
+
+
+def _move_scale(habits: KindState, of: AnnotatorSums) -> KindState:
+    """A Newton step of log lambda."""
+    step = (of.scale - _LOG_SCALE_PRECISION * habits.log_scale) / (of.scale_scale + _LOG_SCALE_PRECISION)
+    return replace(habits, log_scale=habits.log_scale + float(np.clip(step, -_MAX_LOG_SCALE_STEP, _MAX_LOG_SCALE_STEP)))
+
+
+def _move_cuts(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
+    """A Newton step of the cuts, halved until they increase."""
+    if not kind.has_cuts:
+        return habits
+    first = first_cuts(kind)[1]
+    gradient = of.cuts - _CUT_PRECISION * (habits.cuts - first)
+    matrix = (
+        np.diag(of.cuts_cuts[0] + _CUT_PRECISION) + np.diag(of.cuts_cuts[1][:-1], 1) + np.diag(of.cuts_cuts[1][:-1], -1)
+    )
+    if kind.about_pairs:
+        # the cuts lie as far below 0 as above
+        mirrored = np.eye(len(gradient))[:, : len(gradient) // 2]
+        mirrored = mirrored[::-1] - mirrored
+        step = mirrored @ np.linalg.solve(mirrored.T @ matrix @ mirrored, mirrored.T @ gradient)
+    else:
+        step = np.linalg.solve(matrix, gradient)
+    step *= min(1.0, _MAX_CUT_STEP / float(np.max(np.abs(step), initial=1e-300)))
+    while len(step) > 1 and np.diff(habits.cuts + step).min() < MIN_CUT_GAP:
+        step = step / 2.0
+        if np.abs(step).max() < _MIN_CUT_STEP:
+            return habits
+    return replace(habits, cuts=habits.cuts + step)
+
+
+def variance_step(
+    layout: Layout, state: State, items: ItemSums, posterior: Discriminations, prior: DiscriminationPrior
+) -> State:
+    """Return the state with the prior variances of scores, annotators, levels and weights learned from these."""
+    free = layout.active & np.isnan(prior.fixed_variance)
+    of_alpha = _variance_of_alpha(state, posterior, prior, free)
+    of_levels, of_weights = state.variance_of_levels, state.variance_of_weights
+    if of_levels > 0.0:
+        of_levels = _variance("level", items.levels)
+    of_difficulty = state.variance_of_difficulty
+    if of_difficulty > 0.0:
+        of_difficulty = _variance("difficulty", items.difficulties)
+    if len(state.weights):
+        of_weights = _variance("weight", items.weights, bounds=weight_variances(len(state.weights)))
+    return replace(
+        state, variance_of_items=_variance("item", items.items), variance_of_alpha=of_alpha,
+        shares=_group_shares(posterior, free) if prior.groups else state.shares,
+        variance_of_levels=of_levels, variance_of_weights=of_weights, variance_of_difficulty=of_difficulty,
+        kinds=tuple(_habit_variances(kind, habits) for kind, habits in zip(layout.kinds, state.kinds, strict=True)),
+    )  # fmt: skip
+
+
+def _variance_of_alpha(state: State, posterior: Discriminations, prior: DiscriminationPrior, free: Bools) -> float:
+    """Variance of the discriminations of those who do not guess, around the mean of their group."""
+    middle = np.stack([prior.mean, -prior.mean])
+    weight = posterior.group[:2, free].ravel()
+    squares, variances = (posterior.means[:2] - middle)[:, free].ravel() ** 2, posterior.variances[:2, free].ravel()
+    return _variance("alpha", VarianceSums.of(squares, variances, state.variance_of_alpha, weight))
+
+
+def _group_shares(posterior: Discriminations, free: Bools) -> Floats:
+    """Shares of those who see, are reversed, and guess."""
+    prior = _SHARES_PRIOR_ANNOTATORS * first_shares(int(free.sum()))
+    shares: Floats = (posterior.group[:, free].sum(axis=1) + prior) / (int(free.sum()) + _SHARES_PRIOR_ANNOTATORS)
+    most = MAX_REVERSED_SHARE * (shares[0] + shares[1])
+    shares[:2] = shares[0] + max(shares[1] - most, 0.0), min(shares[1], most)
+    return shares
+
+
+def _habit_variances(kind: Kind, habits: KindState) -> KindState:
+    """Mean and variance of the crowd's biases, variance of its spreads."""
+    active = kind.weight > 0
+    if kind.has_bias:
+        # a normal prior of the mean, of variance 1
+        weight = int(active.sum()) + habits.variance_of_bias
+        mean = float(habits.bias[active].sum()) / weight if kind.about_pairs else 0.0
+        squares = (habits.bias[active] - mean) ** 2
+        sums = VarianceSums.of(squares, habits.bias_variance[active], habits.variance_of_bias)
+        variance = _variance("bias", sums)
+        habits = replace(habits, mean_bias=mean, variance_of_bias=variance)
+    if kind.has_spread:
+        squares = habits.spread[active] ** 2
+        sums = VarianceSums.of(squares, habits.spread_variance[active], habits.variance_of_spread)
+        habits = replace(habits, variance_of_spread=_variance("spread", sums))
+    if habits.control is not None:
+        habits = replace(habits, control=learned_variances(habits.control, active))
+    return habits
+
+
+def _variance(name: str, sums: VarianceSums, bounds: tuple[float, float] | None = None) -> float:
+    """The prior variance of values with these sums; ``bounds`` are its start and most.
+
+    Expectation-maximisation and MacKay's update have the same fixed point; the first is slow, the second overshoots,
+    and their geometric mean needs fewer rounds than either.
+    """
+    count = _PRIOR_COUNTS[name] + _PRIOR_COUNT_SHARES.get(name, 0.0) * sums.number
+    start, most = (START_VARIANCES[name], MAX_VARIANCES[name]) if bounds is None else bounds
+    total = sums.squares + count * start
+    by_expectation = (total + sums.variances) / (sums.number + count)
+    by_mackay = total / (sums.explained + count)
+    return min(max(float(np.sqrt(by_expectation * by_mackay)), _MIN_VARIANCE), most)
+
+
+def widened_variance(layout: Layout, state: State, items: VarianceSums) -> float:
+    """Return the variance of scores that a fit to comparisons ends with; what is learned is too small.
+
+    Taking scores and annotators as independent shrinks scores, the more the larger their posterior variance is against
+    the prior's. The factor is measured on simulated crowds, and small for few items. It is applied once, at the end: in
+    every round it would grow without end where comparisons have little information.
+    """
+    n, before = items.number, state.variance_of_items
+    if not n or not all(kind.about_pairs for kind in layout.kinds):
+        return before
+    share = min(items.variances / n / before, 1.0)
+    return min(before * (1.0 + _WIDENING * n / (n + _WIDENING_ITEMS) * share**2), MAX_VARIANCES["item"])
+
+
+def scale_step(
+    state: State, posterior: Discriminations, prior: DiscriminationPrior, setters: Bools
+) -> tuple[State, float]:
+    """Return the state with discriminations closer to a mean of 1, reversed ones counted positive, and scores' factor.
+
+    The annotators ``setters`` set the scale, each with the weight of their judgments against the prior; guessers do not
+    count. Where these are some of the annotators, scores are rescaled to match. Where they are the whole crowd, scores
+    stay, and the next round finds those that fit discriminations of mean 1. Moving both at once would follow the
+    discriminations alone; taken as independent of the scores they would be too large where items have few judgments,
+    round after round, and scores would grow without end.
+    """
+    variance = prior.variance(state.variance_of_alpha)
+    weight = posterior.group[:2] * np.maximum(1.0 - posterior.variances[:2] / variance, 0.0)
+    excess = posterior.group[:2] * (posterior.means[:2] * np.array([[1.0], [-1.0]]) - prior.mean)
+    mean = 1.0 + float(excess[:, setters].sum()) / (float(weight[:, setters].sum()) + _SCALE_PRIOR_ANNOTATORS)
+    factor = float(np.sqrt(max(mean, MIN_MEAN_ALPHA)))
+    if prior.groups:
+        return state.divide_alpha(factor), 1.0
+    # a few judgments of trusted annotators would move the scale back and forth, ever further
+    factor = min(max(factor, _MIN_RESCALING), 1.0 / _MIN_RESCALING)
+    # at the largest variance of scores, discriminations stay above 1
+    factor = min(factor, float(np.sqrt(MAX_VARIANCES["item"] / state.variance_of_items)))
+    return state.rescale(factor), factor
+
+
+def mean_discrimination(state: State, setters: Bools) -> float:
+    """Return the precision-weighted mean discrimination of annotators."""
+    precision = setters / state.alpha_variance
+    return float((precision * state.alpha).sum() / precision.sum())
+
+
+PRIOR_ANNOTATORS = 4.0
+"""Number of annotators that the start of the variance counts as."""
+
+RESERVED = ("alpha", "bias", "spread", "lapse", "quality", "lower", "upper", "annotator", "n_judgments", "action")
+"""Names of other columns about annotators, which no covariate may have."""
+
+_SHARED_PRECISION = 1e-3
+_MIN_COEFFICIENT_VARIANCE = 1e-4
+_MAX_COEFFICIENT_VARIANCE = 9.0
+
+
+class RelativeCoefficients(NamedTuple):
+    """Coefficients of annotators against each other, by name, with standard errors such as ``length_sd``.
+
+    ``unit`` (k,) is the root mean square of each covariate, and ``comparable`` (n_annotators, k) says of whom the
+    coefficient can be told.
+    """
+
+    parameters: dict[str, Floats]
+    unit: Floats
+    comparable: Bools
+
+
+class Eliminated(NamedTuple):
+    """Bias and coefficients of each annotator given the discrimination, (n_annotators, 1 + k) and square.
+
+    ``cross`` is their curvature with the discrimination, ``inverse`` their covariance, ``newton`` their step at the
+    present discrimination, and ``ratio`` how far they move against the discrimination.
+    """
+
+    cross: Floats
+    inverse: Floats
+    newton: Floats
+    ratio: Floats
+
+    def covariance(self, alpha_variance: Floats) -> Floats:
+        """Return their covariance where the discriminations have these variances."""
+        outer: Floats = self.ratio[:, :, None] * self.ratio[:, None, :]
+        return self.inverse + outer * alpha_variance[:, None, None]
+
+    @property
+    def root(self) -> Floats:
+        """A root of the covariance."""
+        return np.asarray(np.linalg.cholesky(self.inverse), np.float64)
+
+
+def eliminate(kind: Kind, control: ControlState, of: AnnotatorSums, bias: tuple[Floats, Floats]) -> Eliminated:
+    """Return bias and coefficients given the discrimination; ``bias`` is gradient and curvature, prior included.
+
+    Where no bias is learned it has no variance to speak of.
+    """
+    n, k = control.own.shape
+    precision = 1.0 / control.variances
+    cross, matrix = np.empty((n, 1 + k)), np.empty((n, 1 + k, 1 + k))
+    gradient = np.empty((n, 1 + k))
+    gradient[:, 0], matrix[:, 0, 0] = bias if kind.has_bias else (np.zeros(n), np.full(n, 1.0 / ALONE_VARIANCE**2))
+    gradient[:, 1:] = of.control + precision * (control.shared - control.own)
+    cross[:, 0] = of.alpha_bias if kind.has_bias else 0.0
+    cross[:, 1:] = of.control_curvature[:, :, 0]
+    matrix[:, 0, 1:] = matrix[:, 1:, 0] = of.control_curvature[:, :, 1] if kind.has_bias else 0.0
+    matrix[:, 1:, 1:] = of.control_curvature[:, :, 2:] + np.diag(precision)
+    both = np.asarray(np.linalg.inv(matrix), np.float64)
+    inverse: Floats = 0.5 * (both + both.transpose(0, 2, 1))
+    return Eliminated(cross, inverse, _matrix_times(inverse, gradient), _matrix_times(inverse, cross))
+
+
+def _matrix_times(matrices: Floats, vectors: Floats) -> Floats:
+    """Each matrix times its vector."""
+    image: Floats = np.einsum("aij,aj->ai", matrices, vectors)
+    return image
+
+
+def control_step(
+    control: ControlState, of: AnnotatorSums, rest: Eliminated, alpha_step: Floats, alpha_variance: Floats
+) -> tuple[ControlState, Floats]:
+    """Return the coefficients after this step of the discriminations, and the step of the biases.
+
+    The crowd's coefficients take a Newton step in which annotators follow: else it would take many rounds where the
+    judgments say much less of an annotator than the crowd does.
+    """
+    step = np.clip(rest.newton - rest.ratio * alpha_step[:, None], -_MAX_STEP, _MAX_STEP)
+    n, p = len(step), step.shape[1] + 1
+    covariance = np.empty((n, p, p))
+    covariance[:, 0, 0] = alpha_variance
+    covariance[:, 0, 1:] = covariance[:, 1:, 0] = -rest.ratio * alpha_variance[:, None]
+    covariance[:, 1:, 1:] = rest.covariance(alpha_variance)
+    own = control.own + step[:, 1:]
+    shared = control.shared
+    if control.learns_shared:
+        precision = 1.0 / control.variances
+        pull = precision * (own - shared).sum(axis=0) - _SHARED_PRECISION * shared
+        move = np.clip(np.linalg.solve(shared_information(control, rest.inverse), pull), -_MAX_STEP, _MAX_STEP)
+        shared = shared + move
+        own = own + np.einsum("acd,d->ac", rest.inverse[:, 1:, 1:], precision * move)
+        step[:, 0] += np.einsum("ad,d->a", rest.inverse[:, 0, 1:], precision * move)
+    return replace(
+        control, own=own, covariance=covariance, shared=shared, curvature=of.control_curvature
+    ), step[:, 0]  # fmt: skip
+
+
+def shared_information(control: ControlState, inverse: Floats) -> Floats:
+    """Return the curvature in the crowd's coefficients with annotators marginalised, given their discriminations."""
+    precision = 1.0 / control.variances
+    number = len(inverse)
+    total = np.diag(number * precision + _SHARED_PRECISION)
+    total -= precision[:, None] * inverse[:, 1:, 1:].sum(axis=0) * precision
+    return 0.5 * (total + total.T)
+
+
+def learned_variances(control: ControlState, active: Bools) -> ControlState:
+    """Return the state with the variance of each coefficient in the crowd; one annotator alone is the crowd."""
+    number = int(active.sum())
+    if number < 2:
+        return control
+    squares = ((control.own - control.shared)[active] ** 2).sum(axis=0)
+    spread = np.diagonal(control.covariance, axis1=1, axis2=2)[active, 2:]
+    total = squares + PRIOR_ANNOTATORS * START_COEFFICIENT_VARIANCE
+    by_expectation = (total + spread.sum(axis=0)) / (number + PRIOR_ANNOTATORS)
+    known = np.maximum(1.0 - spread / control.variances, 0.0).sum(axis=0)
+    by_mackay = total / (known + PRIOR_ANNOTATORS)
+    variances = np.clip(np.sqrt(by_expectation * by_mackay), _MIN_COEFFICIENT_VARIANCE, _MAX_COEFFICIENT_VARIANCE)
+    return replace(control, variances=variances)
+
+
+# What is reported of them
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse covariates whose name is that of another column about annotators."""
+    for name in names:
+        if name in RESERVED or (name.removesuffix("_sd") in (*RESERVED, *names) and name.endswith("_sd")):
+            raise ParameterError(
+                f"a covariate cannot be called {name!r}, which is a column about annotators; rename it"
+            )
+
+
+def control_parameters(
+    design: CovariateDesign, control: ControlState, of_shared: Floats, of_scale: float = 0.0
+) -> dict[str, Floats]:
+    """Return each annotator's coefficients and their standard errors, by name.
+
+    ``of_scale`` is the standard error of their common scale, as a share of them.
+    """
+    inner = control.covariance[:, 2:, 2:]
+    # an annotator follows the crowd as far as their own judgments leave that open
+    follow = inner / control.variances
+    variance = np.diagonal(inner + follow @ of_shared @ follow.transpose(0, 2, 1), axis1=1, axis2=2)
+    variance = variance + of_scale**2 * control.own**2
+    parameters: dict[str, Floats] = {}
+    for place, name in enumerate(design.names):
+        parameters |= {name: control.own[:, place], f"{name}_sd": np.sqrt(variance[:, place])}
+    return parameters
+
+
+def control_estimates(
+    design: CovariateDesign, control: ControlState, of_shared: Floats, active: Bools
+) -> dict[str, dict[str, Any]]:
+    """Return the crowd's coefficients by name, with how far annotators differ in them.
+
+    Intervals of several annotators are those of Student's t with ``degrees`` one less than their number.
+    """
+    by_name = design.estimates(control.shared, np.sqrt(np.diag(of_shared)))
+    n = int(active.sum())
+    for place, estimate in enumerate(by_name.values()):
+        estimate["sd_between_annotators"] = float(np.sqrt(control.variances[place])) if n > 1 else 0.0
+        estimate["degrees"] = n - 1 if n > 1 else None
+    return by_name
