@@ -9,37 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .errors import ParameterError
-
-_FLAGS = {
-    "aggregator_params": "--aggregator-set",
-    "chosen": "--choose",
-    "clutter_measures": "--measures",
-    "columns": "--column",
-    "invalid": "--drop-invalid",
-    "measures": "--metrics",
-    "n_jobs": "--jobs",
-    "n_rounds": "--rounds",
-    "n_seeds": "--seeds",
-    "source": "--from",
-    "params": "--set",
-}
-"""Arguments that the command line calls otherwise; any other has its own name there, with dashes."""
-
-_FIXED = {
-    ("across_queries", True),
-    ("all_queries", True),
-    ("chosen", True),
-    ("invalid", "drop"),
-    ("nominal", True),
-    ("no_annotators", True),
-    ("small_is_good", True),
-    ("pseudonyms", True),
-    ("agreeing", True),
-}
-"""Arguments with the value that naming the option alone gives them."""
-
-_OPPOSITES = {("small_is_good", False): "--large-is-good"}
-"""Arguments with the value that an option of another name gives them."""
+from .options import BY_NAME
 
 SHOWN = 5
 """Names listed in a sentence; the others are counted."""
@@ -84,11 +54,13 @@ def option(name: str, value: Any = None) -> str:
     if not _surface["shell"]:
         shown = "" if value is None else repr(value).replace("Ellipsis", "...")
         return f"{name}={shown}"
-    if isinstance(value, bool) and (name, value) in _OPPOSITES:
-        return _OPPOSITES[name, value]
-    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-    fixed = isinstance(value, str | bool) and (name, value) in _FIXED
-    return flag if value is None or fixed else f"{flag} {_typed_value(value)}"
+    known = BY_NAME.get(name)
+    yes, _, no = (f"--{name.replace('_', '-')}" if known is None else known.flags[0]).partition("/")
+    if no and value is False:
+        return no
+    # naming an option that takes no value gives it one
+    fixed = known is not None and not known.metavar and isinstance(value, str | bool) and value == known.value
+    return yes if value is None or fixed else f"{yes} {_typed_value(value)}"
 
 
 def naming(word: str) -> str:

@@ -52,10 +52,10 @@ def test_mistakes_are_told_in_a_line(run, votes, words, message):
 
 def test_the_table_for_people_has_stars():
     from crowdrank.api import compare_methods
-    from crowdrank.cli.compare import _readable_table
+    from crowdrank.cli.evaluate import readable_table
 
     data = {"item": list("xyzw") * 6, "annotator": sorted("abcdef" * 4), "grade": [4, 3, 2, 1] * 5 + [3, 3, 2, 1]}
-    shown = _readable_table(compare_methods(data, ["mean_grade", "borda", "highest_grade"]))
+    shown = readable_table(compare_methods(data, ["mean_grade", "borda", "highest_grade"]))
     assert shown.columns[:2] == ["method", "pair_accuracy"]
     assert "pair_accuracy_error" not in shown.columns
     assert any(cell.endswith("*") for cell in shown["pair_accuracy"])

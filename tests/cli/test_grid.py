@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from crowdrank.cli.grid import Grid
+from crowdrank.cli.terminal_tables import Grid
 
 TEXTS = ["the mean share of rivals placed below an item", "maximum-likelihood scores of the winners"]
 

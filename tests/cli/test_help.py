@@ -7,8 +7,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from crowdrank.cli.app import app
-from crowdrank.cli.words import complete_aggregator, complete_any, complete_method, complete_methods, complete_ranker
+from crowdrank.cli.app import app, complete
 from crowdrank.registry import names
 
 PROGRAM = get_command(app)
@@ -68,15 +67,22 @@ def test_examples_use_options_that_exist(line, capsys):
 
 
 def test_shells_complete_methods():
-    assert complete_method("b") == ["borda", "bradley_terry"]
-    assert "auto" in complete_method("")
-    assert complete_methods("elo,bo") == ["elo,borda"]
-    assert complete_methods("") == names("aggregator")
-    assert {"elo", "list_net"} <= set(complete_any(""))
-    assert complete_any("list_n") == ["list_net"]
-    assert complete_ranker("lambda_m") == ["lambda_mart"]
-    assert complete_aggregator("no") == ["none"]
-    assert {"auto", "borda", "none"} <= set(complete_aggregator(""))
+    assert complete("auto aggregator", "b") == ["borda", "bradley_terry"]
+    assert "auto" in complete("auto aggregator", "")
+    assert complete("aggregator,", "elo,bo") == ["elo,borda"]
+    assert complete("aggregator,", "") == names("aggregator")
+    assert {"elo", "list_net"} <= set(complete("any", ""))
+    assert complete("any", "list_n") == ["list_net"]
+    assert complete("ranker", "lambda_m") == ["lambda_mart"]
+    assert complete("auto aggregator none", "no") == ["none"]
+    assert {"auto", "borda", "none"} <= set(complete("auto aggregator none", ""))
+    assert {"if-good-3", "information"} <= set(complete("scheme", "i"))
+
+
+def test_shells_are_given_what_options_complete():
+    by_name = {one.name: one for one in VERBS["train"].params}
+    given = by_name["ranker"].shell_complete(typer.Context(VERBS["train"]), "lambda_m")
+    assert [one.value for one in given] == ["lambda_mart"]
 
 
 def test_completion_for_shells_can_be_had(run):

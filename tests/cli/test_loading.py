@@ -39,7 +39,7 @@ def test_a_plain_aggregate_loads_neither_simulation_schemes_studies_nor_report(t
     modules = loaded_by("aggregate", str(tmp_path / "votes.csv"))
     assert {name.split(".")[1] for name in modules if "." in name} & UNWANTED == set()
     assert len(modules) <= MOST_MODULES
-    commands = {"compare", "train", "propose", "simulate", "study"}
+    commands = {"evaluate", "train", "propose", "files", "methods", "study"}
     assert not any(f"crowdrank.cli.{name}" in modules for name in commands)
 
 

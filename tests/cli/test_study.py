@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from crowdrank.cli.study import _show
+from crowdrank.cli.study import show_tables
 from crowdrank_studies import STUDIES, Outcome, Row, Study, Verdict, Work
 
 
@@ -105,7 +105,7 @@ def test_mistakes_in_one_line(run, small, words, told):
 
 
 def test_table_for_people(small, capsys):
-    _show(small.run(Work()).frame())
+    show_tables(small.run(Work()).frame())
     shown = capsys.readouterr().out
     assert "table 1 (method m; standard deviation over seeds)" in shown
     assert "0.600 ± 0.141 (0.6)" in shown

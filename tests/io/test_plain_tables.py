@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crowdrank import inspect, read_judgments
-from crowdrank.cli.options import Reading
-from crowdrank.cli.votes import options_of
+from crowdrank.cli.votes import Reading
 from crowdrank.errors import CrowdrankError, JudgmentError, MissingExtraError, ParameterError
 from crowdrank.io import listen, read_truth
 from crowdrank.io.judgments import read_files
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 SAMPLES = Path(os.environ.get("CROWDRANK_DATA", "nowhere")) / "exports"
 KNOWN = json.loads((SAMPLES / "expected.json").read_text()) if (SAMPLES / "expected.json").exists() else {}
 FLAGS = {
-    "--strength": "strength", "--column": "column", "--winner-codes": "winner_codes", "--where": "where",
+    "--strength": "strength", "--column": "columns", "--winner-codes": "winner_codes", "--where": "where",
     "--wide": "wide", "--nominal": "nominal", "--header": "header", "--no-annotators": "no_annotators",
     "--levels": "levels", "--duplicates": "duplicates", "--sheet": "sheet", "--encoding": "encoding",
 }  # fmt: skip
@@ -41,11 +40,11 @@ def reading(words):
         name = FLAGS[words.pop(0)]
         if name in ("nominal", "no_annotators"):
             found[name] = True
-        elif name in ("column", "where"):
+        elif name in ("columns", "where"):
             found.setdefault(name, []).append(words.pop(0))
         else:
             found[name] = words.pop(0)
-    return options_of(Reading(**found))
+    return Reading.of(found).options()
 
 
 def read(path, words=""):

@@ -1,203 +1,107 @@
-"""``crowdrank aggregate``: from votes to a ranking."""
+"""``crowdrank aggregate``: from votes to a ranking, whole, in parts, or as several fits in one table."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+import dataclasses
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .help import examples
-from .in_parts import Outputs, ReportOf, Scaling, aggregate_in_parts, goes_in_parts, packed_votes
-from .options import WHO, Format, Out, Quiet, Reading, Seed, Votes, spread
-from .outputs import LEVEL, check_files, deliver_consensus
-from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
-from .running import say_failed
-from .talk import Talk
-from .votes import read_settled
-from .words import complete_method, pairs, split_list
+from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..registry import resolve
+from ..wording import SHOWN, counted, of_all
+from .outputs import LEVEL, check_files, check_report, deliver, deliver_consensus, report_written, write_wanted
+from .running import FAILED, command_line, say_failed
+from .talk import Talk, complain, one_line
+from .votes import Reading, expect_packed_alone, packed_in_words, read_settled, refuse_unpackable, split_list
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from ..api import CategoryFit
     from ..data.consensus import Consensus
     from ..review.facts import Facts
     from ..review.findings import Findings
 
-EXAMPLES = examples(
-    ("rank the items; the method is chosen by the kind of judgment", "crowdrank aggregate votes.csv"),
-    (
-        "twelve models over many prompts, with intervals",
-        "crowdrank aggregate votes.csv --across-queries --intervals 0.95",
-    ),
-    (
-        "how sure that is if other annotators had judged",
-        "crowdrank aggregate votes.csv --bootstrap 200 --resample annotator",
-    ),
-    (
-        "one grade for each item, from grades in words",
-        "crowdrank aggregate grades.csv --want grade --levels Bad,Fair,Good",
-    ),
-    ("choose a method and its parameters", "crowdrank aggregate votes.csv --method bradley_terry --set ties=davidson"),
-    (
-        "the annotators too, and results for another program",
-        "crowdrank aggregate a.csv b.csv -o ranks.csv --annotators who.csv",
-    ),
-    ("a report for the team, with pictures", "crowdrank aggregate votes.csv --report report.html"),
-    ("make a pipeline fail when an annotator is bad", "crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'"),
-    ("grades and preferences together, on one scale", "crowdrank aggregate grades.csv preferences.csv"),
-    ("any number of packed judgments", "crowdrank aggregate packed --method bradley_terry --stream -o ranks.parquet"),
-    ("from standard input, in a pipe", "zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json"),
-)
+_MOST_VALUES = 100
+"""Values of a column that ``--by`` makes a ranking for."""
+
+_MAX_CHARACTERS = 40
+"""Characters of an annotator's name that are shown."""
 
 
-@spread
+@dataclass(frozen=True)
+class Outputs:
+    """What is written and said of a consensus."""
+
+    out: str | None
+    format: str | None
+    level: float | None
+    annotators: str | None
+    anchor: str | None
+    """The item that ratings go by, ``None`` for the mean of all."""
+    rated: bool
+    tiers: bool
+    win_rate: Sequence[str] | None
+    """The item whose share of wins is said, and the one it is against."""
+    report: str | None
+    compared: str | None
+    seed: int
+    conditions: Sequence[Any]
+    """What the command fails on."""
+
+    def item_columns(self, consensus: Consensus) -> pl.DataFrame | None:
+        """Return the table of ratings, or of tiers, that is to stand beside the items; ``None`` where neither is."""
+        level = self.level or LEVEL
+        if self.rated:
+            return consensus.rating(self.anchor, level=level)
+        return consensus.tiers(level).drop("score", "rank") if self.tiers else None
+
+    def with_win_rate(self, consensus: Consensus, talk: Talk) -> Consensus:
+        """Say the win rate that was asked for; return the consensus with it among its estimates."""
+        if self.win_rate is None:
+            return consensus
+        level = self.level or LEVEL
+        shares = consensus.win_rate(*self.win_rate, level=level)
+        names = dict(zip(("item", "against"), [*self.win_rate, None], strict=False))
+        other = "the others" if names["against"] is None else names["against"]
+        bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
+        talk.say_anyway(
+            f"{names['item']} wins {100 * shares['share']:.1f} % against {other} ({100 * level:g} % interval {bounds})"
+        )
+        estimates = {**consensus.estimates, "win_rate": {**names, **shares, "level": level}}
+        return dataclasses.replace(consensus, estimates=estimates)
+
+
 def aggregate(
     *,
-    votes: Votes,
-    method: Annotated[
-        str,
-        typer.Option("--method", "-m", metavar="NAME", autocompletion=complete_method, help="See crowdrank methods."),
-    ] = "auto",
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the method; repeatable.")
-    ] = None,
-    want: Annotated[
-        str,
-        typer.Option(
-            "--want",
-            metavar="order|grade",
-            help="What --method auto should give: an order, or one grade per item.",
-        ),
-    ] = "order",
-    bootstrap: Annotated[
-        int | None,
-        typer.Option(
-            "--bootstrap", metavar="N", help="Intervals of any method from N resamples of the votes, say 200."
-        ),
-    ] = None,
-    resample: Annotated[
-        str,
-        typer.Option(
-            "--resample", metavar="UNIT", help="What the bootstrap resamples: judgment, annotator, query or group."
-        ),
-    ] = "judgment",
-    robust: Annotated[
-        str | None,
-        typer.Option(
-            "--robust",
-            metavar="annotator|query|none",
-            help="Standard errors that allow for correlated judgments of one annotator or query.",
-        ),
-    ] = None,
-    trusted: Annotated[
-        str | None,
-        typer.Option(
-            "--trusted", metavar="WHO", help=f"Annotators known to be good, for methods that use them: {WHO}."
-        ),
-    ] = None,
-    known: Annotated[
-        str | None,
-        typer.Option("--known", metavar="FILE", help="Items whose truth is known: query, item and grade or score."),
-    ] = None,
-    control: Annotated[
-        str | None,
-        typer.Option(
-            "--control",
-            metavar="A,B,C",
-            help="Covariates of preferences to control for, such as length (columns length_left, length_right), style "
-            "(counted in left_text, right_text) or self (with --families).",
-        ),
-    ] = None,
-    families: Annotated[
-        str | None,
-        typer.Option(
-            "--families",
-            "--item-families",
-            metavar="FILE",
-            help="Table of item and family, for --control self; the votes need a group column.",
-        ),
-    ] = None,
-    swaps: Annotated[
-        str,
-        typer.Option(
-            "--swaps",
-            metavar="keep|tie|drop",
-            help="What to do with answers that change when left and right are swapped.",
-        ),
-    ] = "keep",
-    reweight: Annotated[
-        str | None,
-        typer.Option(
-            "--reweight", metavar="pairs", help="Give every pair the same weight, however often it was asked."
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="One ranking per value of this column, shrunk towards the ranking of all votes.",
-        ),
-    ] = None,
-    criteria: Annotated[
-        str | None,
-        typer.Option(
-            "--criteria", metavar="A,B,C", help="Columns of grades, one per criterion; ranks by each and by their mean."
-        ),
-    ] = None,
-    seed: Seed = 0,
+    talk: Talk,
+    votes: list[str],
     reading: Reading,
-    scaling: Scaling,
-    rating: Annotated[
-        str | None,
-        typer.Option(
-            "--rating",
-            metavar="anchor=ID",
-            help="Scores as ratings: 1000 for the anchor, or with mean for the average item; 400 points are odds of "
-            "10 to 1.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    tiers: Annotated[
-        bool,
-        typer.Option(
-            "--tiers",
-            help="Add the tier of each item: a new one begins where an item is clearly below the first of the last.",
-            rich_help_panel="Output",
-        ),
-    ] = False,
-    win_rate: Annotated[
-        str | None,
-        typer.Option(
-            "--win-rate",
-            metavar="A,B",
-            help="Say how often A wins against B, with its interval; A alone is against all others.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    intervals: Annotated[
-        float | None,
-        typer.Option(
-            "--intervals",
-            metavar="LEVEL",
-            help="Add intervals of score and rank at this level, such as 0.95 (--bootstrap adds them too).",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    annotators: Annotated[
-        str | None,
-        typer.Option(
-            "--annotators",
-            metavar="FILE",
-            help="Write the quality and habits of each annotator there, and whom to keep, review or drop.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    report: Report = None,
-    compared: Compared = None,
-    fail_if: FailIf = None,
-    out: Out = None,
-    format: Format = None,
-    quiet: Quiet = False,
+    known: str | None,
+    families: str | None,
+    swaps: str,
+    by: str | None,
+    criteria: list[str] | None,
+    stream: bool | None,
+    cluster: str | None,
+    resume: str | None,
+    rating: str | None,
+    tiers: bool,
+    win_rate: list[str] | None,
+    intervals: float | None,
+    annotators: str | None,
+    report: str | None,
+    compared: str | None,
+    fail_if: list[str] | None,
+    out: str | None,
+    format: str | None,
+    **wanted: Any,
 ) -> None:
     """Turn votes into a ranking, and say which annotators to look at.
 
@@ -205,121 +109,103 @@ def aggregate(
     gives them. A terminal shows the best items; everything else gets CSV. Grades, preferences and rankings are
     recognised by their columns, and common column names of other tools are understood. Files of several kinds are
     taken together: equal ids mean the same item and annotator.
+
+    Examples
+    --------
+    # rank the items; the method is chosen by the kind of judgment
+    crowdrank aggregate votes.csv
+    # twelve models over many prompts, with intervals
+    crowdrank aggregate votes.csv --across-queries --intervals 0.95
+    # how sure that is if other annotators had judged
+    crowdrank aggregate votes.csv --bootstrap 200 --resample annotator
+    # one grade for each item, from grades in words
+    crowdrank aggregate grades.csv --want grade --levels Bad,Fair,Good
+    # choose a method and its parameters
+    crowdrank aggregate votes.csv --method bradley_terry --set ties=davidson
+    # the annotators too, and results for another program
+    crowdrank aggregate a.csv b.csv -o ranks.csv --annotators who.csv
+    # a report for the team, with pictures
+    crowdrank aggregate votes.csv --report report.html
+    # make a pipeline fail when an annotator is bad
+    crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'
+    # grades and preferences together, on one scale
+    crowdrank aggregate grades.csv preferences.csv
+    # any number of packed judgments
+    crowdrank aggregate packed --method bradley_terry --stream -o ranks.parquet
+    # from standard input, in a pipe
+    zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json
     """
     from .. import api
     from ..io.tables import read_table
 
     check_files([*votes, reading.items, known, families], [out, annotators, report], format=format, tables=[annotators])
-    params = pairs(setting, "--set", "alpha=2")
-    api.check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
+    method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
+    api.check_aggregation(
+        method, wanted["params"], want=wanted["want"], bootstrap=bootstrap, resample=wanted["resample"],
+        robust=wanted["robust"],
+    )  # fmt: skip
     api.check_level(intervals, "intervals")
-    check_report(report, compared)
-    conditions, anchor = Conditions(fail_if), _anchor(rating)
+    check_report(report)
+    if compared is not None and report is None:
+        raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
+    for name in () if compared in (None, "all") else split_list(str(compared)):
+        resolve("aggregator", name)
+    conditions = []
+    if fail_if:
+        from ..review.conditions import parse_condition
+
+        conditions = [parse_condition(text) for text in fail_if]
+    anchor = _anchor(rating)
     if families is not None:
         api.expect_self(control)
-    wanted = {
-        "method": method, "params": params, "seed": seed, "want": want, "trusted": trusted,
-        "robust": robust, "control": control, "reweight": reweight,
-    }  # fmt: skip
     if by is not None or criteria is not None:
-        from .several_fits import SeveralFits, check_alone
-
-        check_alone(by, criteria, votes, {
+        mine = "--by" if by is not None else "--criteria"
+        others = {
             "--report": report, "--annotators": annotators, "--bootstrap": bootstrap, "--rating": rating,
             "--tiers": tiers, "--win-rate": win_rate, "--intervals": intervals, "--fail-if": fail_if, "--known": known,
-            "--stream": scaling.stream, "--cluster": scaling.cluster, "--resume": scaling.resume,
-        })  # fmt: skip
-        fits = SeveralFits(votes, reading, wanted, families, swaps, quiet)
-        fits.deliver(by, split_list(criteria), out, format)
+            "--stream": stream, "--cluster": cluster, "--resume": resume,
+        }  # fmt: skip
+        if by is not None and criteria is not None:
+            raise ParameterError("--by and --criteria make different tables; give only one of them")
+        if "-" in votes:
+            raise ParameterError(
+                f"{mine} reads the votes several times, but standard input can be read only once; give a file"
+            )
+        for name, value in others.items():
+            if value:
+                raise ParameterError(f"{name} applies to one ranking, but {mine} makes several; leave one out")
+        del wanted["bootstrap"], wanted["resample"]
+        fits = SeveralFits(votes, reading, wanted, families, swaps, talk)
+        table = fits.by_category(by) if by is not None else fits.by_criterion(criteria or [])
+        from .terminal_tables import show_frame
+
+        deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("item",)))
         return
-    level = LEVEL if bootstrap and intervals is None else intervals
-    page = None if report is None else ReportOf(report, compared, seed)
-    scale = None if rating is None else (anchor, level or LEVEL)
-    outputs = Outputs(out, format, level, annotators, scale, page, bool(fail_if), tiers, _two_items(win_rate))
-    with Talk(quiet=quiet) as talk:
-        wanted |= {"bootstrap": bootstrap, "resample": resample}
-        wanted["known"] = None if known is None else read_table(known)
-        packed = None
-        if goes_in_parts(votes, scaling, talk):
-            _refuse_in_parts({"--families": families, "--swaps": None if swaps == "keep" else swaps})
-            packed = packed_votes(votes, reading, talk, wanted, outputs)
-        judgments = None
-        if packed is None:
-            judgments = read_settled(votes, reading, talk, control, swaps, families)
-            packed = api.hold_many(judgments, method, bootstrap=bootstrap)
-        if packed is not None:
-            facts = aggregate_in_parts(packed, votes, reading, scaling, talk, wanted, outputs)
-        else:
-            facts = _aggregate_whole(judgments, wanted, outputs, talk)
-            if facts is not None and report is not None:
-                write_report(facts, report, votes, reading, compared, seed, talk)
-        holding = [] if facts is None else conditions.sentences_that_hold(facts)
-    leave_if(holding)
-
-
-def _refuse_in_parts(given: dict[str, str | None]) -> None:
-    """Refuse options that need all judgments at once."""
-    from ..errors import ParameterError
-
-    for name in [name for name, value in given.items() if value is not None]:
-        raise ParameterError(
-            f"{name} needs all judgments of an annotator at once, but these are read in parts; give the file itself "
-            "with --no-stream, or leave it out"
-        )
-
-
-def _aggregate_whole(judgments: Any, wanted: dict[str, Any], outputs: Outputs, talk: Talk) -> Facts | None:
-    """Aggregate judgments in memory and write the consensus; return what findings are made of, if that went well."""
-    from .. import api
-    from ..errors import ParameterError
-    from ..review.facts import facts_of
-    from . import annotator_summary as of_annotators
-
-    if outputs.annotators and not judgments.n_annotators:
-        raise ParameterError("the votes name no annotators, so there is no table of them; leave --annotators out")
-    with talk.working("finding the consensus") as progress:
-        consensus = api.aggregate(judgments, progress=progress, **wanted)
-    if wanted["method"] != "auto":
-        talk.say(f"method {consensus.method}")
-    consensus = outputs.with_win_rate(consensus, talk)
-    facts = facts_of(consensus, judgments)
-    ratings = outputs.of_items(consensus)
-    look = partial(_look_at_annotators, facts, outputs, talk)
-    failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, ratings)
-    if failed is not None:
-        fatal = bool(outputs.annotators or outputs.report or outputs.conditions)
-        say_failed(failed, "the annotators were not checked", fatal=fatal)
-        return None
-    if outputs.annotators and facts.table is not None:
-        of_annotators.write(facts.table, outputs.annotators, facts.reviewed_consensus, judgments, talk)
-    return facts
-
-
-def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Consensus, Findings | None]:
-    """Say what is odd about annotators; return the consensus with its diagnostics, and the findings that JSON holds."""
-    from ..io.output import format_for
-    from . import annotator_summary as of_annotators
-
-    chosen = format_for(outputs.out, outputs.format)
-    if talk.quiet and not (outputs.annotators or chosen in ("json", "parquet")):
-        return facts.consensus, None
-    with talk.working("checking the annotators"):
-        of_annotators.tell(facts, talk)
-    if chosen != "json":
-        return facts.reviewed_consensus, None
-    from ..review.findings import findings_of
-
-    return facts.reviewed_consensus, findings_of(facts)
-
-
-def _two_items(win_rate: str | None) -> list[str] | None:
-    """The items that ``--win-rate`` names."""
-    items = split_list(win_rate)
-    if items is not None and len(items) not in (1, 2):
-        from ..errors import ParameterError
-
-        raise ParameterError(f"--win-rate {win_rate} is not understood; name two items, as in --win-rate A,B")
-    return items
+    if win_rate is not None and len(win_rate) not in (1, 2):
+        raise ParameterError(f"--win-rate {','.join(win_rate)} is not understood; name two items, as in --win-rate A,B")
+    outputs = Outputs(
+        out, format, LEVEL if bootstrap and intervals is None else intervals, annotators, anchor, rating is not None,
+        tiers, win_rate, report, compared, wanted["seed"], conditions,
+    )  # fmt: skip
+    wanted["known"] = None if known is None else read_table(known)
+    scaling = {"stream": stream, "cluster": cluster, "resume": resume}
+    judged: Any = None
+    if _goes_in_parts(votes, scaling, talk):
+        for flag, given in (("--families", families is not None), ("--swaps", swaps != "keep")):
+            if given:
+                raise ParameterError(
+                    f"{flag} needs all judgments of an annotator at once, but these are read in parts; give the file "
+                    "itself with --no-stream, or leave it out"
+                )
+        judged = _packed_votes(votes, reading, talk, control, outputs)
+    if judged is None:
+        judged = read_settled(votes, reading, talk, control, swaps, families)
+        judged = api.hold_many(judged, method, bootstrap=bootstrap) or judged
+    holding = _fit_and_write(judged, votes, reading, wanted, scaling, outputs, talk)
+    if holding:
+        talk.flush()
+        complain(f"--fail-if: {'; '.join(holding)}")
+        raise typer.Exit(FAILED)
 
 
 def _anchor(rating: str | None) -> str | None:
@@ -328,7 +214,328 @@ def _anchor(rating: str | None) -> str | None:
         return None
     name, equals, anchor = str(rating).partition("=")
     if name != "anchor" or not equals or not anchor:
-        from ..errors import ParameterError
-
         raise ParameterError(f"--rating {rating} is not understood; write --rating anchor=ITEM, or --rating mean")
     return anchor
+
+
+def _goes_in_parts(votes: Sequence[str], scaling: Mapping[str, Any], talk: Talk) -> bool:
+    """Whether votes are aggregated in parts: packed ones, those asked for so, and those beyond memory."""
+    from ..api import file_advice
+
+    if expect_packed_alone(votes) or any(scaling.values()):
+        return True
+    advice = file_advice(votes)
+    if advice is not None:
+        talk.say(advice.sentence)
+    return advice is not None and advice.stream and scaling["stream"] is None
+
+
+def _packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str | None, outputs: Outputs) -> Any:
+    """Packed judgments, or those of files that are packed first; ``None`` where files turn out to hold few."""
+    from .. import api
+    from ..api import in_parts
+    from ..cluster.packed import is_packed, scan_judgments
+    from ..cluster.stored import MANY_ITEMS
+
+    packed_before = is_packed(votes[0])
+    given = [word for word in reading.words if word.startswith("--") and word != "--items"]
+    if packed_before and given:
+        raise ParameterError(
+            f"{given[0]} applies to reading files, but {votes[0]} is already packed; leave it out, or give the files"
+        )
+    refuse_unpackable(reading, "give the file itself with --no-stream, or leave it out")
+    options = reading.options(control)
+    if reading.items is not None and (outputs.report is None or not packed_before):
+        raise ParameterError(
+            "--items cannot be used with judgments that are read in parts; leave it out, or pack the votes and give "
+            "it with --report for texts and links"
+        )
+    if packed_before:
+        packed = scan_judgments(votes[0])
+        talk.say(packed_in_words(packed))
+        return packed
+    with talk.working("packing the votes") as progress:
+        packed = api.pack_aside(votes, options=options, across_queries=reading.across_queries, progress=progress)
+    talk.say(packed_in_words(packed))
+    if len(packed) < in_parts.MANY_ROWS:
+        talk.say(f"fewer than {in_parts.MANY_ROWS:,} judgments are fitted as a whole")
+        return None
+    if packed.n_items > MANY_ITEMS and outputs.out in (None, "-"):
+        raise ParameterError(
+            f"a ranking of {packed.n_items:,} items is too long to print; name a file with --out, or pack the votes "
+            "first"
+        )
+    return packed
+
+
+def _fit_and_write(
+    judged: Any,
+    votes: Sequence[str],
+    reading: Reading,
+    wanted: Mapping[str, Any],
+    scaling: Mapping[str, Any],
+    outputs: Outputs,
+    talk: Talk,
+) -> list[str]:
+    """Fit judgments, write the consensus and what goes with it; return the conditions that hold, in words."""
+    from .. import api
+    from ..cluster.packed import PackedJudgments
+    from ..data.consensus import Consensus
+    from ..io.output import format_for
+    from ..review.facts import facts_of
+
+    packed = judged if isinstance(judged, PackedJudgments) else None
+    if packed is None and outputs.annotators and not judged.n_annotators:
+        raise ParameterError("the votes name no annotators, so there is no table of them; leave --annotators out")
+    with talk.working("finding the consensus") as progress:
+        how = {} if packed is None else scaling
+        consensus: Any = api.aggregate(judged, **wanted, **how, progress=progress)
+    if wanted["method"] != "auto":
+        talk.say(f"method {consensus.method}")
+    chosen = format_for(outputs.out, outputs.format)
+
+    @cache
+    def facts() -> Facts:
+        return facts_of(consensus, judged) if packed is None else api.sampled_facts(packed, consensus)
+
+    def look() -> tuple[Consensus, Findings | None]:
+        if talk.quiet and not (outputs.annotators or chosen in ("json", "parquet")):
+            return consensus, None
+        with talk.working("checking the annotators"):
+            tell_of_annotators(facts(), talk)
+        if chosen != "json":
+            return facts().reviewed_consensus, None
+        from ..review.findings import findings_of
+
+        return facts().reviewed_consensus, findings_of(facts())
+
+    if not isinstance(consensus, Consensus):
+        _deliver_stored(consensus, outputs, talk)
+        look()
+    else:
+        consensus = outputs.with_win_rate(consensus, talk)
+        columns = outputs.item_columns(consensus)
+        failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, columns)
+        if failed is not None:
+            fatal = bool(outputs.annotators or outputs.report or outputs.conditions)
+            say_failed(failed, "the annotators were not checked", fatal=fatal)
+            return []
+    table = facts().table if outputs.annotators else None
+    if outputs.annotators and table is not None:
+        if packed is None:
+            _write_annotators(facts(), outputs.annotators, judged, talk)
+        else:
+            write_wanted(outputs.annotators, lambda: table, talk)
+    if outputs.report is not None:
+        _write_report(facts(), outputs.report, votes, reading, outputs, packed, talk)
+    if not outputs.conditions:
+        return []
+    from ..review.conditions import check
+
+    outcomes = [check(one, facts()) for one in outputs.conditions]
+    return [outcome.sentence for outcome in outcomes if outcome.holds]
+
+
+def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
+    """Write a ranking that stays in Parquet, or say where it is."""
+    asked = {"--rating": outputs.rated, "--tiers": outputs.tiers, "--win-rate": outputs.win_rate is not None}
+    for name in [name for name, given in asked.items() if given]:
+        raise ParameterError(
+            f"{name} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
+        )
+    if outputs.out in (None, "-"):
+        talk.say_anyway(f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it")
+        return
+    consensus.write(outputs.out)
+    report_written(outputs.out, talk)
+
+
+def _write_annotators(facts: Facts, path: str, judgments: Any, talk: Talk) -> None:
+    """Write the table of annotators with what to do about each and why, and say what that comes to."""
+    import polars as pl
+
+    from ..api import actions
+    from ..io.output import write_table
+
+    with talk.working("fitting the consensus without some annotators"):
+        plan = actions(facts.reviewed_consensus, judgments)
+    assert facts.table is not None
+    suggested = plan.frame().select("annotator", "action", "reason")
+    joined = facts.table.join(suggested, on="annotator", how="left", maintain_order="left")
+    first = ["annotator", "quality", "n_judgments", "action", "reason"]
+    write_table(joined.select(*first, pl.exclude(first)), path)
+    report_written(path, talk)
+    for line in plan.sentences():
+        talk.say(f"suggested: {line}")
+
+
+def _write_report(
+    facts: Facts, path: str, votes: Sequence[str], reading: Reading, outputs: Outputs, packed: Any, talk: Talk
+) -> None:
+    """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
+    from .. import api
+    from .. import report as reports
+    from ..cluster.packed import is_packed
+    from ..io.features import describe_votes
+
+    title = None
+    if packed is not None:
+        facts = api.facts_of_sample(packed, facts.reviewed_consensus)
+        title = f"Consensus of {packed.rows:,} {packed.kind}s"
+    comparison: Any = None
+    if outputs.compared is not None:
+        with talk.working("comparing methods") as progress:
+            methods = None if outputs.compared == "all" else split_list(outputs.compared)
+            comparison = api.compare_methods(facts.judgments, methods, seed=outputs.seed, progress=progress)
+    with talk.working("writing the report"):
+        about: Any = None if reading.items == "-" else reading.items
+        if about is None:
+            about = describe_votes([] if is_packed(votes[0]) else votes, reading.kind, reading.columns)
+        reports.write(
+            facts.reviewed_consensus, facts.judgments, path, items=about, comparison=comparison,
+            command=command_line(), title=title,
+        )  # fmt: skip
+    report_written(path, talk)
+
+
+def tell_of_annotators(facts: Facts, talk: Talk) -> None:
+    """Say who is worth a look and what is odd about the annotators, unless a warning did."""
+    from ..review.findings import verdict_findings
+    from ..review.sentences import BY_QUALITY
+
+    odd, quality, findings, lines = facts.diagnostics, facts.consensus.quality, verdict_findings(facts), []
+    if any(one.kind in BY_QUALITY for one in findings):
+        assert facts.table is not None
+        suspicious = facts.suspects
+        number, verb = of_all(len(suspicious), len(facts.table), "annotator"), "is" if len(suspicious) == 1 else "are"
+        lines.append(f"{number} {verb} worth a look (quality 0.5 is guessing):")
+        for one in suspicious[:SHOWN]:
+            # weights need not be whole
+            judged = counted(_whole(one.n_judgments), "judgment"), counted(_whole(one.n_pairs), "pair")
+            said = f"quality {one.quality:.2f} ({interval(one)}) by {' with '.join(judged)}, {one.verdict}"
+            lines.append(f" {annotator_name(one)}: {said}")
+        if len(suspicious) > SHOWN:
+            lines.append(f" and {len(suspicious) - SHOWN:,} more; --annotators FILE lists all")
+    lines += [one.sentence for one in findings if one.kind not in BY_QUALITY]
+    lines += () if odd is None else (*odd.annotator_messages, *odd.sample_notes)
+    if quality is not None and quality.n_sampled is not None:
+        lines.append(f"quality was measured on a sample of {quality.n_sampled:,} judgments")
+    for line in lines:
+        if not talk.was_said(line):
+            talk.say(line)
+
+
+def annotator_name(one: Any) -> str:
+    """Return the name of an annotator worth a look as it is shown."""
+    return one_line(str(one.annotator)[:_MAX_CHARACTERS])
+
+
+def interval(one: Any) -> str:
+    """Return the bounds of the quality of an annotator worth a look as they are shown."""
+    return f"{one.lower:.2f} to {one.upper:.2f}"
+
+
+def _whole(number: float) -> float:
+    """A number without its decimals if it has none, else with one."""
+    return int(number) if float(number).is_integer() else round(float(number), 1)
+
+
+@dataclass(frozen=True)
+class SeveralFits:
+    """``--by`` and ``--criteria``: how the votes are read, and what each fit is asked for, method included."""
+
+    votes: Sequence[str]
+    reading: Reading
+    wanted: Mapping[str, Any]
+    families: str | None
+    swaps: str
+    talk: Talk
+
+    def by_criterion(self, criteria: Sequence[str]) -> pl.DataFrame:
+        """Return the ranking by the mean of several columns of grades."""
+        from .. import api
+
+        fits = {}
+        for one in criteria:
+            judgments = self._read(self.talk, columns={"grade": one})
+            with self.talk.working("finding the consensus"):
+                fits[one] = api.aggregate(judgments, **self.wanted)
+        return api.criteria_table(fits)
+
+    def by_category(self, by: str) -> pl.DataFrame:
+        """Return the ranking of all votes, and one for each value of a column."""
+        import polars as pl
+
+        from .. import api
+        from ..io.notices import collect_notices
+        from ..io.tables import read_table
+
+        tables = [read_table(name) for name in self.votes]
+        for name, table in zip(self.votes, tables, strict=True):
+            if by not in table.columns:
+                raise JudgmentError(f"{name} has no column {by!r}; its columns are {', '.join(table.columns)}")
+        values = sorted({str(one) for table in tables for one in table[by].cast(pl.String).drop_nulls().to_list()})
+        if not 1 < len(values) <= _MOST_VALUES:
+            raise JudgmentError(f"--by {by} has {len(values):,} values; name a column with 2 to {_MOST_VALUES}")
+        judgments = self._read(self.talk)
+        with collect_notices() as said_of_all, self.talk.working("finding the consensus"):
+            whole = api.fit_category(judgments, **self.wanted)
+        for text in said_of_all:
+            self.talk.say(text)
+        parts = {one: self._category(by, one, whole.consensus, said_of_all) for one in values}
+        return api.category_table(whole, parts)
+
+    def _read(self, talk: Talk, **changes: dict[str, str]) -> Any:
+        """The judgments, of some rows or of one column of grades."""
+        more = {}
+        for name, added in changes.items():
+            before = getattr(self.reading, name)
+            for key in added:
+                if key in before:
+                    raise ParameterError(f"--{name.removesuffix('s')} names {key!r} twice; keep one of them")
+            more[name] = {**before, **added}
+        return read_settled(
+            self.votes, self.reading.but(**more), talk, self.wanted["control"], self.swaps, self.families
+        )
+
+    def _category(self, by: str, one: str, whole: Consensus, said_of_all: Sequence[str]) -> CategoryFit:
+        """The consensus of one category by the method of all judgments, whose scores it is compared with."""
+        from .. import api
+        from ..data.naming import named_annotators
+        from ..io.notices import collect_notices
+
+        with _speak_of(f"{by} {one}", self.talk, said_of_all):
+            with warnings.catch_warnings(), collect_notices():
+                # what there is to say of the votes was said of all of them
+                warnings.simplefilter("ignore")
+                judgments = self._read(Talk(quiet=True), where={by: one})
+            changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
+            if self.wanted["control"] is not None:
+                names = api.names_to_control(judgments, self.wanted["control"])
+                none = api.zero_covariates(judgments, names)
+                changes["control"] = [name for name in names if name not in none] or None
+                for name in none:
+                    self.talk.say(f"{by} {one}: {name} is 0 in all preferences and makes no difference there")
+            if self.wanted["trusted"]:
+                present = named_annotators(judgments, self.wanted["trusted"], "trusted", absent=True)
+                ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
+                changes["trusted"] = ids or self.wanted["trusted"]
+            with self.talk.working("finding the consensus"):
+                return api.fit_category(judgments, **{**self.wanted, **changes})
+
+
+@contextmanager
+def _speak_of(part: str, talk: Talk, said_of_all: Sequence[str]) -> Iterator[None]:
+    """Begin what is said, warned of or refused meanwhile with the part that it is about, unless it holds for all."""
+    from ..io.notices import collect_notices
+
+    try:
+        with warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
+            yield
+    except CrowdrankError as error:
+        raise type(error)(f"{part}: {error}") from None
+    for text in notices:
+        if text not in said_of_all:
+            talk.say(f"{part}: {text}")
+    for one in warned:
+        warnings.warn(f"{part}: {one.message}", one.category, stacklevel=2)

@@ -1,31 +1,41 @@
-"""The program: its verbs and what they have in common."""
+"""The program: its verbs, made from the table of options, and their help pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import pairwise, takewhile
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from .help import ProgramHelp, Verb, examples
-from .options import with_table_options
+from ..errors import MissingExtraError, ParameterError
+from ..options import COMMANDS, READING, Option
 
-VERBS = (
-    "aggregate", "compare", "evaluate", "diagnose", "features", "train", "rank", "propose", "simulate", "study",
-    "methods", "datasets", "demo", "inspect", "export", "pack", "serve",
-)  # fmt: skip
-"""Each is a function in the file of its name."""
+HOMES = {
+    "aggregate": "aggregate", "compare": "evaluate", "evaluate": "evaluate", "diagnose": "evaluate",
+    "features": "train", "train": "train", "rank": "train", "propose": "propose", "simulate": "propose",
+    "study": "study", "methods": "methods", "datasets": "methods", "demo": "demo", "inspect": "files",
+    "export": "files", "pack": "files", "serve": "files",
+}  # fmt: skip
+"""Verb -> the file that has its function."""
 
-EXAMPLES = examples(
-    ("see it work on a small data set", "crowdrank demo"),
-    ("what is in a file of votes, and the next command", "crowdrank inspect votes.csv"),
-    ("rank what was judged in it", "crowdrank aggregate votes.csv --report page.html"),
-    ("every method there is", "crowdrank methods"),
-)
+VERBS = tuple(HOMES)
 
+EXAMPLES = """\
+# see it work on a small data set
+crowdrank demo
+# what is in a file of votes, and the next command
+crowdrank inspect votes.csv
+# rank what was judged in it
+crowdrank aggregate votes.csv --report page.html
+# every method there is
+crowdrank methods"""
 
 FIRST_STEPS = """\
 crowdrank turns votes of many annotators into a ranking, and names the bad
@@ -40,31 +50,166 @@ annotators. Next:
 """
 
 
+class _WithExamples:
+    """A help page that begins with an example and ends with more, which stand as they are."""
+
+    epilog: str | None
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the usage line, and the first example below it."""
+        super().format_usage(ctx, formatter)  # type: ignore[misc]
+        first = next((line for line in (self.epilog or "").splitlines() if not line.startswith("#")), None)
+        if first is not None:
+            formatter.write(f"Example:\n  {first}\n")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, however wide, without filling their lines."""
+        with formatter.section("Examples"):
+            for line in (self.epilog or "").splitlines():
+                formatter.write(f"  {line}\n")
+
+
+class _Verb(_WithExamples, TyperCommand):
+    """A command whose options stand under the headings they were given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what is left of the words, unless an option stands where the value of another one is missing."""
+        options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+        flags = {flag for param in options for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")}
+        valued = {flag for param in options if not param.is_flag and not param.count for flag in param.opts}  # type: ignore[attr-defined]
+        for word, following in pairwise(takewhile(lambda one: one != "--", args)):
+            if word in valued and following in flags:
+                raise ParameterError(
+                    f"{word} needs a value, and {following} follows it; see crowdrank {self.name} --help"
+                )
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line, the arguments as they are named in the help."""
+        arguments = [str(param.metavar) for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *arguments]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, heading after heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if param.param_type_name == "argument":
+                sections.setdefault("Arguments", []).append((str(param.metavar), getattr(param, "help", None) or ""))
+            elif (record := param.get_help_record(ctx)) is not None:
+                heading = getattr(param, "rich_help_panel", None) or "Options"
+                sections.setdefault(heading, []).append(record)
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
 @cache
-def _verb(name: str) -> Any:
+def _command(verb: str) -> Any:
     """The command of a verb, whose file is imported when it is first needed."""
-    module = import_module(f".{name}", __package__)
+    module = import_module(f".{HOMES[verb]}", __package__)
+    work, options = getattr(module, verb), COMMANDS[verb]
+    wanted = inspect.signature(work).parameters
+    text, _, examples = inspect.cleandoc(work.__doc__ or "").partition("\n\nExamples\n--------\n")
+
+    def run(**given: Any) -> None:
+        from .votes import Reading, values_of
+
+        apart = READING if "reading" in wanted else ()
+        values = values_of([option for option in options if option not in apart], given)
+        if apart:
+            values["reading"] = Reading.of(given)
+        quiet, digits, safe_csv = (values.pop(name, None) for name in ("quiet", "digits", "safe_csv"))
+        if digits is not None or safe_csv:
+            from ..data.showing import DIGITS
+            from ..io.output import SAFE_CSV
+
+            DIGITS.set(digits)
+            SAFE_CSV.set(safe_csv)
+        if "talk" not in wanted:
+            work(**values, **({"quiet": quiet} if "quiet" in wanted else {}))
+            return
+        from .talk import Talk
+
+        with Talk(quiet=bool(quiet)) as talk:
+            work(talk=talk, **values)
+
+    run.__doc__ = text
+    eager = getattr(module, "EAGER", {})
+    parameters = [_parameter(option, eager.get(option.name)) for option in options]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name, cls=Verb, epilog=module.EXAMPLES)(with_table_options(getattr(module, name)))
+    single.command(verb, cls=_Verb, epilog=examples)(run)
     return get_command(single)
+
+
+def _parameter(option: Option, at_once: Callable[[bool], None] | None) -> inspect.Parameter:
+    """An option as a parameter that typer understands; ``at_once`` runs where it is typed, whatever else is."""
+    kind: Any = list[str] if option.many else option.type if option.metavar else bool
+    default = False if kind is bool and "/" not in option.typed else option.default
+    settings: dict[str, Any] = {
+        "help": option.help, "metavar": option.metavar or None, "rich_help_panel": option.panel or None,
+        "min": option.least, "max": option.most, "autocompletion": _completion(option.complete),
+    }  # fmt: skip
+    if at_once is not None:
+        settings |= {"is_eager": True, "callback": at_once}
+    told = typer.Option(*option.flags, **settings) if option.flags else typer.Argument(show_default=False, **settings)
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is ... else default,
+        annotation=Annotated[kind | None if default is None else kind, told],
+    )
+
+
+def _completion(wanted: str) -> Callable[[str], list[str]] | None:
+    """What shells call with the beginning of a name."""
+    return (lambda incomplete: complete(wanted, incomplete)) if wanted else None
+
+
+def complete(wanted: str, incomplete: str) -> list[str]:
+    """Return the names that begin so, for shells; of a list of names the last one.
+
+    Examples
+    --------
+    >>> complete("auto aggregator", "b"), complete("aggregator,", "elo,bo")
+    (['borda', 'bradley_terry'], ['elo,borda'])
+    """
+    from ..registry import ALIASES, FAMILIES, names
+
+    known: list[str] = []
+    for word in wanted.removesuffix(",").split():
+        if word == "study":
+            from .study import studies
+
+            with suppress(MissingExtraError):
+                known += studies().STUDIES
+        elif word in FAMILIES or word == "any":
+            families = list(FAMILIES) if word == "any" else [word]
+            known += [name for family in families for name in names(family)]
+            known += ALIASES["scheme"] if word == "scheme" else []
+        else:
+            known.append(word)
+    before, comma, last = incomplete.rpartition(",") if wanted.endswith(",") else ("", "", incomplete)
+    return [f"{before}{comma}{name}" for name in dict.fromkeys(known) if name.startswith(last)]
 
 
 class _Verbs(Mapping[str, Any]):
     """The commands by name, so running one does not load the others."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in VERBS:
+        if name not in HOMES:
             raise KeyError(name)
-        return _verb(name)
+        return _command(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(VERBS)
+        return iter(HOMES)
 
     def __len__(self) -> int:
-        return len(VERBS)
+        return len(HOMES)
 
 
-class Program(ProgramHelp):
+class _Program(_WithExamples, TyperGroup):
     """The program with its verbs."""
 
     def __init__(self, **settings: Any) -> None:
@@ -73,7 +218,7 @@ class Program(ProgramHelp):
 
 
 app = typer.Typer(
-    cls=Program,
+    cls=_Program,
     name="crowdrank",
     epilog=EXAMPLES,
     rich_markup_mode=None,

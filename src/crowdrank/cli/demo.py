@@ -5,65 +5,49 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ..wording import counted, percent
-from .help import examples
-from .options import Quiet
 from .outputs import check_files, report_written
-from .talk import Talk
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.console import Console
 
     from ..data.consensus import Consensus
     from ..data.judgments import Preferences
-
-EXAMPLES = examples(
-    ("see votes become a ranking, and bad annotators found", "crowdrank demo"),
-    ("keep the votes, to try the other commands on them", "crowdrank demo --save votes.csv"),
-)
+    from .talk import Talk
 
 
-def demo(
-    *,
-    save: Annotated[
-        str | None, typer.Option("--save", metavar="FILE", help="Write the votes there and do nothing else.")
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+def demo(*, talk: Talk, save: str | None) -> None:
     """Show how votes become a ranking, on a small data set.
 
     Thirty annotators compare answers of twelve language models to twenty prompts. Models, prompts and annotators are
     made up, so it is known which of them guess and which answer the wrong way round.
+
+    Examples
+    --------
+    # see votes become a ranking, and bad annotators found
+    crowdrank demo
+    # keep the votes, to try the other commands on them
+    crowdrank demo --save votes.csv
     """
     from .. import api
     from ..data.judgments import Preferences
+    from ..data.showing import EXACT
     from ..demo import FILE
+    from ..io.output import write_table
     from ..io.tables import read_table
 
-    with Talk(quiet=quiet or save is None) as talk:
-        table = read_table(FILE)
-        if save is not None:
-            _save(table, save, talk)
-            return
+    table = read_table(FILE)
+    if save is None:
+        talk.quiet = True
         votes = Preferences.from_frame(table)
-        consensus = api.aggregate(votes.across_queries(), "bradley_terry")
-        _print(votes, consensus)
-
-
-def _save(frame: pl.DataFrame, path: str, talk: Talk) -> None:
-    """Write the votes, and say what to do with them."""
-    from ..data.showing import EXACT
-    from ..io.output import write_table
-
-    check_files([], [path])
-    write_table(frame, path, digits=EXACT)
-    report_written(path, talk)
-    talk.say(f"now try: {_next_command(path)}")
+        _print(votes, api.aggregate(votes.across_queries(), "bradley_terry"))
+        return
+    check_files([], [save])
+    write_table(table, save, digits=EXACT)
+    report_written(save, talk)
+    talk.say(f"now try: {_next_command(save)}")
 
 
 def _next_command(path: str) -> str:
@@ -110,8 +94,8 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
 
     from ..review.facts import annotator_table, suspects
     from ..review.sentences import FLAGS
-    from .annotator_summary import annotator_name, interval
-    from .grid import Grid
+    from .aggregate import annotator_name, interval
+    from .terminal_tables import Grid
 
     frame = annotator_table(consensus.quality)
     assert frame is not None

@@ -1,157 +1,234 @@
-"""``crowdrank evaluate``: how good a result is."""
+"""``crowdrank compare``, ``evaluate`` and ``diagnose``: how good methods, results and annotators are."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ParameterError
-from .help import examples
-from .options import AllQueries, Format, Metrics, Out, Quiet, Seed, Unjudged, output_file
-from .outputs import check_files, deliver, report_written, write_wanted
-from .reporting import check_report
+from .outputs import check_files, check_picture, check_report, deliver, report_written, write_wanted
 from .running import command_line
-from .talk import Talk
-from .words import split_list
+from .votes import Reading, read_settled, read_votes
 
 if TYPE_CHECKING:
-    from ..api import Evaluation
+    import polars as pl
 
-EXAMPLES = examples(
-    ("a ranking against known grades", "crowdrank evaluate ranks.csv truth.csv"),
-    (
-        "TREC runs against qrels, with paired tests between them",
-        "crowdrank evaluate bm25.run ours.run news.qrels --metrics ndcg@10,map",
-    ),
-    (
-        "the figures of trec_eval, to the digit",
-        "crowdrank evaluate bm25.run news.qrels --ties trec --unjudged zero --metrics map",
-    ),
-    (
-        "many runs against one of them",
-        "crowdrank evaluate bm25.run a.run b.run news.qrels --baseline bm25.run",
-    ),
-    ("straight from aggregate", "crowdrank aggregate votes.csv | crowdrank evaluate - truth.csv"),
-    ("values of each query, for a plot", "crowdrank evaluate ranks.csv truth.csv --per-query queries.csv"),
-    (
-        "is B better than A, and where: a page for the team",
-        "crowdrank evaluate A.run B.run --truth q.qrels --slices kinds.csv --report p.html",
-    ),
-)
+    from ..api import Comparison
+    from .talk import Talk
 
 _MAX_TESTS_SHOWN = 12
 
 
+def compare(
+    *,
+    talk: Talk,
+    votes: list[str],
+    methods: list[str] | None,
+    truth: str | None,
+    metrics: list[str] | None,
+    unjudged: str,
+    baseline: str | None,
+    reading: Reading,
+    tests: str | None,
+    orders: str | None,
+    plot: str | None,
+    out: str | None,
+    format: str | None,
+    **how: Any,
+) -> None:
+    """Compare methods on the same votes.
+
+    With --truth each method gets the measures asked for, with intervals over queries. Without, it is judged by how well
+    it predicts votes that were held out from it, which shows fit to this crowd and not truth. Methods that a paired
+    test does not show to be worse than the best of a column are marked with a star; --baseline tests each method
+    against one of your choice.
+
+    Examples
+    --------
+    # all methods that fit, judged on votes held out from them
+    crowdrank compare votes.csv
+    # two methods against known answers
+    crowdrank compare votes.csv --methods borda,elo --truth gold.csv
+    # other measures, as CSV
+    crowdrank compare votes.csv --truth gold.qrels --metrics ndcg@10,tau -o t.csv
+    # a picture, and how far the orders differ
+    crowdrank compare votes.csv --plot methods.png --orders orders.csv
+    """
+    from .. import api
+    from ..io.truth import read_truth
+    from .terminal_tables import show_frame
+
+    check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format, tables=[tests, orders])
+    if truth is None and metrics is not None:
+        raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
+    check_picture(plot, "--plot")
+    how |= {"unjudged": unjudged, "baseline": baseline}
+    api.check_comparison(methods, metrics, unjudged=unjudged, baseline=baseline)
+    judgments = read_votes(votes, reading, talk)
+    known = None if truth is None else read_truth(truth, options=reading.options())
+    with talk.working("comparing methods") as progress:
+        comparison = api.compare_methods(judgments, methods, known, metrics, **how, progress=progress)
+    deliver(comparison.frame(), out, format, talk, lambda: show_frame(readable_table(comparison), bold="method"))
+    write_wanted(tests, comparison.tests, talk)
+    write_wanted(orders, comparison.orders, talk)
+    if plot is not None:
+        from ..report import ComparisonDisplay, save_display
+
+        save_display(ComparisonDisplay.from_comparison(comparison), plot)
+        report_written(plot, talk)
+    # that held-out votes are no truth was said when they were held out
+    for sentence in () if talk.quiet else comparison.sentences()[: -1 if comparison.held_out else None]:
+        talk.say(sentence)
+
+
+def readable_table(comparison: Comparison) -> pl.DataFrame:
+    """Return the table as people read it: each figure with a star if it is as good as the best, or its interval."""
+    import polars as pl
+
+    table, shown = comparison.frame(), {}
+    scores = {(row["measure"], row["method"]): row for row in comparison.scores().iter_rows(named=True)}
+    for name in table.columns:
+        if name in comparison.names:
+            figures = []
+            for method in comparison.methods:
+                row = scores.get((name, method))
+                text = "" if row is None else f"{row['value']:.3f}{'*' if row['tied'] else ''}"
+                if row is not None and not comparison.held_out and row["lower"] is not None:
+                    text += f" ({row['lower']:.3f} to {row['upper']:.3f})"
+                figures.append(text)
+            shown[name] = pl.Series(figures, dtype=pl.String)
+        elif name in ("method", "tau_to_first", "same_as_first", "seconds"):
+            shown[name] = table[name]
+    return pl.DataFrame(shown)
+
+
 def evaluate(
     *,
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RESULT... TRUTH",
-            show_default=False,
-            help="Results of aggregate, tables or TREC runs; then the truth, unless --truth names it.",
-        ),
-    ],
-    truth: Annotated[
-        str | None,
-        typer.Option("--truth", metavar="FILE", help="The truth; all files named before are results then."),
-    ] = None,
-    metrics: Metrics = None,
-    unjudged: Unjudged = "drop",
-    all_queries: AllQueries = False,
-    ties: Annotated[
-        str | None,
-        typer.Option(
-            "--ties", metavar="average|first|worst|trec|gdeval",
-            help="What equal scores mean: by default the mean over their orders; trec and gdeval as these programs.",
-        ),
-    ] = None,
-    max_grade: Annotated[
-        float | None,
-        typer.Option(
-            "--max-grade", metavar="N", help="Highest grade of the scale, for ERR and graded RBP; 4 as in gdeval."
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline", metavar="NAME", help="Test the other results against this one, instead of all pairs."
-        ),
-    ] = None,
-    slices: Annotated[
-        str | None,
-        typer.Option("--slices", metavar="FILE", help="Query and columns such as intent; results within each value."),
-    ] = None,
-    level: Annotated[float, typer.Option("--level", metavar="LEVEL", help="Level of the intervals.")] = 0.95,
-    seed: Seed = 0,
-    per_query: Annotated[str | None, output_file("--per-query", "Write the value of each query.")] = None,
-    tests: Annotated[str | None, output_file("--tests", "Write the paired tests between results.")] = None,
-    report: Annotated[
-        str | None,
-        typer.Option(
-            "--report",
-            metavar="FILE.html",
-            rich_help_panel="Output",
-            help="Write a page there for any browser: verdict, queries with their items, slices, unjudged.",
-        ),
-    ] = None,
-    items: Annotated[str | None, output_file("--items", "Item and text or url, for the page.")] = None,
-    out: Out = None,
-    format: Format = None,
-    quiet: Quiet = False,
-) -> None:  # fmt: skip
+    talk: Talk,
+    files: list[str],
+    truth: str | None,
+    metrics: list[str] | None,
+    slices: str | None,
+    per_query: str | None,
+    tests: str | None,
+    report: str | None,
+    items: str | None,
+    out: str | None,
+    format: str | None,
+    **how: Any,
+) -> None:
     """Measure results against a truth.
 
     The truth has query, item and grade (or rank), or query, left, right and winner; or it is a qrels file, or another
     result. The mean is over the queries of both; queries that one side lacks are counted. Several results are also
     tested against each other or a baseline, query by query (randomisation, Student's t; Holm's correction within each
     metric).
+
+    Examples
+    --------
+    # a ranking against known grades
+    crowdrank evaluate ranks.csv truth.csv
+    # TREC runs against qrels, with paired tests between them
+    crowdrank evaluate bm25.run ours.run news.qrels --metrics ndcg@10,map
+    # the figures of trec_eval, to the digit
+    crowdrank evaluate bm25.run news.qrels --ties trec --unjudged zero --metrics map
+    # many runs against one of them
+    crowdrank evaluate bm25.run a.run b.run news.qrels --baseline bm25.run
+    # straight from aggregate
+    crowdrank aggregate votes.csv | crowdrank evaluate - truth.csv
+    # values of each query, for a plot
+    crowdrank evaluate ranks.csv truth.csv --per-query queries.csv
+    # is B better than A, and where: a page for the team
+    crowdrank evaluate A.run B.run --truth q.qrels --slices kinds.csv --report p.html
     """
-    from ..api import evaluate_runs
+    from ..api import describe_evaluation, evaluate_runs
     from .terminal_tables import show_frame
 
-    runs, known = _runs_and_truth(files, truth)
+    if truth is None and len(files) < 2:
+        raise ParameterError(f"{files[0]!r} alone cannot be measured; name the result and then the truth")
+    runs, known = (files[:-1], files[-1]) if truth is None else (files, truth)
     check_files(
         [*runs, known, slices, items], [out, per_query, tests, report], format=format, tables=[per_query, tests]
     )
-    check_report(report, None)
-    with Talk(quiet=quiet) as talk:
-        with talk.working("measuring"):
-            evaluation = evaluate_runs(
-                runs, known, split_list(metrics), unjudged=unjudged, all_queries=all_queries, ties=ties,
-                max_grade=max_grade, baseline=baseline, slices=slices, level=level, seed=seed,
-            )  # fmt: skip
-        deliver(evaluation.table, out, format, talk, lambda: show_frame(evaluation.table, bold="value", cut=("run",)))
-        write_wanted(per_query, lambda: evaluation.per_query, talk)
-        write_wanted(tests, lambda: evaluation.comparisons, talk)
-        for sentence in _sentences(evaluation):
-            talk.say(sentence)
-        if report is not None:
-            from .. import report as reports
-
-            with talk.working("writing the page"):
-                reports.write_evaluation(evaluation, report, items=items, command=command_line())
-            report_written(report, talk)
-
-
-def _runs_and_truth(files: list[str], truth: str | None) -> tuple[list[str], str]:
-    """The results, and the truth that stands last or is named."""
-    if truth is not None:
-        return files, truth
-    if len(files) < 2:
-        raise ParameterError(f"{files[0]!r} alone cannot be measured; name the result and then the truth")
-    return files[:-1], files[-1]
-
-
-def _sentences(evaluation: Evaluation) -> list[str]:
-    """Paired tests in words, with the queries that differ most, slices that differ, and what is unjudged."""
-    from ..api import describe_evaluation
-
-    said = describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN)
+    check_report(report)
+    with talk.working("measuring"):
+        evaluation = evaluate_runs(runs, known, metrics, slices=slices, **how)
+    deliver(evaluation.table, out, format, talk, lambda: show_frame(evaluation.table, bold="value", cut=("run",)))
+    write_wanted(per_query, lambda: evaluation.per_query, talk)
+    write_wanted(tests, lambda: evaluation.comparisons, talk)
+    for sentence in describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN):
+        talk.say(sentence)
     if len(evaluation.comparisons) > _MAX_TESTS_SHOWN:
-        said.append(
+        talk.say(
             f"and {len(evaluation.comparisons) - _MAX_TESTS_SHOWN} more tests; --tests FILE writes them all, "
             "--baseline NAME tests against one result only"
         )
-    return said
+    if report is not None:
+        from .. import report as reports
+
+        with talk.working("writing the page"):
+            reports.write_evaluation(evaluation, report, items=items, command=command_line())
+        report_written(report, talk)
+
+
+def diagnose(
+    *,
+    talk: Talk,
+    votes: list[str],
+    truth: str | None,
+    method: str,
+    control: str | None,
+    item_families: str | None,
+    seed: int,
+    reading: Reading,
+    dependence: str | None,
+    families: str | None,
+    groups: str | None,
+    out: str | None,
+    format: str | None,
+) -> None:
+    """Find annotators who guess, choose by side or copy others.
+
+    Writes a row for each annotator: position bias, ties, answers that change with the order, circular answers, each
+    with a 90 % interval, and the family of annotators who err together.
+
+    Examples
+    --------
+    # who chooses by side, ties always, guesses or copies
+    crowdrank diagnose votes.csv
+    # which judge likes long answers
+    crowdrank diagnose judges.csv --across-queries --control style
+    # every pair of annotators, the most dependent first
+    crowdrank diagnose votes.csv --dependence pairs.csv
+    # errors against known answers, so shared ones show too
+    crowdrank diagnose votes.csv --truth gold.csv
+    """
+    from .. import api
+    from ..io.truth import read_truth
+    from .terminal_tables import show_frame
+
+    more = [dependence, families, groups]
+    check_files([*votes, reading.items, truth, item_families], [out, *more], format=format, tables=more)
+    api.check_aggregation(method)
+    if item_families is not None:
+        api.expect_self(control)
+    if control is not None and method not in ("auto", "latent_score"):
+        raise ParameterError(
+            f"--control needs coefficients of each annotator, which {method} does not estimate; leave --method "
+            f"{method} out"
+        )
+    judgments = read_settled(votes, reading, talk, control, "keep", item_families)
+    judgments = api.expect_one_kind(judgments, "diagnose")
+    known = None if truth is None else read_truth(truth, options=reading.options())
+    with talk.working("finding the consensus"):
+        consensus = None if control else api.aggregate(judgments, method, seed=seed)
+    with talk.working("checking the annotators"):
+        diagnostics = api.diagnose(judgments, consensus, truth=known, control=control)
+    for sentence in diagnostics.messages:
+        if not talk.was_said(sentence):
+            talk.say(sentence)
+    table = diagnostics.annotators()
+    shown = table.drop([name for name in table.columns if name.endswith(("_lower", "_upper"))])
+    deliver(table, out, format, talk, lambda: show_frame(shown, bold="annotator", cut=("annotator",)))
+    write_wanted(dependence, diagnostics.dependence, talk)
+    write_wanted(families, diagnostics.families, talk)
+    write_wanted(groups, diagnostics.groups, talk)

@@ -1,26 +1,17 @@
-"""``crowdrank methods``: every method, and what there is to know of one."""
+"""``crowdrank methods`` and ``datasets``: what there is, and what there is to know of one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from .help import examples
-from .options import Format, Out
+from ..errors import MissingDataError, ParameterError
 from .outputs import check_files, deliver, for_people
-from .talk import Talk
-from .words import complete_any
 
 if TYPE_CHECKING:
     from ..registry import Card
-
-EXAMPLES = examples(
-    ("every method and the kinds of judgment it takes", "crowdrank methods"),
-    ("parameters, defaults, paper and notes of one", "crowdrank methods bradley_terry"),
-    ("the same for a program", "crowdrank methods bradley_terry --format json"),
-    ("the methods of a paper, as printed and as changed", "crowdrank methods --paper niu"),
-)
+    from .talk import Talk
 
 _USES = {
     "aggregator": "crowdrank aggregate votes.csv --method {}",
@@ -30,44 +21,45 @@ _USES = {
 }
 
 
-def methods(
-    *,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", autocompletion=complete_any, help="A method.", show_default=False),
-    ] = None,
-    paper: Annotated[
-        str | None,
-        typer.Option("--paper", metavar="NAME", help="Methods of a paper: wu, kumar, gupta, niu or yang."),
-    ] = None,
-    out: Out = None,
-    format: Format = None,
-) -> None:
+def methods(*, talk: Talk, name: str | None, paper: str | None, out: str | None, format: str | None) -> None:
     """List the methods, describe one, or list those of a paper.
 
     For one method: parameters, paper, notes. For a paper: what was printed and what is different here.
+
+    Examples
+    --------
+    # every method and the kinds of judgment it takes
+    crowdrank methods
+    # parameters, defaults, paper and notes of one
+    crowdrank methods bradley_terry
+    # the same for a program
+    crowdrank methods bradley_terry --format json
+    # the methods of a paper, as printed and as changed
+    crowdrank methods --paper niu
     """
     from .. import api
-    from ..errors import ParameterError
+    from ..api.method_listing import parameters
     from .terminal_tables import show_frame
 
     check_files([], [out], format=format)
     if name is not None and paper is not None:
         raise ParameterError("a method and --paper exclude each other; leave one out")
-    with Talk() as talk:
-        if paper is not None:
-            _tell_paper(paper, out, format, talk)
-            return
-        if name is not None:
-            for card in api.methods(name).cards:
-                _tell(card, out, format, talk)
-            return
+    if paper is not None:
+        _list_methods_of_paper(paper, out, format, talk)
+    elif name is not None:
+        for card in api.methods(name).cards:
+            if format is None and out is None:
+                _print_card(card, parameters(card).to_dicts())
+            else:
+                for_people(out, format)
+                deliver(parameters(card), out, format, talk, lambda: None)
+    else:
         frame = api.methods()
         shown = frame.select("method", "family", "kinds", "summary")
         deliver(frame, out, format, talk, lambda: show_frame(shown, bold="method", fill=("kinds", "summary")))
 
 
-def _tell_paper(name: str, out: str | None, format: str | None, talk: Talk) -> None:
+def _list_methods_of_paper(name: str, out: str | None, format: str | None, talk: Talk) -> None:
     """The methods of a paper: by which names they are called, what was printed, what is different here."""
     import polars as pl
 
@@ -93,26 +85,13 @@ def _tell_paper(name: str, out: str | None, format: str | None, talk: Talk) -> N
     talk.say(f"{chosen.title} ({chosen.reference}, docs/references.md); docs/papers.md has the rest")
 
 
-def _tell(card: Card, out: str | None, format: str | None, talk: Talk) -> None:
-    """One method: its parameters as a table for programs, everything in words for people."""
-    from ..api.method_listing import parameters
-
-    frame = parameters(card)
-    if format is None and out is None:
-        _print(card, frame.to_dicts())
-        return
-    for_people(out, format)
-    deliver(frame, out, format, talk, lambda: None)
-
-
-def _print(card: Card, rows: list[dict[str, str]]) -> None:
-    """Everything in words."""
+def _print_card(card: Card, rows: list[dict[str, str]]) -> None:
+    """Everything about a method in words."""
     from rich.padding import Padding
     from rich.text import Text
 
     from ..api.method_listing import plain_marks
-    from .grid import Grid
-    from .terminal_tables import console
+    from .terminal_tables import Grid, console
 
     page = console()
     page.print(Text.assemble((card.name, "bold"), f": {plain_marks(card.summary)}"))
@@ -125,7 +104,10 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     if card.references:
         page.print(Text(f"from {', '.join(card.references)} (docs/references.md)"))
     if rows:
-        cells = [[Text(row["parameter"], "bold"), Text(row["default"]), Text(_parameter_text(row))] for row in rows]
+        cells = []
+        for row in rows:
+            meaning = f"{row['description']} ({row['type']})" if row["description"] else row["type"]
+            cells.append([Text(row["parameter"], "bold"), Text(row["default"]), Text(meaning)])
         heads = ("parameter", "default", "description")
         page.print(Padding(Grid(heads=heads, rows=cells, fill=("description",)), (1, 0)))
     for paragraph in filter(None, plain_marks(f"{card.when}\n\n{card.notes}").split("\n\n")):
@@ -133,6 +115,44 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     page.print(Text(_USES[card.family].format(card.name), "cyan"))
 
 
-def _parameter_text(row: dict[str, str]) -> str:
-    """What a parameter does, and what it may be."""
-    return f"{row['description']} ({row['type']})" if row["description"] else row["type"]
+def datasets(*, talk: Talk, name: str | None, folder: str | None, out: str | None, format: str | None) -> None:
+    """List the known public data sets, or describe one.
+
+    The list says which are present; with a name it says where to get that one and where to put it. Nothing is
+    ever downloaded. In Python, crowdrank.datasets.load(name) reads one.
+
+    Examples
+    --------
+    # every data set, and whether its files are present
+    crowdrank datasets
+    # one: what it is, its licence, where to get it
+    crowdrank datasets mirex2005-crowd
+    # those of another folder
+    crowdrank datasets --folder ~/rankings
+    """
+    import polars as pl
+
+    from ..datasets import data_folder, present
+    from ..datasets.catalog import ENTRIES, entry
+    from ..datasets.store import Store
+    from .terminal_tables import show_frame
+
+    check_files([], [out], format=format)
+    if name is not None:
+        known = entry(name)
+        store = Store(name, known.folder, data_folder(folder), known.description)
+        lines = [known.description, f"Licence: {store.terms.licence}.", f"Source: {store.terms.source}."]
+        try:
+            for file in store.terms.files:
+                store.path(file)
+            lines.append(f'Present in {store.place}; crowdrank.datasets.load("{name}") reads it.')
+        except MissingDataError as missing:
+            lines.append(f"Missing: {missing}.")
+        typer.echo("\n".join(lines))
+        return
+    talk.say(f"in {data_folder(folder)}:")
+    frame = pl.DataFrame([
+        {"name": one, "present": "present" if present(one, folder) else "missing", "description": known.description}
+        for one, known in ENTRIES.items()
+    ])  # fmt: skip
+    deliver(frame, out, format, talk, lambda: show_frame(frame, bold="name", fill=("description",), rows=99))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..errors import ParameterError
@@ -50,6 +51,17 @@ def check_files(
             raise ParameterError(f"{name} is an input and would be overwritten; choose another name for the result")
         if any(_is_same_file(name, other) for other in written[:place]):
             raise ParameterError(f"two results would be written to {name}; choose another name for one of them")
+
+
+def check_report(report: str | None) -> None:
+    """Refuse, before any work, a report that no browser opens."""
+    if report == "-":
+        raise ParameterError("a report is a file to open in a browser; give --report a name, such as report.html")
+    if report is not None and PurePath(report).suffix.lower() not in ("", ".html", ".htm"):
+        raise ParameterError(
+            f"--report writes a page for browsers, not {PurePath(report).suffix}; give it a name that ends in .html, "
+            "which a browser can print as PDF"
+        )
 
 
 def check_picture(name: str | None, option: str) -> None:
@@ -122,7 +134,7 @@ def deliver_consensus(
         from .terminal_tables import show_ranking
 
         talk.flush()
-        show_ranking(consensus, level, ratings=ratings)
+        show_ranking(consensus, level or LEVEL, ratings=ratings)
     elif not holds_all or out not in (None, "-"):
         write_consensus(consensus, out, format, level=level, quality=False, ratings=ratings)
         if out not in (None, "-"):

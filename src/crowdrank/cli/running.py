@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import contextvars
 import gc
+import io
 import os
 import shlex
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ..errors import CrowdrankError
+from ..errors import CrowdrankError, ParameterError
 from ..wording import on_command_line
-from .streams import mend_streams
 from .talk import complain
 
 TRACEBACK = "CROWDRANK_TRACEBACK"
@@ -23,6 +24,9 @@ TRACEBACK = "CROWDRANK_TRACEBACK"
 _SECONDS_WITHOUT_GARBAGE = 2.0
 
 MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED, FAILED = 2, 1, 1, 130, 3
+
+_PLAINER = {"─": "-", "━": "-", "╶": "-", "╴": "-", "│": "|", "●": "*", "–": "-", "—": "-", "…": ".", "×": "x"}
+_ERRORS = "crowdrank.plainer"
 
 _given: list[str] = []
 
@@ -41,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crowdrank 1.0.0rc1
     0
     """
-    mend_streams()
+    _mend_streams()
     try:
         # what a command sets for what it calls ends with it
         with on_command_line():
@@ -108,17 +112,23 @@ def _show_traceback(error: Exception) -> None:
         traceback.print_exception(error)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Any) -> int:
     """Say what went wrong, and return the exit code for it."""
     _show_traceback(error)
-    if _is_broken_pipe(error):
-        _close_stdout()
+    # the reader of our output went away; polars says so in words only
+    if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and "os error 32" in str(error)):
+        # the rest goes nowhere, so that the interpreter does not complain at exit either
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         return BROKEN_PIPE
     if type(error).__name__ == "Abort":
         return INTERRUPTED
     # typer's usage errors: their class moved between its versions, what they can do did not
     if hasattr(error, "format_message"):
-        complain(_usage(error))
+        text = error.format_message().strip().rstrip(".")
+        command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "crowdrank"
+        complain(f"{text[:1].lower()}{text[1:]}; see {command} --help")
         return MISTAKE
     complain(_sentence(error))
     return MISTAKE if isinstance(error, CrowdrankError | OSError | MemoryError) else BUG
@@ -137,21 +147,51 @@ def _sentence(error: Exception) -> str:
     )
 
 
-def _usage(error: Any) -> str:
-    """A usage error in one sentence, with where to read on."""
-    text = error.format_message().strip().rstrip(".")
-    text = text[:1].lower() + text[1:]
-    command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "crowdrank"
-    return f"{text}; see {command} --help"
+def _mend_streams() -> None:
+    """Make standard output and error usable, whatever state the caller left them in.
+
+    A closed descriptor would be given to the next file that is opened, and whatever a library prints would end up in
+    it; so closed ones lead nowhere. What is to be printed on a closed standard output is an error in one sentence,
+    what is said on a closed standard error is not.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor, which is this one
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    codecs.register_error(_ERRORS, _plain_characters)
+    for stream in (sys.stdout, sys.stderr):
+        encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
+        if encoding not in ("utf8", "utf8sig", "utf16", "utf32") and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_ERRORS)
 
 
-def _is_broken_pipe(error: Exception) -> bool:
-    """Whether the reader of our output went away; polars says so in words only."""
-    return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and "os error 32" in str(error))
+def _plain_characters(error: UnicodeError) -> tuple[str, int]:
+    """What to write in place of characters that a stream cannot take."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAINER.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
 
 
-def _close_stdout() -> None:
-    """Send the rest nowhere, so the interpreter does not complain at exit either."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+class _Closed(io.TextIOBase):
+    """A standard output that was closed."""
+
+    @property
+    def buffer(self) -> Any:
+        """What takes bytes: itself, since neither can be written."""
+        return self
+
+    def isatty(self) -> bool:
+        """Nobody looks on."""
+        return False
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+    def write(self, _: Any) -> NoReturn:
+        """Refuse."""
+        raise ParameterError("standard output is closed; write to a file with --out FILE")

@@ -5,28 +5,16 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from ..errors import MissingExtraError, ParameterError
 from ..wording import counted
-from .help import examples
-from .options import Format, Quiet
 from .outputs import check_files, deliver
-from .talk import Talk
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from crowdrank_studies import Outcome, Ran
-
-EXAMPLES = examples(
-    ("every study, the data it needs and how long it takes", "crowdrank study"),
-    ("does it run here at all?", "crowdrank study crowdagg-trec --quick"),
-    ("the numbers, pictures and protocol as files", "crowdrank study crowdagg-trec --out results"),
-    ("clutter of your own web pages", "crowdrank study visual-clutter --pages sites/"),
-    ("the paper's whole grid, with ten repetitions", "crowdrank study ltrma-ohsumed --full --seeds 10 --out results"),
-)
+    from .talk import Talk
 
 _SIGNS = {
     "reproduced": "+",
@@ -40,8 +28,6 @@ _SIGNS = {
 
 def studies(part: str = "") -> Any:
     """Import the studies, or a part of them: installed, or beside the source of this package."""
-    from ..errors import MissingExtraError
-
     beside = Path(__file__).parents[3] / "studies"
     if (beside / "crowdrank_studies").is_dir() and str(beside) not in sys.path:
         sys.path.append(str(beside))
@@ -55,101 +41,75 @@ def studies(part: str = "") -> Any:
         ) from None
 
 
-def _complete_study(incomplete: str) -> list[str]:
-    """Return the studies whose name starts so, for shells; none where they are not installed."""
-    from ..errors import MissingExtraError
-
-    try:
-        return [name for name in studies().STUDIES if name.startswith(incomplete)]
-    except MissingExtraError:
-        return []
-
-
 def study(
     *,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", autocompletion=_complete_study, help="A study.", show_default=False),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only check that the study runs; takes up to some minutes.")
-    ] = False,
-    full: Annotated[bool, typer.Option("--full", help="The paper's whole grid, which may take hours.")] = False,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Number of repetitions, in place of the study's own.")
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Write numbers, pictures and protocol there; a run that was stopped goes on from there.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    folder: Annotated[
-        str | None, typer.Option("--folder", metavar="FOLDER", help="Folder of the data sets, if not $CROWDRANK_DATA.")
-    ] = None,
-    pages: Annotated[
-        str | None,
-        typer.Option("--pages", metavar="FOLDER", help="For visual-clutter: render these pages in place of its data."),
-    ] = None,
-    format: Format = None,
-    quiet: Quiet = False,
+    talk: Talk,
+    name: str | None,
+    quick: bool,
+    full: bool,
+    n_seeds: int | None,
+    out: str | None,
+    folder: str | None,
+    pages: str | None,
+    format: str | None,
 ) -> None:
     """Measure the tables of a paper beside the printed numbers.
 
     Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then a verdict on
     each claim and a tally. `--format csv` writes a row for each figure with all digits. Without a name it lists the
     studies.
-    """
-    from ..errors import ParameterError
 
+    Examples
+    --------
+    # every study, the data it needs and how long it takes
+    crowdrank study
+    # does it run here at all?
+    crowdrank study crowdagg-trec --quick
+    # the numbers, pictures and protocol as files
+    crowdrank study crowdagg-trec --out results
+    # clutter of your own web pages
+    crowdrank study visual-clutter --pages sites/
+    # the paper's whole grid, with ten repetitions
+    crowdrank study ltrma-ohsumed --full --seeds 10 --out results
+    """
     check_files([], [], format=format)
     if quick and full:
         raise ParameterError("--quick and --full exclude each other; leave one out")
-    with Talk(quiet=quiet) as talk:
-        if name is None and pages is not None:
-            raise ParameterError("--pages goes with a study: crowdrank study visual-clutter --pages FOLDER")
-        if name is None:
-            _list(folder, format, talk)
-            return
-        scope = "quick" if quick else "full" if full else "default"
-        try:
-            with talk.working(f"study {name}") as progress:
-                ran = studies().run_study(
-                    name, scope, n_seeds=seeds, out=out, folder=folder, progress=progress, pages=pages
-                )
-        except KeyboardInterrupt:
-            talk.flush()
-            resume = "the same command continues where it stopped"
-            talk.say(resume if out else "with --out DIR a stopped run can be continued")
-            raise
-        if ran.n_resumed:
-            talk.say(f"{ran.n_resumed} finished parts of a former run were taken over")
-        _deliver(ran, format, talk)
-        talk.say(f"{ran.study.title}; took {_duration(ran.seconds)} on {counted(ran.cores, 'core')}")
-        if quick:
-            talk.say("a quick run only shows that the study works; it uses too little data for its numbers to count")
-        for verdict in ran.outcome.verdicts:
-            talk.say(f"  {_SIGNS[verdict.verdict]} {verdict.claim}: {verdict.verdict}. {verdict.reason}")
-        talk.say(_tally_text(ran.outcome))
-        for note in ran.outcome.notes:
-            talk.say(f"  {note}")
-        for file in ran.files:
-            talk.say(f"wrote {file}")
-
-
-def _duration(seconds: float) -> str:
-    """Seconds or minutes, whichever reads better."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} minutes"
-
-
-def _tally_text(outcome: Outcome) -> str:
-    """How many claims fared how."""
-    numbers = [f"{number} {verdict}" for verdict, number in outcome.tally().items() if number]
-    return f"{counted(len(outcome.verdicts), 'claim')}: {', '.join(numbers)}" if numbers else "no claims"
+    if name is None and pages is not None:
+        raise ParameterError("--pages goes with a study: crowdrank study visual-clutter --pages FOLDER")
+    if name is None:
+        _list(folder, format, talk)
+        return
+    scope = "quick" if quick else "full" if full else "default"
+    try:
+        with talk.working(f"study {name}") as progress:
+            ran = studies().run_study(
+                name, scope, n_seeds=n_seeds, out=out, folder=folder, progress=progress, pages=pages
+            )
+    except KeyboardInterrupt:
+        talk.flush()
+        resume = "the same command continues where it stopped"
+        talk.say(resume if out else "with --out DIR a stopped run can be continued")
+        raise
+    if ran.n_resumed:
+        talk.say(f"{ran.n_resumed} finished parts of a former run were taken over")
+    if format is not None:
+        deliver(ran.outcome.frame(), None, format, talk, lambda: None)
+    else:
+        talk.flush()
+        show_tables(ran.outcome.frame())
+    duration = f"{ran.seconds:.0f} s" if ran.seconds < 100 else f"{ran.seconds / 60:.1f} minutes"
+    talk.say(f"{ran.study.title}; took {duration} on {counted(ran.cores, 'core')}")
+    if quick:
+        talk.say("a quick run only shows that the study works; it uses too little data for its numbers to count")
+    for verdict in ran.outcome.verdicts:
+        talk.say(f"  {_SIGNS[verdict.verdict]} {verdict.claim}: {verdict.verdict}. {verdict.reason}")
+    tally = ", ".join(f"{number} {verdict}" for verdict, number in ran.outcome.tally().items() if number)
+    talk.say(f"{counted(len(ran.outcome.verdicts), 'claim')}: {tally}" if tally else "no claims")
+    for note in ran.outcome.notes:
+        talk.say(f"  {note}")
+    for file in ran.files:
+        talk.say(f"wrote {file}")
 
 
 def _list(folder: str | None, format: str | None, talk: Talk) -> None:
@@ -184,22 +144,11 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
     )
 
 
-def _deliver(ran: Ran, format: str | None, talk: Talk) -> None:
-    """The figures: as tables for people unless a format was asked for."""
-    frame = ran.outcome.frame()
-    if format is not None:
-        deliver(frame, None, format, talk, lambda: None)
-        return
-    talk.flush()
-    _show(frame)
-
-
-def _show(frame: pl.DataFrame) -> None:
-    """A table for each place in the paper, methods down and measures across."""
+def show_tables(frame: pl.DataFrame) -> None:
+    """Show a table for each place in the paper, methods down and measures across."""
     from rich.text import Text
 
-    from .grid import Grid
-    from .terminal_tables import console
+    from .terminal_tables import Grid, console
 
     page = console()
     for table in studies().pivots(frame):

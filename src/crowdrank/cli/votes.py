@@ -1,63 +1,164 @@
-"""From the files of votes and the options about them to judgments."""
+"""From what was typed to values, and from files of votes to judgments."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
-import typing
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ParameterError
+from ..options import READING, Option, typed_words
 from ..wording import counted
-from .words import pairs, split_list
 
 if TYPE_CHECKING:
     from ..cluster.packed import PackedJudgments
     from ..data.judgments import Judgments, Mixed
     from ..io.read_options import ReadOptions
-    from .options import Reading
     from .talk import Talk
+
+_CHANGES = ("across_queries", "as_preferences", "as_rankings", "without")
+"""Options about reading that change judgments once they are read."""
+
+
+class Reading(SimpleNamespace):
+    """How files of judgments are read and what is done with them first: options by the names they have in Python.
+
+    ``words`` are the same options as they were typed.
+    """
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Reading:
+        """Return the options from what was typed."""
+        return cls(words=typed_words(READING, given), **values_of(READING, given))
+
+    def but(self, **changes: Any) -> Reading:
+        """Return the options with some changed."""
+        return Reading(**{**vars(self), **changes})
+
+    def options(self, control: str | None = None, **changes: Any) -> ReadOptions:
+        """Return how files are read, with the covariates to control for."""
+        from ..io.read_options import read_options
+
+        apart = (*_CHANGES, "words")
+        given = {name: value for name, value in vars(self).items() if name not in apart and value is not None}
+        if control is not None:
+            from ..api import read_covariates_of
+
+            given |= read_covariates_of(control)
+        return read_options(**given | changes)
+
+
+def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was typed as the values that Python takes, by the names that Python has for them."""
+    values: dict[str, Any] = {}
+    for option in options:
+        value = given.get(option.name)
+        if option.reads in ("pairs", "columns"):
+            value = column_names(value) if option.reads == "columns" else pairs(value, option.flags[0], option.example)
+        elif option.reads and value is not None:
+            value = _value(option, value)
+        elif option.value is not True:
+            value = option.value if value else None
+        values[option.name] = value
+    return values
+
+
+def _value(option: Option, text: str) -> Any:
+    """The value of an option that is typed in one piece."""
+    flag = option.flags[0]
+    if option.reads == "pair":
+        return pairs([text], flag, "score=left", last=True)
+    if option.reads == "codes":
+        return pairs(split_list(text), flag, "1=left,2=right,0=tie", last=True) or None
+    if option.reads == "list":
+        return split_list(text)
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"{flag} {text!r} is not a list of numbers; write for example 1,3") from None
+
+
+def split_list(text: str) -> list[str]:
+    """Return the parts between commas, those within brackets left alone.
+
+    Examples
+    --------
+    >>> split_list("ndcg@5(linear, ties=first), map")
+    ['ndcg@5(linear, ties=first)', 'map']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def pairs(texts: Sequence[str] | None, option: str, example: str, *, last: bool = False) -> dict[str, str]:
+    """Return the values by key of texts such as ``alpha=2``; what is not of that form is refused with the example.
+
+    A key with an equals sign in it is whole where the ``last`` one counts.
+
+    Examples
+    --------
+    >>> pairs(["alpha=2"], "--set", "alpha=2")
+    {'alpha': '2'}
+    >>> pairs(["better (1=a, 7=b)-4=right"], "--strength", "score=left", last=True)
+    {'better (1=a, 7=b)-4': 'right'}
+    """
+    by_key: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
+        if not (key and equals and value):
+            raise ParameterError(
+                f"{option} {text!r} is not of the form key=value; write for example {option} {example}"
+            )
+        if key in by_key:
+            raise ParameterError(f"{option} names {key!r} twice; keep one of them")
+        by_key[key] = value
+    return by_key
+
+
+def column_names(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return house word -> column name of ``--column``, several of which may stand behind each other.
+
+    Examples
+    --------
+    >>> column_names(["query=doc_id,item=model", "grade=so, so"])
+    {'query': 'doc_id', 'item': 'model', 'grade': 'so, so'}
+    """
+    if not texts:
+        return {}
+    from ..data.column_names import FOREIGN
+
+    words = "|".join((*FOREIGN, r"[\w ]+_(?:left|right)"))
+    each = [part for text in texts for part in re.split(rf",(?=\s*(?:{words})\s*=)", text)]
+    return pairs(each, "--column", "annotator=Who")
 
 
 def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str | None = None) -> Judgments | Mixed:
     """Return the judgments in the files, with the covariates to control for, and say what they are."""
-    from ..data.judgments import with_pseudonyms
+    import numpy as np
+
+    from .. import api
+    from ..data.judgments import parts_of, with_pseudonyms
     from ..io.judgments import read_files
 
     # annotators are left out by name before names are replaced
-    options = dataclasses.replace(options_of(reading), pseudonyms=False)
-    if control is not None:
-        from ..api import read_covariates_of
-
-        options = dataclasses.replace(options, **read_covariates_of(control))
+    options = reading.options(control, pseudonyms=False)
     with talk.working("reading the votes"):
-        judgments = _packed_sample(votes) or read_files(votes, options)
+        packed = expect_packed_alone(votes)
+        judgments = api.as_judgments(votes[0]) if packed else read_files(votes, options)
         n_queries = judgments.n_queries
-        judgments = _convert(judgments, reading)
+        if reading.without:
+            judgments = _leave_out(judgments, reading.without)
+        judgments = judgments.as_rankings() if reading.as_rankings else judgments
+        judgments = judgments.as_preferences() if reading.as_preferences else judgments
+        judgments = judgments.across_queries() if reading.across_queries else judgments
         judgments = with_pseudonyms(judgments) if reading.pseudonyms else judgments
-    talk.say(_description(judgments, n_queries if reading.across_queries else 0))
+    n_annotators = int(np.count_nonzero(np.bincount(judgments.annotator, minlength=1)))
+    by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
+    queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
+    merged = f", over {counted(n_queries, 'query')} taken together" if reading.across_queries else ""
+    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judgments))
+    talk.say(f"{given}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}")
     return judgments
-
-
-def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgments | Mixed | PackedJudgments:
-    """Return the judgments that a ranker learns from: packed ones as they are where nothing is to be done to them."""
-    from ..cluster.packed import is_packed, scan_judgments
-
-    changed = reading.without or reading.as_rankings or reading.as_preferences or reading.across_queries
-    if len(votes) > 1 or changed or reading.pseudonyms or not is_packed(votes[0]):
-        return read_votes(votes, reading, talk)
-    packed = scan_judgments(votes[0])
-    talk.say(packed_in_words(packed))
-    return packed
-
-
-def refuse_unpackable(reading: Reading, remedy: str) -> None:
-    """Refuse options that change the judgments as a whole, where some rows are read at a time."""
-    changes = {"--without": reading.without, "--as-rankings": reading.as_rankings,
-               "--as-preferences": reading.as_preferences}  # fmt: skip
-    for name in [name for name, value in changes.items() if value]:
-        raise ParameterError(f"{name} needs all judgments at once, but these are read some rows at a time; {remedy}")
 
 
 def read_settled(
@@ -71,113 +172,38 @@ def read_settled(
     return judgments if families is None else api.with_families(judgments, read_table(families))
 
 
-def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:
-    """Packed judgments, of very many a sample, which is said; ``None`` where votes are files."""
+def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgments | Mixed | PackedJudgments:
+    """Return the judgments that a ranker learns from: packed ones as they are where nothing is to be done to them."""
+    from ..cluster.packed import is_packed, scan_judgments
+
+    changed = any(getattr(reading, name) for name in (*_CHANGES, "pseudonyms"))
+    if len(votes) > 1 or changed or not is_packed(votes[0]):
+        return read_votes(votes, reading, talk)
+    packed = scan_judgments(votes[0])
+    talk.say(packed_in_words(packed))
+    return packed
+
+
+def refuse_unpackable(reading: Reading, remedy: str) -> None:
+    """Refuse options that change the judgments as a whole, where some rows are read at a time."""
+    for name in ("without", "as_rankings", "as_preferences"):
+        if getattr(reading, name):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} needs all judgments at once, but these are read some rows at a time; "
+                f"{remedy}"
+            )
+
+
+def expect_packed_alone(votes: Sequence[str]) -> bool:
+    """Return whether votes are packed, which cannot be read together with other files."""
     from ..cluster.packed import is_packed
 
     packed = [name for name in votes if is_packed(name)]
-    if not packed:
-        return None
-    if len(votes) > 1:
+    if packed and len(votes) > 1:
         raise ParameterError(
             f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
         )
-    from ..api.aggregation import as_judgments
-
-    return as_judgments(packed[0])
-
-
-def options_of(reading: Reading) -> ReadOptions:
-    """Return how files are read, from what the command line says."""
-    from ..io.read_options import read_options
-
-    return read_options(
-        kind=reading.kind,
-        columns=column_names(reading.column),
-        levels=split_list(reading.levels),
-        nominal=reading.nominal,
-        winner_codes=pairs(split_list(reading.winner_codes), "--winner-codes", "1=left,2=right,0=tie", last=True)
-        or None,
-        duplicates=reading.duplicates,
-        invalid="drop" if reading.drop_invalid else "error",
-        items=reading.items,
-        source=reading.source,
-        answer=reading.answer,
-        where=pairs(reading.where, "--where", "criterion=helpful"),
-        keep=split_list(reading.keep),
-        wide=split_list(reading.wide),
-        strength=pairs([reading.strength] if reading.strength else None, "--strength", "score=left", last=True) or None,
-        small_is_good=reading.small_is_good,
-        swapped=reading.swapped,
-        missing=split_list(reading.missing),
-        skip_rows=reading.skip_rows or 0,
-        baseline_model=reading.baseline_model,
-        sheet=reading.sheet,
-        encoding=reading.encoding,
-        header=split_list(reading.header),
-        no_annotators=reading.no_annotators,
-        agreeing=reading.agreeing,
-        pseudonyms=reading.pseudonyms,
-        strength_weights=_numbers(reading.strength_weights),
-    )
-
-
-def reading_words(reading: Reading) -> list[str]:
-    """Return the options about reading as words of a command.
-
-    Examples
-    --------
-    >>> from .options import Reading
-    >>> reading_words(Reading(column=["item=id"], nominal=True))
-    ['--column', 'item=id', '--nominal']
-    >>> reading_words(Reading(small_is_good=False)), reading_words(Reading(small_is_good=True))
-    (['--large-is-good'], ['--small-is-good'])
-    """
-    hints = typing.get_type_hints(type(reading), include_extras=True)
-    words: list[str] = []
-    for field in dataclasses.fields(reading):
-        value, declared = getattr(reading, field.name), hints[field.name].__metadata__[0]
-        flag = next(one for one in (declared.default, *(declared.param_decls or ())) if str(one).startswith("--"))
-        yes, _, no = str(flag).partition("/")
-        if value is True or (value is False and no):
-            words.append(yes if value else no)
-        elif value is not None and value is not False:
-            words += [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
-    return words
-
-
-def column_names(texts: Sequence[str] | None) -> dict[str, str]:
-    """Return house word -> column name of ``--column``, several of which may stand behind each other.
-
-    Examples
-    --------
-    >>> column_names(["query=doc_id,item=model", "grade=so, so"])
-    {'query': 'doc_id', 'item': 'model', 'grade': 'so, so'}
-    """
-    from ..data.column_names import FOREIGN
-
-    words = "|".join((*FOREIGN, r"[\w ]+_(?:left|right)"))
-    each = [part for text in texts or () for part in re.split(rf",(?=\s*(?:{words})\s*=)", text)]
-    return pairs(each, "--column", "annotator=Who")
-
-
-def _numbers(text: str | None) -> list[float] | None:
-    """Weights as they stand between commas."""
-    try:
-        return None if text is None else [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(f"--strength-weights {text!r} is not a list of numbers; write for example 1,3") from None
-
-
-def _convert(judgments: Judgments | Mixed, reading: Reading) -> Judgments | Mixed:
-    """The judgments without some annotators, as preferences, across queries, as asked for."""
-    if reading.without:
-        judgments = _leave_out(judgments, reading.without)
-    if reading.as_rankings:
-        judgments = judgments.as_rankings()
-    if reading.as_preferences:
-        judgments = judgments.as_preferences()
-    return judgments.across_queries() if reading.across_queries else judgments
+    return bool(packed)
 
 
 def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments | Mixed:
@@ -197,17 +223,3 @@ def packed_in_words(packed: PackedJudgments) -> str:
     queries = "" if packed.manifest["single"] else f" of {counted(packed.n_queries, 'query')}"
     on = f"{counted(packed.n_items, 'item')}{queries}"
     return f"{counted(packed.rows, packed.kind)}{by} on {on}, packed in {counted(packed.n_parts, 'part')}"
-
-
-def _description(judgments: Judgments | Mixed, n_merged: int) -> str:
-    """How many judgments there are, by how many annotators, on what."""
-    import numpy as np
-
-    from ..data.judgments import parts_of
-
-    n_annotators = int(np.count_nonzero(np.bincount(judgments.annotator, minlength=1)))
-    by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
-    queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
-    merged = f", over {counted(n_merged, 'query')} taken together" if n_merged else ""
-    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judgments))
-    return f"{given}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}"

@@ -1,0 +1,194 @@
+"""``crowdrank inspect``, ``export``, ``pack`` and ``serve``: files of other tools, packed judgments, the service."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import ParameterError
+from ..wording import counted
+from .outputs import check_files, report_written, write_wanted
+from .votes import Reading, packed_in_words, refuse_unpackable
+
+if TYPE_CHECKING:
+    from .talk import Talk
+
+
+def inspect(*, files: list[str], reading: Reading, format: str) -> None:
+    """Say what each column is taken for, and what to type next.
+
+    Reads files as aggregate does, without aggregating them. Exits with 0 if all files would be
+    read, with 2 if not. E-mails and addresses are never shown.
+
+    Examples
+    --------
+    # what a file would be read as, and the command to type next
+    crowdrank inspect votes.csv
+    # the same for programs
+    crowdrank inspect export.json --format json
+    # with a choice of columns tried out
+    crowdrank inspect votes.csv --column item=orig_id
+    """
+    from ..io.inspection import inspect as look_at
+
+    if format not in ("text", "json"):
+        raise ParameterError(f"--format {format} is not known; choose text or json")
+    options = reading.options()
+    looks = [look_at(name, options, given=reading.words) for name in files]
+    if format == "json":
+        plain: Any = [dataclasses.asdict(one) for one in looks]
+        typer.echo(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n\n".join(str(one) for one in looks))
+    if not all(one.would_read for one in looks):
+        raise typer.Exit(2)
+
+
+def export(
+    *,
+    talk: Talk,
+    result: str,
+    to: str,
+    votes: str | None,
+    texts: str | None,
+    queries: str | None,
+    features: str | None,
+    confidence: str | None,
+    out: str | None,
+    **how: Any,
+) -> None:
+    """Write a result as the file that another tool imports.
+
+    Label Studio gets predictions, Argilla suggestions, each with the confidence of the consensus. Pairs are JSON lines
+    of prompt, chosen, rejected, margin and confidence. Qrels, Quepid's CSV and RRE's ratings have a grade for each
+    item; letor writes features with these labels to FILE, sizes of queries to FILE.query and, if the method gives a
+    confidence, weights to FILE.weight, where LightGBM looks for them.
+
+    Examples
+    --------
+    # predictions for the Label Studio project the votes came from
+    crowdrank export ranks.json --to label-studio --votes export.json -o pre.json
+    # suggestions for an Argilla data set
+    crowdrank export ranks.csv --to argilla --votes records.json
+    # chosen and rejected answers to train on
+    crowdrank export ranks.json --to pairs --texts answers.csv -o dpo.jsonl
+    # relevance judgments for trec_eval
+    crowdrank export grades.csv --to qrels -o news.qrels
+    # ratings for Quepid, with the words of queries
+    crowdrank export grades.csv --to quepid --queries words.csv
+    # labels and weights for LightGBM, XGBoost or RankLib
+    crowdrank export g.json --to letor --features f.csv --grades expected -o train.txt
+    """
+    from .. import api
+    from ..io.letor import write_training
+    from ..io.output import write_records
+
+    if to == "letor" and out in (None, "-"):
+        raise ParameterError("letor writes several files; give --out FILE")
+    check_files([result, votes, texts, queries, features], [out, confidence], format="json", tables=[confidence])
+    exported = api.export(result, to, votes, texts=texts, queries=queries, features=features, **how)
+    for note in exported.notes:
+        talk.say(note)
+    sure = exported.confidence
+    if sure is not None:
+        write_wanted(confidence, lambda: sure, talk)
+    if exported.features is not None and out is not None:
+        for name in write_training(exported.features, exported.weight, out):
+            report_written(name, talk)
+        return
+    talk.say(f"{counted(len(exported.records), 'record')} for {to}")
+    write_records(exported.records, exported.to, out)
+    report_written(out, talk)
+
+
+def pack(*, talk: Talk, votes: list[str], out: str, control: str | None, reading: Reading, **how: Any) -> None:
+    """Pack votes of any size in parts that aggregate reads in turn.
+
+    Files of any size are read some rows at a time, so that memory stays below 1 GB. The same votes give the same bytes
+    in any order, and every file has a checksum.
+
+    Examples
+    --------
+    # files of any size into parts, then a ranking of them
+    crowdrank pack votes.parquet --out packed
+    # one large query, as in an arena
+    crowdrank pack battles.csv --out packed --by annotator
+    # add what came in since
+    crowdrank pack today.csv --out packed --append
+    """
+    from .. import api
+
+    check_files(votes, [])
+    refuse_unpackable(reading, "leave it out, or change the file first")
+    options = reading.options(control)
+    with talk.working("packing the votes") as progress:
+        packed = api.pack(votes, out, options=options, across_queries=reading.across_queries, progress=progress, **how)
+    talk.say(f"{packed_in_words(packed)}, in {out}")
+    talk.say(f"next: crowdrank aggregate {out}")
+
+
+def serve(
+    *,
+    campaign: str | None,
+    demo: bool,
+    db: str | None,
+    host: str,
+    port: int,
+    token_file: str | None,
+    new_token: bool,
+    check: bool,
+    copy_to: str | None,
+    quiet: bool,
+    **how: Any,
+) -> None:
+    """Collect judgments from people in a browser and from programs.
+
+    They get requests that a scheme chooses. The first start sets the campaign up and prints the owner's token
+    once; later starts continue it.
+
+    Examples
+    --------
+    # see it work on made-up items, in your browser
+    crowdrank serve --demo
+    # collect what a campaign file asks for
+    crowdrank serve campaign.toml
+    # behind a proxy
+    crowdrank serve campaign.toml --public-url https://votes.example.org
+    # on PostgreSQL, two processes
+    crowdrank serve campaign.toml --db postgresql:///votes --workers 2
+    # check all totals by counting again
+    crowdrank serve campaign.toml --check
+    """
+    from ..web import server
+
+    server.expect_extra()
+    if demo == (campaign is not None):
+        raise ParameterError("name a campaign file, or give --demo; not both")
+    if demo:
+        if check or copy_to is not None:
+            raise ParameterError("--demo has nothing to check or copy; name a campaign file")
+        from ..web.demo import serve_demo
+
+        serve_demo(host=host, port=port, db=db, quiet=quiet)
+        return
+    assert campaign is not None
+    options = server.Options(
+        campaign=campaign, db=db or server.database_beside(campaign), host=host, port=port, log_calls=not quiet, **how
+    )
+    if check:
+        from ..web.upkeep import check as recount
+
+        typer.echo(recount(options))
+        return
+    if copy_to is not None:
+        from ..web.upkeep import copy
+
+        typer.echo(copy(options, copy_to))
+        return
+    server.check_url(options)
+    server.expect_port(options)
+    server.announce(options, token_file, new_token=new_token)
+    server.run(options)
