@@ -64,12 +64,12 @@ JOINT = {
 }
 
 SCHEMES = {
-    "agreement": "crowdrank.schemes.agreement:Agreement",
-    "good_till_bad": "crowdrank.schemes.good_till_bad:GoodTillBad",
-    "if_good_k": "crowdrank.schemes.if_good_k:IfGoodK",
+    "agreement": "crowdrank.schemes.uncertainty:Agreement",
+    "good_till_bad": "crowdrank.schemes.grade_rules:GoodTillBad",
+    "if_good_k": "crowdrank.schemes.grade_rules:IfGoodK",
     "information": "crowdrank.schemes.information:Information",
-    "k_overlap": "crowdrank.schemes.k_overlap:KOverlap",
-    "pilot": "crowdrank.schemes.pilot:Pilot",
+    "k_overlap": "crowdrank.schemes.grade_rules:KOverlap",
+    "pilot": "crowdrank.schemes.grade_rules:Pilot",
     "uncertainty": "crowdrank.schemes.uncertainty:Uncertainty",
 }
 

@@ -18,7 +18,7 @@ from tests.report.crowds import HOSTILE, grades, preferences
 import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError
-from crowdrank.report.page_tables import PAGE, Column, Table
+from crowdrank.report.page import PAGE, Column, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.report.control_section import HabitDisplay
+from crowdrank.report.annotator_displays import HabitDisplay
+from crowdrank.report.consensus_displays import percents
 from crowdrank.report.drawing import draw_figure
-from crowdrank.report.item_displays import percents
-from crowdrank.report.sections import _NOT_COVERED
+from crowdrank.report.html import _NOT_COVERED
 
 PAGE = Path(__file__).parents[2] / "docs" / "uncertainty.md"
 

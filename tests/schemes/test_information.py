@@ -17,9 +17,8 @@ from crowdrank.data.judgments import Grades, Preferences
 from crowdrank.data.proposals import Roster
 from crowdrank.errors import DataWarning, ParameterError
 from crowdrank.schemes import Information
-from crowdrank.schemes import informative_pairs as informative
-from crowdrank.schemes.informative_grades import Candidates, value_of
-from crowdrank.schemes.informative_pairs import Goal
+from crowdrank.schemes import information as informative
+from crowdrank.schemes.information import Candidates, Goal, value_of
 from crowdrank.schemes.kernels.deciding import at_edge, edges_of, set_stakes
 from crowdrank.schemes.situation import Situation
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.schemes import GoodTillBad, IfGoodK, KOverlap
-from crowdrank.schemes.costs import n_asked_by_rule, replay
-from crowdrank.schemes.grade_rules import OrderedGrades
+from crowdrank.schemes.grade_rules import OrderedGrades, n_asked_by_rule, replay
 from crowdrank.schemes.situation import Situation
 
 ROWS = [

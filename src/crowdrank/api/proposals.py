@@ -27,9 +27,8 @@ from ..io.sources import blaming
 from ..io.tables import read_table
 from ..protocols import Aggregator, Progress, method_name
 from ..registry import card, label, make, names
-from ..schemes.costs import cost_table
-from ..schemes.open_requests import open_requests
-from ..schemes.situation import OpenRequests, Situation, check_limits
+from ..schemes.grade_rules import cost_table
+from ..schemes.situation import OpenRequests, Situation, check_limits, open_requests
 from ..wording import one_of, option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 from .choosing import auto_scheme

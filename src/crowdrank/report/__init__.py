@@ -4,17 +4,27 @@ Displays compute in ``from_...`` and draw in ``plot(ax=None)``; :func:`write` wr
 """
 
 from .annotator_displays import ConfusionDisplay, PositionBiasDisplay, QualityDisplay
-from .campaign_displays import CampaignDisplay
-from .comparison_displays import ComparisonDisplay, OrdersDisplay
-from .crowd_displays import AgreementDisplay, ConvergenceDisplay, TimeDisplay
+from .comparison_displays import (
+    CampaignDisplay,
+    ComparisonDisplay,
+    DifferencesDisplay,
+    ImportanceDisplay,
+    LearningCurveDisplay,
+    OrdersDisplay,
+)
+from .consensus_displays import (
+    AgreementDisplay,
+    BeatsDisplay,
+    ConsensusDisplay,
+    ConvergenceDisplay,
+    QueriesDisplay,
+    TimeDisplay,
+)
 from .drawing import picture_format, save_display
 from .evaluation_page import write_evaluation
 from .html import render, write
 from .html import write as write_report
-from .item_displays import BeatsDisplay, ConsensusDisplay, QueriesDisplay
 from .plotting import plot
-from .ranker_displays import ImportanceDisplay, LearningCurveDisplay
-from .run_displays import DifferencesDisplay
 
 __all__ = [
     "AgreementDisplay",

@@ -14,9 +14,10 @@ from ..errors import ParameterError
 from ..protocols import Floats
 from ..review.diagnosis import rows_with_side_bias
 from ..review.facts import annotator_table, doubts, facts_of, verdict
+from ..review.findings import NOTABLE_ODDS, Habit, annotator_habits
 from ..review.sentences import BY_QUALITY, FLAGS
+from .consensus_displays import RISING, heat_map, percents
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, Display, RowsDisplay, name_rows, short
-from .item_displays import RISING, heat_map, percents
 
 MARKS = {
     "good": (BLUE, "o", "better than guessing"),
@@ -316,3 +317,65 @@ class ConfusionDisplay(Display):
         self.ax_.set_ylabel("grade of the consensus")
         who = "all annotators" if self.annotator is None else short(self.annotator, 24)
         self.ax_.set_title(who, parse_math=False)
+
+
+_MOST_LOG_ODDS = 7.0
+"""Log-odds beyond which nothing is drawn: a thousand times as often."""
+
+
+class HabitDisplay(RowsDisplay):
+    """Coefficient of each annotator with its interval, one panel of rows per covariate.
+
+    Of more than 40 annotators those with the largest coefficients in size are drawn.
+
+    Parameters
+    ----------
+    habit
+        The coefficients, as :func:`~crowdrank.review.findings.annotator_habits` has them.
+    """
+
+    width, margin = 7.2, 1.0
+
+    def __init__(self, habit: Habit) -> None:
+        furthest = habit.table.sort(pl.col("coefficient").abs(), "annotator", descending=[True, False])
+        self.habit, self.number = habit, len(habit.table)
+        self.table = furthest.head(_MOST_ROWS).sort("coefficient", "annotator", descending=[True, False])
+
+    @classmethod
+    def from_consensus(cls, consensus: Consensus, covariate: str) -> Self:
+        """Return the display of one covariate of a consensus that is controlled for it."""
+        for habit in annotator_habits(consensus):
+            if habit.covariate == covariate:
+                return cls(habit)
+        raise ParameterError(f"annotators have no coefficients of {covariate}; use latent_score with control")
+
+    def _draw(self) -> None:
+        """Draw on the axes, in the words and by the rule of the sentences: times as often, at the usual difference."""
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+        places = np.arange(len(self.table), dtype=np.float64)
+        value, lower, upper = (
+            np.clip(self.habit.step * self.table[name].to_numpy(), -_MOST_LOG_ODDS, _MOST_LOG_ODDS) / np.log(2.0)
+            for name in ("coefficient", "lower", "upper")
+        )
+        notable = float(np.log2(NOTABLE_ODDS))
+        more, less = (lower > 0.0) & (value > notable), (upper < 0.0) & (value < -notable)
+        self.ax_.axvline(0, color=INK, linewidth=1)
+        for part, colour, shape, label in (
+            (~(more | less), GREY, "o", "not clear, or little"),
+            (more, ORANGE, "s", "favours it"),
+            (less, BLUE, "D", "favours the other"),
+        ):
+            self.ax_.hlines(places[part], lower[part], upper[part], color=colour, linewidth=2, alpha=0.45)
+            if part.any():
+                self.ax_.plot(value[part], places[part], shape, color=colour, markersize=5, label=label)
+        name_rows(self.ax_, self.table["annotator"].to_list(), places.tolist(), longest=28)
+        self.ax_.grid(axis="x")
+        self.ax_.xaxis.set_major_locator(MaxNLocator(6))
+        self.ax_.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{2.0**place:.2g}"))
+        self.ax_.set_xlabel(
+            f"times that the one {self.habit.favoured_item} wins for each that it loses (90 % interval)"
+        )
+        furthest = "" if len(self.table) == self.number else f", the {len(self.table)} furthest from 1"
+        self.ax_.set_ylabel(f"annotator ({self.number:,}{furthest})")
+        self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)

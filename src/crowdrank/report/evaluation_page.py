@@ -23,11 +23,9 @@ from ..validation.run_verdicts import (
     verdicts,
 )
 from ..wording import counted, percent
-from .comparison_displays import ComparisonDisplay
+from .comparison_displays import BoundsDisplay, ComparisonDisplay, DifferencesDisplay, SlicesDisplay
 from .drawing import short
-from .page import Picture, Section, headline, origin, picture, render_page
-from .page_tables import Column, Table
-from .run_displays import BoundsDisplay, DifferencesDisplay, SlicesDisplay
+from .page import Column, Picture, Section, Table, headline, origin, picture, render_page
 
 _SHOWN_PAIRS = 3
 _SHOWN_QUERIES = 5

@@ -12,13 +12,9 @@ from ..data.judgments import Grades, Mixed, Preferences, Rankings
 from ..errors import ParameterError
 from ..simulate import Campaign
 from .annotator_displays import ConfusionDisplay, QualityDisplay
-from .campaign_displays import CampaignDisplay
-from .comparison_displays import ComparisonDisplay
-from .crowd_displays import ConvergenceDisplay
+from .comparison_displays import CampaignDisplay, ComparisonDisplay, DifferencesDisplay, ImportanceDisplay
+from .consensus_displays import ConsensusDisplay, ConvergenceDisplay, QueriesDisplay
 from .drawing import STYLE, Display
-from .item_displays import ConsensusDisplay, QueriesDisplay
-from .ranker_displays import ImportanceDisplay
-from .run_displays import DifferencesDisplay
 
 _CURVES = {"scheme", "seed", "round", "cost"}
 _DRAWN = (

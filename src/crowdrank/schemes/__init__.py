@@ -1,6 +1,6 @@
 """Schemes: which judgments to buy next, of whom, and when to stop.
 
-A scheme is a frozen dataclass of hyper-parameters, one per file, imported when it is first used. It has
+A scheme is a frozen dataclass of hyper-parameters, imported when it is first used. It has
 
 - ``kinds``: the kinds of judgment it takes;
 - ``needs``: for each kind of judgment, the aggregator whose consensus it uses; empty where it uses none;
@@ -16,11 +16,19 @@ came, and ``expected(runs)``, its cost by formula.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-from ..protocols import method_named
+_FILES = {
+    "grade_rules": ("GoodTillBad", "IfGoodK", "KOverlap", "Pilot"),
+    "information": ("Information",),
+    "uncertainty": ("Agreement", "Uncertainty"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """Return a scheme by the name of its class."""
-    return method_named(__name__, name)
+    for file, schemes in _FILES.items():
+        if name in schemes:
+            return getattr(import_module(f".{file}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,9 @@ from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from .situation import Situation
 
+UNJUDGED = "not judged yet"
+"""Why something is asked about that nobody judged."""
+
 _TIE_SHARE = 1e-9
 """Gains that differ by less than this share of the largest are equal: they may differ by rounding alone."""
 

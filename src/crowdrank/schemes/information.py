@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..data.consensus import Consensus
+from ..data.index import Items
 from ..data.judgments import Grades, Preferences, expect
-from ..data.proposals import Requests
+from ..data.proposals import UNLIMITED, Requests, Roster
 from ..errors import ParameterError
-from ..protocols import Floats, Ints
-from ..wording import expect_at_least, one_of
-from .buying import WishList, requests_for, thing_keys
-from .candidate_pairs import JudgedPairs
-from .informative_grades import Limits, choose_graders
-from .informative_pairs import ChosenPairs, Goal, choose_preferences
+from ..protocols import Counts, Floats, Ints
+from ..wording import expect_at_least, one_of, option
+from .buying import (
+    UNJUDGED,
+    WishList,
+    even_loads,
+    falling_order,
+    past_annotators,
+    requests_for,
+    separate_ties,
+    thing_keys,
+    tie_draws,
+    tie_draws_over_queries,
+)
+from .candidate_pairs import JudgedPairs, candidate_pairs, listed_pairs, pairs_near, wrong_after, wrong_now
+from .class_probabilities import LIKELIEST, CautiousLevels
+from .shown_order import KnownGains, ShownOrder, TaughtOrder
 from .situation import Situation
+
+if TYPE_CHECKING:
+    from .kernels.choosing import Annotators, Pairs, Scores
+    from .kernels.deciding import Edges
+
 
 _ABOUT_CHOICES = ("auto", "grade", "gain")
 _RANKER = "ranker"
@@ -194,3 +212,625 @@ def preference_discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
     mean = float(np.mean(alpha)) if len(alpha) else 1.0
     deviation = float(estimates.get("alpha_sd", _NEWCOMER_DEVIATION))
     return scale * np.append(alpha, mean), scale * np.append(alpha_sd, deviation)
+
+
+_FEW_PAIRS = 300_000
+"""Up to this many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
+
+_SAMPLE_PAIRS = 300_000
+"""Of more pairs this many random ones tell how much is wrong in all."""
+
+_SPARE_PAIRS_PER_REQUEST, _SPARE_PAIRS = 4, 5_000
+"""Of many pairs only this many for each preference wanted, and this many besides, are weighed for every annotator."""
+
+_MIN_INFORMATION = 1e-12
+"""Less information than this is none; what is worth its price is seen to when it is bought."""
+
+_MAX_COVARIANCE_ITEMS = 300
+"""Queries with more items are updated item by item: their covariances take too long."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal: ``k`` places whose items should be the right ones, 0 for the whole order."""
+
+    text: str
+    k: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the goal that a text names: ``"order"``, ``"best"``, or ``"top-5"`` for the first five places."""
+        word = text.strip().lower().replace("_", "-") if isinstance(text, str) else ""
+        if word in ("order", "best"):
+            return cls(word, int(word == "best"))
+        matched = re.fullmatch(r"top-([0-9]{1,9})", word)
+        if matched is None or not int(matched[1]):
+            raise ParameterError(
+                f"{option('goal', text)} is not known; use order, best, top-5 for the first 5 places, or, of grades, "
+                "ranker"
+            )
+        return cls(f"top-{int(matched[1])}", int(matched[1]))
+
+    def expect_items(self, items: Items) -> str | None:
+        """Return what to say of queries that have too few items for the goal; if all have, that is an error."""
+        sizes = np.diff(items.offsets)
+        few = int((sizes <= self.k).sum())
+        if not self.k or not few:
+            return None
+        if few < len(sizes):
+            return f"nothing is asked for {self.text} in {few:,} of {len(sizes):,} queries: no more than {self.k} items"
+        most = int(sizes.max(initial=0))
+        where = f"there are {most} items" if len(sizes) == 1 else f"no query has more than {most} items"
+        remedy = f"name at most top-{most - 1}, or use the goal 'order'" if most > 1 else "add items"
+        raise ParameterError(f"goal {self.text!r} leaves nothing to decide, as {where}; {remedy}")
+
+    @property
+    def measure(self) -> str:
+        """What expected gains are measured in."""
+        if not self.k:
+            return "number of pairs in the wrong order"
+        return "number of wrong best items" if self.k == 1 else f"number of items wrongly in the top {self.k}"
+
+    @property
+    def where(self) -> str:
+        """Where the order of a pair counts, in the words of a reason."""
+        if not self.k:
+            return ""
+        return ", and either may be the best" if self.text == "best" else f", at the edge of the top {self.k}"
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenPairs:
+    """Pairs chosen one after the other, and what is known of each.
+
+    Parameters
+    ----------
+    left, right
+        Items of each pair, the one of the higher score first.
+    annotator
+        Whom to ask, a roster code; ``None`` where it is open.
+    gain
+        What each is expected to lower the goal's measure by, once those before it are answered.
+    first
+        Probability that the first item is above the other.
+    cut
+        Share of the variance of their difference that the answer is expected to take away.
+    before
+        The goal's measure now.
+    """
+
+    left: Ints
+    right: Ints
+    annotator: Ints | None
+    gain: Floats
+    first: Floats
+    cut: Floats
+    before: float
+
+
+def choose_preferences(
+    situation: Situation, crowd: tuple[Floats, Floats], goal: Goal, share: float, most: int
+) -> ChosenPairs:
+    """Return up to ``most`` pairs, each with the annotator whose preference decides most for its price.
+
+    ``crowd`` has the mean and the mean square of the discrimination of each annotator of the consensus, and last those
+    of somebody not seen before.
+    """
+    from .kernels.choosing import choose_pairs, spreads
+    from .kernels.deciding import edges_of, set_stakes
+
+    consensus = situation.expect_consensus("information")
+    scores = _scores(consensus)
+    edges = edges_of(scores, goal.k)
+    set_stakes(scores, edges)
+    order, annotators = _annotators(situation, consensus, crowd, share, most)
+    wrong = _Wrong.of(situation, scores, edges, goal)
+    candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
+    pairs = _most_valuable(candidates, scores, annotators, _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS)
+    if situation.roster is not None:
+        things = {"left": pairs.left, "right": pairs.right}
+        starts, by = past_annotators(situation, thing_keys(things, situation.judgments.n_items))
+        pairs = pairs._replace(starts=starts, judged_by=_places(order, len(situation.roster))[by])
+    spread = spreads(pairs, scores)
+    money = situation.money_to_choose
+    pair, who, worth, weight = choose_pairs(pairs, scores, annotators, money, _MIN_INFORMATION, most)
+    gap, information = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
+    return ChosenPairs(
+        left=np.where(gap < 0, pairs.right[pair], pairs.left[pair]),
+        right=np.where(gap < 0, pairs.left[pair], pairs.right[pair]),
+        annotator=None if situation.roster is None else order[who],
+        gain=worth * (wrong.fall(scores) / max(worth.sum(), _MIN_INFORMATION)),
+        first=1 - wrong_now(gap, spread[pair]),
+        cut=information / (1 + information),
+        before=wrong.before,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Wrong:
+    """How much of the goal is wrong, found from pairs of items that stand for ``times`` as many.
+
+    ``counts`` is the probability that the order of each pair decides the goal.
+    """
+
+    pairs: Pairs
+    counts: Floats
+    gap: Floats
+    spread: Floats
+    times: float
+    k: int
+
+    @classmethod
+    def of(cls, situation: Situation, scores: Scores, edges: Edges, goal: Goal) -> _Wrong:
+        """Return it for all pairs of items that may be asked about."""
+        from .kernels.choosing import spreads
+        from .kernels.deciding import at_edge
+
+        number = _n_pairs(situation)
+        few, rng = number <= _SAMPLE_PAIRS, np.random.default_rng(situation.seed)
+        listed = replace(situation, pairs=None)
+        chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLE_PAIRS)
+        pairs = _pairs(situation, chosen, scores, None)
+        gap = np.abs(scores.score[pairs.left] - scores.score[pairs.right])
+        times = 1.0 if few else number / max(len(gap), 1)
+        return cls(pairs, at_edge(pairs, scores, edges), gap, spreads(pairs, scores), times, goal.k)
+
+    def _total(self, wrong: Floats) -> float:
+        """What is wrong in all, from the probability that each pair is.
+
+        Pairs at the edge of k places are wrong about independently, and no more than k places can be.
+        """
+        if not self.k:
+            return self.times * float(wrong.sum())
+        of_queries = self.times * np.bincount(self.pairs.query, self.counts * wrong)
+        return float((self.k * -np.expm1(-of_queries / self.k)).sum())
+
+    @property
+    def before(self) -> float:
+        """What is expected to be wrong now."""
+        return self._total(wrong_now(self.gap, self.spread))
+
+    def fall(self, scores: Scores) -> float:
+        """Return by how much less is expected to be wrong once variances are those of the scores given."""
+        from .kernels.choosing import spreads
+
+        return max(self.before - self._total(wrong_after(self.gap, self.spread, spreads(self.pairs, scores))), 0.0)
+
+
+def _n_pairs(situation: Situation) -> int:
+    """Number of pairs of askable items of one query."""
+    items = situation.judgments.items
+    sizes = np.bincount(items.query[situation.askable], minlength=items.n_queries)
+    return int((sizes * (sizes - 1) // 2).sum())
+
+
+def _pairs(situation: Situation, candidates: tuple[Ints, Ints], scores: Scores, edges: Edges | None) -> Pairs:
+    """Pairs with their queries, what the order of each counts, and the draws between equal ones."""
+    from .kernels.choosing import Pairs
+    from .kernels.deciding import links
+
+    left, right = candidates
+    query = situation.judgments.items.query[left].astype(np.int32, copy=False)
+    draws = tie_draws(situation.seed, len(left))
+    starts, nobody = np.zeros(len(left) + 1, np.int64), np.empty(0, np.int32)
+    pairs = Pairs(left, right, query, np.zeros(len(left)), draws, starts, nobody)
+    return pairs if edges is None else pairs._replace(link=links(pairs, scores, edges))
+
+
+def _most_valuable(pairs: Pairs, scores: Scores, annotators: Annotators, number: int) -> Pairs:
+    """The ``number`` pairs whose preferences are worth most, in rising order."""
+    from .kernels.choosing import worths
+
+    if len(pairs.left) <= number or not len(annotators.square):
+        return pairs
+    worth = separate_ties(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
+    keep = np.sort(np.argpartition(-worth, number)[:number])
+    return pairs._replace(
+        left=pairs.left[keep], right=pairs.right[keep], query=pairs.query[keep], link=pairs.link[keep],
+        draw=pairs.draw[keep], starts=pairs.starts[: number + 1],
+    )  # fmt: skip
+
+
+def _candidates(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
+    """Pairs to choose from, in rising order."""
+    if situation.pairs is not None or _n_pairs(situation) <= _FEW_PAIRS:
+        return candidate_pairs(situation, None, 0, np.random.default_rng(situation.seed))
+    near = pairs_near(situation, consensus)
+    some = _random_pairs(situation, len(near[0]) // 5)
+    left, right = (np.concatenate(side) for side in zip(near, some, strict=True))
+    return listed_pairs((left, right), situation.judgments.n_items)
+
+
+def _random_pairs(situation: Situation, number: int) -> tuple[Ints, Ints]:
+    """Random pairs of askable items, each pair with the same probability."""
+    rng = np.random.default_rng(situation.seed)
+    items = np.flatnonzero(situation.askable).astype(np.int32)
+    query = situation.judgments.items.query[items]
+    sizes = np.bincount(query, minlength=situation.judgments.n_queries)
+    ends = np.cumsum(sizes[query] - 1)
+    one = np.searchsorted(ends, rng.random(number) * ends[-1], side="right")
+    ends = np.cumsum(sizes)
+    start, size = (ends - sizes)[query[one]], sizes[query[one]]
+    other = start + (one - start + 1 + (rng.random(number) * (size - 1)).astype(np.int64)) % size
+    keep = size > 1
+    return items[one[keep]], items[other[keep]]
+
+
+def _scores(consensus: Consensus) -> Scores:
+    """Scores with copies of their variances and covariances, which choosing changes."""
+    from .kernels.choosing import Scores
+
+    if consensus.std_error is None:
+        raise ParameterError(
+            f"information needs standard errors of the scores, which {consensus.method} does not give; "
+            "use a consensus of latent_score or bradley_terry"
+        )
+    offsets = consensus.items.offsets
+    blocks = consensus.covariance or (None,) * consensus.items.n_queries
+    small = [None if block is None or len(block) > _MAX_COVARIANCE_ITEMS else np.ravel(block) for block in blocks]
+    sizes = np.array([0 if block is None else len(block) for block in small], np.int64)
+    start = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
+    cells = np.concatenate([np.empty(0), *(block for block in small if block is not None)])
+    # written to or not, arrays of one sort keep the kernel to one compilation
+    variance, pull = consensus.std_error**2, np.zeros(len(consensus.scores))
+    return Scores(
+        np.array(consensus.scores), variance, pull, cells, np.zeros(len(cells)), start, np.array(offsets)
+    )  # fmt: skip
+
+
+def _annotators(
+    situation: Situation, consensus: Consensus, crowd: tuple[Floats, Floats], share: float, most: int
+) -> tuple[Ints, Annotators]:
+    """Roster codes of those who are asked, best for their price first, and what is known of them."""
+    from .kernels.choosing import Annotators
+
+    alpha, square = crowd
+    if situation.roster is None:
+        mean, one = float((square[:-1] if len(square) > 1 else square).mean()), np.ones(1)
+        anybody = Annotators(np.sqrt(mean) * one, mean * one, situation.price * one, np.full(1, UNLIMITED), False)
+        return np.zeros(1, np.int32), anybody
+    roster = situation.roster
+    of = _annotator_codes(consensus, roster)
+    alpha, square = alpha[of], square[of]
+    order = falling_order(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
+    capacity = even_loads(roster, order, share, most)
+    order = order[capacity[order] > 0]
+    return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], True)
+
+
+def _annotator_codes(consensus: Consensus, roster: Roster) -> Ints:
+    """Code of each annotator of the roster in what the consensus learned of them, -1 for those it knows nothing of."""
+    known = consensus.learned
+    return np.full(len(roster), -1, np.int32) if known is None else known[0].codes(roster.annotators.ids)
+
+
+def _places(order: Ints, n: int) -> Ints:
+    """Place of each annotator of the roster in the order, -1 for those who are not in it."""
+    places = np.full(n, -1, np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return places
+
+
+_MEASURE = {
+    "grade": "uncertainty of the grades (in nats)",
+    "gain": "squared error of the items' gains",
+    "ranker": "nDCG@10 that the orders shown lose against the best ones, summed over queries",
+}
+_DOUBT = {
+    "grade": "entropy of its grade",
+    "gain": "variance of its gain",
+    "ranker": "nDCG@10 that its query may lose by it",
+}
+_SPARE_PER_GRADE, _SPARE_ITEMS = 2, 2_000
+"""Of many items only this many for each grade wanted, and this many besides, are weighed for every annotator."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Items that may be asked about, with what is known of their levels.
+
+    Parameters
+    ----------
+    item
+        Their codes, rising.
+    posterior
+        Probability of each level, (n_candidates, n_levels).
+    gain
+        Gain of each level where grades should tell of gains, ``None`` where they should tell of the level itself.
+    lacking
+        How many grades each lacks of its fewest.
+    query
+        Query of each, for ties.
+    shown
+        The order that would be shown, by expected gains or by a ranker, where grades should tell of that.
+    """
+
+    item: Ints
+    posterior: Floats
+    gain: Floats | None
+    lacking: Counts
+    query: Ints
+    shown: ShownOrder | TaughtOrder | None = None
+
+    def expected_information(self, confusions: Floats) -> tuple[Floats, Floats | None]:
+        """Return what a grade by annotators of these confusions tells of each item, (n_candidates, n_annotators).
+
+        The second array is what each query could gain, where orders are shown by gains.
+        """
+        if isinstance(self.shown, ShownOrder):
+            return self.shown.change(confusions)[:2]
+        value = np.empty((len(self.item), len(confusions)))
+        for who, confusion in enumerate(confusions):
+            of_one = value_of(self.posterior, confusion, self.gain)
+            value[:, who] = of_one if self.shown is None else self.shown.change(np.sqrt(of_one))
+        return value, None
+
+    def ceiling(self) -> Floats:
+        """Return all that there is to tell of each item."""
+        if self.gain is None:
+            return _entropy(self.posterior)
+        if isinstance(self.shown, ShownOrder):
+            return self.shown.change(np.eye(len(self.gain))[None])[0][:, 0]
+        variance: Floats = np.maximum(self.posterior @ self.gain**2 - (self.posterior @ self.gain) ** 2, 0.0)
+        return variance if self.shown is None else self.shown.change(np.sqrt(variance))
+
+    def marginal_information(self, information: Floats, ceiling: Floats, number: Counts) -> Floats:
+        """Return what grade ``number`` (0 the first) of items tells once those before it are there.
+
+        Repeated grades are taken as repeated measurements of a normal quantity: ``n`` grades tell ``log(1 + n x)``
+        where one tells ``log(1 + x)``, and leave ``1 / (1 + n x)`` of a variance.
+        """
+        if self.gain is None:
+            x = np.expm1(information)
+            return np.log1p((number + 1) * x) - np.log1p(number * x)
+        x = np.divide(
+            information,
+            ceiling - information,
+            out=np.full_like(information, 1e9),
+            where=ceiling > information * (1 + 1e-9),
+        )
+        more: Floats = ceiling * (1 / (1 + number * x) - 1 / (1 + (number + 1) * x))
+        return more
+
+    def take(self, rows: Counts) -> Candidates:
+        """Return some of the items."""
+        return replace(
+            self, item=self.item[rows], posterior=self.posterior[rows], lacking=self.lacking[rows],
+            query=self.query[rows], shown=None if self.shown is None else self.shown.take(rows),
+        )  # fmt: skip
+
+
+class Limits(NamedTuple):
+    """The share of a pool that is asked, the most grades of an item asked for in one call, and its fewest in all."""
+
+    share: float
+    most: int
+    least: int
+
+
+def choose_graders(situation: Situation, grades: Grades, about: str, limits: Limits) -> WishList:
+    """Return the grades that tell most, one after the other; items without their fewest grades come first."""
+    known = CautiousLevels.of(situation, grades, "information")
+    levels = grades.level_codes()[2]
+    posterior, gain = known.posterior, None if about == "grade" else np.exp2(levels) - 1
+    crowd = known.crowd
+    item = np.flatnonzero(situation.askable).astype(np.int32)
+    query, shown = grades.items.query, None
+    if about == "ranker":
+        assert gain is not None
+        shown = _order_shown(situation, grades, posterior, gain).take(item)
+    counts = np.bincount(grades.item, minlength=grades.n_items)
+    if isinstance(shown, TaughtOrder):
+        # not every item need be graded, and another item teaches more than the same again
+        limits = Limits(limits.share, most=1, least=0)
+    lacking = np.maximum(limits.least - counts[item], 0)
+    items = Candidates(item, posterior[item], gain, lacking, query[item], shown)
+    if isinstance(shown, TaughtOrder) and situation.n_to_choose is not None:
+        fall = value_of(items.posterior, crowd, gain)
+        items = replace(items, shown=shown.in_stages(np.sqrt(fall), situation.n_to_choose))
+    by_crowd, possible = items.expected_information(crowd[None])
+    information = by_crowd[:, 0]
+    before = None if possible is None else float(possible.sum())
+    if shown is None:
+        before = float(items.ceiling().sum())
+    elif possible is not None and situation.roster is None:
+        # of the others, which tell nothing, the ceiling need not be known
+        keep = np.flatnonzero((information > 0) | (lacking > 0))
+        items, information = items.take(keep), information[keep]
+    if situation.n_to_choose is not None:
+        number = _SPARE_PER_GRADE * situation.n_to_choose + _SPARE_ITEMS
+        draws = tie_draws_over_queries(situation.seed, items.query)
+        if len(information) > number:
+            value = separate_ties(urgency(information, items.lacking), draws)
+            keep = np.sort(np.argpartition(-value, number)[:number])
+            items, information = items.take(keep), information[keep]
+    ceiling = items.ceiling()
+    if situation.roster is None:
+        wished = _by_anybody(situation, items, information, ceiling, crowd, limits.most)
+    else:
+        confusion = _confusions(grades, known, situation.roster, crowd)
+        wished = _by_graders(situation, situation.roster, items, confusion, ceiling, limits)
+    if isinstance(items.shown, ShownOrder):
+        assert possible is not None
+        wished = wished.together(situation, items, possible)
+    place, gains = wished.place, wished.gains
+    who = None if situation.roster is None else wished.by
+    asked = items.item[place]
+    judged = counts[asked] > 0
+    sure = items.posterior.max(axis=1)[place]
+    expected_cut = np.divide(gains, ceiling[place], out=np.zeros_like(gains), where=ceiling[place] > 0)
+    return WishList(
+        things={"item": asked}, gain=gains, annotator=who, reason=judged.astype(np.int32),
+        reasons=(UNJUDGED, f"{LIKELIEST}; one more grade is expected to cut the {_DOUBT[about]} by {{:.0f}} %"),
+        detail=np.stack([sure, 100 * expected_cut], axis=1), measure=_MEASURE[about], before=before,
+    )  # fmt: skip
+
+
+def _order_shown(situation: Situation, grades: Grades, posterior: Floats, gain: Floats) -> ShownOrder | TaughtOrder:
+    """The order by expected gains, or with features that of a ranker which learned them."""
+    mean = posterior @ gain
+    if situation.features is None:
+        return ShownOrder.of(grades.items, posterior, gain, situation.seed)
+    judged = grades.judged_items
+    shares = posterior[judged].mean(axis=0)
+    first = float(shares @ gain)
+    first_variance = max(float(shares @ gain**2) - first**2, 1e-9)
+    variance = np.maximum(posterior @ gain**2 - mean**2, 1e-9 * first_variance)
+    known = KnownGains(mean, variance, first, first_variance, shares, gain)
+    return TaughtOrder.of(grades.items, situation.features, known, np.flatnonzero(judged), situation.seed)
+
+
+def urgency(value: Floats, lacking: Counts) -> Floats:
+    """Return how urgent grades are: by what they tell, after those of items that lack some of their fewest.
+
+    Of the latter all are equally urgent that lack as many: until annotators are known by items that several graded,
+    what a model expects an answer to tell is not to be relied on.
+    """
+    urgent: Floats = np.where(lacking > 0, (1.0 + lacking) * max(float(value.max(initial=0.0)), 1.0), value)
+    return urgent
+
+
+def value_of(posterior: Floats, confusion: Floats, gain: Floats | None) -> Floats:
+    """Return what a grade by an annotator of that confusion is expected to tell of each item, (n_items,).
+
+    Nats about its level; with gains of the levels, the expected fall of the variance of its gain.
+    """
+    if gain is None:
+        noise: Floats = posterior @ _entropy(confusion)
+        return np.maximum(_entropy(posterior @ confusion) - noise, 0.0)
+    chance, mean = posterior @ confusion, (posterior * gain) @ confusion
+    squares = np.divide(mean**2, chance, out=np.zeros_like(mean), where=chance > 0)
+    fall: Floats = squares.sum(axis=1) - (posterior @ gain) ** 2
+    return np.maximum(fall, 0.0)
+
+
+def _entropy(shares: Floats) -> Floats:
+    """Entropy of each row in nats."""
+    entropy: Floats = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
+    return entropy
+
+
+@dataclass(frozen=True, eq=False)
+class Wished:
+    """Grades that are wished for, the most urgent first.
+
+    Parameters
+    ----------
+    place, gains
+        Place of each among the candidates, and what it tells.
+    lacking, draws, price
+        How many grades its item then lacks of its fewest, its draw for ties, and its price.
+    by, confusions
+        Whose it is, and the confusion matrices of all of them.
+    """
+
+    place: Counts
+    gains: Floats
+    lacking: Counts
+    draws: Floats
+    price: Floats
+    by: Ints
+    confusions: Floats
+
+    def in_order(self) -> Wished:
+        """Return the grades by falling urgency, those that tell nothing left out."""
+        urgent = urgency(self.gains / self.price, self.lacking)
+        order = falling_order(urgent, self.draws)
+        order = order[urgent[order] > 0]
+        return replace(
+            self, place=self.place[order], gains=self.gains[order], lacking=self.lacking[order],
+            draws=self.draws[order], price=self.price[order], by=self.by[order],
+        )  # fmt: skip
+
+    def together(self, situation: Situation, items: Candidates, possible: Floats) -> Wished:
+        """Return the same with what each adds to the nDCG of its query once those before it are there.
+
+        A grade that alone brings a share of all that its query could gain brings that share of what is left by then.
+        What those that are bought bring together is drawn, and all but the first of each query share the difference.
+        """
+        assert isinstance(items.shown, ShownOrder)
+        query = items.query[self.place]
+        share = np.divide(self.gains, possible[query], out=np.zeros_like(self.gains), where=possible[query] > 0)
+        by_query = np.argsort(query, kind="stable")
+        rest = np.log1p(-np.minimum(share[by_query], 1 - 1e-9))
+        before = np.cumsum(rest) - rest
+        left = np.empty_like(share)
+        left[by_query] = np.exp(before - before[np.searchsorted(query[by_query], query[by_query])])
+        wished = replace(self, gains=np.minimum(self.gains, possible[query]) * left).in_order()
+        query, gains = items.query[wished.place], wished.gains
+        bought = np.flatnonzero(gains >= situation.least_gain * wished.price)[: situation.n_to_choose]
+        later = np.ones(len(gains), bool)
+        later[bought[np.unique(query[bought], return_index=True)[1]]] = False
+        bought = bought[np.isin(query[bought], query[bought[later[bought]]])]
+        total = float(gains[bought[later[bought]]].sum())
+        if total <= 0:
+            return wished
+        drawn = items.shown.joint_change(items.item[wished.place[bought]], wished.confusions, wished.by[bought])
+        factor = (drawn - float(gains[bought[~later[bought]]].sum())) / total
+        return replace(wished, gains=np.where(later, gains * np.clip(factor, 0.0, 1.0), gains)).in_order()
+
+
+def _by_anybody(
+    situation: Situation, items: Candidates, information: Floats, ceiling: Floats, crowd: Floats, most: int
+) -> Wished:
+    """The grades that tell most, where anybody may give them."""
+    n = len(items.item)
+    place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
+    return Wished(
+        place=place, gains=items.marginal_information(information[place], ceiling[place], number),
+        lacking=items.lacking[place] - number, draws=tie_draws_over_queries(situation.seed, items.query)[place],
+        price=np.full(len(place), situation.price), by=np.zeros(len(place), np.int32), confusions=crowd[None],
+    ).in_order()  # fmt: skip
+
+
+def _by_graders(
+    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, ceiling: Floats, limits: Limits
+) -> Wished:
+    """The grades that tell most for their price, and whose they are."""
+    from .kernels.assigning import choose_annotators
+
+    most = limits.most
+    who, capacity = _graders(situation, roster, items, confusion, limits)
+    information = items.expected_information(confusion[who])[0]
+    price = roster.price[who]
+    draws = tie_draws_over_queries(situation.seed, items.query)
+    place, chosen, number = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    if len(who):
+        best = (information / price).max(axis=1)[:, None]
+        urgent = items.marginal_information(best, ceiling[:, None], np.arange(most))
+        urgent = urgency(urgent, items.lacking[:, None] - np.arange(most))
+        starts, by = past_annotators(situation, items.item.astype(np.int64))
+        places = np.full(len(roster), -1, np.int32)
+        places[who] = np.arange(len(who), dtype=np.int32)
+        place, chosen, number = choose_annotators(
+            falling_order(urgent.ravel(), np.repeat(draws, most)) // most, information, price, capacity, starts,
+            places[by], situation.money_to_choose, most,
+        )  # fmt: skip
+    return Wished(
+        place=place, gains=items.marginal_information(information[place, chosen], ceiling[place], number),
+        lacking=items.lacking[place] - number, draws=draws[place], price=price[chosen], by=who[chosen],
+        confusions=confusion,
+    ).in_order()  # fmt: skip
+
+
+def _graders(
+    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, limits: Limits
+) -> tuple[Ints, Counts]:
+    """Who is asked, those who tell most for their price first, and how much of each."""
+    sample = np.random.default_rng(situation.seed).permutation(items.posterior)[:_SPARE_ITEMS]
+    worth = np.array([value_of(sample, matrix, items.gain).sum() for matrix in confusion]) / roster.price
+    order = falling_order(worth, tie_draws(situation.seed, len(worth))).astype(np.int32)
+    number = limits.most * len(items.item)
+    if situation.n_to_choose is not None:
+        number = min(number, situation.n_to_choose)
+    capacity = even_loads(roster, order, limits.share, number)
+    who = order[capacity[order] > 0]
+    return who, capacity[who]
+
+
+def _confusions(grades: Grades, known: CautiousLevels, roster: Roster, crowd: Floats) -> Floats:
+    """Confusion matrix of each annotator of the roster, that of the crowd for those nothing is known of."""
+    if not grades.n_annotators:
+        return np.broadcast_to(crowd, (len(roster), *crowd.shape))
+    matrices: Floats = np.concatenate([known.confusion, crowd[None]])
+    return matrices[grades.annotators.codes(roster.annotators.ids)]

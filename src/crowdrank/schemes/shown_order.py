@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from ..data.features import Features
 from ..data.index import Items
 from ..kernels.threads import read_only
 from ..protocols import Counts, Floats, Ints
@@ -125,3 +127,196 @@ def place_discounts() -> Floats:
     places = np.arange(PLACES + 2)
     discount: Floats = np.where(places < PLACES, 1.0 / np.log2(places + 2.0), 0.0)
     return discount
+
+
+MAX_PAIRS = 2_000
+"""Neighbouring places of shown orders that are looked at; of more, those of queries drawn by the seed."""
+
+_N_ROUNDS = 30
+_N_STAGES = 8
+"""Number of stages in which requests are chosen, each supposing that those before it are answered."""
+
+_BLOCK_ITEMS = 1_000
+_UNJUDGED_VARIANCE_FACTOR = 1e6
+"""Noise of what is known of an item that nobody judged, and prior variance of the mean gain, in variances of gains."""
+
+
+class KnownGains(NamedTuple):
+    """What grades say of the gain of each item, (n_items,): its mean and variance, and both before any grade.
+
+    ``shares`` are those of the levels before any grade, and ``gain`` is the gain of each level.
+    """
+
+    mean: Floats
+    variance: Floats
+    first_mean: float
+    first_variance: float
+    shares: Floats
+    gain: Floats
+
+    def measured_gain(self) -> tuple[Floats, Floats]:
+        """Return the gain that grades alone measure, and the variance of its error."""
+        before, now = 1.0 / self.first_variance, 1.0 / np.maximum(self.variance, 1e-6 * self.first_variance)
+        precision = np.maximum(now - before, 1.0 / (_UNJUDGED_VARIANCE_FACTOR * self.first_variance))
+        return (self.mean * now - self.first_mean * before) / precision, 1.0 / precision
+
+    def levels_of_mean(self, mean: Floats) -> Floats:
+        """Return probabilities of the levels with these expected gains: the shares, mixed with one of the ends."""
+        lowest, highest = float(self.gain[0]), float(self.gain[-1])
+        up = mean > self.first_mean
+        end = np.where(up, highest, lowest)
+        mixed = np.divide(
+            mean - self.first_mean, end - self.first_mean, out=np.zeros_like(mean), where=end != self.first_mean
+        )
+        mixed = np.clip(mixed, 0.0, 1.0)[:, None]
+        ends = np.zeros((len(mean), len(self.gain)))
+        ends[np.arange(len(mean)), np.where(up, len(self.gain) - 1, 0)] = 1.0
+        levels: Floats = (1 - mixed) * self.shares + mixed * ends
+        return levels
+
+
+@dataclass(frozen=True, eq=False)
+class TaughtOrder:
+    r"""The items of each query as a linear ranker of expected gains shows them, and how grades would change it.
+
+    The gain of item :math:`i` is :math:`w \cdot x_i + u_i` with :math:`w \sim N(0, \omega^2)` and
+    :math:`u_i \sim N(0, \tau^2)`; grades measure it with an error, and both variances are learned by
+    expectation-maximisation. A grade adds the precision :math:`\kappa_i` to what is known of :math:`w \cdot x_i`. The
+    difference of two items shown is then expected to move by a standard deviation of
+    :math:`|(x_k - x_l)^\top \Sigma x_i| \sqrt{\kappa_i / (1 + \kappa_i x_i^\top \Sigma x_i)}`, where :math:`\Sigma` is
+    the covariance of :math:`w`, and where that changes their order, DCG grows.
+
+    Parameters
+    ----------
+    rows, variance, error
+        Of each candidate: its features, the variance of its gain, and that of the error of what grades say of it.
+    covariance, item_variance
+        Posterior covariance of the weights, and :math:`\tau^2`.
+    pairs, gaps, steps
+        Of each two neighbouring places: the difference of their features and of their expected gains, and the
+        difference of their discounts, in expected nDCG of the query for each unit of its expected DCG.
+    discount
+        What is left of each candidate's worth once those chosen before it are answered.
+    """
+
+    rows: Floats
+    variance: Floats
+    error: Floats
+    covariance: Floats
+    item_variance: float
+    pairs: Floats
+    gaps: Floats
+    steps: Floats
+    discount: Floats
+
+    @classmethod
+    def of(cls, items: Items, features: Features, known: KnownGains, judged: Counts, seed: int) -> TaughtOrder:
+        """Return the orders of all items that have features; ``judged`` are the items with grades."""
+        row = features.items.codes_of(items, "features", "judgments")
+        features.expect_numbers()
+        matrix = features.matrix.astype(np.float64)
+        spread = matrix.std(axis=0)
+        matrix = (matrix - matrix.mean(axis=0)) / np.where(spread > 1e-12 * np.abs(matrix).max(axis=0), spread, 1.0)
+        own = np.where(row[:, None] >= 0, matrix[row], 0.0)
+        measured, error = known.measured_gain()
+        weights, covariance, of_items = _regression(own[judged], measured[judged], error[judged], known.first_variance)
+        error = np.where(
+            np.isin(np.arange(len(items)), judged), error, _UNJUDGED_VARIANCE_FACTOR * known.first_variance
+        )
+        pairs, gaps, steps = _neighbours(features.items, matrix, matrix @ weights + known.first_mean, known, seed)
+        return cls(own, known.variance, error, covariance, of_items, pairs, gaps, steps, np.ones(len(items)))
+
+    def take(self, rows: Counts | Ints) -> TaughtOrder:
+        """Return the same with some of its candidates."""
+        return replace(
+            self, rows=self.rows[rows], variance=self.variance[rows], error=self.error[rows],
+            discount=self.discount[rows],
+        )  # fmt: skip
+
+    def change(self, spread: Floats) -> Floats:
+        """Return the expected change of nDCG, summed over queries, if each gain moves by that standard deviation."""
+        return self.discount * self._value(self._precision(spread), self.covariance)
+
+    def in_stages(self, spread: Floats, number: int) -> TaughtOrder:
+        """Return the same with what is left of the candidates' worth if the ``number`` best are asked about."""
+        precision, covariance = self._precision(spread), self.covariance
+        first = value = self._value(precision, covariance)
+        left, order = np.ones(len(first), bool), first.copy()
+        size = max(1, -(-min(number, len(first)) // _N_STAGES))
+        for _ in range(_N_STAGES):
+            chosen = np.argsort(np.where(left, -value, np.inf), kind="stable")[: min(size, int(left.sum()))]
+            left[chosen], order[chosen] = False, value[chosen]
+            if not left.any():
+                break
+            rows = self.rows[chosen]
+            added = np.linalg.inv(covariance) + (rows * precision[chosen, None]).T @ rows
+            covariance = np.linalg.inv(0.5 * (added + added.T)).astype(np.float64, copy=False)
+            value = self._value(precision, covariance)
+            order[left] = value[left]
+        left_share = np.divide(order, first, out=np.ones_like(order), where=first > 0)
+        return replace(self, discount=np.minimum(left_share, 1.0))
+
+    def _precision(self, spread: Floats) -> Floats:
+        """What a measurement that moves each gain by that deviation adds to the precision of ``w x``."""
+        fall = np.minimum(spread**2, (1 - 1e-9) * self.variance)
+        of_grade = np.divide(fall, self.variance * (self.variance - fall), out=np.zeros_like(fall), where=fall > 0)
+        after = 1.0 / (1.0 / self.error + of_grade)
+        return 1.0 / (self.item_variance + after) - 1.0 / (self.item_variance + self.error)
+
+    def _value(self, precision: Floats, covariance: Floats) -> Floats:
+        """Expected growth of nDCG by each candidate."""
+        value = np.zeros(len(precision))
+        for begin in range(0, len(value), _BLOCK_ITEMS):
+            block = slice(begin, begin + _BLOCK_ITEMS)
+            moved = covariance @ self.rows[block].T
+            leverage = np.einsum("ij,ji->i", self.rows[block], moved)
+            factor = np.sqrt(precision[block] / (1.0 + precision[block] * leverage))
+            spread = np.abs(self.pairs @ moved) * factor
+            value[block] = self.steps @ (spread * expected_passing(self.gaps[:, None] / np.maximum(spread, 1e-12)))
+        return value
+
+
+def _regression(rows: Floats, gain: Floats, error: Floats, scale: float) -> tuple[Floats, Floats, float]:
+    """Weights with their covariance, and the variance of item effects, learned by expectation-maximisation."""
+    n_features = rows.shape[1]
+    centre = float(np.average(gain, weights=1.0 / (scale + error)))
+    of_items, of_weights = scale, scale / max(n_features, 1)
+    weights, covariance = np.zeros(n_features), np.eye(n_features)
+    for _ in range(_N_ROUNDS):
+        precision = 1.0 / (of_items + error)
+        matrix = (rows * precision[:, None]).T @ rows + np.eye(n_features) / of_weights
+        covariance = np.linalg.inv(matrix).astype(np.float64, copy=False)
+        weights = covariance @ (rows.T @ (precision * (gain - centre)))
+        rest = gain - rows @ weights
+        centre = float(np.average(rest, weights=precision))
+        share = of_items * precision
+        of_features = np.einsum("ij,jk,ik->i", rows, covariance, rows)
+        squares = (share * (rest - centre)) ** 2 + of_items * (1 - share) + share**2 * of_features
+        of_items = max(float(squares.mean()), 1e-6 * scale)
+        of_weights = max(float((weights**2 + np.diag(covariance)).mean()), 1e-9 * scale)
+    return weights, covariance, of_items
+
+
+def _neighbours(
+    items: Items, matrix: Floats, gain: Floats, known: KnownGains, seed: int
+) -> tuple[Floats, Floats, Floats]:
+    """Differences of features and gains of neighbours in the first places, and of discounts, in nDCG for each gain."""
+    rng = np.random.default_rng(seed)
+    shown = ShownOrder.of(items, known.levels_of_mean(gain), known.gain, seed)
+    order = np.lexsort((rng.random(len(gain)), -gain, items.query))
+    place = np.arange(len(gain)) - items.offsets[items.query[order]]
+    discount = place_discounts()
+    expected_gain = shown.posterior[order] @ shown.gain
+    worth = np.where(place <= PLACES, discount[np.minimum(place, PLACES)] * expected_gain, 0.0)
+    dcg = np.bincount(items.query[order], worth, items.n_queries)
+    ndcg = shown.take(np.empty(0, np.int32)).change(np.empty((0, len(known.gain), len(known.gain))))[2]
+    # where little is relevant the ideal is mostly 0, and a gain brings at most itself over the ideal of one such item
+    per_gain = np.divide(ndcg, dcg, out=np.zeros_like(dcg), where=dcg > 0)
+    here = np.flatnonzero((place[1:] > 0) & (place[1:] <= PLACES))
+    if len(here) > MAX_PAIRS:
+        queries = items.query[order[here]]
+        keep = np.isin(queries, rng.permutation(np.unique(queries))[: max(1, MAX_PAIRS // PLACES)])
+        here, per_gain = here[keep], per_gain * (len(keep) / keep.sum())
+    upper, lower = order[here], order[here + 1]
+    steps = (discount[place[here]] - discount[place[here] + 1]) * per_gain[items.query[upper]]
+    return matrix[upper] - matrix[lower], gain[upper] - gain[lower], steps

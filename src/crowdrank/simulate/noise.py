@@ -12,9 +12,27 @@ import numpy as np
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Floats
 from ..wording import did_you_mean
-from . import graders, orders, pools
 from .known import Seed
-from .pools import Pool, positive
+from .pools import (
+    CayleyMallows,
+    Flips,
+    Mallows,
+    PlackettLuce,
+    Pool,
+    Swaps,
+    confusion,
+    false_bad,
+    false_good,
+    growing,
+    log_normal,
+    ltrma_swaps,
+    normal,
+    positive,
+    profile,
+    symmetric,
+    uniform,
+    with_spammers,
+)
 
 Value: TypeAlias = "float | tuple[float, float]"
 """A number for all annotators, or the bounds it is drawn from for each."""
@@ -147,7 +165,7 @@ class Noise:
         pool = self.model.make(*values, n_annotators=count, **{name: extra[name] for name in self.model.wants})
         if not self.random and not self.malicious:
             return pool
-        return pools.with_spammers(pool, random=self.random, malicious=self.malicious, seed=spam_rng)
+        return with_spammers(pool, random=self.random, malicious=self.malicious, seed=spam_rng)
 
 
 def parse_noise(spec: str) -> Noise:
@@ -244,7 +262,7 @@ def _value_of(model: NoiseModel, parameter: Parameter, given: dict[str, Value]) 
 
 def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
     """Annotators who flip preferences."""
-    return pools.Flips(np.broadcast_to(flip, n_annotators), tie, position)
+    return Flips(np.broadcast_to(flip, n_annotators), tie, position)
 
 
 def _maker(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
@@ -258,7 +276,7 @@ def _maker(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
 
 def _ltrma(*, n_annotators: int) -> Pool:
     """Annotators of Wu et al."""
-    return orders.ltrma_swaps(n_annotators=n_annotators)
+    return ltrma_swaps(n_annotators=n_annotators)
 
 
 _COIN, _GRADE, _RANKING = ("grade", "preference"), ("grade",), ("ranking",)
@@ -269,44 +287,44 @@ _JUMP = (Parameter("jump", 0.01, 100, 1.3), Parameter("noise", 0.001, 100, 0.25)
 _MODELS = (
     NoiseModel(
         "normal", "normal(0.7,0.2)", _COIN, (Parameter("mean", 0, 1), Parameter("sd", 0, 10)),
-        "right with an accuracy drawn from a normal distribution, clipped to 0..1", pools.normal, ("seed",),
+        "right with an accuracy drawn from a normal distribution, clipped to 0..1", normal, ("seed",),
     ),
     NoiseModel(
         "log_normal", "log_normal(0.4,0.2)", _COIN, (Parameter("mean", 0.001, 1), Parameter("sd", 0, 10)),
         "right with an accuracy drawn from a log-normal distribution of this mean and sd, clipped to 1",
-        pools.log_normal, ("seed",),
+        log_normal, ("seed",),
     ),
     NoiseModel(
         "uniform", "uniform(0.2,0.6)", _COIN, (Parameter("low", 0, 1), Parameter("high", 0, 1)),
-        "right with an accuracy drawn uniformly", pools.uniform, ("seed",),
+        "right with an accuracy drawn uniformly", uniform, ("seed",),
     ),
     NoiseModel(
         "confusion", "confusion(0.7,10)", _GRADE,
         (Parameter("accuracy", 0.001, 0.999), Parameter("concentration", 0.001, 1e6, 10)),
         "confusion matrices around this accuracy; a high concentration makes them similar",
-        graders.confusion, ("seed", "n_levels"),
+        confusion, ("seed", "n_levels"),
     ),
     NoiseModel(
         "symmetric", "symmetric", _GRADE, (Parameter("noise", 0.001, 100, 0.7),),
-        "a latent relevance seen through noise, then cut into grades", graders.symmetric,
+        "a latent relevance seen through noise, then cut into grades", symmetric,
     ),
     NoiseModel(
         "profile", "profile", _GRADE,
         (Parameter("bias", 0, 100, 0.35), Parameter("scale", 0, 10, 0.25), Parameter("noise", 0.001, 100, 0.5)),
         "as symmetric, and each annotator is milder or stricter and uses more or less of the scale",
-        graders.profile, ("seed",),
+        profile, ("seed",),
     ),
     NoiseModel(
         "false_good", "false_good", _GRADE, (Parameter("share", 0, 1, 0.1), *_JUMP),
-        "little noise, but a share of the grades is much too good", graders.false_good,
+        "little noise, but a share of the grades is much too good", false_good,
     ),
     NoiseModel(
         "false_bad", "false_bad", _GRADE, (Parameter("share", 0, 1, 0.25), *_JUMP),
-        "little noise, but a share of the grades is much too bad", graders.false_bad,
+        "little noise, but a share of the grades is much too bad", false_bad,
     ),
     NoiseModel(
         "growing", "growing", _GRADE, (Parameter("noise", 0.001, 100, 0.15), Parameter("top", 0.001, 100, 0.9)),
-        "noise that grows with the relevance, up to that at the top", graders.growing,
+        "noise that grows with the relevance, up to that at the top", growing,
     ),
     NoiseModel(
         "flip", "flip(0.1..0.4)", ("preference",),
@@ -319,19 +337,19 @@ _MODELS = (
     NoiseModel(
         "plackett_luce", "plackett_luce(1.5)", ("ranking", "preference"),
         (Parameter("slope", -1000, 1000, varies=True),),
-        "the better item first with log odds of slope times the difference in grade", _maker(orders.PlackettLuce),
+        "the better item first with log odds of slope times the difference in grade", _maker(PlackettLuce),
     ),
     NoiseModel(
         "mallows", "mallows(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more pairs they reverse; 0 is guessing", _maker(orders.Mallows),
+        "rankings less likely the more pairs they reverse; 0 is guessing", _maker(Mallows),
     ),
     NoiseModel(
         "cayley", "cayley(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more swaps they are from the truth; 0 is guessing", _maker(orders.CayleyMallows),
+        "rankings less likely the more swaps they are from the truth; 0 is guessing", _maker(CayleyMallows),
     ),
     NoiseModel(
         "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
-        "the true ranking after this many random swaps", _maker(lambda swaps: orders.Swaps(swaps.astype(np.int64))),
+        "the true ranking after this many random swaps", _maker(lambda swaps: Swaps(swaps.astype(np.int64))),
     ),
     NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", _ltrma),
     NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),

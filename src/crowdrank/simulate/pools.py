@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints, Outcomes
-from .known import Known, Seed
+from .designs import all_pairs, pair_places
+from .known import Known, Seed, spread_offsets
 
 HONEST, RANDOM, MALICIOUS = 0, 1, 2
 ROLES = ("honest", "random", "malicious")
@@ -424,3 +425,569 @@ def _flip_outcomes(known: Known, left: Ints, right: Ints, uniform: Floats, flip:
     truth = np.sign(known.grade[left] - known.grade[right]).astype(np.int8)
     outcome = np.where(uniform < flip, -truth, truth)
     return np.where(truth == 0, np.where(uniform < 0.5, 1, -1), outcome).astype(np.int8)
+
+
+_SUPPORT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Confusions(Pool):
+    """Graders with a confusion matrix of their own.
+
+    Parameters
+    ----------
+    matrices
+        Probability of each given level by true level, worst level first, shape (n_annotators, n_levels, n_levels);
+        rows sum to 1.
+
+    Examples
+    --------
+    >>> Confusions(np.array([[[0.8, 0.2], [0.3, 0.7]]])).parameters()["accuracy"]
+    array([0.75])
+    """
+
+    draws: ClassVar[tuple[str, ...]] = ("grade",)
+    matrices: Floats
+
+    def __post_init__(self) -> None:
+        matrices = check_range("a probability of a confusion matrix", self.matrices, 0, 1)
+        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+            raise ParameterError(f"confusion matrices have shape (annotators, levels, levels), not {matrices.shape}")
+        off = np.abs(matrices.sum(axis=2) - 1)
+        if (off > 1e-6).any():
+            annotator, level = np.unravel_index(int(off.argmax()), off.shape)
+            total = matrices[annotator, level].sum()
+            raise ParameterError(
+                f"row {level} of confusion matrix {annotator} sums to {total:g}; each row must sum to 1"
+            )
+        object.__setattr__(self, "matrices", matrices)
+
+    def __len__(self) -> int:
+        return len(self.matrices)
+
+    def parameters(self) -> dict[str, Floats]:
+        """Return the mean of the diagonal, and every entry as its own column (true level, then given level)."""
+        n_levels = self.matrices.shape[1]
+        entries = {f"p_{t}_{g}": self.matrices[:, t, g] for t in range(n_levels) for g in range(n_levels)}
+        return {"accuracy": np.einsum("akk->a", self.matrices) / n_levels, **entries}
+
+    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
+        """Return the truth, once it is clear that it has as many levels as the matrices."""
+        if known.n_levels != self.matrices.shape[1]:
+            raise ParameterError(
+                f"the confusion matrices are of {self.matrices.shape[1]} levels, the truth of {known.n_levels}; "
+                "make them equal or name all levels with levels="
+            )
+        return known
+
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+        """Return the level each annotator gives each item."""
+        uniform, bounds = rng.random(len(item)), np.cumsum(self.matrices, axis=2)
+        given, level = np.zeros(len(item), np.int32), known.level[item]
+        for place in range(known.n_levels - 1):
+            given += uniform >= bounds[annotator, level, place]
+        return given
+
+    def confusions(self, known: Known, annotator: Ints) -> Floats:
+        """Return the matrices."""
+        return self.matrices[annotator]
+
+
+@dataclass(frozen=True, eq=False)
+class LatentGraders(Pool):
+    r"""Graders who see a latent relevance through noise and cut it where the truth is cut.
+
+    Annotator :math:`a` sees item :math:`i` of relevance :math:`z_i` as
+
+    .. math:: x_{ai} = b_a + c_a z_i + \sigma_a(z_i)\, e + j,
+
+    with bias :math:`b_a`, scale :math:`c_a`, standard normal :math:`e`, and a jump :math:`j` that is exponential:
+    upwards with probability ``raised``, downwards with probability ``lowered``, otherwise 0. The noise rises linearly
+    from ``noise`` at :math:`z \le -1` to ``noise_top`` at :math:`z \ge 2`.
+    A truth without relevances gets normal ones that fit its grades (see `latent_truth`).
+
+    Parameters
+    ----------
+    bias, scale
+        Shift and stretch of the relevance, per annotator.
+    noise, noise_top
+        Standard deviation of the noise for poor and for excellent items, per annotator.
+    raised, lowered
+        Probability that an item is seen as much better, or much worse, per annotator.
+    jump
+        Mean size of such an error, per annotator.
+    """
+
+    draws: ClassVar[tuple[str, ...]] = ("grade",)
+    columns: ClassVar[tuple[str, ...]] = ("bias", "scale", "noise", "noise_top", "raised", "lowered", "jump")
+    bias: Floats
+    scale: Floats
+    noise: Floats
+    noise_top: Floats
+    raised: Floats
+    lowered: Floats
+    jump: Floats
+
+    def __post_init__(self) -> None:
+        ranges = {"raised": (0.0, 1.0), "lowered": (0.0, 1.0), "bias": (-np.inf, np.inf), "scale": (-np.inf, np.inf)}
+        for name in self.columns:
+            low, high = ranges.get(name, (1e-9, np.inf))
+            object.__setattr__(self, name, check_range(name, getattr(self, name), low, high, len(self.bias)))
+        check_range("raised and lowered together", self.raised + self.lowered, 0, 1 + 1e-9)
+
+    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
+        """Return the truth with a latent relevance, drawn given the grades where there is none."""
+        return known.with_latent(rng)
+
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+        """Return the level each annotator gives each item."""
+        noise_rng, side_rng, jump_rng = rng.spawn(3)
+        relevance, cuts = known.latent
+        z = relevance[item]
+        noise = _noise(z, self.noise[annotator], self.noise_top[annotator])
+        seen = self.bias[annotator] + self.scale[annotator] * z + noise * noise_rng.standard_normal(len(z))
+        if self.raised.any() or self.lowered.any():
+            side = side_rng.random(len(z))
+            size = jump_rng.standard_exponential(len(z)) * self.jump[annotator]
+            seen += np.where(side < self.raised[annotator], size, 0)
+            seen -= np.where(side >= 1 - self.lowered[annotator], size, 0)
+        return np.searchsorted(cuts, seen).astype(np.int32)
+
+    def confusions(self, known: Known, annotator: Ints) -> Floats:
+        """Return the probability of each given level by true level, averaged over the items of that level."""
+        z, values = _support(known), np.stack([getattr(self, name)[annotator] for name in self.columns], axis=1)
+        distinct, where = np.unique(values, axis=0, return_inverse=True)
+        below = np.stack([_probability_below(cut, z, distinct).mean(axis=2) for cut in known.latent[1]], axis=2)
+        edges = np.zeros((len(distinct), known.n_levels, 1))
+        return np.asarray(np.diff(np.concatenate([edges, below, edges + 1], axis=2), axis=2)[where.ravel()])
+
+
+def confusion(
+    accuracy: float, concentration: float = 10.0, *, n_levels: int, n_annotators: int, seed: Seed = 0
+) -> Confusions:
+    """Return graders whose confusion rows are drawn from Dirichlet distributions.
+
+    Parameters
+    ----------
+    accuracy
+        Mean probability of the true level; the other levels share the rest.
+    concentration
+        Raise it for annotators that resemble each other.
+
+    Examples
+    --------
+    >>> pool = confusion(0.7, n_levels=3, n_annotators=500, seed=1)
+    >>> round(float(pool.parameters()["accuracy"].mean()), 2)
+    0.7
+    """
+    check_range("accuracy", accuracy, 0.001, 0.999)
+    check_range("concentration", concentration, 1e-3, np.inf)
+    if n_levels < 2:
+        raise ParameterError(f"n_levels must be at least 2, not {n_levels}")
+    means = np.full((n_levels, n_levels), (1 - accuracy) / (n_levels - 1))
+    np.fill_diagonal(means, accuracy)
+    gammas = np.random.default_rng(seed).gamma(concentration * means, size=(positive(n_annotators), n_levels, n_levels))
+    gammas = np.maximum(gammas, 1e-300)
+    return Confusions(gammas / gammas.sum(axis=2, keepdims=True))
+
+
+def symmetric(noise: float = 0.7, *, n_annotators: int) -> LatentGraders:
+    """Return graders whose errors go up and down alike."""
+    return _latent(n_annotators, noise=noise)
+
+
+def profile(
+    bias: float = 0.35,
+    scale: float = 0.25,
+    noise: float = 0.5,
+    shift: float = 0.0,
+    *,
+    n_annotators: int,
+    seed: Seed = 0,
+) -> LatentGraders:
+    """Return graders with a profile: some are mild, some strict, some use more of the scale than others.
+
+    Parameters
+    ----------
+    bias
+        Standard deviation of the annotators' shifts.
+    scale
+        Standard deviation of the logarithm of the annotators' stretches.
+    noise
+        Standard deviation of the noise of each grade.
+    shift
+        Mean of the annotators' shifts: below 0 they are strict on the whole.
+
+    Examples
+    --------
+    >>> len(profile(n_annotators=120, seed=1))
+    120
+    """
+    check_range("bias", bias, 0, np.inf)
+    check_range("scale", scale, 0, np.inf)
+    rng, count = np.random.default_rng(seed), positive(n_annotators)
+    return _latent(count, bias=rng.normal(shift, bias, count), scale=np.exp(rng.normal(0, scale, count)), noise=noise)
+
+
+def false_good(share: float = 0.1, jump: float = 1.3, noise: float = 0.25, *, n_annotators: int) -> LatentGraders:
+    """Return graders who now and then take an item for much better than it is."""
+    return _latent(n_annotators, raised=share, jump=jump, noise=noise)
+
+
+def false_bad(share: float = 0.25, jump: float = 1.3, noise: float = 0.25, *, n_annotators: int) -> LatentGraders:
+    """Return graders who now and then take an item for much worse than it is."""
+    return _latent(n_annotators, lowered=share, jump=jump, noise=noise)
+
+
+def growing(noise: float = 0.15, noise_top: float = 0.9, *, n_annotators: int) -> LatentGraders:
+    """Return graders who disagree the more, the better the item."""
+    return _latent(n_annotators, noise=noise, noise_top=noise_top)
+
+
+def _latent(
+    n_annotators: int,
+    *,
+    bias: Floats | float = 0.0,
+    scale: Floats | float = 1.0,
+    noise: float = 0.5,
+    noise_top: float | None = None,
+    raised: float = 0.0,
+    lowered: float = 0.0,
+    jump: float = 1.0,
+) -> LatentGraders:
+    """Latent graders whose parameters are one for all, unless an array is given."""
+    top = noise if noise_top is None else noise_top
+    values = (bias, scale, noise, top, raised, lowered, jump)
+    return LatentGraders(*(np.broadcast_to(np.asarray(v, float), positive(n_annotators)) for v in values))
+
+
+def _noise(z: Floats, low: Floats, top: Floats) -> Floats:
+    """Standard deviation of the noise at each relevance."""
+    return low + (top - low) * np.clip((z + 1) / 3, 0, 1)
+
+
+def _probability_below(cut: float, z: Floats, values: Floats) -> Floats:
+    """Probability of seeing items of these relevances at or below the cut, for graders of these parameters."""
+    from scipy.special import log_ndtr, ndtr
+
+    bias, scale, low, top, raised, lowered, jump = values.T[:, :, None, None]
+    noise = _noise(z[None], low, top)
+    # kept finite: a level that the truth does not show has an infinite cut
+    gap, rate = np.clip((cut - bias - scale * z[None]) / noise, -50, 50), noise / jump
+
+    def with_jump(gap: Floats) -> Floats:
+        """Distribution function of a normal plus an exponential, in units of the noise."""
+        return np.asarray(ndtr(gap) - np.exp(rate**2 / 2 - rate * gap + log_ndtr(gap - rate)))
+
+    below = np.asarray((1 - raised - lowered) * ndtr(gap))
+    if raised.any():
+        below += raised * with_jump(gap)
+    if lowered.any():
+        below += lowered * (1 - with_jump(-gap))
+    return below
+
+
+def _support(known: Known) -> Floats:
+    """Relevances that stand for the items of each level, shape (n_levels, n_support): means of equal parts."""
+    relevance, _ = known.latent
+    support = np.zeros((known.n_levels, _SUPPORT))
+    for level in range(known.n_levels):
+        z = np.sort(relevance[known.level == level])
+        if len(z) >= _SUPPORT:
+            support[level] = [part.mean() for part in np.array_split(z, _SUPPORT)]
+        elif len(z):
+            support[level] = np.quantile(z, (np.arange(_SUPPORT) + 0.5) / _SUPPORT, method="inverted_cdf")
+    return support
+
+
+_MAX_PAIRS = 1 << 21
+_MAX_GROUPS_OF_GAPS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class PlackettLuce(Pool):
+    r"""Annotators who rank by Plackett-Luce, and prefer by Bradley-Terry, on the true grades.
+
+    The next item of a ranking is drawn among those left with probability proportional to
+    :math:`\exp(c_a g_i)`; with two items that is a logistic preference.
+
+    Parameters
+    ----------
+    slope
+        :math:`c_a`, change of the log odds per unit of grade, per annotator; 0 is guessing, below 0 reversed.
+
+    Examples
+    --------
+    >>> len(PlackettLuce(np.full(5, 1.5)))
+    5
+    """
+
+    draws: ClassVar[tuple[str, ...]] = ("ranking", "preference")
+    columns: ClassVar[tuple[str, ...]] = ("slope",)
+    slope: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", check_range("slope", self.slope, -np.inf, np.inf))
+
+    def draw_preferences(
+        self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
+    ) -> Outcomes:
+        """Return the outcome of each comparison."""
+        chance = _logistic(self.slope[annotator] * (known.grade[left] - known.grade[right]))
+        return np.where(rng.random(len(left)) < chance, 1, -1).astype(np.int8)
+
+    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+        """Return the places in the true order of what comes first, second, ..."""
+        row = lists.row
+        # the order of scores plus Gumbel noise is a Plackett-Luce ranking
+        key = self.slope[lists.annotator][row] * known.grade[lists.item] + rng.gumbel(size=len(row))
+        return np.lexsort((-key, row)) - lists.offsets[row]
+
+    def preference_quality(self, known: Known) -> Floats:
+        """Return the mean probability of a right answer over pairs of unequal items, or over 2M of them."""
+        gap, share = _grade_gaps(known)
+        slopes, where = np.unique(self.slope, return_inverse=True)
+        return np.array([share @ _logistic(slope * gap) for slope in slopes])[where]
+
+    def ranking_quality(self, known: Known, lists: Lists) -> Floats:
+        """Return the same as for preferences: the order of two items does not depend on the others."""
+        return self.preference_quality(known)
+
+
+@dataclass(frozen=True, eq=False)
+class Mallows(Pool):
+    r"""Annotators who rank by Mallows' model with Kendall distance: :math:`P(y) \propto \exp(-\theta_a d(y, truth))`.
+
+    Drawn exactly, by inserting the items in true order. [Wu11]_ writes the same with a negative :math:`\theta`.
+
+    Parameters
+    ----------
+    concentration
+        :math:`\theta_a \ge 0`, per annotator; 0 is guessing, large is perfect.
+
+    Examples
+    --------
+    >>> float(Mallows(np.array([1.0])).expected_distance(2)[0].round(4))
+    0.2689
+    """
+
+    draws: ClassVar[tuple[str, ...]] = ("ranking",)
+    columns: ClassVar[tuple[str, ...]] = ("concentration",)
+    concentration: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "concentration", check_range("concentration", self.concentration, 0, np.inf))
+
+    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+        """Return the places in the true order of what comes first, second, ..."""
+        from .kernels.sampling import insert_all
+
+        theta, place = self.concentration[lists.annotator][lists.row], lists.place
+        uniform = rng.random(len(place))
+        steps = uniform * (place + 1)
+        sure = theta > 0
+        share = -np.expm1(-theta[sure] * (place[sure] + 1))
+        steps[sure] = -np.log1p(-uniform[sure] * share) / theta[sure]
+        return insert_all(np.minimum(steps.astype(np.int64), place), lists.offsets)
+
+    def ranking_quality(self, known: Known, lists: Lists) -> Floats:
+        """Return the probability of keeping the order of two unequal items, averaged over the lists."""
+        gaps = _gap_counts(known, lists)
+        distance = np.flatnonzero(gaps)
+        thetas, where = np.unique(self.concentration, return_inverse=True)
+        if not len(distance):
+            return np.full(len(self), np.nan)
+        kept: Floats = np.array([gaps[distance] @ _keep_probability(theta, distance) for theta in thetas])
+        return np.asarray(kept[where] / gaps.sum())
+
+    def expected_distance(self, n_items: int) -> Floats:
+        """Return each annotator's expected Kendall distance to the true ranking of ``n_items`` items."""
+        distance = np.arange(1, max(n_items, 1))
+        pairs = n_items - distance
+        return np.array([pairs @ (1 - _keep_probability(theta, distance)) for theta in self.concentration])
+
+
+class _ClassFunction(Pool):
+    """Rankings whose probability depends only on the cycles of the permutation that makes them of the truth."""
+
+    def eigenvalues(self, n_items: int) -> tuple[Floats, Floats]:
+        """Return what is left of the linear and of the other part of the order of two items, per annotator."""
+        raise NotImplementedError
+
+    def ranking_quality(self, known: Known, lists: Lists) -> Floats:
+        """Return the probability of keeping the order of two unequal items, averaged over the lists.
+
+        The order of the places x < y, as a function on pairs, is the sum of its projection 2 (y - x) / n on functions
+        g(y) - g(x) and a rest; drawing multiplies each of the two by a number (the characters of the shapes (n-1, 1)
+        and (n-2, 1, 1) of the symmetric group).
+        """
+        pairs, kept = 0.0, np.zeros(len(self))
+        for n_items in np.unique(lists.sizes):
+            counts = _gap_counts(known, lists, int(n_items))
+            if not counts.any():
+                continue
+            pairs += counts.sum()
+            linear = counts @ (2 * np.arange(len(counts)) / n_items)
+            first, second = self.eigenvalues(int(n_items))
+            kept += linear * first + (counts.sum() - linear) * second
+        return (1 + kept / pairs) / 2 if pairs else np.full(len(self), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class CayleyMallows(_ClassFunction):
+    r"""Annotators who rank by Mallows' model with Cayley distance, the number of swaps between ranking and truth.
+
+    Parameters
+    ----------
+    concentration
+        :math:`\theta_a \ge 0` of :math:`P(y) \propto \exp(-\theta_a d(y, truth))`, per annotator; 0 is guessing.
+    """
+
+    draws: ClassVar[tuple[str, ...]] = ("ranking",)
+    columns: ClassVar[tuple[str, ...]] = ("concentration",)
+    concentration: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "concentration", check_range("concentration", self.concentration, 0, np.inf))
+
+    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+        """Return the places in the true order of what comes first, second, ..."""
+        from .kernels.sampling import swap_all
+
+        place = lists.place
+        # place j is swapped with each of the j before it with weight exp(-theta), with itself with weight 1
+        weight = np.exp(-self.concentration[lists.annotator][lists.row])
+        drawn = rng.random(len(place)) * (1 + place * weight) - 1
+        safe = np.where(weight > 0, weight, 1)
+        other = np.where(drawn < 0, place, np.minimum(drawn / safe, place).astype(np.int64))
+        return swap_all(place, other, lists.offsets, lists.offsets)
+
+    def eigenvalues(self, n_items: int) -> tuple[Floats, Floats]:
+        """Return what is left of each part: products of 1 + content * exp(-theta) over the boxes of the shape."""
+        weight = np.exp(-self.concentration)
+        first = (1 - weight) / (1 + (n_items - 1) * weight)
+        return first, first * (1 - 2 * weight) / (1 + (n_items - 2) * weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Swaps(_ClassFunction):
+    """Annotators who swap two distinct random places of the true ranking, several times, afresh for each query [Wu11]_.
+
+    Parameters
+    ----------
+    n_swaps
+        Number of swaps, per annotator.
+    per_items
+        Length of the lists that take this many swaps; others take more or fewer in proportion, rounded. ``None`` makes
+        the same number in all, which hardly harms long lists.
+    """
+
+    draws: ClassVar[tuple[str, ...]] = ("ranking",)
+    columns: ClassVar[tuple[str, ...]] = ("n_swaps",)
+    n_swaps: Counts
+    per_items: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_swaps", check_range("n_swaps", self.n_swaps, 0, np.inf).astype(np.int64))
+        if self.per_items is not None and self.per_items < 1:
+            raise ParameterError(f"per_items must be 1 or more, not {self.per_items}")
+
+    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+        """Return the places in the true order of what comes first, second, ..."""
+        from .kernels.sampling import swap_all
+
+        sizes = lists.sizes
+        counts = np.where(sizes > 1, self._counts(self.n_swaps[lists.annotator], sizes), 0)
+        size = np.repeat(sizes, counts)
+        first = (rng.random(len(size)) * size).astype(np.int64)
+        second = (rng.random(len(size)) * (size - 1)).astype(np.int64)
+        second += second >= first
+        return swap_all(first, second, spread_offsets(counts), lists.offsets)
+
+    def eigenvalues(self, n_items: int) -> tuple[Floats, Floats]:
+        """Return what is left of each part after all swaps."""
+        if n_items < 2:
+            return np.ones(len(self)), np.ones(len(self))
+        swaps = self._counts(self.n_swaps, np.array(n_items)).astype(float)
+        return ((n_items - 3) / (n_items - 1)) ** swaps, ((n_items - 5) / (n_items - 1)) ** swaps
+
+    def _counts(self, n_swaps: Counts, sizes: Counts) -> Counts:
+        """Swaps in lists of the given sizes."""
+        if self.per_items is None:
+            return n_swaps
+        counts: Counts = np.rint(n_swaps * sizes / self.per_items).astype(np.int64)
+        return counts
+
+
+def ltrma_swaps(*, n_annotators: int, per_items: int | None = None) -> Swaps:
+    """Return the annotators of [Wu11]_: the i-th makes 2 i + 1 swaps, for lists of ``per_items`` where that is given.
+
+    Examples
+    --------
+    >>> ltrma_swaps(n_annotators=4).n_swaps.tolist()
+    [3, 5, 7, 9]
+    """
+    return Swaps(2 * np.arange(1, positive(n_annotators) + 1) + 1, per_items)
+
+
+def _logistic(x: Floats) -> Floats:
+    """1 / (1 + exp(-x)) without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def _keep_probability(theta: float, distance: Counts) -> Floats:
+    """Probability that Mallows keeps the order of two items that many places apart."""
+    # (d + 1) / (1 - q^(d + 1)) - d / (1 - q^d) with q = exp(-theta), which cancels where theta d is small
+    near = theta * distance < 1e-3
+    series = 0.5 + theta * (2 * distance + 1) / 12
+    if theta == 0:
+        return series
+    longer = (distance + 1) / -np.expm1(-theta * (distance + 1))
+    return np.where(near, series, longer - distance / -np.expm1(-theta * distance))
+
+
+def _gap_counts(known: Known, lists: Lists, n_items: int | None = None) -> Counts:
+    """Number of pairs of unequal items by how many places they are apart, over the lists (of one length)."""
+    kept = lists.sizes > 0 if n_items is None else lists.sizes == n_items
+    row = lists.row
+    chosen = kept[row]
+    grade = known.grade[lists.item[chosen]]
+    row = row[chosen]
+    # equal items stand side by side, since lists are in true order
+    new = np.concatenate([[True], (np.diff(grade) != 0) | (np.diff(row) != 0)])
+    runs = np.diff(np.concatenate([np.flatnonzero(new), [len(row)]])) if len(row) else np.zeros(0, np.int64)
+    longest = int(lists.sizes.max(initial=1))
+    return _pairs_apart(lists.sizes[kept], longest) - _pairs_apart(runs, longest)
+
+
+def _pairs_apart(lengths: Counts, longest: int) -> Counts:
+    """Number of pairs 0, 1, 2, ... places apart in stretches of the given lengths; none 0 apart."""
+    at_least = np.cumsum(np.bincount(lengths, minlength=longest + 1)[::-1])[::-1]
+    # a stretch of length n has n - d pairs d apart
+    apart = np.append(np.cumsum(at_least[::-1])[::-1][1:], 0)
+    apart[0] = 0
+    return apart
+
+
+def _grade_gaps(known: Known) -> tuple[Floats, Floats]:
+    """Differences of the grades of unequal items of one query, and the share of each."""
+    sizes = np.diff(known.items.offsets)
+    possible = sizes * (sizes - 1) // 2
+    if possible.sum() <= _MAX_PAIRS:
+        query, number = all_pairs(sizes)
+    else:
+        rng = np.random.default_rng(0)
+        query = rng.choice(len(sizes), _MAX_PAIRS, p=possible / possible.sum()).astype(np.int32)
+        number = (rng.random(_MAX_PAIRS) * possible[query]).astype(np.int64)
+    first, second = pair_places(number)
+    start = known.items.offsets[query]
+    gap = np.abs(known.grade[start + first] - known.grade[start + second])
+    gap = gap[gap > 0]
+    if not len(gap):
+        return np.zeros(1), np.full(1, np.nan)
+    values, counts = np.unique(gap, return_counts=True)
+    if len(values) > _MAX_GROUPS_OF_GAPS:
+        parts = np.array_split(np.sort(gap), _MAX_GROUPS_OF_GAPS)
+        values, counts = np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
+    return values, counts / counts.sum()

@@ -12,7 +12,7 @@ from crowdrank.api import aggregate
 from crowdrank.data.judgments import Grades
 from crowdrank.protocols import Bools, Floats
 from crowdrank.schemes import KOverlap
-from crowdrank.schemes.costs import replay
+from crowdrank.schemes.grade_rules import replay
 from crowdrank.simulate import PerItem, draw_truth, grades, profile
 
 from .simulated import PANEL, shuffle_grades

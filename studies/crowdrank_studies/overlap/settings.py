@@ -11,7 +11,7 @@ from crowdrank.api import aggregate
 from crowdrank.data.judgments import Grades
 from crowdrank.protocols import Floats
 from crowdrank.registry import make
-from crowdrank.schemes.costs import replay
+from crowdrank.schemes.grade_rules import replay
 
 GOOD = 2
 """Grade from which on an item is Good+."""
