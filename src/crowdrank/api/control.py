@@ -14,7 +14,7 @@ from ..data.covariates import covariate_columns, parse_covariates
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..errors import JudgmentError, ParameterError
-from ..io.exports.answer_style import answer_text
+from ..io.exports.cells import answer_text
 from ..wording import first_few, option
 
 STYLE = ("length", "headers", "bold", "lists")

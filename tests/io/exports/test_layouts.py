@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import crowdrank as cr
 from crowdrank.errors import JudgmentError
 from crowdrank.io import listen
-from crowdrank.io.exports import IMPORTERS, detect, read
+from crowdrank.io.exports import detect, read
+from crowdrank.io.exports.detection import EXPORTS
 from crowdrank.io.exports.imported import Imported
 from crowdrank.io.read_options import ReadOptions
 
@@ -615,7 +616,7 @@ def test_nothing_but_the_importer_that_is_needed_is_loaded(tmp_path):
         [sys.executable, "-c", code, str(tmp_path / "v.csv")], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert not loaded & {f"crowdrank.io.exports.{name}" for name in IMPORTERS.values()}
+    assert not loaded & {f"crowdrank.io.exports.{export.reader.split('.')[0]}" for export in EXPORTS.values()}
 
 
 def test_detection_is_quick_for_a_large_file(save):

@@ -1,4 +1,4 @@
-"""Exports of other tools: which tool wrote a file, and its judgments; one file per tool, loaded when it is needed."""
+"""Exports of other tools: which tool wrote a file, and its judgments; readers are loaded when they are needed."""
 
 from __future__ import annotations
 
@@ -10,50 +10,15 @@ from ...errors import JudgmentError
 from ...wording import one_of
 from ..read_options import ReadOptions
 from ..sources import Source, blaming, open_source
-from .detection import PACKED
+from .detection import EXPORTS
 from .detection import detect as _detect
+from .streaming import PACKED, is_sheet, sheet_as_text
 
 if TYPE_CHECKING:
     from .imported import Imported
 
-IMPORTERS = {
-    "label-studio": "label_studio",
-    "argilla": "argilla",
-    "doccano": "doccano",
-    "prodigy": "prodigy",
-    "mturk": "mturk",
-    "toloka": "toloka",
-    "appen": "appen",
-    "qualtrics": "qualtrics",
-    "google-forms": "google_forms",
-    "surveymonkey": "surveymonkey",
-    "limesurvey": "limesurvey",
-    "labelbox": "labelbox",
-    "best-worst": "best_worst",
-    "ballots": "ballots",
-    "ranked-sets": "ranked_sets",
-    "jspsych": "jspsych",
-    "prolific": "prolific",
-    "mt-bench": "mt_bench",
-    "arena": "arena",
-    "alpaca-eval": "alpaca_eval",
-    "arena-hard": "arena_hard",
-    "reward-bench": "reward_bench",
-    "chosen-rejected": "chosen_rejected",
-    "lm-eval": "lm_eval",
-    "inspect": "inspect_ai",
-    "openai-evals": "openai_evals",
-    "promptfoo": "promptfoo",
-    "deepeval": "deepeval",
-    "langfuse": "feedback",
-    "langsmith": "feedback",
-    "phoenix": "feedback",
-    "quepid": "quepid",
-    "rre": "rre",
-    "trec": "trec_files",
-    "letor": "letor_labels",
-}
-"""Name of each importer -> its file here."""
+IMPORTERS = tuple(EXPORTS)
+"""Name of each export that is read."""
 
 RATED = ("quepid", "rre", "letor")
 """Tools whose files are settled ratings, so that they serve as a truth too."""
@@ -87,17 +52,18 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
     options
         Which question, which rows, which statuses; ``None`` leaves all of that to the importer.
     """
-    module = import_module(f".{IMPORTERS[one_of(name, IMPORTERS, 'source', of_verb=True)]}", __name__)
-    source = where if isinstance(where, Source) else open_source(where, archives=True)
-    if source.data[:4] in PACKED:
-        from .archives import is_sheet, sheet_as_text
+    from .imported import Collector
 
-        source = (
-            source if not is_sheet(source) else sheet_as_text(source, options.sheet if options is not None else None)
-        )
+    options = options or ReadOptions()
+    export = EXPORTS[one_of(name, EXPORTS, "source", of_verb=True)]
+    module, function = export.reader.split(".")
+    source = where if isinstance(where, Source) else open_source(where, archives=True)
+    if source.data[:4] in PACKED and is_sheet(source):
+        source = sheet_as_text(source, options.sheet)
     with blaming(source.name):
+        rows = Collector(source, options, title=export.title, unit=export.unit)
         try:
-            imported: Imported = module.read(source, options or ReadOptions())
+            imported: Imported = getattr(import_module(f".{module}", __name__), function)(rows)
         except UnicodeEncodeError:
             raise JudgmentError("the file holds half of a character; correct its \\u escapes") from None
         except RecursionError:

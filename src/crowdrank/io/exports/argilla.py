@@ -9,18 +9,14 @@ from typing import Any, NamedTuple
 from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
-from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_number, as_text
-from .imported import Collector, Imported
-from .pair_columns import context_of, pair_columns, side
-from .questions import add_labels, add_ranking, as_labels, choose_question
+from .imported import Collector, Imported, as_labels
+from .layouts import context_of, pair_columns, side
 from .streaming import records
 
-_TITLE = "an Argilla export"
-_KEPT = ("submitted",)
+# fields of a record in flat layouts that nobody is shown
 _OWN = ("id", "status", "_server_id", "external_id", "metadata")
-"""Fields of a record in flat layouts that nobody is shown."""
 
 
 class _Response(NamedTuple):
@@ -31,15 +27,14 @@ class _Response(NamedTuple):
     status: str | None
 
 
-def read(source: Source, options: ReadOptions) -> Imported:
+def read(rows: Collector) -> Imported:
     """Return the submitted answers to one question; suggestions are ignored."""
-    rows = Collector(source, options, unit="response")
-    name = choose_question(questions(source), options.answer)
-    kept = {status.lower() for status in options.keep or _KEPT}
+    name = rows.choose_question(questions(rows.source))
+    kept = {status.lower() for status in rows.options.keep or ("submitted",)}
     answers: list[tuple[Any, str | None, str, Any, str | None]] = []
     fields: list[Mapping[str, Any]] = []
     without_status = False
-    for number, record in enumerate(argilla_records(source), 1):
+    for number, record in enumerate(argilla_records(rows.source), 1):
         if not rows.is_wanted(record):
             continue
         item = id_of(record, number)
@@ -51,21 +46,18 @@ def read(source: Source, options: ReadOptions) -> Imported:
             elif response.value is None:
                 rows.drop("without an answer")
             else:
-                answers.append((record if options.columns else None, item, name, response.value, response.person))
-                fields.append(_fields(record))
+                kept_record = record if rows.options.columns else None
+                answers.append((kept_record, item, name, response.value, response.person))
+                shown = record.get("fields")
+                # what annotators were shown stands among the keys of a record in flat layouts
+                fields.append(shown if isinstance(shown, Mapping) else record)
     if without_status:
         rows.notes.append(
             "this format has no status: drafts and discarded answers count; export with to_list(flatten=True) to see it"
         )
     rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
     kind = "preference" if _add_pairs(rows, answers, fields) else _add(rows, answers)
-    return rows.finish(kind, title=_TITLE)
-
-
-def _fields(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What annotators were shown: the fields of a record, which stand among its keys in flat layouts."""
-    fields = record.get("fields")
-    return fields if isinstance(fields, Mapping) else record
+    return rows.finish(kind)
 
 
 def _add_pairs(rows: Collector, answers: list[Any], fields: list[Mapping[str, Any]]) -> bool:
@@ -142,15 +134,15 @@ def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | N
         longest = max((len(value) for value in lists if isinstance(value, list)), default=0)
         for record, item, _, value, person in answers:
             names, ranks = _ranks(value) or (value, None)
-            if (ranks is None and isinstance(names, list) and len(names) < longest) or not add_ranking(
-                rows, record, names if isinstance(names, list) else [], ranks, query=item, annotator=person
+            if (ranks is None and isinstance(names, list) and len(names) < longest) or not rows.add_ranking(
+                record, names if isinstance(names, list) else [], ranks, query=item, annotator=person
             ):
                 rows.drop("with an incomplete ranking")
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
         raise JudgmentError(not_supported(f"the answers to {answers[0][2]!r} are", unsupported_kind(values) or "spans"))
-    add_labels(
-        rows, [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
+    rows.add_labels(
+        [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
     )
     rows.roles |= {"grade": answers[0][2], "query": "the label"}
     return "grade"

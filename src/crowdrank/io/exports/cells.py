@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-_LATEST_SECONDS = 1e11
-"""A time beyond this, in the year 5138, is one in milliseconds."""
-
+_MOST_WORDS = 12
+_LATEST_SECONDS = 1e11  # a time beyond this, in the year 5138, is one in milliseconds
 _ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 _MTURK = re.compile(r"\w{3} (\w{3}) +(\d+) (\d+):(\d\d):(\d\d) (\w+) (\d{4})")
 _SLASHED = re.compile(
     r"(\d+)[/.-](\d+)[/.-](\d+),? +(\d+):(\d\d)(?::(\d\d))? *(AM|PM|am|pm)?(?: *(?:GMT|UTC)?([+-]\d+)?(?::(\d\d))?)?"
 )
-_DOTTED = re.compile(r"\d+\.\d+\.")
-"""Dates with points have the day first."""
-
+_DOTTED = re.compile(r"\d+\.\d+\.")  # dates with points have the day first
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -151,6 +148,33 @@ def message_text(value: Any) -> str | None:
     return as_text(value)
 
 
+def answer_text(value: Any) -> str | None:
+    """Return what a model says: a text, or its messages of a conversation together.
+
+    Examples
+    --------
+    >>> answer_text([{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}])
+    'So.'
+    >>> answer_text('["one", "two"]'), answer_text("plain"), answer_text(None)
+    ('one\\n\\ntwo', 'plain', None)
+    """
+    if isinstance(value, str) and value[:1] == "[" and (held := parse_json(value)) is not None:
+        value = held
+    if not isinstance(value, list):
+        return value if isinstance(value, str) else message_text(value)
+    said = [one for one in value if not isinstance(one, Mapping) or one.get("role", "assistant") == "assistant"]
+    texts = [text for one in said if (text := message_text([one])) is not None]
+    return "\n\n".join(texts) if texts or said else None
+
+
+def parse_json(text: str, default: Any = None) -> Any:
+    """Return what a cell of JSON holds, ``default`` where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return default
+
+
 def as_seconds(value: Any) -> float | None:
     """Return a time as seconds since 1970: a number in seconds or milliseconds, an ISO date, or a platform's own form.
 
@@ -212,3 +236,8 @@ def first_filled(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, 
         if value is not None and value not in ("", [], {}):
             return name, value
     return None
+
+
+def is_scale(values: Sequence[str]) -> bool:
+    """Whether answers are numbers or few words, and no free text."""
+    return bool(values) and (all(as_number(value) is not None for value in values) or len(set(values)) <= _MOST_WORDS)

@@ -5,37 +5,236 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
+from ...data.column_names import FOREIGN, plain_name
 from ...data.columns import what_numbers_mean
 from ...data.words import codes_of
 from ...errors import JudgmentError
 from ...wording import first_few, option
-from .cells import as_number, as_seconds
-from .imported import Collector
-from .pair_columns import context_of, pair_columns, side
-from .questions import as_labels, label_note
+from ..tables import table_format
+from .cells import as_number, as_seconds, as_text, as_truth, parse_json
+from .imported import Collector, Imported, choose_question, label_note, labels_in
+from .layouts import context_of, pair_columns, side
+from .streaming import Record, Shape, frame_of, records, text_columns, text_rows, text_table
 
 _BLANK = {"", "-", "NA", "N/A", "n/a", "null", "None"}
+_STRENGTH = "size of the answer"
 
 
-def chosen_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that ``where`` asks for, and count them."""
-    for name in rows.options.where:
-        if name not in frame.columns:
-            raise JudgmentError(
-                f"{option('where')} names {name!r}, and the columns are {first_few(map(repr, frame.columns), shown=40)}"
-            )
-    if rows.options.where:
-        fits = [rows.is_wanted(row) for row in frame.select(list(rows.options.where)).iter_rows(named=True)]
-        frame = frame.filter(pl.Series(fits, dtype=pl.Boolean))
-    rows.n_read += frame.height
+def prolific(rows: Collector) -> Imported:
+    """Refuse the file, and say which one to bring."""
+    raise JudgmentError(
+        "this is Prolific's list of submissions, which holds no answers; export them from the survey that participants "
+        "were sent to, such as Qualtrics or jsPsych"
+    )
+
+
+_ASIDE = re.compile(r"(?i)^(comments?|feedback|suggestions?)|^submit|time$|^(ip|useragent|browser)$")
+
+
+def mturk(rows: Collector) -> Imported:
+    """Return the answers of all assignments that were not rejected."""
+    lines = text_rows(rows.source)
+    # the header ends in Approve and Reject, for which no row has cells
+    frame = rows.choose_rows(frame_of(lines[1:], lines[0], rows.source))
+    frame = _with_questions(_without_status(rows, frame, "AssignmentStatus", None, ["Rejected"]))
+    names = [name for name in frame.columns if name.startswith("Answer.")]
+    if not names:
+        raise JudgmentError("there is no column Answer.*; give the file of results as Mechanical Turk wrote it")
+    wanted = rows.options.answer
+    if wanted is not None:
+        answers = [name for name in (wanted, f"Answer.{wanted}") if name in names][:1]
+        if not answers:
+            listed = first_few(map(repr, names), shown=20)
+            raise JudgmentError(f"there is no Answer column {wanted!r}; there are {listed}")
+    else:
+        filled = [name for name in names if frame[name].null_count() < frame.height]
+        answers = [name for name in filled if not _ASIDE.search(name.removeprefix("Answer."))]
+    if len(answers) != 1:
+        short = [name.removeprefix("Answer.") for name in answers or names]
+        listed = first_few(map(repr, short), shown=20)
+        one = option("answer", short[0])
+        raise JudgmentError(f"which Answer column is meant? there are {listed}; choose one with {one}")
+    inputs = {name.removeprefix("Input."): name for name in frame.columns if name.startswith("Input.")}
+    cells = {"annotator": "WorkerId", "time": "SubmitTime", "duration": "WorkTimeInSeconds"}
+    return rows.finish(_add_answers(rows, frame, answers[0], inputs, cells, item=_only_input(frame, inputs) or "HITId"))
+
+
+def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with one column for a question whose options have a true or false column each, or that is JSON."""
+    if "Answer.taskAnswers" in frame.columns:
+        # newer forms put all answers into one cell
+        given = [_task_answers(value) for value in frame["Answer.taskAnswers"].to_list()]
+        keys = dict.fromkeys(key for answers in given for key in answers)
+        columns = [pl.Series(f"Answer.{key}", [one.get(key) for one in given], dtype=pl.String) for key in keys]
+        frame = frame.drop("Answer.taskAnswers").with_columns(columns)
+    groups: dict[str, list[str]] = {}
+    for name in frame.columns:
+        if name.startswith("Answer.") and name.count(".") > 1:
+            groups.setdefault(name.rsplit(".", 1)[0], []).append(name)
+    for question, names in groups.items():
+        cells = {value for name in names for value in frame[name].drop_nulls().unique().to_list()}
+        if len(names) < 2 or not cells or any(as_truth(value) is None for value in cells):
+            continue
+        chosen = [
+            [name.rsplit(".", 1)[1] for name, value in zip(names, row, strict=True) if as_truth(value)]
+            for row in frame.select(names).iter_rows()
+        ]
+        several = any(len(options) > 1 for options in chosen)
+        answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
+        frame = frame.drop(names).with_columns(pl.Series(question, answers, dtype=pl.String))
     return frame
 
 
-def without_status(
+def _task_answers(value: str | None) -> dict[str, str | None]:
+    """The answers in a JSON cell by question; of a group of boxes or buttons the one that is on."""
+    parsed: Any = parse_json(value or "{}")
+    parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
+    answers: dict[str, str | None] = {}
+    for key, answer in parsed.items() if isinstance(parsed, Mapping) else ():
+        if isinstance(answer, Mapping):
+            on = [str(name) for name, flag in answer.items() if flag is True]
+            boxes = answer and all(isinstance(flag, bool) for flag in answer.values())
+            answers[str(key)] = (on[0] if len(on) == 1 else None) if boxes else as_text(answer.get("label", answer))
+        else:
+            answers[str(key)] = as_text(answer)
+    return answers
+
+
+_TOLOKA_KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
+_SOLUTION: Shape = {"output_values": {}}
+_ASSIGNMENT: Shape = {"tasks": [{"input_values": {}, "known_solutions": [_SOLUTION]}], "solutions": [_SOLUTION]}
+# name in the TSV -> name in the API
+_TOLOKA_NAMES = {
+    "worker_id": "user_id", "status": "status", "started": "created", "submitted": "submitted", "assignment_id": "id",
+}  # fmt: skip
+
+
+def toloka(rows: Collector) -> Imported:
+    """Return the answers of accepted assignments, as the TSV or as the API has them; golden answers are the truth."""
+    first = next(records(rows.source), {}) if table_format(rows.source) != "csv" else {}
+    if isinstance(first.get("solutions"), list):
+        assignments = records(rows.source, shape=_ASSIGNMENT)
+        frame = text_columns([row for assignment in assignments for row in _tasks_of(assignment)])
+    else:
+        frame = text_table(rows.source)
+    if "ASSIGNMENT:worker_id" not in frame.columns and any(name.startswith("CONFIDENCE:") for name in frame.columns):
+        raise JudgmentError("this is an aggregated result, without the answers of workers; download the assignments")
+    frame = _without_status(rows, rows.choose_rows(frame), "ASSIGNMENT:status", _TOLOKA_KEPT, [])
+    outputs = [name.removeprefix("OUTPUT:") for name in frame.columns if name.startswith("OUTPUT:")]
+    filled = [name for name in outputs if frame[f"OUTPUT:{name}"].null_count() < frame.height]
+    wanted = None if rows.options.answer is None else rows.options.answer.removeprefix("OUTPUT:")
+    answer = choose_question(filled or outputs, wanted)
+    inputs = {name.removeprefix("INPUT:"): name for name in frame.columns if name.startswith("INPUT:")}
+    submitted = "ASSIGNMENT:submitted"
+    time = submitted if submitted in frame.columns and not frame[submitted].null_count() else "ASSIGNMENT:started"
+    item = _only_input(frame, inputs) or "ASSIGNMENT:task_id"
+    if item not in frame.columns:
+        # default downloads lack the task's id: the inputs together are the task
+        item = "INPUT:*"
+        together = pl.concat_str(list(inputs.values()), separator=" | ", ignore_nulls=True)
+        frame = frame.with_columns(together.alias(item))
+    cells = {"annotator": "ASSIGNMENT:worker_id", "time": time}
+    kind = _add_answers(rows, frame, f"OUTPUT:{answer}", inputs, cells, item=item, gold=f"GOLDEN:{answer}")
+    return rows.finish(kind)
+
+
+def _tasks_of(assignment: Mapping[str, Any]) -> Iterator[Record]:
+    """One row for each task of an assignment of the API, under the names that the TSV has."""
+    of_assignment = {f"ASSIGNMENT:{word}": assignment.get(name) for word, name in _TOLOKA_NAMES.items()}
+    for task, solution in zip(assignment.get("tasks") or (), assignment.get("solutions") or (), strict=False):
+        known = task.get("known_solutions") or []
+        parts = {
+            "INPUT": task.get("input_values"),
+            "OUTPUT": solution.get("output_values"),
+            # of several right answers none is the right one
+            "GOLDEN": known[0].get("output_values") if len(known) == 1 else None,
+        }
+        cells = {f"{part}:{name}": value for part, held in parts.items() for name, value in (held or {}).items()}
+        yield {**cells, **of_assignment, "ASSIGNMENT:task_id": task.get("id")}
+
+
+_UNIT = "_unit_id"
+
+
+def appen(rows: Collector) -> Imported:
+    """Return the judgments of trusted contributors; gold answers are the truth."""
+    frame = text_table(rows.source)
+    if _UNIT not in frame.columns:
+        raise JudgmentError(f"there is no column {_UNIT}; give the full report as Appen wrote it")
+    if "_worker_id" not in frame.columns:
+        raise JudgmentError(
+            "this is Appen's aggregated report, one row per unit; download the full report, one row per judgment"
+        )
+    frame = rows.choose_rows(frame)
+    if "_tainted" in frame.columns and not (rows.options.keep and "tainted" in rows.options.keep):
+        tainted = pl.Series([bool(as_truth(value)) for value in frame["_tainted"].to_list()], dtype=pl.Boolean)
+        rows.drop("tainted", int(tainted.sum()))
+        frame = frame.filter(~tainted)
+    golden = ("_gold", "_gold_reason", "_golden")
+    names = [name for name in frame.columns if not name.startswith("_") and not name.endswith(golden)]
+    answer = rows.options.answer
+    if answer is None:
+        answer = _varying_answer(frame, names)
+    elif answer not in names:
+        raise JudgmentError(f"there is no column {answer!r}; there are {first_few(map(repr, names), shown=20)}")
+    named = _named_item(frame, answer)
+    duration = "seconds from _started_at to _created_at"
+    if {"_started_at", "_created_at"} <= set(frame.columns):
+        times = [(as_seconds(a), as_seconds(b)) for a, b in frame.select("_started_at", "_created_at").iter_rows()]
+        took = [None if a is None or b is None or b < a else b - a for a, b in times]
+    else:
+        took = [None] * frame.height
+    frame = frame.with_columns(pl.Series(duration, took, dtype=pl.Float64))
+    cells = {"annotator": "_worker_id", "time": "_created_at", "duration": duration}
+    cells |= {"query": named["query"]} if "query" in named else {}
+    inputs = {name: name for name in (*names, duration) if name != answer}
+    kind = _add_answers(
+        rows, frame, answer, inputs, cells, item=named.get("item", _UNIT), gold=f"{answer}_gold", may_grade_pairs=True
+    )
+    return rows.finish(kind)
+
+
+def _varying_answer(frame: pl.DataFrame, names: list[str]) -> str:
+    """The column of answers: the only one that differs within a unit, or of several the one with gold answers."""
+    varying = []
+    for name in names:
+        filled = frame.select(_UNIT, name).drop_nulls(name)
+        if filled.n_unique() > filled[_UNIT].n_unique():
+            varying.append(name)
+    gold = [name for name in varying or names if f"{name}_gold" in frame.columns]
+    if len(varying) == 1 or len(gold) == 1:
+        return varying[0] if len(varying) == 1 else gold[0]
+    listed = first_few(map(repr, varying or names), shown=20)
+    raise JudgmentError(
+        f"which column holds the answers? {listed}; choose one with {option('answer', (varying or names or ['x'])[0])}"
+    )
+
+
+def _named_item(frame: pl.DataFrame, answer: str) -> dict[str, str]:
+    """Item and query by the names of their columns, where they say the same as the unit."""
+    free = {plain_name(name): name for name in reversed(frame.columns) if name != answer and not name.startswith("_")}
+    columns: dict[str, str] = {}
+    for word in ("item", "query"):
+        name = next(
+            (free[one] for one in (word, *FOREIGN[word]) if one in free and free[one] not in columns.values()), None
+        )
+        if name is not None and not frame[name].null_count():
+            columns[word] = name
+    if "item" not in columns:
+        return {}
+    same = frame.select(_UNIT, *columns.values()).n_unique() == frame.select(*columns.values()).n_unique()
+    return columns if same and frame.select(*columns.values()).n_unique() == frame[_UNIT].n_unique() else {}
+
+
+# answers about inputs ------------------------------------------------------------------------------------------------
+
+
+def _without_status(
     rows: Collector, frame: pl.DataFrame, column: str, kept: Sequence[str] | None, dropped: Sequence[str]
 ) -> pl.DataFrame:
     """Return the rows whose status is kept: one of ``kept``, or none of ``dropped`` where all others are."""
@@ -54,7 +253,13 @@ def without_status(
     return frame.filter(fits)
 
 
-def add_answers(
+def _only_input(frame: pl.DataFrame, inputs: Mapping[str, str]) -> str | None:
+    """The one input column that says something."""
+    used = [column for column in inputs.values() if not set(frame[column].drop_nulls().unique().to_list()) <= _BLANK]
+    return used[0] if len(used) == 1 and frame[used[0]].null_count() == 0 else None
+
+
+def _add_answers(
     rows: Collector,
     frame: pl.DataFrame,
     answer: str,
@@ -71,19 +276,15 @@ def add_answers(
     columns, ``item`` the column that is the item of a grade, and ``gold`` the one of known answers. Answers that name
     no side of two such inputs are refused unless they ``may_grade_pairs``.
     """
-    if item not in frame.columns:
-        raise JudgmentError(
-            f"there is no column {item!r} for the item; the columns are {first_few(map(repr, frame.columns), shown=40)}"
-        )
-    for word, name in rows.options.columns.items():
-        if name not in frame.columns:
-            raise JudgmentError(
-                f"{option('columns')} says {word} is {name!r}, and the columns are "
-                f"{first_few(map(repr, frame.columns), shown=40)}"
-            )
-    answered = frame.filter(pl.col(answer).is_not_null())
-    rows.dropped.update({"without an answer": blank} if (blank := frame.height - answered.height) else {})
     given = rows.options.columns
+    columns = first_few(map(repr, frame.columns), shown=40)
+    if item not in frame.columns:
+        raise JudgmentError(f"there is no column {item!r} for the item; the columns are {columns}")
+    for word, name in given.items():
+        if name not in frame.columns:
+            raise JudgmentError(f"{option('columns')} says {word} is {name!r}, and the columns are {columns}")
+    answered = frame.filter(pl.col(answer).is_not_null())
+    rows.drop("without an answer", frame.height - answered.height)
     codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
     if codes:
         answered = answered.with_columns(pl.col(answer).replace(codes))
@@ -94,71 +295,46 @@ def add_answers(
     if sides is None and not may_grade_pairs and "item" not in given:
         _refuse_pairs(answered, answer, inputs, item)
     rows.roles |= {word: name for word, name in cells.items() if name in frame.columns}
-    others = _others(answered, cells) | ({} if strength is None else {"strength": answered[_STRENGTH]})
+    others = {word: answered[name] for word, name in cells.items() if name in frame.columns}
+    if "time" in others:
+        known = {value: as_seconds(value) for value in others["time"].unique().to_list()}
+        others["time"] = pl.Series([known[value] for value in others["time"].to_list()], dtype=pl.Float64)
+    if "duration" in others:
+        others["duration"] = others["duration"].cast(pl.Float64, strict=False)
+    others |= {} if strength is None else {"strength": answered[_STRENGTH]}
+
+    def add(**columns: pl.Series) -> None:
+        """Add rows column by column, with the user's own choice of columns."""
+        parts = {**others, **columns, **{word: answered[name] for word, name in given.items()}}
+        if answered.height:
+            rows.add_frame(pl.DataFrame([series.alias(word) for word, series in parts.items()]))
+
     labels = labels_in(answered[answer]) if sides is None else None
     if labels is not None:
         rows.roles |= {"item": item, "grade": answer, "query": "the label"}
-        _add_labels(rows, answered, labels, {"item": answered[item]} | others)
+        seen = list(dict.fromkeys(label for named in labels for label in named))
+        for label in seen:
+            grade = pl.Series([str(int(label in named)) for named in labels], dtype=pl.String)
+            add(item=answered[item], query=pl.Series([label] * answered.height, dtype=pl.String), grade=grade)
+        rows.notes.append(label_note(seen))
         return "grade"
     if sides is None:
         rows.roles |= {"item": item, "grade": answer}
-        _add(rows, answered, {"item": answered[item], "grade": answered[answer]} | others)
-        if gold is not None and gold in frame.columns:
-            _add_gold(rows, frame, gold, {"item": item} | {w: n for w, n in cells.items() if w == "query"})
-        return "grade"
-    left, right = sides
-    context = context_of(dict.fromkeys(inputs, "x"))
-    winner = pl.Series(_winners(answered, answer, inputs, sides), dtype=pl.String)
-    columns = {"left": answered[left], "right": answered[right], "winner": winner}
-    rows.roles |= {"left": left, "right": right, "winner": answer}
-    if context is not None:
-        columns["query"] = answered[inputs[context[0]]]
-        rows.roles["query"] = inputs[context[0]]
-    _add(rows, answered, columns | others)
+        add(item=answered[item], grade=answered[answer])
+        known_ids, names = {"item": item} | {word: name for word, name in cells.items() if word == "query"}, ("", "")
+    else:
+        left, right = sides
+        context = context_of(dict.fromkeys(inputs, "x"))
+        winner = pl.Series(_winners(answered, answer, inputs, sides), dtype=pl.String)
+        rows.roles |= {"left": left, "right": right, "winner": answer}
+        known_ids, names = {"left": left, "right": right}, _short(inputs, sides)
+        if context is not None:
+            rows.roles["query"] = known_ids["query"] = inputs[context[0]]
+        asked = {"query": answered[known_ids["query"]]} if context is not None and "query" not in others else {}
+        add(left=answered[left], right=answered[right], winner=winner, **asked)
     if gold is not None and gold in frame.columns:
-        known = {"left": left, "right": right} | ({"query": inputs[context[0]]} if context else {})
-        _add_gold(rows, frame, gold, known, _short(inputs, sides))
-    return "preference"
-
-
-def labels_in(answers: pl.Series, separator: str | None = None) -> list[list[str]] | None:
-    """Return the labels that each answer names where some name several: JSON lists, lines, or parts of a text.
-
-    Parts count as labels only where each of them is an answer of its own somewhere, for a comma may be in a label too.
-
-    Examples
-    --------
-    >>> labels_in(pl.Series(['["a", "b"]', '["b"]'])), labels_in(pl.Series(["a, b", "b", "a"]), ", ")
-    ([['a', 'b'], ['b']], [['a', 'b'], ['b'], ['a']])
-    >>> labels_in(pl.Series(["a, b", "c"]), ", ") is None
-    True
-    """
-    texts = [str(text) for text in answers.to_list()]
-    if texts and all(text[:1] == "[" and text[-1:] == "]" for text in texts):
-        try:
-            lists = [json.loads(text) for text in texts]
-        except (ValueError, RecursionError):
-            return None
-        return [as_labels(one) for one in lists]
-    separator = separator or "\n"
-    parts = [[part.strip() for part in text.split(separator) if part.strip()] for text in texts]
-    alone = {part[0] for part in parts if len(part) == 1}
-    several = [part for part in parts if len(part) > 1]
-    known = separator == "\n" or all(label in alone for part in several for label in part)
-    return parts if several and known else None
-
-
-def _add_labels(rows: Collector, frame: pl.DataFrame, labels: list[list[str]], columns: dict[str, pl.Series]) -> None:
-    """Add a query for each label seen, with grade 1 where an answer gives it and 0 where not."""
-    known = list(dict.fromkeys(label for given in labels for label in given))
-    for label in known:
-        grade = pl.Series([str(int(label in given)) for given in labels], dtype=pl.String)
-        query = pl.Series([label] * frame.height, dtype=pl.String)
-        _add(rows, frame, columns | {"query": query, "grade": grade})
-    rows.notes.append(label_note(known))
-
-
-_STRENGTH = "size of the answer"
+        _add_gold(rows, frame, gold, known_ids, names)
+    return "grade" if sides is None else "preference"
 
 
 def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> list[pl.Series] | None:
@@ -176,24 +352,6 @@ def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> list[pl.Se
     sides = [better if value > 0 else worse if value < 0 else "tie" for value in numbers.to_list()]
     rows.roles["strength"] = f"size of {answer}"
     return [pl.Series(answer, sides, dtype=pl.String), numbers.abs().alias(_STRENGTH)]
-
-
-def _others(frame: pl.DataFrame, cells: Mapping[str, str]) -> dict[str, pl.Series]:
-    """The columns beside the answer, times as seconds."""
-    columns = {word: frame[name] for word, name in cells.items() if name in frame.columns}
-    if "time" in columns:
-        columns["time"] = _seconds(columns["time"])
-    if "duration" in columns:
-        columns["duration"] = columns["duration"].cast(pl.Float64, strict=False)
-    return columns
-
-
-def _add(rows: Collector, frame: pl.DataFrame, columns: dict[str, pl.Series]) -> None:
-    """Add rows column by column, with the user's own choice of columns."""
-    for word, name in rows.options.columns.items():
-        columns[word] = frame[name]
-    if columns and frame.height:
-        rows.add_frame(pl.DataFrame([series.alias(word) for word, series in columns.items()]))
 
 
 def _add_gold(
@@ -283,15 +441,3 @@ def _short(inputs: Mapping[str, str], sides: tuple[str, str]) -> tuple[str, str]
     """The short names of two input columns."""
     names = {column: name for name, column in inputs.items()}
     return names.get(sides[0], sides[0]), names.get(sides[1], sides[1])
-
-
-def only_input(frame: pl.DataFrame, inputs: Mapping[str, str]) -> str | None:
-    """The one input column that says something."""
-    used = [column for column in inputs.values() if not set(frame[column].drop_nulls().unique().to_list()) <= _BLANK]
-    return used[0] if len(used) == 1 and frame[used[0]].null_count() == 0 else None
-
-
-def _seconds(times: pl.Series) -> pl.Series:
-    """Times as seconds, each different one worked out once."""
-    known = {value: as_seconds(value) for value in times.unique().to_list()}
-    return pl.Series("time", [known[value] for value in times.to_list()], dtype=pl.Float64)

@@ -2,204 +2,54 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
-
-import polars as pl
 
 from ...errors import JudgmentError
 from ...wording import either, option
 from ..letor import looks_like_letor
-from ..sources import OLD_SPREADSHEET, ZIP, Source, without_panics
+from ..sources import Source
 from ..tables import table_format
 from ..trec import looks_like_qrels, looks_like_run
-from .set_columns import layout_of, order_column, place_columns, ranked_columns
-
-_BYTES = 1 << 16
-_OBJECTS = 20
-_SHEET_ROWS = 6
-PACKED = (ZIP, OLD_SPREADSHEET)
-"""First bytes of files that are looked into: archives and spreadsheets."""
-
-_BETWEEN = re.compile(r"[\s,]*")
-_TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:])|([^\s"{}\[\],:]+))', re.DOTALL)
+from .layouts import layout_of, order_column, place_columns, ranked_columns
+from .streaming import PACKED, Beginning, look
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """The first objects of a file, or the first rows of a table."""
+class Export:
+    """A tool's files: what they are, which reader takes them, and what tells them."""
 
-    objects: tuple[Mapping[str, Any], ...] = ()
-    header: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    title: str
+    unit: str
+    """What is counted: annotations, games, rows."""
+    reader: str
+    """Module and function, imported when a file is read."""
+    has: tuple[str, ...] = ()
+    """Fields, parted by blanks, of which a record or a header has all; any of several such sets will do."""
+    fits: Callable[[Beginning], bool] | None = None
+    """What else tells it."""
 
-    def has(self, *names: str) -> bool:
-        """Whether an object, or the header, has all these fields."""
-        return set(names) <= set(self.header) or any(set(names) <= one.keys() for one in self.objects)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, or the fields of the first object."""
-        return self.header or (tuple(self.objects[0]) if self.objects else ())
-
-    def first(self, name: str) -> list[Any]:
-        """The first entry of a list field, of each object that has one."""
-        return [one[name][0] for one in self.objects if isinstance(one.get(name), list) and one[name]]
-
-    def values(self, name: str) -> list[Any]:
-        """What a field holds in the objects."""
-        return [one[name] for one in self.objects if name in one]
+    def is_told_by(self, start: Beginning) -> bool:
+        """Whether the beginning of a file is of this tool."""
+        return any(start.has(*fields.split()) for fields in self.has) or (self.fits is not None and self.fits(start))
 
 
 def detect(source: Source) -> str | None:
-    """Return the name of the importer whose signature a file has; ``None`` where it is a table like any other."""
+    """Return the name of the export that a file is; ``None`` where it is a table like any other."""
     text = source.data[:4] not in PACKED and table_format(source) == "csv"
     if text and (looks_like_run(source) or looks_like_qrels(source)):
         return "trec"
     if text and looks_like_letor(source):
         return "letor"
     beginning = look(source)
-    fits = [name for name, fits in _SIGNATURES.items() if fits(beginning)]
+    fits = [name for name, export in EXPORTS.items() if export.is_told_by(beginning)]
     if len(fits) > 1:
         raise JudgmentError(
             f"{source.name} has what exports of {either(fits, 'and')} have; say which it is with "
             f"{option('source', fits[0])}, or {option('source', 'table')} for neither"
         )
     return fits[0] if fits else None
-
-
-def look(source: Source) -> Beginning:
-    """Return the beginning of a file."""
-    if source.data[:4] in PACKED:
-        return _in_archive(source)
-    form = table_format(source)
-    if form == "parquet":
-        return _of_schema(source)
-    text = source.data[source.start : source.start + _BYTES].decode("utf-8", errors="replace")
-    if form == "csv":
-        return _of_table(text, source.suffix)
-    return Beginning(objects=tuple(one for one in first_objects(text) if isinstance(one, Mapping)))
-
-
-def first_objects(text: str) -> list[Any]:
-    """Return the first values of JSON text that may be cut off: of an array, of lines, or one document.
-
-    Examples
-    --------
-    >>> first_objects('[{"a": 1}, {"b": [1, 2'), first_objects('{"a": 1}\\n{"b": 2}\\n{"c')
-    ([{'a': 1}], [{'a': 1}, {'b': 2}])
-    >>> first_objects('{"a": {"b": "c')
-    [{'a': {}}]
-    """
-    at = len(text) - len(text.lstrip())
-    in_array = text[at : at + 1] == "["
-    values: list[Any] = []
-    decoder, at = json.JSONDecoder(), at + in_array
-    while len(values) < _OBJECTS:
-        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            break
-        # some write one list of objects for each person
-        values += value if in_array and isinstance(value, list) else [value]
-    if values:
-        return values[:_OBJECTS]
-    try:
-        value = json.loads(_close_json(text))
-    except (ValueError, RecursionError):
-        return []
-    return value[:_OBJECTS] if isinstance(value, list) else [value]
-
-
-def _close_json(text: str) -> str:
-    """Cut-off JSON up to its last whole value, with what is open closed."""
-    closers: list[str] = []
-    end, tail, at, key = 0, "", 0, False
-    while match := _TOKEN.match(text, at):
-        at = match.end()
-        string, mark, _ = match.groups()
-        if mark in ("{", "["):
-            closers.append("}" if mark == "{" else "]")
-        elif mark in ("}", "]"):
-            if not closers:
-                break
-            closers.pop()
-        if mark == ",":
-            key = closers[-1:] == ["}"]
-            continue
-        if mark == ":":
-            key = False
-            continue
-        if mark == "{":
-            key = True
-        elif string is not None and key:
-            continue
-        end, tail = at, "".join(reversed(closers))
-        if not closers:
-            break
-    return text[:end] + tail
-
-
-def _of_table(text: str, suffix: str) -> Beginning:
-    """Header and first rows of a text table."""
-    lines = text.lstrip("\n").split("\n", 1)
-    first = re.sub(r'"[^"]*"', "", lines[0])
-    separator = max(("\t,;|" if suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
-    rows: list[list[str]] = []
-    limit = csv.field_size_limit(1 << 30)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        rows = [[cell.strip() for cell in row] for row in islice(reader, 5) if any(row)]
-    except csv.Error:
-        pass
-    finally:
-        csv.field_size_limit(limit)
-    if not rows:
-        return Beginning()
-    return Beginning(header=tuple(rows[0]), rows=tuple(tuple(row) for row in rows[1:]))
-
-
-def _of_schema(source: Source) -> Beginning:
-    """One object with an empty value of each column of a Parquet file."""
-    try:
-        with without_panics():
-            schema = pl.read_parquet_schema(source.place if source.path is not None else io.BytesIO(source.data[:]))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return Beginning()
-    return Beginning(objects=({name: _empty(dtype) for name, dtype in schema.items()},))
-
-
-def _empty(dtype: Any) -> Any:
-    """A value of the shape that a column's type says."""
-    if isinstance(dtype, pl.List):
-        return [_empty(dtype.inner)]
-    if isinstance(dtype, pl.Struct):
-        return {field.name: _empty(field.dtype) for field in dtype.fields}
-    return ""
-
-
-def _in_archive(source: Source) -> Beginning:
-    """The beginning of a sheet, or of the first JSON or CSV file in a zip archive."""
-    from .archives import first_sheet_rows, is_sheet, member_names, text_members
-
-    if is_sheet(source):
-        rows = first_sheet_rows(source, _SHEET_ROWS)
-        return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
-    names = member_names(source)
-    if "_journal/start.json" in names or "header.json" in names:
-        # an .eval log of Inspect
-        return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
-    parts = text_members(source, _BYTES, 1) if names else []
-    beginning = look(parts[0]) if parts else Beginning()
-    # in an archive a table of texts and labels is doccano's too
-    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(beginning.header) else beginning
 
 
 def _is_label_studio(start: Beginning) -> bool:
@@ -210,24 +60,16 @@ def _is_label_studio(start: Beginning) -> bool:
         isinstance(one.get("data"), Mapping) and one.get("annotations", one.get("completions")) == [] and "id" in one
         for one in start.objects
     )
-    return (
-        stored
-        or bare
-        or any(isinstance(one, Mapping) and "result" in one for one in annotated)
-        or start.has("annotation_id", "annotator", "lead_time", "created_at", "updated_at")
-    )
+    return stored or bare or any(isinstance(one, Mapping) and "result" in one for one in annotated)
 
 
 def _is_argilla(start: Beginning) -> bool:
     names = [*start.header, *(name for one in start.objects for name in one)]
     values = [value for one in start.objects for value in one.values()]
-    entries = [value[0] for value in values if isinstance(value, list) and value] + [
-        v for v in values if isinstance(v, Mapping)
-    ]
-    return (
-        start.has("fields", "responses")
-        or any(name.endswith(".responses.users") for name in names)
-        or any(isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in entries)
+    entries = [value[0] for value in values if isinstance(value, list) and value]
+    entries += [value for value in values if isinstance(value, Mapping)]
+    return any(name.endswith(".responses.users") for name in names) or any(
+        isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in entries
     )
 
 
@@ -246,22 +88,17 @@ def _is_doccano(start: Beginning) -> bool:
 
 
 def _is_arena(start: Beginning) -> bool:
-    hot = start.has("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie")
-    answers = any(start.has(name) for name in ("conversation_a", "conv_metadata"))
-    return hot or (answers and start.has("model_a", "model_b", "winner"))
+    answers = start.has("conversation_a") or start.has("conv_metadata")
+    return answers and start.has("model_a", "model_b", "winner")
 
 
 def _is_chosen_rejected(start: Beginning) -> bool:
     if not start.has("chosen", "rejected") or start.has("scores_chosen", "results"):
         return False
-    named = any(
-        start.has(name) for name in ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
+    asked = ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
+    return any(start.has(name) for name in asked) or any(
+        isinstance(value, list) or "\n\nAssistant:" in str(value) for value in start.values("chosen")
     )
-    return named or any(isinstance(value, list) or "\n\nAssistant:" in str(value) for value in start.values("chosen"))
-
-
-def _is_inspect(start: Beginning) -> bool:
-    return any(isinstance(value, Mapping) and {"model", "task"} <= value.keys() for value in start.values("eval"))
 
 
 def _is_openai_evals(start: Beginning) -> bool:
@@ -273,74 +110,50 @@ def _is_promptfoo(start: Beginning) -> bool:
     nested = [value for value in start.values("results") if isinstance(value, Mapping)]
     listed = [one for one in start.first("results") if isinstance(one, Mapping)]
     return (
-        start.has("testIdx", "promptIdx", "score")
-        or any("results" in value or {"version", "prompts"} <= value.keys() for value in nested)
+        any("results" in value or {"version", "prompts"} <= value.keys() for value in nested)
         or any({"provider", "prompt", "vars", "score"} <= one.keys() for one in listed)
         or any(re.match(r"\[[\w.-]+:[^\]]+\] ", name) for name in start.header)
     )
 
 
 def _is_deepeval(start: Beginning) -> bool:
-    outer = [one for value in start.values("testRunData") if isinstance(value, Mapping) for one in [value]]
     cases = [*start.first("testCases"), *start.first("test_cases"), *start.first("conversationalTestCases")]
-    cases += [one[key][0] for one in outer for key in ("testCases", "conversationalTestCases") if one.get(key)]
+    for run in start.values("testRunData"):
+        if isinstance(run, Mapping):
+            cases += [run[key][0] for key in ("testCases", "conversationalTestCases") if run.get(key)]
     keys = ("metricsData", "metrics_data", "metricsMetadata")
     return any(isinstance(case, Mapping) and any(key in case for key in keys) for case in cases)
 
 
-def _is_langfuse(start: Beginning) -> bool:
-    return _has_scores(start, {"name", "trace_id", "data_type", "source"}) or _has_scores(
-        start, {"name", "traceId", "dataType", "source"}
+def _scores_with(*keys: str) -> Callable[[Beginning], bool]:
+    """Whether records, or those of a page of an API, have all fields of one of these sets."""
+    sets = [set(fields.split()) for fields in keys]
+    return lambda start: any(
+        start.has(*fields) or any(isinstance(one, Mapping) and fields <= one.keys() for one in start.first("data"))
+        for fields in sets
     )
-
-
-def _is_langsmith(start: Beginning) -> bool:
-    return any(
-        _has_scores(start, {"run_id", "key", "score", more})
-        for more in ("feedback_source", "feedback_source.type", "session_id", "feedback_config")
-    )
-
-
-def _is_phoenix(start: Beginning) -> bool:
-    return _has_scores(start, {"annotator_kind", "result"}) or _has_scores(start, {"annotator_kind", "result.score"})
-
-
-def _has_scores(start: Beginning, keys: set[str]) -> bool:
-    """Whether records, or those of a page of an API, have these fields."""
-    return start.has(*keys) or any(isinstance(one, Mapping) and keys <= one.keys() for one in start.first("data"))
 
 
 def _is_rre(start: Beginning) -> bool:
+    rated = any("relevant_documents" in text and "placeholders" in text for text in map(str, start.objects))
     holds = ("queries", "query_groups", "topics")
-    rated = any(
-        "relevant_documents" in str(one)[:_BYTES] and "placeholders" in str(one)[:_BYTES] for one in start.objects
-    )
     return rated and any(isinstance(one.get(key), list) for one in start.objects for key in holds)
 
 
 def _is_surveymonkey(start: Beginning) -> bool:
     keys = [re.sub(r"[^a-z]", "", name.lower()) for name in start.header]
-    return (
-        {"respondentid", "collectorid"} <= set(keys)
-        and bool(start.rows)
-        and not start.rows[0][keys.index("respondentid")]
-    )
+    ids = {"respondentid", "collectorid"} <= set(keys)
+    return ids and bool(start.rows) and not start.rows[0][keys.index("respondentid")]
 
 
 def _is_limesurvey(start: Beginning) -> bool:
     names = {name.lower() for name in start.names}
-    return any(
-        trio <= names for trio in ({"id", "submitdate", "lastpage"}, {"response id", "date submitted", "last page"})
-    )
+    return {"id", "submitdate", "lastpage"} <= names or {"response id", "date submitted", "last page"} <= names
 
 
 def _is_labelbox(start: Beginning) -> bool:
     rows = any(isinstance(one, Mapping) and "id" in one for one in start.values("data_row"))
     return (rows and start.has("data_row", "projects")) or start.has("DataRow ID", "Label", "Created By")
-
-
-def _is_best_worst(start: Beginning) -> bool:
-    return layout_of(start.names) is not None
 
 
 def _is_ballots(start: Beginning) -> bool:
@@ -353,52 +166,193 @@ def _is_google_forms(start: Beginning) -> bool:
     return grids > 1 and bool(start.rows) and bool(re.search(r"\d:\d\d", start.rows[0][0]))
 
 
-_SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
-    "quepid": lambda seen: tuple(name.strip().lower() for name in seen.header) == ("query", "docid", "rating"),
-    "rre": _is_rre,
-    "label-studio": _is_label_studio,
-    "argilla": _is_argilla,
-    "doccano": _is_doccano,
-    "prodigy": lambda seen: seen.has("_input_hash", "_task_hash", "answer"),
-    "mturk": lambda seen: (
-        {"HITId", "WorkerId", "AssignmentId"} <= set(seen.header)
-        and any(name.startswith("Answer.") for name in seen.header)
+def _header_begins(*starts: str) -> Callable[[Beginning], bool]:
+    """Whether each of these begins the name of a column."""
+    return lambda seen: all(any(name.startswith(start) for name in seen.header) for start in starts)
+
+
+EXPORTS = {
+    "label-studio": Export(
+        "a Label Studio export",
+        "annotation",
+        "label_studio.read",
+        has=("annotation_id annotator lead_time created_at updated_at",),
+        fits=_is_label_studio,
     ),
-    "toloka": lambda seen: (
-        seen.has("tasks", "solutions", "pool_id")
-        or all(any(name.startswith(start) for name in seen.header) for start in ("INPUT:", "OUTPUT:"))
+    "argilla": Export("an Argilla export", "response", "argilla.read", has=("fields responses",), fits=_is_argilla),
+    "doccano": Export("a doccano export", "text", "labels.doccano", fits=_is_doccano),
+    "prodigy": Export(
+        "a Prodigy data set (_input_hash, _task_hash, answer)",
+        "answer",
+        "labels.prodigy",
+        has=("_input_hash _task_hash answer",),
     ),
-    "appen": lambda seen: seen.has("_unit_id", "_worker_id") or seen.has("_unit_id", "_trusted_judgments"),
-    "qualtrics": lambda seen: any('"ImportId"' in cell for row in seen.rows[:3] for cell in row),
-    "google-forms": _is_google_forms,
-    "surveymonkey": _is_surveymonkey,
-    "limesurvey": _is_limesurvey,
-    "labelbox": _is_labelbox,
-    "best-worst": _is_best_worst,
-    "ballots": _is_ballots,
-    "ranked-sets": lambda seen: bool(ranked_columns(seen.names)),
-    "jspsych": lambda seen: seen.has("trial_type", "trial_index", "time_elapsed"),
-    "prolific": lambda seen: (
-        seen.has("Submission id", "Participant id") or seen.has("session_id", "participant_id", "status", "time_taken")
+    "mturk": Export(
+        "Mechanical Turk batch results (HITId, WorkerId, Answer.*)",
+        "assignment",
+        "crowd_tables.mturk",
+        fits=lambda start: (
+            {"HITId", "WorkerId", "AssignmentId"} <= set(start.header) and _header_begins("Answer.")(start)
+        ),
     ),
-    "mt-bench": lambda seen: (
-        seen.has("model_1", "model_2", "g1_winner", "g2_winner")
-        or (seen.has("question_id", "model", "judge", "score", "turn") and not seen.has("games"))
+    "toloka": Export(
+        "Toloka assignments (INPUT:*, OUTPUT:*)",
+        "row",
+        "crowd_tables.toloka",
+        has=("tasks solutions pool_id",),
+        fits=_header_begins("INPUT:", "OUTPUT:"),
     ),
-    "arena": _is_arena,
-    "alpaca-eval": lambda seen: seen.has("generator_1", "generator_2", "preference"),
-    "arena-hard": lambda seen: seen.has("games", "judge", "model"),
-    "reward-bench": lambda seen: (
-        seen.has("scores_chosen", "scores_rejected", "results") or seen.has("scores", "num_correct", "results")
+    "appen": Export(
+        "an Appen full report (_unit_id, _worker_id)",
+        "row",
+        "crowd_tables.appen",
+        has=("_unit_id _worker_id", "_unit_id _trusted_judgments"),
     ),
-    "chosen-rejected": _is_chosen_rejected,
-    "lm-eval": lambda seen: seen.has("doc_id", "filtered_resps", "doc_hash"),
-    "inspect": _is_inspect,
-    "openai-evals": _is_openai_evals,
-    "promptfoo": _is_promptfoo,
-    "deepeval": _is_deepeval,
-    "langfuse": _is_langfuse,
-    "langsmith": _is_langsmith,
-    "phoenix": _is_phoenix,
+    "qualtrics": Export(
+        "Qualtrics survey responses (three header rows)",
+        "response",
+        "surveys.qualtrics",
+        fits=lambda start: any('"ImportId"' in cell for row in start.rows[:3] for cell in row),
+    ),
+    "google-forms": Export(
+        "Google Forms responses (questions with [rows])", "response", "surveys.google_forms", fits=_is_google_forms
+    ),
+    "surveymonkey": Export(
+        "SurveyMonkey responses (Respondent ID, Collector ID and two header rows)",
+        "response",
+        "surveys.surveymonkey",
+        fits=_is_surveymonkey,
+    ),
+    "limesurvey": Export(
+        "LimeSurvey responses (id, submitdate, lastpage)", "response", "surveys.limesurvey", fits=_is_limesurvey
+    ),
+    "labelbox": Export("Labelbox export (data_row, projects.labels)", "label", "labels.labelbox", fits=_is_labelbox),
+    "best-worst": Export(
+        "best-worst answers (several items in a row, and which is best and worst)",
+        "set",
+        "surveys.best_worst",
+        fits=lambda start: layout_of(start.names) is not None,
+    ),
+    "ballots": Export(
+        "ballots (a column for each place, or an order such as x>y=z)", "ballot", "surveys.ballots", fits=_is_ballots
+    ),
+    "ranked-sets": Export(
+        "sets with a rank for each item (system1Id, system1rank, ...)",
+        "set",
+        "surveys.ranked_sets",
+        fits=lambda start: bool(ranked_columns(start.names)),
+    ),
+    "jspsych": Export(
+        "jsPsych trials (trial_type, trial_index, time_elapsed)",
+        "trial",
+        "jspsych.read",
+        has=("trial_type trial_index time_elapsed",),
+    ),
+    "prolific": Export(
+        "Prolific's list of submissions",
+        "submission",
+        "crowd_tables.prolific",
+        has=("session_id participant_id status time_taken",),
+        fits=lambda start: start.has("Submission id", "Participant id"),
+    ),
+    "mt-bench": Export(
+        "MT-Bench pairs (g1_winner, g2_winner)",
+        "game",
+        "evaluations.mt_bench",
+        has=("model_1 model_2 g1_winner g2_winner",),
+        fits=lambda start: start.has("question_id", "model", "judge", "score", "turn") and not start.has("games"),
+    ),
+    "arena": Export(
+        "arena battles (model_a, model_b)",
+        "battle",
+        "evaluations.arena",
+        has=("model_a model_b winner_model_a winner_model_b winner_tie",),
+        fits=_is_arena,
+    ),
+    "alpaca-eval": Export(
+        "AlpacaEval annotations (generator_1, generator_2, preference)",
+        "annotation",
+        "evaluations.alpaca_eval",
+        has=("generator_1 generator_2 preference",),
+    ),
+    "arena-hard": Export(
+        "Arena-Hard judgments (games, judge, model)", "game", "evaluations.arena_hard", has=("games judge model",)
+    ),
+    "reward-bench": Export(
+        "RewardBench outputs (scores_chosen, scores_rejected, results)",
+        "pair",
+        "evaluations.reward_bench",
+        has=("scores_chosen scores_rejected results", "scores num_correct results"),
+    ),
+    "chosen-rejected": Export(
+        "chosen and rejected answers", "pair", "evaluations.chosen_rejected", fits=_is_chosen_rejected
+    ),
+    "lm-eval": Export(
+        "lm-evaluation-harness samples (doc_id, filtered_resps, doc_hash)",
+        "sample",
+        "evaluations.lm_eval",
+        has=("doc_id filtered_resps doc_hash",),
+    ),
+    "inspect": Export(
+        "an Inspect log (eval.model, samples[].scores)",
+        "sample",
+        "evaluations.inspect_log",
+        fits=lambda start: any(
+            isinstance(value, Mapping) and {"model", "task"} <= value.keys() for value in start.values("eval")
+        ),
+    ),
+    "openai-evals": Export(
+        "an OpenAI Evals log (spec, match and metrics events)",
+        "event",
+        "evaluations.openai_evals",
+        fits=_is_openai_evals,
+    ),
+    "promptfoo": Export(
+        "promptfoo results (testIdx, promptIdx, score)",
+        "result",
+        "evaluations.promptfoo",
+        has=("testIdx promptIdx score",),
+        fits=_is_promptfoo,
+    ),
+    "deepeval": Export(
+        "a DeepEval test run (testCases[].metricsData)", "score", "evaluations.deepeval", fits=_is_deepeval
+    ),
+    "langfuse": Export(
+        "Langfuse scores (trace_id, data_type, string_value)",
+        "score",
+        "evaluations.feedback",
+        fits=_scores_with("name trace_id data_type source", "name traceId dataType source"),
+    ),
+    "langsmith": Export(
+        "LangSmith feedback (run_id, key, score)",
+        "score",
+        "evaluations.feedback",
+        fits=_scores_with(
+            "run_id key score feedback_source",
+            "run_id key score feedback_source.type",
+            "run_id key score session_id",
+            "run_id key score feedback_config",
+        ),
+    ),
+    "phoenix": Export(
+        "Phoenix annotations (annotation_name, annotator_kind, result.score)",
+        "score",
+        "evaluations.feedback",
+        fits=_scores_with("annotator_kind result", "annotator_kind result.score"),
+    ),
+    "quepid": Export(
+        "Quepid ratings (query, docid, rating; as Quepid 7.15 writes them)",
+        "rating",
+        "search_files.quepid",
+        fits=lambda start: tuple(name.strip().lower() for name in start.header) == ("query", "docid", "rating"),
+    ),
+    "rre": Export(
+        "RRE ratings (queries with placeholders, relevant_documents with gains; as of RRE 1.2)",
+        "rating",
+        "search_files.rre",
+        fits=_is_rre,
+    ),
+    "trec": Export("TREC qrels (query, iteration, item, grade)", "line", "search_files.trec"),
+    "letor": Export("LETOR labels (label, qid, numbered features)", "line", "search_files.letor"),
 }
-"""Name of an importer -> whether the beginning of a file has what its exports have."""
+"""Name of each export -> how its files are told and read."""

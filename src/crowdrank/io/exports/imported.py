@@ -1,9 +1,9 @@
-"""What an importer makes of a file, and the rows on their way there."""
+"""What a reader makes of another tool's file: the rows on their way, what is left out and why, and the result."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,25 +12,27 @@ import polars as pl
 from ...data.columns import is_personal
 from ...data.covariates import covariate_columns, parse_covariates
 from ...data.intake import order_of
-from ...data.words import Order, not_supported, unsupported_kind, which_direction
+from ...data.words import not_supported, unsupported_kind, which_direction
 from ...errors import JudgmentError
-from ...wording import counted, either, first_few, option, plural
+from ...wording import counted, did_you_mean, either, first_few, option, plural
 from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
-from .cells import as_number, as_seconds, as_text, at_path, each_at_path
+from .cells import as_number, as_seconds, as_text, at_path, each_at_path, parse_json
 
 _NUMBERS = ("rank", "weight", "time", "duration", "strength")
+# every column that a reader may write, in the order of the table
 COLUMNS = (
     "query", "item", "left", "right", "winner", "loser", "grade", "rank", "ranking", "annotator", "weight", "time",
     "group", "strength", "duration", "judgment",
 )  # fmt: skip
-"""Every column that an importer may write, in the order of the table."""
 
 _ROWS_AT_ONCE = 50_000
 _NOBODY = "unknown"
-_MOST_CLASSES = 12
-"""So many different words are classes however few answers there are."""
+_MOST_CLASSES = 12  # so many different words are classes however few answers there are
+
+Cells = dict[str, Any]
+Answers = Sequence[tuple[Any, str | None, Sequence[str], Cells]]  # record, item, labels given, further cells
 
 
 @dataclass(frozen=True)
@@ -93,19 +95,16 @@ class Imported:
 
 
 class Collector:
-    """Rows that an importer finds, with what it leaves out and why."""
+    """Rows that a reader finds in a file, with what it leaves out and why."""
 
-    def __init__(self, source: Source, options: ReadOptions, *, unit: str = "answer") -> None:
-        self.source = source
-        self.options = options
-        self.unit = unit
+    def __init__(self, source: Source, options: ReadOptions, *, title: str = "", unit: str = "answer") -> None:
+        self.source, self.options, self.title, self.unit = source, options, title, unit
         self.n_read = 0
-        self.survey = False
-        """Whether people were asked for grades, so that words of a known order are such."""
+        self.survey = False  # whether people were asked for grades, so that words of a known order are such
         self.dropped: Counter[str] = Counter()
         self.notes: list[str] = []
         self.roles: dict[str, str] = {}
-        self.truth: list[dict[str, Any]] = []
+        self.truth: list[Cells] = []
         self._columns: dict[str, list[Any]] = {}
         self._length = 0
         self._parts: list[pl.DataFrame] = []
@@ -129,6 +128,36 @@ class Collector:
         """Count what is left out."""
         self.dropped[reason] += n
 
+    def choose_rows(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a table that ``where`` asks for, and count them."""
+        for name in self.options.where:
+            if name not in frame.columns:
+                columns = first_few(map(repr, frame.columns), shown=40)
+                raise JudgmentError(f"{option('where')} names {name!r}, and the columns are {columns}")
+        if self.options.where:
+            fits = [self.is_wanted(row) for row in frame.select(list(self.options.where)).iter_rows(named=True)]
+            frame = frame.filter(pl.Series(fits, dtype=pl.Boolean))
+        self.n_read += frame.height
+        return frame
+
+    def take(
+        self, records: Iterable[Any], judgments: Callable[[Any, int], Iterable[Cells | list[Cells] | str]]
+    ) -> None:
+        """Add what each record that is wanted says: ``judgments(record, number)`` yields cells, or why there are none.
+
+        A list of cells is one thing that was read and makes several rows.
+        """
+        for number, record in enumerate(records, 1):
+            if not self.is_wanted(record):
+                continue
+            for judged in judgments(record, number):
+                self.n_read += 1
+                if isinstance(judged, str):
+                    self.drop(judged)
+                    continue
+                for cells in judged if isinstance(judged, list) else [judged]:
+                    self.add(record, **cells)
+
     def add(self, record: Any = None, **cells: Any) -> None:
         """Add a row; the user's own choice of a field for a word goes before the importer's."""
         for word, path in self.options.columns.items():
@@ -148,6 +177,53 @@ class Collector:
         self._flush()
         self._column_hits |= dict.fromkeys(self._column_hits.keys() & set(frame.columns), True)
         self._parts.append(frame)
+
+    def add_labels(self, answers: Answers) -> None:
+        """Add multi-label answers: a query for each label seen, with grade 1 where it was given and 0 where not."""
+        labels = list(dict.fromkeys(label for _, _, given, _ in answers for label in given))
+        for record, item, given, cells in answers:
+            for label in labels:
+                self.add(record, query=label, item=item, grade=int(label in given), **cells)
+        self.notes.append(label_note(labels))
+
+    def add_classes(self, answers: Answers, what: str = "the label") -> bool:
+        """Add the one class of each answer, or labels where some answer has several; return whether it is so."""
+        several = any(len(labels) > 1 for _, _, labels, _ in answers)
+        if several:
+            self.add_labels(answers)
+            self.roles["query"] = what
+        for record, item, labels, cells in [] if several else answers:
+            self.add(record, item=item, grade=labels[0], **cells)
+        return several
+
+    def add_ranking(self, record: Any, names: Sequence[Any], ranks: Sequence[Any] | None, **cells: Any) -> bool:
+        """Add one ranking, best first or with its ranks; return whether it could be read."""
+        items = [as_text(name) for name in names]
+        if not items or None in items or len(set(items)) < len(items):
+            return False
+        if ranks is not None and len(ranks) != len(items):
+            return False
+        for place, item in enumerate(items):
+            self.add(record, item=item, rank=place + 1 if ranks is None else ranks[place], **cells)
+        return True
+
+    def choose_question(self, names: Iterable[str], *, what: str = "answers to", field: str | None = None) -> str:
+        """Return the question that is meant: the only one, or the one that ``answer`` names.
+
+        Where ``field`` names them in each record, rows may be chosen by it too.
+        """
+        return choose_question(names, self.options.answer, what=what, field=field)
+
+    def settle_direction(self, metric: str, small_is_good: bool | None) -> None:
+        """Say in the options which way a metric counts: as the user says, else as the file tells; never assumed."""
+        if self.options.small_is_good is not None:
+            return
+        if small_is_good is None:
+            raise JudgmentError(
+                f"the file does not say whether large values of {metric!r} are good; give "
+                f"{option('small_is_good', False)} or {option('small_is_good', True)}"
+            )
+        self.options = replace(self.options, small_is_good=small_is_good)
 
     def _flush(self) -> None:
         """Turn the rows so far into a table, which takes a fraction of the memory."""
@@ -174,7 +250,7 @@ class Collector:
         known = (pl.when(text.is_not_null()).then(name).alias(name) for name, text in text_of.items())
         return counted.with_columns(known).drop(texts)
 
-    def _expect_style(self, frame: pl.DataFrame) -> list[str]:
+    def _style_columns(self, frame: pl.DataFrame) -> list[str]:
         """The columns of covariates; refuse those that are not known, or that stand in two units."""
         for name, given in self._styles.items():
             sides = [f"{name}_{side}" for side in SIDES]
@@ -188,10 +264,10 @@ class Collector:
                 raise JudgmentError(
                     f"some records count {name!r} and others have texts only, which is another unit; read them apart"
                 )
-        return covariate_columns(frame, self.options.covariates)
+        return covariate_columns(frame, self.options.covariates) if self._styles else []
 
     def finish(
-        self, kind: str, *, title: str, recorded: bool = False, classes: bool = False, metric: str | None = None
+        self, kind: str, *, recorded: bool = False, classes: bool = False, metric: str | None = None
     ) -> Imported:
         """Return what was found; a file without a single judgment is refused.
 
@@ -200,13 +276,13 @@ class Collector:
         way grades count.
         """
         self._flush()
-        missing = [path for path, hit in self._where_hits.items() if not hit]
-        if missing:
-            raise JudgmentError(f"no record has {missing[0]!r}, which {option('where')} asks for; check its name")
-        unknown = [word for word, hit in self._column_hits.items() if not hit and self._parts]
-        if unknown:
-            named = option("columns", {unknown[0]: self.options.columns[unknown[0]]})
-            raise JudgmentError(f"no record has what {named} names; check the path")
+        for path, hit in self._where_hits.items():
+            if not hit:
+                raise JudgmentError(f"no record has {path!r}, which {option('where')} asks for; check its name")
+        for word, hit in self._column_hits.items():
+            if not hit and self._parts:
+                named = option("columns", {word: self.options.columns[word]})
+                raise JudgmentError(f"no record has what {named} names; check the path")
         if self._n_elsewhere:
             wanted = " and ".join(f"{path} is {value}" for path, value in self.options.where.items())
             self.notes.insert(0, f"only where {wanted}: {self._n_elsewhere:,} others not read")
@@ -214,8 +290,14 @@ class Collector:
         if not frame.height:
             reasons = either([f"{n} {reason}" for reason, n in self.dropped.items() if n], "and")
             why = f" ({counted(self.n_read, self.unit)}, left out: {reasons})" if +self.dropped else ""
-            raise JudgmentError(f"{title} without any answer{why}; export one with answers")
-        style = self._expect_style(frame) if self._styles else []
+            raise JudgmentError(f"{self.title} without any answer{why}; export one with answers")
+        if "turn" in frame.columns and "query" not in self.options.columns and not frame["turn"].null_count():
+            asked = frame.select("query", "turn").unique()
+            # the same question is judged after several turns
+            if asked.height > asked["query"].n_unique():
+                frame = frame.with_columns(query=pl.format("{}, turn {}", "query", "turn"))
+                self.roles["query"] = "question_id, turn"
+        style = self._style_columns(frame)
         frame, left_out = without_missing(frame, self.options.missing)
         self.notes += left_out
         frame = self._tidy(frame.select([*(name for name in COLUMNS if name in frame.columns), *style]))
@@ -225,40 +307,45 @@ class Collector:
             raise JudgmentError(f"no answer has a {lacking}; name the field that holds it with {option('columns')}")
         truth = None
         if self.truth:
-            names = list(dict.fromkeys(name for row in self.truth for name in row))
-            truth = pl.DataFrame({n: pl.Series([as_text(row.get(n)) for row in self.truth]) for n in names}).unique(
-                maintain_order=True
-            )
-        roles = {word: f"{path}" for word, path in self.options.columns.items()}
-        shown = {word: name for word, name in (self.roles | roles).items() if word in frame.columns or word == "share"}
+            names = dict.fromkeys(name for row in self.truth for name in row)
+            cells = {name: pl.Series([as_text(row.get(name)) for row in self.truth]) for name in names}
+            truth = pl.DataFrame(cells).unique(maintain_order=True)
+        roles = (self.roles | dict(self.options.columns)).items()
         imported = Imported(
-            kind, frame, shown, truth=truth, notes=tuple(self.notes), dropped=dict(+self.dropped), title=title,
-            unit=self.unit, n_read=self.n_read, recorded=recorded,
-        )  # fmt: skip
-        if kind != "grade":
-            return imported
-        return self._with_scale(imported, classes=classes, metric=metric)
+            kind,
+            frame,
+            {word: name for word, name in roles if word in frame.columns or word == "share"},
+            truth=truth,
+            recorded=recorded,
+            notes=tuple(self.notes),
+            dropped=dict(+self.dropped),
+            title=self.title,
+            unit=self.unit,
+            n_read=self.n_read,
+        )
+        return imported if kind != "grade" else self._with_scale(imported, classes=classes, metric=metric)
 
     def _tidy(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The table without empty columns; times are kept where every row has one, and nobody is somebody."""
         if "duration" in frame.columns:
             frame = frame.with_columns(pl.when(pl.col("duration") >= 0).then("duration").alias("duration"))
         frame = frame[[column.name for column in frame.iter_columns() if column.null_count() < len(column)]]
-        names: list[str] = ["time", "duration"]
-        for name in names:
-            if name in frame.columns and (count := frame[name].null_count()):
-                self.notes.append(f"{counted(count, 'row')} without a {name}, so it is not used")
+        blank = {column.name: n for column in frame.iter_columns() if (n := column.null_count())}
+        for name in ("time", "duration"):
+            if name in blank:
+                self.notes.append(f"{counted(blank[name], 'row')} without a {name}, so it is not used")
                 frame = frame.drop(name)
-        if "annotator" in frame.columns and (count := frame["annotator"].null_count()):
+        if "annotator" in blank:
             self.notes.append(
-                f"{counted(count, 'judgment')} without a named annotator count as one annotator, {_NOBODY!r}"
+                f"{counted(blank['annotator'], 'judgment')} without a named annotator count as one annotator, "
+                f"{_NOBODY!r}"
             )
             frame = frame.with_columns(pl.col("annotator").fill_null(_NOBODY))
         for name in ("query", "item", "left", "right", "winner", "loser", "grade", "rank"):
-            if name in frame.columns and (empty := frame[name].null_count()):
+            if name in blank:
                 row = int(frame[name].is_null().arg_max() or 0) + 1
                 raise JudgmentError(
-                    f"{counted(empty, 'answer')} without {name}, the first is number {row}; "
+                    f"{counted(blank[name], 'answer')} without {name}, the first is number {row}; "
                     f"name the field that holds it with {option('columns', {name: ...})}"
                 )
         return frame
@@ -266,79 +353,71 @@ class Collector:
     def _with_scale(self, imported: Imported, *, classes: bool, metric: str | None) -> Imported:
         """Grades as numbers where all are, else words in their order where it is known, else classes."""
         frame, options = imported.frame, self.options
-        grade = frame["grade"]
         if options.nominal or options.levels is not None:
             return replace(imported, nominal=options.nominal)
         if classes:
-            return self._as_classes(imported)
-        as_numbers = numbers_in("grade", grade, commas=False)
-        order = order_of(grade) if as_numbers.levels is None else None
-        levels = order.levels if order is not None and self._are_grades(order) else as_numbers.levels
-        field = options.columns.get("grade")
-        names = [field or metric or imported.roles.get("grade"), options.answer, *options.metrics]
-        if options.small_is_good is None and (levels is not None or as_numbers.cells.dtype.is_numeric()):
-            said = which_direction([name for name in names if name is not None], levels)
+            return _as_classes(imported)
+        numbers = numbers_in("grade", frame["grade"], commas=False)
+        levels, notes = numbers.levels, list(imported.notes)
+        order = order_of(frame["grade"]) if levels is None else None
+        if order is not None and (
+            # yes and no, or good and bad, of a tool for labels are classes
+            order.kind == "codes" or (order.sure and self.survey) or (order.kind == "grades" and len(order.levels) > 2)
+        ):
+            levels = order.levels
+        if options.small_is_good is None and (levels is not None or numbers.cells.dtype.is_numeric()):
+            field = options.columns.get("grade") or metric or imported.roles.get("grade")
+            names = [name for name in (field, options.answer, *options.metrics) if name is not None]
+            said = which_direction(names, levels)
             if said is not None:
                 raise JudgmentError(said)
-        if as_numbers.note is not None:
-            imported = replace(imported, notes=(*imported.notes, f"answers: {as_numbers.note.partition(': ')[2]}"))
-            grade = as_numbers.cells
+        grade = frame["grade"]
+        if numbers.note is not None:
+            notes.append(f"answers: {numbers.note.partition(': ')[2]}")
+            grade = numbers.cells
         if levels is not None:
-            return self._with_levels(
-                replace(imported, frame=frame.with_columns(grade=grade)), levels, order is not None
-            )
-        numbers = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
-        if not numbers.null_count():
-            if not numbers.is_finite().all():
-                raise JudgmentError("a grade is NaN or infinite; leave such answers out")
+            notes += [order_note("the answers are", levels)] if order is not None else []
             if options.small_is_good:
-                numbers = 0.0 - numbers
-                imported = replace(imported, truth=_turn_truth(imported.truth))
-                imported = replace(
-                    imported, notes=(*imported.notes, "small is good: the sign of each grade is reversed")
+                levels = levels[::-1]
+                notes.append(f"small is good: {levels[-1]!r} is the best grade")
+            frame = frame.with_columns(grade=grade)
+            return replace(imported, frame=frame, levels=tuple(levels), notes=tuple(notes))
+        grade = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
+        if grade.null_count():
+            if options.small_is_good:
+                raise JudgmentError(
+                    f"{option('small_is_good', True)} applies to numbers, but the answers are words; leave it out"
                 )
-            return replace(imported, frame=frame.with_columns(grade=numbers))
+            return _as_classes(replace(imported, notes=tuple(notes)))
+        if not grade.is_finite().all():
+            raise JudgmentError("a grade is NaN or infinite; leave such answers out")
+        truth = imported.truth
         if options.small_is_good:
-            raise JudgmentError(
-                f"{option('small_is_good', True)} applies to numbers, but the answers are words; leave it out"
-            )
-        return self._as_classes(imported)
+            grade = 0.0 - grade
+            notes.append("small is good: the sign of each grade is reversed")
+            if truth is not None and "grade" in truth.columns:
+                truth = truth.with_columns(0.0 - pl.col("grade").cast(pl.Float64, strict=False))
+        return replace(imported, frame=frame.with_columns(grade=grade), truth=truth, notes=tuple(notes))
 
-    def _are_grades(self, order: Order) -> bool:
-        """Whether words of a known order are grades: in a survey, or if they say right or wrong, or are three or more.
 
-        ``yes`` and ``no``, or ``good`` and ``bad``, of a tool for labels are classes.
-        """
-        return (
-            order.kind == "codes" or (order.sure and self.survey) or (order.kind == "grades" and len(order.levels) > 2)
+def _as_classes(imported: Imported) -> Imported:
+    """Words as classes; texts of which nearly each is another are refused."""
+    grade = imported.frame["grade"]
+    words = grade.unique().drop_nulls().to_list()
+    kind = unsupported_kind(grade.to_list())
+    if kind is not None:
+        raise JudgmentError(not_supported("the answers are", kind))
+    if len(words) > max(_MOST_CLASSES, len(grade) / 2):
+        shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
+        raise JudgmentError(
+            f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
+            f"{option('answer')}, or take them as classes with {option('nominal', True)}"
         )
-
-    def _with_levels(self, imported: Imported, levels: list[str], said: bool) -> Imported:
-        """Words in their order, worst first; the other way round where small is good."""
-        notes = [order_note("the answers are", levels)] if said else []
-        if self.options.small_is_good:
-            levels = levels[::-1]
-            notes.append(f"small is good: {levels[-1]!r} is the best grade")
-        return replace(imported, levels=tuple(levels), notes=(*imported.notes, *notes))
-
-    def _as_classes(self, imported: Imported) -> Imported:
-        """Words as classes; texts of which nearly each is another are refused."""
-        grade = imported.frame["grade"]
-        words = grade.unique().drop_nulls().to_list()
-        kind = unsupported_kind(grade.to_list())
-        if kind is not None:
-            raise JudgmentError(not_supported("the answers are", kind))
-        if len(words) > max(_MOST_CLASSES, len(grade) / 2):
-            shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
-            raise JudgmentError(
-                f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
-                f"{option('answer')}, or take them as classes with {option('nominal', True)}"
-            )
-        shown = first_few(map(repr, sorted(words)), len(words))
-        known = order_of(grade)
-        levels = option("levels", None if known is None else known.levels)
-        note = f"the answers are {plural('class')} without an order: {shown} ({levels} gives them one)"
-        return replace(imported, nominal=True, notes=(*imported.notes, note))
+    shown = first_few(map(repr, sorted(words)), len(words))
+    known = order_of(grade)
+    levels = option("levels", None if known is None else known.levels)
+    note = f"the answers are {plural('class')} without an order: {shown} ({levels} gives them one)"
+    return replace(imported, nominal=True, notes=(*imported.notes, note))
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:
@@ -352,8 +431,63 @@ def _series(name: str, values: list[Any]) -> pl.Series:
     return pl.Series(name, [as_text(value) for value in values], pl.String)
 
 
-def _turn_truth(truth: pl.DataFrame | None) -> pl.DataFrame | None:
-    """Gold answers that count the other way round."""
-    if truth is None or "grade" not in truth.columns:
-        return truth
-    return truth.with_columns(0.0 - pl.col("grade").cast(pl.Float64, strict=False))
+def choose_question(
+    names: Iterable[str], answer: str | None, *, what: str = "answers to", field: str | None = None
+) -> str:
+    """Return the question that is meant: the only one, or the one that ``answer`` names.
+
+    Where ``field`` names them in each record, rows may be chosen by it too.
+    """
+    known = list(dict.fromkeys(names))
+    if answer is not None:
+        if answer in known:
+            return answer
+        named = first_few(map(repr, known), shown=12)
+        raise JudgmentError(f"there is no {answer!r}; {did_you_mean(answer, known)}the file has {what} {named}")
+    if len(known) == 1:
+        return known[0]
+    if not known:
+        if what != "answers to":
+            raise JudgmentError(f"the file has no {what.removeprefix('the ')}; write it with them")
+        raise JudgmentError("the file has no answers to any question; export it once somebody has answered")
+    named = first_few(map(repr, known), shown=12)
+    way = option("answer", known[0]) if field is None else option("where", {field: known[0]})
+    raise JudgmentError(f"the file has {what} {named}; choose one with {way}")
+
+
+def label_note(labels: Sequence[str]) -> str:
+    """Return what is said of answers that name several labels each."""
+    return (
+        f"several labels per answer: one query for each of {first_few(map(repr, labels), len(labels))}, the labels "
+        "seen in the file; grade 1 where it was given, 0 where not"
+    )
+
+
+def as_labels(value: Any) -> list[str]:
+    """Return the labels of an answer that may be one label or a list of them."""
+    values = value if isinstance(value, list) else [value]
+    return [label for one in values if (label := as_text(one)) is not None]
+
+
+def labels_in(answers: pl.Series, separator: str | None = None) -> list[list[str]] | None:
+    """Return the labels that each answer names where some name several: JSON lists, lines, or parts of a text.
+
+    Parts count as labels only where each of them is an answer of its own somewhere, for a comma may be in a label too.
+
+    Examples
+    --------
+    >>> labels_in(pl.Series(['["a", "b"]', '["b"]'])), labels_in(pl.Series(["a, b", "b", "a"]), ", ")
+    ([['a', 'b'], ['b']], [['a', 'b'], ['b'], ['a']])
+    >>> labels_in(pl.Series(["a, b", "c"]), ", ") is None
+    True
+    """
+    texts = [str(text) for text in answers.to_list()]
+    if texts and all(text[:1] == "[" and text[-1:] == "]" for text in texts):
+        lists = [parse_json(text) for text in texts]
+        return None if None in lists else [as_labels(one) for one in lists]
+    separator = separator or "\n"
+    parts = [[part.strip() for part in text.split(separator) if part.strip()] for text in texts]
+    alone = {part[0] for part in parts if len(part) == 1}
+    several = [part for part in parts if len(part) > 1]
+    known = separator == "\n" or all(label in alone for part in several for label in part)
+    return parts if several and known else None

@@ -1,62 +1,80 @@
-"""jsPsych: a row or object for each trial of an experiment."""
+"""jsPsych: a row or object for each trial of an experiment, which shows one thing to rate or two to choose from."""
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ...data.columns import what_numbers_mean
 from ...errors import JudgmentError
-from ...wording import counted, first_few, option
-from ..read_options import ReadOptions
+from ...wording import counted, either, first_few, option
 from ..sources import Source
 from ..tables import table_format
-from .cells import as_number, as_text
+from .cells import as_number, as_text, parse_json
 from .imported import Collector, Imported
-from .jspsych_pairs import add_pair, check_winners, sides_of
-from .streaming import json_values, records
+from .layouts import pair_columns, side
+from .streaming import Record, json_values, records
 
-_TITLE = "jsPsych trials (trial_type, trial_index, time_elapsed)"
 _WHO = (
     "subject", "subject_id", "subjectId", "participant_id", "participant", "participantId", "PROLIFIC_PID",
     "prolific_pid", "prolific_id", "workerId", "worker_id", "sona_id", "run_id", "session_id",
     "subjectID", "subjID", "pid", "ID", "id",
 )  # fmt: skip
-_NOT_ITEMS = (
-    "rt", "response", "responses", "button_pressed", "trial_type", "trial_index", "time_elapsed", "internal_node_id",
-    "plugin_version", "number of the list",
-)  # fmt: skip
+# who a trial is by in a file with one list for each participant that does not name them
 _LIST = "number of the list"
-"""Who a trial is by in a file with one list for each participant that does not name them."""
+_OWN = {
+    "rt", "response", "responses", "button_pressed", "trial_type", "trial_index", "time_elapsed", "internal_node_id",
+    "plugin_version",
+}  # fmt: skip
+_MEDIA = re.compile(r"<(?:img|audio|video|source)\b[^>]*?\bsrc\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+
+Trial = Mapping[str, Any]
 
 
-def read(source: Source, options: ReadOptions) -> Imported:
+def read(rows: Collector) -> Imported:
     """Return the answers of the commonest kind of rating trial."""
-    rows = Collector(source, options, unit="trial")
-    trials = [trial for trial in _trials(source) if rows.is_wanted(trial)]
+    options = rows.options
+    trials = [trial for trial in _trials(rows.source) if rows.is_wanted(trial)]
     rows.n_read = len(trials)
-    wanted = options.answer or _commonest(trials, options)
-    who = _participant(trials)
-    alone = Path(source.name).stem if who is None and _one_session(trials) else None
+    wanted = options.answer or _commonest(trials, options.columns)
+    who, one_session = _participant(trials)
+    alone = Path(rows.source.name).stem if who is None and one_session else None
     chosen = _trials_with_answer(trials, wanted)
-    sides = sides_of(chosen, options.columns)
+    sides = _sides_of(chosen, options.columns)
     for trial in trials:
         kind = as_text(trial.get("trial_type")) or "without a trial_type"
         if kind != wanted:
             rows.drop(kind)
             continue
-        cells = {"annotator": as_text(trial.get(who)) if who else alone, "duration": _seconds(trial.get("rt"))}
-        if sides is None:
-            _add_grades(rows, trial, cells)
-        else:
-            add_pair(rows, trial, _response(trial), sides, cells)
+        given, milliseconds = _response(trial), as_number(trial.get("rt"))
+        answered = as_text(given) not in (None, "null")
+        cells = {
+            "annotator": as_text(trial.get(who)) if who else alone,
+            "duration": None if milliseconds is None else milliseconds / 1000,
+        }
+        if sides is not None:
+            pair = sides.pair(trial)
+            if pair is None or not answered:
+                rows.drop("without two items" if pair is None else "without an answer")
+            else:
+                rows.add(trial, left=pair[0], right=pair[1], winner=sides.winner(trial, given), **cells)
+            continue
+        # the answer is a grade of the stimulus, or the answers are one of each question
+        graded = given if isinstance(given, Mapping) else {as_text(trial.get("stimulus")): given} if answered else {}
+        filled = {name: value for name, value in graded.items() if as_text(value) is not None}
+        if not filled:
+            rows.drop("without an answer")
+        for name, value in filled.items():
+            rows.add(trial, item=name, grade=value, **cells)
     rows.roles |= {"duration": "rt (milliseconds)", "annotator": who or "name of the file"}
     if sides is not None:
-        check_winners(sides, [_response(trial) for trial in chosen], chosen, options.winner_codes)
+        if options.winner_codes is None:
+            _check_winners(sides, chosen)
         rows.roles |= {"left": sides.left, "right": sides.right, "winner": "response"}
-        return rows.finish("preference", title=_TITLE)
+        return rows.finish("preference")
     if "item" not in options.columns:
         _check_stimuli(chosen)
     rows.roles |= {"item": "stimulus, or the question of a scale", "grade": "response"}
@@ -64,7 +82,24 @@ def read(source: Source, options: ReadOptions) -> Imported:
         rows.notes.append(
             f"answers are the numbers of buttons, from 0; give {option('levels')} if the last is not the best"
         )
-    return rows.finish("grade", title=_TITLE)
+    return rows.finish("grade")
+
+
+def _trials(source: Source) -> Iterator[Record]:
+    """The trials, also of a file with one list for each participant."""
+    if table_format(source) not in ("json", "jsonl"):
+        yield from records(source)
+        return
+    for number, value in enumerate(json_values(source), 1):
+        for trial in value if isinstance(value, list) else [value]:
+            if isinstance(trial, dict):
+                yield {_LIST: str(number)} | trial if isinstance(value, list) else trial
+
+
+def _response(trial: Trial) -> Any:
+    """What was answered; an object where a trial has several questions."""
+    given = next((trial[key] for key in ("response", "responses", "button_pressed") if as_text(trial.get(key))), None)
+    return parse_json(given) if isinstance(given, str) and given.startswith("{") else given
 
 
 def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
@@ -76,53 +111,22 @@ def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[
     ]
 
 
-def _add_grades(rows: Collector, trial: dict[str, Any], cells: dict[str, Any]) -> None:
-    """Add the answer of a trial as a grade of its stimulus, or the answers of each question as one of that."""
-    given = _response(trial)
-    if isinstance(given, Mapping):
-        filled = {name: value for name, value in given.items() if as_text(value) is not None}
-        for name, value in filled.items():
-            rows.add(trial, item=name, grade=value, **cells)
-        if filled:
-            return
-    if isinstance(given, Mapping) or as_text(given) in (None, "null"):
-        rows.drop("without an answer")
-    else:
-        rows.add(trial, item=as_text(trial.get("stimulus")), grade=given, **cells)
-
-
-def _check_stimuli(trials: list[dict[str, Any]]) -> None:
-    """Refuse trials that all have the same stimulus where another field differs, which may be what was rated."""
-    plain = [trial for trial in trials if not isinstance(_response(trial), Mapping)]
-    if len({as_text(trial.get("stimulus")) for trial in plain}) != 1:
-        return
-    names = dict.fromkeys(name for trial in plain for name in trial if name not in (*_WHO, *_NOT_ITEMS))
-    varied = [name for name in names if len({as_text(trial.get(name)) for trial in plain}) > 1]
-    if varied:
-        raise JudgmentError(
-            f"all {len(plain):,} trials have the stimulus {(as_text(plain[0].get('stimulus')) or '')[:60]!r}, so what "
-            f"was rated is in another field; name it with {option('columns', {'item': varied[0]})}, or two that were "
-            f"compared with {option('columns', {'left': ..., 'right': ...})}"
-        )
-
-
-def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
+def _commonest(trials: list[Record], columns: Mapping[str, str]) -> str:
     """The type of rating trial of which there are most: sliders and scales, buttons with numbers, or pairs."""
     counts: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
     for trial in trials:
-        kind = as_text(trial.get("trial_type")) or ""
-        given = _response(trial)
+        kind, given = as_text(trial.get("trial_type")) or "", _response(trial)
         rated = "slider" in kind or "likert" in kind or ("button" in kind and as_number(given) is not None)
         counts[kind] += rated and as_text(given) not in (None, "null")
+        answered[kind] += bool(as_text(given))
+    answered = +answered
     if not +counts:
-        keyed = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))
-        counts.update(
-            {kind: n for kind, n in keyed.items() if sides_of(_trials_with_answer(trials, kind), options.columns)}
-        )
+        for kind, n in answered.items():
+            counts[kind] += n if _sides_of(_trials_with_answer(trials, kind), columns) else 0
     commonest = counts.most_common(1)
     if not commonest or not commonest[0][1]:
-        types = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))
-        known = [kind for kind, _ in types.most_common() if kind]
+        known = [kind for kind, _ in answered.most_common() if kind]
         held = f", only {first_few(map(repr, known))}" if known else ""
         raise JudgmentError(
             f"{counted(len(trials), 'trial')}, of which none has a slider, a scale or numbered buttons{held}; name the "
@@ -131,45 +135,130 @@ def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
     return commonest[0][0]
 
 
-def _response(trial: Mapping[str, Any]) -> Any:
-    """What was answered; an object where a trial has several questions."""
-    given = next((trial[key] for key in ("response", "responses", "button_pressed") if as_text(trial.get(key))), None)
-    if isinstance(given, str) and given.startswith("{"):
-        try:
-            return json.loads(given)
-        except (ValueError, RecursionError):
-            return None
-    return given
+def _participant(trials: list[Record]) -> tuple[str | None, bool]:
+    """The field that names the participant, and whether the file is of one.
 
-
-def _participant(trials: list[dict[str, Any]]) -> str | None:
-    """The field that names the participant: the first under which no trial number occurs twice, else the first."""
+    It is the first under which no trial number occurs twice, else the first; a file of one has each number once.
+    """
+    numbers = [as_text(trial.get("trial_index")) for trial in trials]
     named = [name for name in (*_WHO, _LIST) if any(as_text(trial.get(name)) for trial in trials)]
     for name in named:
-        keys = [(as_text(trial.get(name)), as_text(trial.get("trial_index"))) for trial in trials]
-        if len(set(keys)) == len(keys):
-            return name
-    return next(iter(named), None)
+        if len({(as_text(trial.get(name)), number) for trial, number in zip(trials, numbers, strict=True)}) == len(
+            trials
+        ):
+            return name, False
+    return next(iter(named), None), len(set(numbers)) == len(numbers)
 
 
-def _seconds(milliseconds: Any) -> float | None:
-    """A response time in seconds."""
-    number = as_number(milliseconds)
-    return None if number is None else number / 1000
-
-
-def _one_session(trials: list[dict[str, Any]]) -> bool:
-    """Whether no trial number occurs twice, so that the file is of one participant."""
-    numbers = [as_text(trial.get("trial_index")) for trial in trials]
-    return len(set(numbers)) == len(numbers)
-
-
-def _trials(source: Source) -> Iterator[dict[str, Any]]:
-    """The trials, also of a file with one list for each participant."""
-    if table_format(source) not in ("json", "jsonl"):
-        yield from records(source)
+def _check_stimuli(trials: list[Record]) -> None:
+    """Refuse trials that all have the same stimulus where another field differs, which may be what was rated."""
+    plain = [trial for trial in trials if not isinstance(_response(trial), Mapping)]
+    if len({as_text(trial.get("stimulus")) for trial in plain}) != 1:
         return
-    for number, value in enumerate(json_values(source), 1):
-        for trial in value if isinstance(value, list) else [value]:
-            if isinstance(trial, dict):
-                yield {_LIST: str(number)} | trial if isinstance(value, list) else trial
+    varied = _varied(plain, {*_WHO, *_OWN, _LIST})
+    if varied:
+        raise JudgmentError(
+            f"all {len(plain):,} trials have the stimulus {(as_text(plain[0].get('stimulus')) or '')[:60]!r}, so what "
+            f"was rated is in another field; name it with {option('columns', {'item': varied[0]})}, or two that were "
+            f"compared with {option('columns', {'left': ..., 'right': ...})}"
+        )
+
+
+def _varied(trials: Sequence[Trial], aside: set[str]) -> list[str]:
+    """The fields that are not the same in all trials."""
+    names = dict.fromkeys(name for trial in trials for name in trial if name not in aside)
+    return [name for name in names if len({as_text(trial.get(name)) for trial in trials}) > 1]
+
+
+# trials that show two things -----------------------------------------------------------------------------------------
+
+
+class _Sides(NamedTuple):
+    """How trials tell the two things that they show."""
+
+    left: str
+    right: str
+    pair: Callable[[Trial], tuple[str, str] | None]
+    numbered: bool = False
+    """Whether the answer is the number of the one that was chosen."""
+
+    def winner(self, trial: Trial, answer: Any) -> str | None:
+        """Who was chosen, as far as the file tells it; else the answer as it is."""
+        shown = self.pair(trial) or ("", "")
+        number = as_number(answer)
+        if self.numbered and number in (0, 1):
+            return "left" if number == 0 else "right"
+        return side(answer, (self.left, self.right), shown) or as_text(answer)
+
+
+def _sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> _Sides | None:
+    """How trials of one type tell the two things they show; ``None`` where they show one.
+
+    In this order: the fields that the user names, buttons that are not the same in all trials, two fields such as
+    ``left_image`` and ``right_image``, two pictures in the stimulus.
+    """
+    if not trials:
+        return None
+    fields = None if {"left", "right"}.isdisjoint(columns) else (columns.get("left", ""), columns.get("right", ""))
+    if fields is None:
+        if "item" in columns or "grade" in columns:
+            return None
+        choices = [_entries(trial.get("choices")) for trial in trials]
+        if all(len(one) > 1 for one in choices) and len({tuple(sorted(one)) for one in choices}) > 1:
+            if any(len(one) > 2 for one in choices):
+                raise JudgmentError(
+                    "trials offer three or more buttons that are not always the same; only choices between two are "
+                    "read, so write one row per button and rank"
+                )
+            return _Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
+        fields = pair_columns(_varied(trials, {*_OWN, "stimulus", "choices"}))
+    if fields is not None:
+        left, right = fields
+        return _Sides(left, right, lambda trial: _two([as_text(trial.get(left)), as_text(trial.get(right))]))
+    shown = [_stimuli(trial.get("stimulus")) for trial in trials]
+    if all(one is not None for one in shown) and len(set(shown)) > 1:
+        return _Sides("first of the stimulus", "second of the stimulus", lambda trial: _stimuli(trial.get("stimulus")))
+    return None
+
+
+def _check_winners(sides: _Sides, trials: Sequence[Trial]) -> None:
+    """Refuse answers, such as numbers of buttons, that do not say which of the two was chosen."""
+    winners = [sides.winner(trial, _response(trial)) for trial in trials]
+    unclear = list(dict.fromkeys(one for one in winners if one and one not in ("left", "right", "tie")))
+    if not unclear:
+        return
+    values = sorted(unclear, key=lambda value: (as_number(value) or 0.0, value))
+    numbers = all(as_number(value) is not None for value in values)
+    if len(values) == 2:
+        ways = [dict(zip(values, words, strict=True)) for words in (("left", "right"), ("right", "left"))]
+        asked = either([option("winner_codes", way) for way in ways])
+        buttons = " (buttons are numbered from 0 in the order in which they were shown)" if numbers else ""
+        raise JudgmentError(
+            f"pairs of {sides.left!r} and {sides.right!r}, and 'response' holds {values[0]} and {values[1]}; say what "
+            f"they mean: {asked}{buttons}"
+        )
+    if numbers:
+        raise JudgmentError(what_numbers_mean("response", values, sides.left, sides.right))
+    raise JudgmentError(
+        f"pairs of {sides.left!r} and {sides.right!r}, but 'response' holds {first_few(map(repr, unclear))}; say what "
+        f"each means with {option('winner_codes', dict.fromkeys(unclear[:2], ...))}"
+    )
+
+
+def _two(values: Sequence[str | None]) -> tuple[str, str] | None:
+    """Two values where both are there."""
+    if len(values) != 2 or values[0] is None or values[1] is None:
+        return None
+    return values[0], values[1]
+
+
+def _entries(value: Any) -> list[str]:
+    """The entries of a list, which CSV holds as JSON."""
+    if isinstance(value, str) and value.startswith("["):
+        value = parse_json(value)
+    return [text for one in value if (text := as_text(one))] if isinstance(value, list) else []
+
+
+def _stimuli(value: Any) -> tuple[str, str] | None:
+    """The two things that a stimulus shows: entries of a list, or files of the page."""
+    return _two(_entries(value) or _MEDIA.findall(as_text(value) or ""))

@@ -2,62 +2,58 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
-from ..read_options import SIDES, ReadOptions
+from ..read_options import SIDES
 from ..sources import Source
-from .cells import as_number, as_person, as_text
-from .imported import Collector, Imported
-from .pair_columns import CONTEXTS, context_of, pair_columns, side
-from .questions import add_labels, add_ranking, as_labels, choose_question
-from .streaming import Shape, check_shape, records
-from .surveys import is_scale
+from .cells import as_number, as_person, as_text, is_scale, parse_json
+from .imported import Cells, Collector, Imported, as_labels, choose_question
+from .layouts import CONTEXTS, context_of, pair_columns, side
+from .streaming import Record, Shape, check_shape, records
 
-_TITLE = "a Label Studio export"
+# type of a result -> the key of its value
 _ANSWERS = {
     "pairwise": "selected", "rating": "rating", "choices": "choices", "taxonomy": "taxonomy", "ranker": "ranker",
     "number": "number",
 }  # fmt: skip
-"""Type of a result -> the key of its value."""
-
 _REGION = {"start", "end", "x", "y", "points", "labels", "start_offset"}
 _ROW_KEYS = {"annotation_id", "annotator", "lead_time", "created_at", "updated_at", "id", "inner_id", "agreement"}
 _ANNOTATION: Shape = {"result": [{"value": {}}]}
 _SHAPE: Shape = {"annotations": [_ANNOTATION], "completions": [_ANNOTATION], "predictions": [], "data": {}}
 _MANY_SKIPPED = 0.05
-_FIRST_RECORDS = 1000
-"""So many tasks are looked through for questions before the first is read."""
+_FIRST_RECORDS = 1000  # so many tasks are looked through for questions before the first is read
+
+Tasks = Iterator[tuple[Record, list[Record]]]
 
 
-def read(source: Source, options: ReadOptions) -> Imported:
+def read(rows: Collector) -> Imported:
     """Return the answers to one question; skipped annotations are left out, ground truth is the truth."""
-    rows = Collector(source, options, unit="annotation")
-    first = next(records(source), {})
+    first = next(records(rows.source), {})
     if "annotations" in first or "completions" in first or isinstance(first.get("task"), dict):
-        return _Export(rows, _TITLE + " (annotations[].result)", tasks).read_file()
+        rows.title += " (annotations[].result)"
+        return _Answers(rows, lambda: tasks(rows.source)).read_file()
     if not {"annotation_id", "annotator"} <= first.keys():
         raise JudgmentError("no annotations and no annotation_id; export the project as JSON")
     rows.notes.append(
         "this format does not say which annotations are ground truth or were skipped; export JSON, not JSON-MIN, to see"
     )
-    fields = _answer_fields(source, options)
-    title = _TITLE + " with one row per annotation (annotation_id)"
-    return _Export(rows, title, lambda s: _rows(s, fields)).read_file()
+    fields = _answer_fields(rows)
+    rows.title += " with one row per annotation (annotation_id)"
+    return _Answers(rows, lambda: _rows(rows.source, fields)).read_file()
 
 
-class _Export:
+class _Answers:
     """One question's answers on their way out of a file."""
 
-    def __init__(self, rows: Collector, title: str, read_tasks: Any) -> None:
-        self.rows, self.title, self.tasks = rows, title, read_tasks
+    def __init__(self, rows: Collector, read_tasks: Callable[[], Tasks]) -> None:
+        self.rows, self.tasks = rows, read_tasks
         self.sides: tuple[str, str] | None = None
-        self.labels: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
+        self.labels: list[tuple[Any, str | None, list[str], Cells]] = []
         self.codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
         self.parts: list[dict[str, Any]] = []
         self.n_bare = self.n_predictions = self.n_gold_lists = 0
@@ -67,7 +63,7 @@ class _Export:
         rows = self.rows
         name, kind = self._question()
         rows.roles["annotator"] = "completed_by"
-        for task, answered in self.tasks(rows.source):
+        for task, answered in self.tasks():
             self.n_bare += not answered
             self.n_predictions += len(task.get("predictions") or ())
             for annotation in answered:
@@ -77,8 +73,7 @@ class _Export:
             raise JudgmentError(
                 not_supported(f"the answers to {name!r} are about", unsupported_kind(self.parts) or "regions")
             )
-        if self.labels:
-            self._add_labels()
+        rows.add_classes(self.labels)
         rows.roles |= {"time": "created_at", "duration": "lead_time"}
         if self.n_bare:
             rows.notes.append(f"{counted(self.n_bare, 'task')} without annotations")
@@ -91,7 +86,7 @@ class _Export:
             rows.notes.append(
                 f"{percent(skipped)} were skipped; some of them may be ties, which pairwise does not offer"
             )
-        return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"), title=self.title)
+        return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"))
 
     def _question(self) -> tuple[str, str]:
         """Name and type of the question that is meant."""
@@ -99,7 +94,7 @@ class _Export:
         sides: dict[str, bool] = {}
         words: dict[str, dict[str, None]] = {}
         others: dict[str, list[Any]] = {}
-        for task, answered in islice(self.tasks(self.rows.source), _FIRST_RECORDS):
+        for task, answered in islice(self.tasks(), _FIRST_RECORDS):
             for result in (one for annotation in answered for one in results_of(annotation)):
                 name, kind = as_text(result.get("from_name")), str(result.get("type", "")).lower()
                 if name is not None and kind in _ANSWERS:
@@ -114,26 +109,23 @@ class _Export:
             raise JudgmentError(
                 not_supported(f"the answers to {name!r} are", unsupported_kind(values) or "regions", other=False)
             )
-        name = choose_question(types, self.rows.options.answer)
+        name = self.rows.choose_question(types)
         if types[name] == "ranker" and self.rows.options.levels is not None:
             return name, "buckets"
         # choices of a side, which other than pairwise may be a tie
         if types[name] == "choices" and (sides[name] or (self.codes and name in words)):
             return name, "pairwise"
         if name in words and sum(side(word) is not None for word in words[name]) and not self.rows.options.columns:
-            self._refuse_words(name, list(words[name]))
+            # some choices name a side and others do not
+            codes = {word: side(word) or "tie" for word in words[name]}
+            unclear = first_few(repr(word) for word in words[name] if side(word) is None)
+            raise JudgmentError(
+                f"{name!r} chooses between two sides, but {unclear} names none; say what they mean: "
+                f"{option('winner_codes', codes)}, or for classes of tasks: {option('columns', {'item': 'id'})}"
+            )
         return name, types[name]
 
-    def _refuse_words(self, name: str, words: list[str]) -> None:
-        """Ask what choices mean of which some name a side and others do not."""
-        codes = {word: side(word) or "tie" for word in words}
-        raise JudgmentError(
-            f"{name!r} chooses between two sides, but {first_few(repr(w) for w in words if side(w) is None)} names "
-            f"none; say what they mean: {option('winner_codes', codes)}, or for classes of tasks: "
-            f"{option('columns', {'item': 'id'})}"
-        )
-
-    def _annotation(self, task: dict[str, Any], annotation: dict[str, Any], name: str, kind: str) -> None:
+    def _annotation(self, task: Record, annotation: Record, name: str, kind: str) -> None:
         """One annotator's answer to the question."""
         rows, answer = self.rows, self.rows.options.answer
         rows.n_read += 1
@@ -169,7 +161,7 @@ class _Export:
             # what the user names may be a field of the annotation too
             self._answer(annotation | about if rows.options.columns else about, kind, value, cells, gold=gold)
 
-    def _answer(self, task: dict[str, Any], kind: str, value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+    def _answer(self, task: Record, kind: str, value: Any, cells: Cells, *, gold: bool) -> None:
         """One answer, as a judgment or as truth."""
         rows, where = self.rows, task if self.rows.options.columns else None
         if kind == "pairwise":
@@ -197,7 +189,7 @@ class _Export:
             else:
                 self.labels.append((where, as_text(task.get("id")), labels, cells))
 
-    def _pair(self, task: dict[str, Any], value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+    def _pair(self, task: Record, value: Any, cells: Cells, *, gold: bool) -> None:
         """Which of two sides was chosen."""
         rows, data, chosen = self.rows, data_of(task), self.rows.options.columns.keys()
         word = as_text(value[0] if isinstance(value, list) and value else value)
@@ -226,7 +218,7 @@ class _Export:
         else:
             rows.add(task, **pair, **cells)
 
-    def _ranking(self, task: dict[str, Any], value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+    def _ranking(self, task: Record, value: Any, cells: Cells, *, gold: bool) -> None:
         """A list best first; several buckets are refused, as their order is not in the file."""
         rows = self.rows
         if isinstance(value, Mapping):
@@ -242,10 +234,10 @@ class _Export:
         names = value if isinstance(value, list) else []
         if gold:
             rows.truth += [{"query": query, "item": name, "rank": place} for place, name in enumerate(names, 1)]
-        elif not add_ranking(rows, task, names, None, query=query, **cells):
+        elif not rows.add_ranking(task, names, None, query=query, **cells):
             rows.drop("naming an item twice" if names else "without an answer")
 
-    def _buckets(self, task: dict[str, Any], value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+    def _buckets(self, task: Record, value: Any, cells: Cells, *, gold: bool) -> None:
         """Each item with the name of its bucket as the grade."""
         query = self._context(task)
         self.rows.roles |= {"item": "value.ranker[]", "grade": "bucket of value.ranker"}
@@ -258,23 +250,14 @@ class _Export:
             else:
                 self.rows.add(task, query=query, item=name, grade=bucket, **cells)
 
-    def _context(self, task: dict[str, Any]) -> str:
+    def _context(self, task: Record) -> str:
         """What the task asks about: its context, else its id."""
         context = context_of(data_of(task))
         self.rows.roles["query"] = f"data.{context[0]}" if context else "id"
         return (context[1] if context else as_text(task.get("id"))) or "1"
 
-    def _add_labels(self) -> None:
-        """Choices: one class each, or a query for each label where some answer names several."""
-        if any(len(labels) > 1 for _, _, labels, _ in self.labels):
-            add_labels(self.rows, self.labels)
-            self.rows.roles["query"] = "the label"
-            return
-        for record, item, labels, cells in self.labels:
-            self.rows.add(record, item=item, grade=labels[0], **cells)
 
-
-def tasks(source: Source) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def tasks(source: Source) -> Tasks:
     """Each task of a full export with its annotations."""
     for number, task in enumerate(records(source, shape=_SHAPE), 1):
         if isinstance(task.get("task"), dict) and "result" in task:
@@ -286,7 +269,7 @@ def tasks(source: Source) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]
         yield ({"id": number} | task if task.get("id") is None else task), listed or []
 
 
-def _rows(source: Source, fields: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _rows(source: Source, fields: list[str]) -> Tasks:
     """Each row of the short formats as a task with one annotation."""
     for row in records(source):
         data = {name.removeprefix("_data_"): row[name] for name in row if name not in _ROW_KEYS and name not in fields}
@@ -295,38 +278,35 @@ def _rows(source: Source, fields: list[str]) -> Iterator[tuple[dict[str, Any], l
         yield {"id": row.get("id"), "data": data}, [annotation | {k: row.get(k) for k in ("created_at", "lead_time")}]
 
 
-def _answer_fields(source: Source, options: ReadOptions) -> list[str]:
+def _answer_fields(rows: Collector) -> list[str]:
     """Fields of a row that hold answers: by their shape, else because they differ between annotators of one task."""
-    rows = [row | {"id": as_text(row.get("id"))} for row in islice(records(source), _FIRST_RECORDS)]
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in _ROW_KEYS]
-    shaped = [name for name in names if any(_result(name, _cell(row.get(name)), {}, shaped=True) for row in rows)]
-    if options.answer is not None:
-        return [options.answer] if options.answer in names else shaped or names
-    varying = [
-        name
-        for name in names
-        if len({(row["id"], as_text(row.get(name))) for row in rows if as_text(row.get(name))})
-        > len({row["id"] for row in rows if as_text(row.get(name))})
-    ]
+    first, answer = list(islice(records(rows.source), _FIRST_RECORDS)), rows.options.answer
+    names = [name for name in dict.fromkeys(name for row in first for name in row) if name not in _ROW_KEYS]
+    shaped = [name for name in names if any(_result(name, _cell(row.get(name)), {}, shaped=True) for row in first)]
+    if answer is not None:
+        return [answer] if answer in names else shaped or names
+    varying: list[str] = []
+    classes: list[str] = []
+    for name in names:
+        given = [(as_text(row.get("id")), word) for row in first if (word := as_text(row.get(name)))]
+        if len(set(given)) > len({task for task, _ in given}):
+            varying.append(name)
+            words = [word for _, word in given]
+            # a choice stands there as plain text, and so does a comment, of which hardly two are the same
+            if name not in shaped and 2 * len(set(words)) <= len(words) and is_scale(words):
+                classes.append(name)
     if shaped:
-        # a choice stands there as plain text, and so does a comment, of which hardly two are the same
-        return [*shaped, *(name for name in varying if name not in shaped and _are_classes(rows, name))]
+        return [*shaped, *classes]
     if len(varying) == 1:
         return varying
     for name in names:
-        kind = unsupported_kind([_cell(row.get(name)) for row in rows])
+        kind = unsupported_kind([_cell(row.get(name)) for row in first])
         if kind in ("regions", "spans", "relations"):
             raise JudgmentError(not_supported(f"{name!r} holds", kind, other=False))
     raise JudgmentError(
         f"which field holds the answers is not clear ({first_few(map(repr, names))}); name it, as in "
         f"{option('answer', (varying or names or ['choice'])[0])}"
     )
-
-
-def _are_classes(rows: list[dict[str, Any]], name: str) -> bool:
-    """Whether a field holds a few words again and again."""
-    words = [text for row in rows if (text := as_text(row.get(name)))]
-    return 2 * len(set(words)) <= len(words) and is_scale(words)
 
 
 def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = False) -> dict[str, Any] | None:
@@ -346,12 +326,7 @@ def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = Fa
 
 def _cell(value: Any) -> Any:
     """A cell of CSV that holds JSON as what it means; any other as it is."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    return parse_json(value, value) if isinstance(value, str) and value[:1] in ("[", "{") else value
 
 
 def results_of(annotation: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -15,9 +15,9 @@ from ..read_options import ReadOptions
 from ..sources import Source
 from .argilla import argilla_records, id_of, questions, responses_to
 from .cells import as_number, as_text, at_path
+from .imported import choose_question
 from .label_studio import data_of, results_of, tasks
-from .pair_columns import context_of, pair_columns, side
-from .questions import choose_question
+from .layouts import context_of, pair_columns, side
 
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
 _HALF = 0.5

@@ -1,4 +1,4 @@
-"""Objects of a file one after the other, in bounded memory: JSON lines, arrays, documents, Parquet and text tables."""
+"""Files of other tools: how they begin, what archives hold, and their objects or rows one after the other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
@@ -16,52 +22,250 @@ from ...data.files import plain
 from ...errors import JudgmentError
 from ...wording import either
 from ..delimited import read_delimited
-from ..sources import Source, plain_line_ends
-from ..tables import json_kind, read_source, table_format
+from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
+from ..tables import json_kind, read_sheet, read_source, table_format
+from .cells import as_text
 
 _BLOCK = 1 << 20
-_NEAR_END = 16
-"""So many characters before the end of what was read, a complaint may be about a value that goes on behind it."""
-
-_BETWEEN = re.compile(r"[\s,]*")
+_BEGINNING_BYTES, _BEGINNING_OBJECTS, _SHEET_ROWS = 1 << 16, 20, 6
+_SMALL_SHEET_BYTES = 1 << 20  # up to which a sheet is looked into unasked: it has to be read as a whole for that
+_MOST_MEMBER_BYTES = 1 << 31
 _ROWS_AT_ONCE = 10_000
+# so many characters before the end of what was read, a complaint may be about a value that goes on behind it
+_NEAR_END = 16
+
+PACKED = (ZIP, OLD_SPREADSHEET)  # first bytes of files that are looked into: archives and spreadsheets
+_TEXTS = (".jsonl", ".json", ".csv")
+_SHEET_PARTS = ("xl/", "content.xml")
+# what a damaged or strange archive may lead to
+_DAMAGED = (
+    zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, zlib.error,
+    struct.error,
+)  # fmt: skip
+_BETWEEN = re.compile(r"[\s,]*")
+_TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:])|([^\s"{}\[\],:]+))', re.DOTALL)
 
 Record = dict[str, Any]
 
+# What a nested value must be before it is walked: {} an object, with shapes of some of its fields ("*" means all); [] a
+# list, with the shape of its entries; a class, one of that; a tuple, any of these; None, whatever.
 Shape = Any
-"""What a nested value must be before it is walked: ``{}`` an object, with shapes of some of its fields (``"*"`` means
-all); ``[]`` a list, with the shape of its entries; a class, one of that; a tuple, any of these; ``None``, whatever.
-"""
-
 EACH = "*"
 
 
-def check_shape(value: Any, shape: Shape, where: str, path: str = "") -> None:
-    """Refuse a value that is not of the shape that its reader walks; fields may be missing or null, entries may not.
+# how a file begins --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The first objects of a file, or the first rows of a table."""
+
+    objects: tuple[Mapping[str, Any], ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    def has(self, *names: str) -> bool:
+        """Whether an object, or the header, has all these fields."""
+        return set(names) <= set(self.header) or any(set(names) <= one.keys() for one in self.objects)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, or the fields of the first object."""
+        return self.header or (tuple(self.objects[0]) if self.objects else ())
+
+    def first(self, name: str) -> list[Any]:
+        """The first entry of a list field, of each object that has one."""
+        return [one[name][0] for one in self.objects if isinstance(one.get(name), list) and one[name]]
+
+    def values(self, name: str) -> list[Any]:
+        """What a field holds in the objects."""
+        return [one[name] for one in self.objects if name in one]
+
+
+def look(source: Source) -> Beginning:
+    """Return the beginning of a file."""
+    if source.data[:4] in PACKED:
+        return _look_into(source)
+    form = table_format(source)
+    if form == "parquet":
+        try:
+            with without_panics():
+                schema = pl.read_parquet_schema(source.place if source.path is not None else io.BytesIO(source.data[:]))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            return Beginning()
+        return Beginning(objects=({name: _empty_value(dtype) for name, dtype in schema.items()},))
+    text = source.data[source.start : source.start + _BEGINNING_BYTES].decode("utf-8", errors="replace")
+    if form != "csv":
+        return Beginning(objects=tuple(one for one in first_objects(text) if isinstance(one, Mapping)))
+    try:
+        rows = [row for row in _csv_rows(text, source.suffix, 5) if any(row)]
+    except csv.Error:
+        rows = []
+    return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
+
+
+def first_objects(text: str) -> list[Any]:
+    """Return the first values of JSON text that may be cut off: of an array, of lines, or one document.
 
     Examples
     --------
-    >>> check_shape({"games": [{"score": 1}], "judge": 3}, {"games": [{}]}, "record 1")
-    >>> check_shape({"games": 1.5}, {"games": [{}]}, "record 1")
-    Traceback (most recent call last):
-    crowdrank.errors.JudgmentError: record 1: 'games' holds a number where an array is needed; export the file again
+    >>> first_objects('[{"a": 1}, {"b": [1, 2'), first_objects('{"a": 1}\\n{"b": 2}\\n{"c')
+    ([{'a': 1}], [{'a': 1}, {'b': 2}])
+    >>> first_objects('{"a": {"b": "c')
+    [{'a': {}}]
     """
-    if shape is None:
-        return
-    allowed = shape if isinstance(shape, tuple) else (shape,)
-    fitting = next((one for one in allowed if isinstance(value, one if isinstance(one, type) else type(one))), None)
-    if fitting is None:
-        kinds = either([json_kind(one() if isinstance(one, type) else one) for one in allowed])
-        holds = f"{json_kind(value)} where {kinds} is needed; export the file again"
-        raise JudgmentError(f"{where}: {path!r} holds {holds}" if path else f"{where} is {holds}")
-    if isinstance(fitting, dict):
-        for name, inner in fitting.items():
-            for key in value if name == EACH else (name,):
-                if name == EACH or value.get(key) is not None:
-                    check_shape(value[key], inner, where, f"{path}.{key}" if path else str(key))
-    elif isinstance(fitting, list) and fitting:
-        for place, entry in enumerate(value):
-            check_shape(entry, fitting[0], where, f"{path}[{place}]")
+    at = len(text) - len(text.lstrip())
+    in_array = text[at : at + 1] == "["
+    values: list[Any] = []
+    decoder, at = json.JSONDecoder(), at + in_array
+    while len(values) < _BEGINNING_OBJECTS:
+        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        # some write one list of objects for each person
+        values += value if in_array and isinstance(value, list) else [value]
+    if values:
+        return values[:_BEGINNING_OBJECTS]
+    try:
+        value = json.loads(_close_json(text))
+    except (ValueError, RecursionError):
+        return []
+    return value[:_BEGINNING_OBJECTS] if isinstance(value, list) else [value]
+
+
+def _close_json(text: str) -> str:
+    """Cut-off JSON up to its last whole value, with what is open closed."""
+    closers: list[str] = []
+    end, tail, at, key = 0, "", 0, False
+    while match := _TOKEN.match(text, at):
+        at = match.end()
+        string, mark, _ = match.groups()
+        if mark in ("{", "["):
+            closers.append("}" if mark == "{" else "]")
+        elif mark in ("}", "]"):
+            if not closers:
+                break
+            closers.pop()
+        if mark == ",":
+            key = closers[-1:] == ["}"]
+            continue
+        if mark == ":":
+            key = False
+            continue
+        if mark == "{":
+            key = True
+        elif string is not None and key:
+            continue
+        end, tail = at, "".join(reversed(closers))
+        if not closers:
+            break
+    return text[:end] + tail
+
+
+def _csv_rows(text: str, suffix: str, most: int | None = None) -> list[list[str]]:
+    """Stripped cells of the rows of a text table, or of the first of them."""
+    first = re.sub(r'"[^"]*"', "", text.lstrip("\n").split("\n", 1)[0])
+    separator = max(("\t,;|" if suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
+    limit = csv.field_size_limit(1 << 30)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        return [[cell.strip() for cell in row] for row in islice(reader, most)]
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _empty_value(dtype: Any) -> Any:
+    """A value of the shape that a column's type says."""
+    if isinstance(dtype, pl.List):
+        return [_empty_value(dtype.inner)]
+    if isinstance(dtype, pl.Struct):
+        return {field.name: _empty_value(field.dtype) for field in dtype.fields}
+    return ""
+
+
+# archives and sheets ------------------------------------------------------------------------------------------------
+
+
+def _look_into(source: Source) -> Beginning:
+    """The beginning of a sheet, or of the first JSON or CSV file in a zip archive."""
+    if is_sheet(source):
+        rows = _first_sheet_rows(source)
+        return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
+    names = _member_names(source)
+    if "_journal/start.json" in names or "header.json" in names:
+        # an .eval log of Inspect
+        return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
+    parts = text_members(source, _BEGINNING_BYTES, 1) if names else []
+    beginning = look(parts[0]) if parts else Beginning()
+    # in an archive a table of texts and labels is doccano's too
+    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(beginning.header) else beginning
+
+
+def is_sheet(source: Source) -> bool:
+    """Return whether a file is a spreadsheet."""
+    if source.data[:4] == OLD_SPREADSHEET:
+        return True
+    return any(name.startswith(_SHEET_PARTS) for name in _member_names(source))
+
+
+def sheet_as_text(source: Source, sheet: str | None) -> Source:
+    """Return a sheet as the text table that it would be in CSV."""
+    memory = io.BytesIO()
+    read_sheet(source, sheet).write_csv(memory)
+    return Source(source.name, ".csv", memory.getvalue(), None)
+
+
+def _first_sheet_rows(source: Source) -> list[list[str]]:
+    """The first rows of the first sheet; none where it is large, damaged or the package for it is missing."""
+    if len(source.data) > _SMALL_SHEET_BYTES:
+        return []
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        return []
+    try:
+        page = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:])).get_sheet_by_index(0)
+        cells = page.to_python(skip_empty_area=False, nrows=_SHEET_ROWS)
+    except (CalamineError, *_DAMAGED):
+        return []
+    return [[str(cell) for cell in row] for row in cells if any(cell != "" for cell in row)]
+
+
+def _member_names(source: Source) -> list[str]:
+    """Return the names of all files in an archive, none where it is damaged."""
+    try:
+        with _open_archive(source) as archive:
+            return archive.namelist()
+    except _DAMAGED:
+        return []
+
+
+def text_members(source: Source, most: int = _MOST_MEMBER_BYTES, files: int | None = None) -> list[Source]:
+    """Return the JSON and CSV files of an archive, or the first of them, each up to so many bytes of it."""
+    members: list[Source] = []
+    try:
+        with _open_archive(source) as archive:
+            for name in archive.namelist():
+                suffix = PurePosixPath(name).suffix.lower()
+                if suffix not in _TEXTS or name.startswith("__MACOSX") or len(members) == files:
+                    continue
+                with archive.open(name) as handle:
+                    data = handle.read(most)
+                if data.strip():
+                    members.append(Source(name, suffix, data, None))
+    except _DAMAGED:
+        raise JudgmentError(f"{source.name} is a damaged zip archive; copy or download it again") from None
+    return members
+
+
+def _open_archive(source: Source) -> zipfile.ZipFile:
+    """The archive, by its path where it has one, so that it is not held in memory."""
+    return zipfile.ZipFile(io.BytesIO(source.data[:]) if source.path is None else source.path)
+
+
+# objects and rows ---------------------------------------------------------------------------------------------------
 
 
 def records(source: Source, fields: Sequence[str] | None = None, shape: Shape = None) -> Iterator[Record]:
@@ -94,6 +298,34 @@ def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
         yield from frame.slice(start, _ROWS_AT_ONCE).iter_rows(named=True)
 
 
+def check_shape(value: Any, shape: Shape, where: str, path: str = "") -> None:
+    """Refuse a value that is not of the shape that its reader walks; fields may be missing or null, entries may not.
+
+    Examples
+    --------
+    >>> check_shape({"games": [{"score": 1}], "judge": 3}, {"games": [{}]}, "record 1")
+    >>> check_shape({"games": 1.5}, {"games": [{}]}, "record 1")
+    Traceback (most recent call last):
+    crowdrank.errors.JudgmentError: record 1: 'games' holds a number where an array is needed; export the file again
+    """
+    if shape is None:
+        return
+    allowed = shape if isinstance(shape, tuple) else (shape,)
+    fitting = next((one for one in allowed if isinstance(value, one if isinstance(one, type) else type(one))), None)
+    if fitting is None:
+        kinds = either([json_kind(one() if isinstance(one, type) else one) for one in allowed])
+        holds = f"{json_kind(value)} where {kinds} is needed; export the file again"
+        raise JudgmentError(f"{where}: {path!r} holds {holds}" if path else f"{where} is {holds}")
+    if isinstance(fitting, dict):
+        for name, inner in fitting.items():
+            for key in value if name == EACH else (name,):
+                if name == EACH or value.get(key) is not None:
+                    check_shape(value[key], inner, where, f"{path}.{key}" if path else str(key))
+    elif isinstance(fitting, list) and fitting:
+        for place, entry in enumerate(value):
+            check_shape(entry, fitting[0], where, f"{path}[{place}]")
+
+
 def json_values(source: Source) -> Iterator[Any]:
     """Yield the elements of an array, or the values that stand one after the other, such as one on each line."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
@@ -109,8 +341,13 @@ def json_values(source: Source) -> Iterator[Any]:
             try:
                 value, at = decoder.raw_decode(text, at)
             except (ValueError, RecursionError) as error:
-                if not more or not _may_go_on(error, text):
-                    raise _broken_record(source, number + 1, error) from None
+                cut_off = isinstance(error, json.JSONDecodeError) and (
+                    error.msg.startswith("Unterminated string") or error.pos >= len(text) - _NEAR_END
+                )
+                if not more or not cut_off:
+                    why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
+                    why = plain(error.msg if isinstance(error, json.JSONDecodeError) else why).lower()
+                    raise _broken_record(source, number + 1, why) from None
             else:
                 number += 1
                 yield value
@@ -119,7 +356,7 @@ def json_values(source: Source) -> Iterator[Any]:
             return
         if not more:
             if in_array:
-                raise _broken_record(source, number + 1, None)
+                raise _broken_record(source, number + 1, "the array is not closed")
             return
         # a value larger than what was read asks for twice as much, so that it is not tried too often
         wanted = max(_BLOCK, 2 * (len(text) - at))
@@ -128,6 +365,33 @@ def json_values(source: Source) -> Iterator[Any]:
             block = next(texts, None)
             more = block is not None
             text += block or ""
+
+
+def _broken_record(source: Source, number: int, why: str) -> JudgmentError:
+    """The error for a record that is no JSON."""
+    return JudgmentError(
+        f"{source.name}: record {number} is broken JSON ({why}); was the file cut off? export it again"
+    )
+
+
+def _text_blocks(source: Source) -> Iterator[str]:
+    """The text of a file block by block, without a byte-order mark and with plain line ends.
+
+    Blocks are read from the file where there is one, so that no mapped pages stay in memory.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for begin in range(source.start, max(len(source.data), source.start + 1), _BLOCK):
+        if source.path is None:
+            block = source.data[begin : begin + _BLOCK]
+        else:
+            with source.path.open("rb") as handle:
+                handle.seek(begin)
+                block = handle.read(_BLOCK)
+        try:
+            text = decoder.decode(block, final=begin + _BLOCK >= len(source.data))
+        except UnicodeDecodeError as error:
+            raise source.not_utf8(begin + max(error.start, 0)) from None
+        yield plain_line_ends(text)
 
 
 def document(source: Source, shape: Shape = None) -> Any:
@@ -140,18 +404,10 @@ def document(source: Source, shape: Shape = None) -> Any:
 
 def text_rows(source: Source) -> list[list[str]]:
     """Return the rows of a text table as they are, however long each is; rows without any cell are left out."""
-    text = source.text()
-    first = re.sub(r'"[^"]*"', "", text.lstrip("\n").split("\n", 1)[0])
-    separator = max(("\t,;|" if source.suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
-    limit = csv.field_size_limit(1 << 30)
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        rows = [[cell.strip() for cell in row] for row in reader]
+        rows = [row for row in _csv_rows(source.text(), source.suffix) if any(row)]
     except csv.Error as error:
         raise JudgmentError(f"{source.name} is not readable CSV ({plain(str(error))}); export it again") from None
-    finally:
-        csv.field_size_limit(limit)
-    rows = [row for row in rows if any(row)]
     if len(rows) < 2:
         raise source.no_rows()
     return rows
@@ -161,12 +417,15 @@ def text_table(source: Source) -> pl.DataFrame:
     """Return a table with all cells as text, blank ones null, from a text table or objects of plain values."""
     if table_format(source) == "csv":
         return read_delimited(source)
-    from .cells import as_text
-
-    rows = list(records(source))
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    if not names:
+    table = text_columns(list(records(source)))
+    if not table.width:
         raise source.no_rows()
+    return table
+
+
+def text_columns(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return objects as a table of text."""
+    names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame({name: pl.Series([as_text(row.get(name)) for row in rows], dtype=pl.String) for name in names})
 
 
@@ -183,45 +442,3 @@ def frame_of(rows: list[list[str]], names: Sequence[str], source: Source) -> pl.
         )
     padded = [[cell or None for cell in row[:width]] + [None] * (width - len(row)) for row in rows]
     return pl.DataFrame(padded, schema=dict.fromkeys(names, pl.String), orient="row")
-
-
-def _text_blocks(source: Source) -> Iterator[str]:
-    """The text of a file block by block, without a byte-order mark and with plain line ends."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    start = source.start
-    for begin in range(start, max(len(source.data), start + 1), _BLOCK):
-        block = _bytes(source, begin)
-        try:
-            text = decoder.decode(block, final=begin + _BLOCK >= len(source.data))
-        except UnicodeDecodeError as error:
-            raise source.not_utf8(begin + max(error.start, 0)) from None
-        yield plain_line_ends(text)
-
-
-def _bytes(source: Source, begin: int) -> bytes:
-    """A block of bytes, read from the file where there is one, so that no mapped pages stay in memory."""
-    if source.path is None:
-        return source.data[begin : begin + _BLOCK]
-    with source.path.open("rb") as handle:
-        handle.seek(begin)
-        return handle.read(_BLOCK)
-
-
-def _may_go_on(error: Exception, text: str) -> bool:
-    """Whether broken JSON may only be cut off where reading stopped."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return error.msg.startswith("Unterminated string") or error.pos >= len(text) - _NEAR_END
-
-
-def _broken_record(source: Source, number: int, error: Exception | None) -> JudgmentError:
-    """The error for a record that is no JSON."""
-    if error is None:
-        why = "the array is not closed"
-    elif isinstance(error, RecursionError):
-        why = "nested too deeply"
-    else:
-        why = plain(error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:100]).lower()
-    return JudgmentError(
-        f"{source.name}: record {number} is broken JSON ({why}); was the file cut off? export it again"
-    )

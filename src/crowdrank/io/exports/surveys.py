@@ -1,59 +1,325 @@
-"""Survey tables with one row per respondent and one column per item."""
+"""Tables with several answers in a row: surveys with a column for each item, sets with a best and a worst, ballots."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 import polars as pl
 
+from ...data.column_names import LISTED, key_of, name_points, person_column
 from ...data.frames import refuse_ranks
 from ...errors import JudgmentError
-from ...wording import counted, first_few, option
-from .cells import as_number
-from .imported import Collector
-from .set_columns import are_places
+from ...wording import counted, either, first_few, option
+from .cells import as_number, as_seconds, as_truth, is_scale
+from .imported import Collector, Imported, labels_in
+from .layouts import are_places, layout_of, order_column, place_columns, ranked_columns
+from .streaming import frame_of, text_rows, text_table
 
-_MOST_WORDS = 12
-
-
-def is_scale(values: Sequence[str]) -> bool:
-    """Whether answers are numbers or few words, and no free text."""
-    return bool(values) and (all(as_number(value) is not None for value in values) or len(set(values)) <= _MOST_WORDS)
+Items = Mapping[str, str]
+"""Column of a question -> the item, or the place, that it is about."""
 
 
-def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], cells: Mapping[str, pl.Series]) -> str:
-    """Add one judgment for each filled cell of the columns ``items`` (column -> item); return the kind.
+def qualtrics(rows: Collector) -> Imported:
+    """Return one judgment for each filled cell of a matrix question; addresses and places are not read."""
+    lines = text_rows(rows.source)
+    end = next((place for place, row in enumerate(lines[:5]) if any('"ImportId"' in cell for cell in row)), None)
+    if end is None or end == 0:
+        raise JudgmentError("the header row with ImportId is missing; export the responses from Qualtrics as CSV again")
+    if end + 1 == len(lines):
+        raise JudgmentError("three header rows and no response; export it once somebody has answered")
+    frame = frame_of(lines[end + 1 :], lines[0], rows.source)
+    texts = dict(zip(lines[0], lines[1] + [""] * len(lines[0]), strict=False)) if end > 1 else {}
+    every = frame["Status"].drop_nulls().unique().sort().to_list() if "Status" in frame.columns else []
+    frame = _finished_rows(rows, rows.choose_rows(frame))
+    if not frame.height:
+        reasons = first_few([f"{n:,} {reason}" for reason, n in rows.dropped.items()])
+        raise JudgmentError(
+            f"all {counted(rows.n_read, 'response')} are left out ({reasons}); to read them by their Status: "
+            f"{option('keep', every)}"
+        )
+    columns: dict[str, dict[str, str]] = {}
+    for name in frame.columns:
+        match, loop = _MATRIX.fullmatch(name), _LOOP.fullmatch(name)
+        if loop and not match:
+            columns.setdefault(loop[2], {})[name] = ""
+        elif match and name not in _OWN:
+            columns.setdefault(match[1], {})[name] = ""
+    scales = _scales(frame, columns)
+    if not scales:
+        asked = [name for name in frame.columns if name not in _OWN]
+        raise JudgmentError(
+            f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no "
+            "items; a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
+        )
+    question = list(scales[rows.choose_question(scales)])
+    who = rows.options.columns.get("annotator", "ResponseId")
+    if who not in frame.columns:
+        named = option("columns", {"annotator": ...})
+        raise JudgmentError(f"there is no column {who!r} that says who answered; name one with {named}")
+    cells = {"annotator": frame[who]}
+    rows.roles["annotator"] = who
+    if "RecordedDate" in frame.columns:
+        cells["time"] = _seconds(frame["RecordedDate"])
+        rows.roles["time"] = "RecordedDate"
+    if "Duration (in seconds)" in frame.columns:
+        cells["duration"] = frame["Duration (in seconds)"].cast(pl.Float64, strict=False)
+        rows.roles["duration"] = "Duration (in seconds)"
+    # items are called by the end of their question's text, behind what all have in common
+    full = [texts.get(name, "") for name in question]
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*full, strict=False))
+    common = "".join(letters[0] for letters in same)
+    cut = max(common.rfind(" - ") + 3, common.rfind(": ") + 2, common.rfind("\n") + 1)
+    ends = [text[cut if cut > 2 else 0 :].strip() for text in full]
+    if not all(ends) or len(set(ends)) < len(ends):
+        ends = question
+    kind = add_survey(rows, frame, dict(zip(question, ends, strict=True)), cells)
+    rows.notes.append("numbers may be recode values of the choices; check them, or export the choice texts")
+    return rows.finish(kind)
+
+
+_MATRIX = re.compile(r"(.+?)_(\d+)")
+_LOOP = re.compile(r"(\d+)_(\D\w*?)")  # columns of a question in a loop: 1_Q3, 2_Q3 and so on
+_TESTS = ("Survey Preview", "Survey Test", "Spam")
+_OWN = {
+    "StartDate", "EndDate", "Status", "IPAddress", "Progress", "Duration (in seconds)", "Finished", "RecordedDate",
+    "ResponseId", "RecipientLastName", "RecipientFirstName", "RecipientEmail", "ExternalReference", "LocationLatitude",
+    "LocationLongitude", "DistributionChannel", "UserLanguage",
+}  # fmt: skip
+
+
+def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
+    """The responses that are neither tests nor unfinished."""
+    if "Status" in frame.columns:
+        status = frame["Status"].fill_null("")
+        kept = rows.options.keep
+        bad = [
+            value not in kept if kept is not None else value in _TESTS or as_number(value) not in (None, 0.0)
+            for value in status.to_list()
+        ]
+        for value in status.filter(pl.Series(bad, dtype=pl.Boolean)):
+            rows.drop(value if as_number(value) is None else f"Status {value}")
+        frame = frame.filter(~pl.Series(bad, dtype=pl.Boolean))
+        words = sorted(set(frame["Status"].drop_nulls().to_list()) - {"0", "IP Address"})
+        if words:
+            rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
+    if "Finished" in frame.columns:
+        share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
+        marks = [as_truth(value) for value in frame["Finished"].to_list()]
+        # true and false follow the language of the survey, and the progress does not
+        finished = [
+            as_number(part) in (None, 100.0) if one is None else one for one, part in zip(marks, share, strict=True)
+        ]
+        done = pl.Series(finished, dtype=pl.Boolean)
+        if not done.all():
+            rows.drop("not finished", int((~done).sum()))
+        frame = frame.filter(done)
+    return frame
+
+
+_GRID = re.compile(r"(.*?)\s*\[(.+)\]", re.DOTALL)
+_WHO = re.compile(r"(?i)e-?mail|username|nombre de usuario|nutzername|benutzername|nom d'utilisateur")
+
+
+def google_forms(rows: Collector) -> Imported:
+    """Return one judgment for each filled cell of a grid question."""
+    options, frame = rows.options, rows.choose_rows(text_table(rows.source))
+    questions: dict[str, dict[str, str]] = {}
+    for name in frame.columns:
+        if match := _GRID.fullmatch(name):
+            questions.setdefault(match[1] or "the grid", {})[name] = match[2].strip()
+    question = rows.choose_question(questions)
+    items = questions[question]
+    who = None
+    if "annotator" not in options.columns:
+        # e-mail addresses or user names, by their title, or by what the column holds
+        free = [name for name in frame.columns[1:] if name not in items and frame[name].null_count() == 0]
+        named = [name for name in free if _WHO.search(name)]
+        held = [name for name in free if frame[name].str.contains(r"^\S+@\S+\.\S+$").all()]
+        who = next(iter(named + held), None)
+    cells = {"annotator": _people(rows, frame, who)}
+    times = _seconds(frame.to_series(0))
+    if times.null_count() < len(times):
+        cells["time"] = times
+        rows.roles["time"] = frame.columns[0]
+    labels = labels_in(pl.concat([frame[name] for name in items]).drop_nulls(), ", ")
+    if labels is not None and not options.nominal:
+        ticked = list(dict.fromkeys(label for given in labels for label in given))
+        raise JudgmentError(
+            f"the grid has boxes, of which several may be ticked ({first_few(map(repr, ticked))}); ask for one answer "
+            f"in each row, or take what was ticked together as a class with {option('nominal', True)}"
+        )
+    return rows.finish(add_survey(rows, frame, items, cells), metric=question)
+
+
+_SURVEYMONKEY_ASIDE = re.compile(r"(?i)open-ended response|other \(.*\)|response|comments?.*")
+_SURVEYMONKEY_TIMES = ("End Date", "Date Modified", "Start Date", "Date Created")
+
+
+def surveymonkey(rows: Collector) -> Imported:
+    """Return one judgment for each filled cell of a question with several rows; addresses are not read."""
+    lines = text_rows(rows.source)
+    if len(lines) < 3:
+        raise JudgmentError("two header rows and no response; export it once somebody has answered")
+    width = max(map(len, lines))
+    first, second = (line + [""] * (width - len(line)) for line in lines[:2])
+    questions: dict[str, dict[str, str]] = {}
+    question, names = "", list[str]()
+    for place, (title, row) in enumerate(zip(first, second, strict=True)):
+        question = title or question
+        name = f"{question} [{row}]" if row else question
+        name = name if name not in names and name else f"{name} ({place + 1})"
+        names.append(name)
+        if row and not _SURVEYMONKEY_ASIDE.fullmatch(row):
+            questions.setdefault(question, {})[name] = row
+    frame = rows.choose_rows(frame_of([line[:width] for line in lines[2:]], names, rows.source))
+    scales = _scales(frame, questions)
+    if not scales:
+        named = f" ({first_few(map(repr, questions))})" if questions else ""
+        raise JudgmentError(
+            f"no question{named} has several rows that are rated or ranked: a ranking needs a matrix or ranking "
+            "question, with one column for each row"
+        )
+    items = scales[rows.choose_question(scales)]
+    who = next((name for name in names if re.sub(r"[^a-z]", "", name.lower()) == "respondentid"), None)
+    if who is None:
+        raise JudgmentError("no column is called Respondent ID; export all responses with it")
+    cells = {"annotator": _people(rows, frame, who)}
+    when = next((name for name in _SURVEYMONKEY_TIMES if name in names and frame[name].null_count() == 0), None)
+    if when is not None:
+        cells["time"] = _seconds(frame[when])
+        rows.roles["time"] = when
+    return rows.finish(add_survey(rows, frame, items, cells))
+
+
+_ROW = re.compile(r"(.*?)\s*\[([^\[\]]+)\]", re.DOTALL)
+# codes and texts together: rate[SQ001]. How useful? [Saw]
+_CODED = re.compile(r"(.+?)\[[^\]]*\]\.?\s+(.*?)\s*\[([^\[\]]+)\]", re.DOTALL)
+_NOT_ANSWERS = re.compile(r"(?i).*(\[other\]|\[comment\]|comment\]|time)")
+
+
+def limesurvey(rows: Collector) -> Imported:
+    """Return one judgment for each filled cell of a question with several rows; responses not sent are left out."""
+    frame = rows.choose_rows(text_table(rows.source))
+    known = (("id", "response id"), ("submitdate", "date submitted"))
+    who, sent = (next((one for one in frame.columns if one.lower() in names), None) for names in known)
+    if who is None or sent is None:
+        raise JudgmentError("the columns id and submitdate are missing; export the responses with them")
+    done = frame[sent].is_not_null() & (frame[sent].fill_null("") != "1980-01-01 00:00:00")
+    if not done.all() and rows.options.keep is None:
+        rows.drop("not submitted", int((~done).sum()))
+        frame = frame.filter(done)
+    if not frame.height:
+        raise JudgmentError(f"no response was submitted; to read them all the same: {option('keep', ['incomplete'])}")
+    questions: dict[str, dict[str, str]] = {}
+    for name in frame.columns:
+        match = _CODED.fullmatch(name) or _ROW.fullmatch(name)
+        if match and not _NOT_ANSWERS.fullmatch(name):
+            questions.setdefault(match[1], {})[name] = match[match.lastindex or 2].strip()
+    scales = _scales(frame, questions)
+    if not scales:
+        raise JudgmentError(
+            f"no question has several rows, with columns such as rate[SQ001] and rate[SQ002]; the columns are "
+            f"{first_few(map(repr, frame.columns), shown=40)}"
+        )
+    items = scales[rows.choose_question(scales)]
+    cells = {"annotator": _people(rows, frame, who)}
+    times = _seconds(frame[sent])
+    if not times.null_count():
+        cells["time"] = times
+        rows.roles["time"] = sent
+    return rows.finish(add_survey(rows, frame, items, cells))
+
+
+def _people(rows: Collector, frame: pl.DataFrame, who: str | None) -> pl.Series:
+    """Who answered, by a column or else by the number of the row."""
+    rows.roles["annotator"] = who or "number of the row"
+    return frame[who] if who else pl.Series([str(number) for number in range(1, frame.height + 1)])
+
+
+def _seconds(times: pl.Series) -> pl.Series:
+    """Times as seconds."""
+    return pl.Series([as_seconds(value) for value in times.to_list()], dtype=pl.Float64)
+
+
+def _scales(frame: pl.DataFrame, questions: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The questions with several rows that are answered by numbers or few words."""
+    return {
+        asked: items
+        for asked, items in questions.items()
+        if len(items) > 1 and is_scale([value for name in items for value in frame[name].drop_nulls().to_list()])
+    }
+
+
+# a column for each item ----------------------------------------------------------------------------------------------
+
+
+def add_survey(rows: Collector, frame: pl.DataFrame, items: Items, cells: Mapping[str, pl.Series]) -> str:
+    """Add one judgment for each filled cell of the columns of a question; return the kind.
 
     Where every respondent gives each number from 1 on once, these may be ranks, which count the other way round than
     grades: that is asked and not assumed.
     """
     rows.survey = True
-    if (places := places_of(frame, items)) is not None:
-        return _add_places(rows, frame, places, cells)
-    kind = rows.options.kind or "grade"
-    frame = frame.with_columns(_without_endings(frame[name]) for name in items)
-    if _are_boxes(frame, list(items)):
-        return _add_boxes(rows, frame, items, cells)
-    if rows.options.kind is None:
-        refuse_ranks([frame[name] for name in items], by="respondent", across=True)
-    if kind not in ("grade", "ranking"):
-        raise JudgmentError(f"the file holds grades or ranks of items, not {kind}s; leave {option('kind')} out")
-    cells = dict(cells) | _chosen_columns(rows, frame)
-    word, blank = ("grade" if kind == "grade" else "rank"), 0
+    kind = rows.options.kind
+    places = places_of(frame, items)
+    if places is not None and kind not in (None, "ranking"):
+        raise JudgmentError(f"the file holds rankings, not {kind}s; leave {option('kind')} out")
+    if places is None:
+        frame = frame.with_columns(_without_endings(frame[name]) for name in items)
+    boxes = places is None and _are_boxes(frame, list(items))
+    if places is None and not boxes:
+        if kind is None:
+            refuse_ranks([frame[name] for name in items], by="respondent", across=True)
+        if kind == "preference":
+            raise JudgmentError(f"the file holds grades or ranks of items, not {kind}s; leave {option('kind')} out")
+    cells = dict(cells)
+    for word, name in rows.options.columns.items():
+        if word in ("item", "grade", "rank") or name not in frame.columns:
+            raise JudgmentError(
+                f"{option('columns', {word: name})} names no column of respondents; there are "
+                f"{first_few(map(repr, frame.columns), shown=40)}"
+            )
+        cells[word] = frame[name]
+
+    def add(keep: pl.Series, **answer: Any) -> None:
+        """Answers of a column, of those respondents that are kept."""
+        parts = {name: series.filter(keep) for name, series in cells.items()}
+        own = {word: value for word, value in answer.items() if isinstance(value, pl.Series)}
+        same = {word: pl.lit(value) for word, value in answer.items() if not isinstance(value, pl.Series)}
+        rows.add_frame(pl.DataFrame({**own, **parts}).with_columns(**same))
+
+    if places is not None:
+        # the item that each respondent put in each place
+        for column, place in places.items():
+            filled = frame[column].is_not_null()
+            add(filled, item=frame[column].filter(filled), rank=float(place))
+        rows.roles |= {"item": "what was put in each place", "rank": "one column for each place"}
+        return "ranking"
+    if boxes:
+        # a box that was ticked counts 1, and those left blank by who ticked another 0
+        answered = frame.select(pl.any_horizontal(pl.col(list(items)).is_not_null())).to_series()
+        for column, item in items.items():
+            ticked = frame[column].filter(answered).is_not_null().cast(pl.Int8).cast(pl.String)
+            add(answered, item=item, grade=ticked)
+        rows.roles |= {"item": "one column each", "grade": "1 where ticked"}
+        rows.notes.append("each column is ticked or blank: grade 1 if it was ticked, 0 if only others were")
+        if not answered.all():
+            rows.drop("without an answer", int((~answered).sum()))
+        return "grade"
+    word, blank = "rank" if kind == "ranking" else "grade", 0
     for column, item in items.items():
         filled = frame[column].is_not_null()
         blank += int((~filled).sum())
-        parts: dict[str, Any] = {name: series.filter(filled) for name, series in cells.items()}
         answers = frame[column].filter(filled)
-        value = answers.cast(pl.Float64, strict=False) if word == "rank" else answers
-        rows.add_frame(pl.DataFrame({word: value, **parts}).with_columns(item=pl.lit(item)))
-    rows.roles["item"] = "one column each"
-    rows.roles[word] = ", ".join(list(items)[:3]) + (", ..." if len(items) > 3 else "")
+        answers = answers.cast(pl.Float64, strict=False) if word == "rank" else answers
+        add(filled, **{word: answers, "item": item})
+    rows.roles |= {"item": "one column each", word: ", ".join(list(items)[:3]) + (", ..." if len(items) > 3 else "")}
     if blank:
         rows.notes.append(f"{counted(blank, 'blank cell')} not judged")
-    return kind
+    return kind or "grade"
 
 
 def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] | None:
@@ -65,21 +331,6 @@ def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] |
     given = [[value for value in row if value is not None] for row in cells.iter_rows()]
     words = all(as_number(value) is None for row in given for value in row)
     return places if words and any(given) and all(len(set(row)) == len(row) for row in given) else None
-
-
-def _add_places(rows: Collector, frame: pl.DataFrame, places: Mapping[str, int], cells: Mapping[str, pl.Series]) -> str:
-    """Add a ranking for each respondent: the item in each place."""
-    if rows.options.kind not in (None, "ranking"):
-        raise JudgmentError(f"the file holds rankings, not {rows.options.kind}s; leave {option('kind')} out")
-    cells = dict(cells) | _chosen_columns(rows, frame)
-    for column, place in places.items():
-        filled = frame[column].is_not_null()
-        parts = {name: series.filter(filled) for name, series in cells.items()}
-        rows.add_frame(
-            pl.DataFrame({"item": frame[column].filter(filled), **parts}).with_columns(rank=pl.lit(float(place)))
-        )
-    rows.roles |= {"item": "what was put in each place", "rank": "one column for each place"}
-    return "ranking"
 
 
 def _without_endings(answers: pl.Series) -> pl.Series:
@@ -97,28 +348,138 @@ def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
     return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and are_marks
 
 
-def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], cells: Mapping[str, pl.Series]) -> str:
-    """Add a grade of 1 for each box that was ticked, and of 0 for those left blank by who ticked another."""
-    answered = frame.select(pl.any_horizontal(pl.col(list(items)).is_not_null())).to_series()
-    parts = {name: series.filter(answered) for name, series in (dict(cells) | _chosen_columns(rows, frame)).items()}
-    for column, item in items.items():
-        ticked = frame[column].filter(answered).is_not_null().cast(pl.Int8).cast(pl.String)
-        rows.add_frame(pl.DataFrame({"grade": ticked, **parts}).with_columns(item=pl.lit(item)))
-    rows.roles |= {"item": "one column each", "grade": "1 where ticked"}
-    rows.notes.append("each column is ticked or blank: grade 1 if it was ticked, 0 if only others were")
-    if not answered.all():
-        rows.drop("without an answer", int((~answered).sum()))
-    return "grade"
+# several items in a row ----------------------------------------------------------------------------------------------
 
 
-def _chosen_columns(rows: Collector, frame: pl.DataFrame) -> dict[str, pl.Series]:
-    """Columns that the user names for a word; items and answers are the columns of the question."""
-    columns: dict[str, pl.Series] = {}
-    for word, name in rows.options.columns.items():
-        if word in ("item", "grade", "rank") or name not in frame.columns:
+def best_worst(rows: Collector) -> Imported:
+    """Return preferences (MaxDiff): the best item of each set over every other, and every other over the worst."""
+    frame = rows.choose_rows(text_table(rows.source))
+    layout = layout_of(frame.columns)
+    if layout is None:
+        raise JudgmentError(
+            "a column best and three or more columns of items are needed; rename the columns to best, item1, item2 "
+            "and item3"
+        )
+    # an answer may name a column, or the number or letter that it ends in, in place of the item there
+    place_of = {key_of(name)[-1]: name for name in layout.items}
+    place_of |= {name.lower(): name for name in layout.items} | {key_of(name): name for name in layout.items}
+    sets = list(frame.iter_rows(named=True))
+    asked = [(record, record[name]) for record in sets for name in layout.answers if record[name]]
+    are_items = all(value in [record[name] for name in layout.items] for record, value in asked)
+    named_places = all(value.lower() in place_of for _, value in asked)
+    if are_items and named_places and any(record[place_of[value.lower()]] != value for record, value in asked):
+        values = first_few(map(repr, sorted({value for _, value in asked})))
+        raise JudgmentError(
+            f"{either(map(repr, layout.answers), 'and')} hold {values}, which may be items or places; rename the items"
+        )
+    free = [name for name in frame.columns if name not in (*layout.items, *layout.answers)]
+    who = None
+    if "annotator" not in rows.options.columns:
+        who = person_column(free) or next((name for name in free if name_points("annotator", name)), None)
+        repeated = [name for name in free if 1 < frame[name].n_unique() < frame.height]
+        if who is None and repeated:
+            way = option("columns", {"annotator": repeated[0]})
+            rows.notes.append(f"no annotator is named; if {repeated[0]!r} does so: {way}")
+    query = next((name for name in free if name_points("query", name) >= LISTED), None)
+
+    def blame(number: int, what: str) -> None:
+        """Refuse a set, or leave it out where that was asked for."""
+        if rows.options.invalid != "drop":
+            remedy = option("invalid", "drop")
+            raise JudgmentError(f"row {number}: {what}; correct it, or leave such rows out: {remedy}")
+        rows.drop(f"where {what}")
+
+    for number, record in enumerate(sets, 1):
+        items = list(dict.fromkeys(record[name] for name in layout.items if record[name] is not None))
+        best, worst = (record[name] if name is not None else None for name in (layout.best, layout.worst))
+        if named_places and not are_items:
+            best, worst = (one and record[place_of[one.lower()]] for one in (best, worst))
+        if best is None and worst is None:
+            rows.drop("without an answer")
+        elif any(one is not None and one not in items for one in (best, worst)):
+            blame(number, "the best or the worst is not among the items that were shown")
+        elif best == worst:
+            blame(number, "the same item is the best and the worst")
+        else:
+            pairs = [(best, item) for item in items if item != best] if best is not None else []
+            pairs += [(item, worst) for item in items if item not in (best, worst)] if worst is not None else []
+            cells = {word: record[name] for word, name in (("annotator", who), ("query", query)) if name}
+            for winner, loser in pairs:
+                rows.add(record, winner=winner, loser=loser, judgment=number, weight=1, **cells)
+    rows.roles |= {"winner": layout.best or "the others", "loser": layout.worst or "the others"}
+    rows.roles |= {"annotator": who or "", "query": query or ""}
+    shown = first_few(map(repr, layout.items), shown=8)
+    rows.notes.append(f"each set of {shown} gives pairs: the best over the others, and the others over the worst")
+    rows.notes.append("pairs of one set count as one judgment, and which item was shown on which side is not known")
+    return rows.finish("preference")
+
+
+def ballots(rows: Collector) -> Imported:
+    """Return the ranking of each ballot."""
+    frame = rows.choose_rows(text_table(rows.source))
+    who = None if "annotator" in rows.options.columns else person_column(frame.columns)
+    if places := place_columns(frame.columns):
+        named = {name: name.replace("_", " ") for name in places}
+        if places_of(frame, named) is None:
             raise JudgmentError(
-                f"{option('columns', {word: name})} names no column of respondents; there are "
-                f"{first_few(map(repr, frame.columns), shown=40)}"
+                f"{either(map(repr, places[:8]), 'and')} hold numbers, or an item twice, so it is not clear whether "
+                "cells are items or ranks; write one row per item and rank"
             )
-        columns[word] = frame[name]
-    return columns
+        return rows.finish(add_survey(rows, frame, named, {"annotator": _people(rows, frame, who)}))
+    column = order_column(frame.columns, frame.fill_null("").rows())
+    if column is None:
+        raise JudgmentError(
+            "no columns are named after places (1st, 2nd, ...), and none holds orders such as x>y=z; "
+            "write one row per item and rank"
+        )
+    for number, record in enumerate(frame.iter_rows(named=True), 1):
+        if record[column] is None:
+            rows.drop("without an order")
+            continue
+        levels = [[item.strip() for item in level.split("=")] for level in record[column].split(">")]
+        items = [item for level in levels for item in level]
+        if not all(items) or len(set(items)) < len(items):
+            raise JudgmentError(f"row {number}: {record[column]!r} names an item twice, or none; correct it")
+        rank = 1
+        for level in levels:
+            for item in level:
+                rows.add(record, item=item, rank=rank, ranking=str(number), annotator=record[who] if who else None)
+            rank += len(level)
+    rows.roles |= {"item": column, "rank": f"place in {column}", "annotator": who or ""}
+    return rows.finish("ranking")
+
+
+def ranked_sets(rows: Collector) -> Imported:
+    """Return the ranking of each row of sets as in WMT's human evaluation: system1Id, system1rank, system2Id, ...
+
+    Ranks below 1 mean that an item was not ranked.
+    """
+    frame = rows.choose_rows(text_table(rows.source))
+    pairs = ranked_columns(frame.columns)
+    if not pairs:
+        raise JudgmentError("no columns are called like system1Id and system1rank; write one row per item and rank")
+    who = None if "annotator" in rows.options.columns else person_column(frame.columns)
+    context: list[str] = []
+    if "query" not in rows.options.columns:
+        # what the items of a row answer: the segment and the languages, or a query
+        keys = {key_of(name): name for name in reversed(frame.columns)}
+        segment = next((keys[key] for key in ("src_index", "segment_id") if key in keys), None)
+        context = [name for name in frame.columns if name_points("query", name) >= LISTED][:1]
+        if segment is not None:
+            languages = [keys[key] for key in ("srclang", "trglang") if key in keys]
+            context = [*(name for name in languages if frame[name].n_unique() > 1), segment]
+    for number, record in enumerate(frame.iter_rows(named=True), 1):
+        given = [(record[item], as_number(record[rank])) for item, rank in pairs]
+        ranked = [(item, rank) for item, rank in given if item is not None and rank is not None and rank >= 1]
+        if len(dict(ranked)) < len(ranked):
+            rows.drop("with an item twice")
+        elif len(ranked) < 2:
+            rows.drop("with fewer than two ranks")
+        else:
+            cells = {"annotator": record[who]} if who else {}
+            cells |= {"query": " ".join(record[name] or "" for name in context)} if context else {}
+            for item, rank in ranked:
+                rows.add(record, item=item, rank=rank, ranking=str(number), **cells)
+    rows.roles |= {"item": f"{pairs[0][0]}, ...", "rank": f"{pairs[0][1]}, ...", "annotator": who or ""}
+    rows.roles["query"] = ", ".join(context)
+    return rows.finish("ranking")

@@ -1,0 +1,896 @@
+"""Evaluations of language models: battles, verdicts of judges and scores, a function for each tool's files.
+
+What a tool's records say is yielded one by one, as cells of a judgment or as the reason why there is none, and
+:meth:`~crowdrank.io.exports.imported.Collector.take` does the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...data.column_names import FOREIGN
+from ...data.covariates import parse_covariates
+from ...errors import JudgmentError
+from ...wording import call, counted, first_few, option
+from ..read_options import ReadOptions
+from ..sources import ZIP
+from ..tables import table_format
+from .cells import answer_text, as_number, as_text, as_truth, at_path, first_filled, message_text, parse_json
+from .imported import Cells, Collector, Imported
+from .layouts import CONTEXTS, side, verdict
+from .streaming import Record, Shape, check_shape, document, json_values, look, records
+
+Judged = Iterator[Cells | list[Cells] | str]
+
+
+def _number(value: Any) -> float | None:
+    """A number, or right and wrong as 1 and 0."""
+    return float(value) if isinstance(value, bool) else as_number(value)
+
+
+def _first_text(record: Mapping[str, Any], *names: str) -> str | None:
+    """The first of some fields that holds something."""
+    return next((text for name in names if (text := as_text(record.get(name)))), None)
+
+
+# pairs ---------------------------------------------------------------------------------------------------------------
+
+
+def _wanted_fields(rows: Collector, own: tuple[str, ...], texts: tuple[str, ...]) -> list[str]:
+    """The fields of a Parquet file that are read: its own, what the user names, and long texts only for covariates."""
+    options = rows.options
+    fields = [*own, *(path.split(".")[0] for path in (*options.columns.values(), *options.where))]
+    if options.covariates:
+        # conversations are long, and spared where their style is counted already
+        fields += ["conv_metadata"] if look(rows.source).has("conv_metadata") else texts
+        fields += [f"{name}_{end}" for name in parse_covariates(options.covariates) for end in "ab"]
+    return fields
+
+
+_SMALLEST_SHARE = 1e-9  # a judge is no surer than this; a smaller share is what rounding leaves of none
+_MOST_OUTSIDE = 0.1  # share of annotations with another number from which on the column is not AlpacaEval's
+
+
+def alpaca_eval(rows: Collector) -> Imported:
+    """Return a preference for each annotation; a probability becomes two rows whose weights add up to 1."""
+    outside = "with a preference outside 1 to 2"
+    values: Counter[float | None] = Counter()
+
+    def annotation(record: Record, number: int) -> Judged:
+        preference = as_number(record.get("preference"))
+        values[preference if preference in (0, 1, None) else 2] += 1
+        left, right = as_text(record.get("generator_1")), as_text(record.get("generator_2"))
+        # 0 is a draw in files of the first versions, 1.5 in later ones
+        share = 0.5 if preference == 0 else None if preference is None else preference - 1
+        if share is None:
+            yield "no preference"
+        elif not 0 <= share <= 1:
+            yield outside
+        elif left == right or left is None or right is None:
+            yield "without two different generators"
+        else:
+            asked = [text for name in ("instruction", "input") if (text := as_text(record.get(name)))]
+            cells = {
+                "query": "\n".join(asked) or str(number),
+                "left": left,
+                "right": right,
+                "annotator": _first_text(record, "annotator", "annotator_index"),
+                "judgment": rows.n_read - rows.dropped.total(),
+                **_style(rows.options, record, "12", (record.get("output_1"), record.get("output_2"))),
+            }
+            outcomes = [("tie", 1.0)] if share == 0.5 else [("left", 1 - share), ("right", share)]
+            yield [{**cells, "winner": won, "weight": weight} for won, weight in outcomes if weight > _SMALLEST_SHARE]
+
+    own = ("instruction", "input", "generator_1", "generator_2", "annotator", "annotator_index", "preference")
+    rows.take(records(rows.source, _wanted_fields(rows, own, ("output_1", "output_2"))), annotation)
+    if rows.dropped[outside] > _MOST_OUTSIDE * rows.n_read:
+        raise JudgmentError(
+            f"'preference' is outside 1 to 2 in {rows.dropped[outside]:,} of {counted(rows.n_read, 'annotation')}, "
+            "which AlpacaEval does not write; if it grades how much one is better, give it as a signed column: --from "
+            "table --column left=generator_1,right=generator_2,query=instruction --strength preference=right"
+        )
+    if values[0] and values[1] and not values[2]:
+        raise JudgmentError(
+            "'preference' holds 0 and 1 and never 2, which AlpacaEval does not write; if 1 means that generator_2 is "
+            "better: --from table --column left=generator_1,right=generator_2,winner=preference,query=instruction "
+            "--winner-codes 0=left,1=right"
+        )
+    rows.roles |= {"left": "generator_1", "right": "generator_2", "winner": "preference", "query": "instruction"}
+    rows.roles |= {"share": "preference - 1 for generator_2", "annotator": "annotator"}
+    rows.notes.append(
+        "outputs were shown in random order but stored in a fixed one, so a bias of the judge towards a side cannot "
+        "be measured"
+    )
+    return rows.finish("preference", recorded=True)
+
+
+_ARENA_FIELDS = (
+    "id", "question_id", "model_a", "model_b", "winner", "winner_model_a", "winner_model_b", "winner_tie",
+    "winner_tie (bothbad)", "winner_tie_bothbad", "judge", "evaluation_session_id", "judge_hash", "user_id", "tstamp",
+    "timestamp", "turn", "language", "anony", "category_tag",
+)  # fmt: skip
+_HOT = {
+    "winner_model_a": "left", "winner_model_b": "right", "winner_tie": "tie", "winner_tie (bothbad)": "tie",
+    "winner_tie_bothbad": "tie",
+}  # fmt: skip
+
+
+def arena(rows: Collector) -> Imported:
+    """Return one preference for each battle of Chatbot Arena, as published with 33 to 140 thousand conversations."""
+    both_bad = 0
+
+    def battle(record: Record, number: int) -> Judged:
+        nonlocal both_bad
+        word = as_text(record.get("winner"))
+        if word is not None or "winner_model_a" not in record:
+            winner, bad = side(word), word is not None and "bad" in word.lower()
+            if word is not None and winner is None:
+                raise JudgmentError(
+                    f"battle {number} has the winner {word!r}, which is none of model_a, model_b and tie"
+                )
+        else:
+            flags = {name: _flag(record[name]) for name in _HOT if name in record}
+            won = [name for name, flag in flags.items() if flag]
+            if len(won) != 1 or None in flags.values():
+                raise JudgmentError(
+                    f"battle {number} has {len(won)} winners in winner_model_a, winner_model_b and winner_tie; one of "
+                    "them must be 1 and the others 0"
+                )
+            winner, bad = _HOT[won[0]], "bad" in won[0]
+        left, right = as_text(record.get("model_a")), as_text(record.get("model_b"))
+        if winner is None:
+            yield "without a winner"
+        elif left is None or right is None or left == right:
+            yield "of a model with itself" if left else "without a model"
+        else:
+            both_bad += bad
+            said = "response" if "response_a" in record and "conversation_a" not in record else "conversation"
+            yield {
+                "query": _first_text(record, "question_id", "id") or str(number),
+                "left": left,
+                "right": right,
+                "winner": winner,
+                "annotator": _first_text(record, "judge", "judge_hash", "evaluation_session_id", "user_id"),
+                "time": record.get("tstamp", record.get("timestamp")),
+                "turn": as_text(record.get("turn")),
+                **_style(rows.options, record, "ab", (record.get(f"{said}_a"), record.get(f"{said}_b"))),
+            }
+
+    long = ("conversation_a", "conversation_b", "response_a", "response_b")
+    rows.take(records(rows.source, _wanted_fields(rows, _ARENA_FIELDS, long)), battle)
+    rows.roles |= {"left": "model_a", "right": "model_b", "winner": "winner", "query": "question_id or id"}
+    rows.roles |= {"annotator": "judge or evaluation_session_id", "time": "tstamp or timestamp"}
+    if both_bad:
+        rows.notes.append(f"{both_bad:,} battles with both bad are ties")
+    return rows.finish("preference")
+
+
+def _flag(value: Any) -> bool | None:
+    """Whether a one-hot cell is set."""
+    number = as_number(value)
+    return as_truth(value) if number is None else {0.0: False, 1.0: True}.get(number)
+
+
+def arena_hard(rows: Collector) -> Imported:
+    """Return each of the two games of a model against a baseline as a preference with its strength."""
+    options = rows.options
+
+    def games(record: Record, number: int) -> Judged:
+        model, baseline = as_text(record.get("model")), as_text(record.get("baseline")) or options.baseline_model
+        if baseline is None:
+            raise JudgmentError(
+                "the file does not name the other model, which old files lack; say which it was, as in "
+                f"{option('baseline_model', 'gpt-4-0314')}"
+            )
+        # A is the baseline in the first game and the model in the second
+        sides = ((baseline, model), (model, baseline))
+        for game, (left, right) in zip(record.get("games") or (), sides, strict=False):
+            graded = verdict(game.get("score"))
+            if graded is None or left == right:
+                yield "no score" if graded is None else "of the baseline with itself"
+                continue
+            yield {
+                "query": _first_text(record, "uid", "question_id") or str(number),
+                "left": left,
+                "right": right,
+                "winner": graded[0],
+                "strength": graded[1],
+                "annotator": as_text(record.get("judge")),
+                "time": record.get("tstamp"),
+                **_style(options, game, "ab", prompt=game.get("user_prompt", game.get("prompt"))),
+            }
+
+    rows.take(records(rows.source, shape={"games": [{}]}), games)
+    rows.roles |= {"left": "baseline, then model", "right": "model, then baseline", "winner": "games[].score"}
+    rows.roles |= {"strength": "games[].score (>> 2, > 1, = 0)", "query": "uid or question_id"}
+    rows.roles |= {"annotator": "judge", "time": "tstamp"}
+    if rows.dropped["no score"]:
+        rows.notes.append("a game without a verdict leaves the other one in; Arena-Hard itself drops both")
+    return rows.finish("preference")
+
+
+def mt_bench(rows: Collector) -> Imported:
+    """Return FastChat's pairs, judged in two games each, as preferences, or its scores of single answers as grades."""
+    options, outcomes = rows.options, ("model_1", "model_2", "tie")
+
+    def shared(record: Record) -> Cells:
+        judge, question, turn = record.get("judge"), as_text(record.get("question_id")), as_text(record.get("turn"))
+        if question is None:
+            raise JudgmentError("a line has no question_id; give the file as FastChat wrote it")
+        return {
+            "query": question if turn is None else f"{question}, turn {turn}",
+            "annotator": as_text(judge[0]) if isinstance(judge, list) and judge else as_text(judge or None),
+            "time": record.get("tstamp"),
+        }
+
+    def games(record: Record, number: int) -> Judged:
+        first, second = as_text(record.get("model_1")), as_text(record.get("model_2"))
+        won = [as_text(record.get(field)) for field in ("g1_winner", "g2_winner")]
+        both = [(won[0], first, second, "12"), (won[1], second, first, "21")]
+        if options.agreeing and all(one in outcomes for one in won):
+            # one preference of the two games: their winner where they agree, else a tie
+            rows.n_read += 1
+            both = [(won[0] if won[0] == won[1] else "tie", first, second, "12")]
+        elif options.agreeing:
+            yield from ("error", "error")
+            return
+        for outcome, left, right, sides in both:
+            if outcome not in outcomes:
+                yield "error" if outcome == "error" else "without a winner"
+                continue
+            name = {"model_1": first, "model_2": second}.get(outcome)
+            yield {
+                "left": left,
+                "right": right,
+                "winner": "tie" if name is None else "left" if name == left else "right",
+                **shared(record),
+                **_style(options, record, sides, prompt=record.get(f"g{sides[0]}_user_prompt")),
+            }
+
+    def score(record: Record, number: int) -> Judged:
+        grade = as_number(record.get("score"))
+        if grade is None or grade == -1:
+            # -1 is a judge that failed
+            yield "score -1" if grade == -1 else "without a score"
+        else:
+            yield {"item": as_text(record.get("model")), "grade": grade, **shared(record)}
+
+    each = records(rows.source)
+    first = list(islice(each, 1))
+    pairs = bool(first) and "g1_winner" in first[0]
+    rows.unit = "game" if pairs else "score"
+    rows.take(chain(first, each), games if pairs else score)
+    rows.roles |= {"annotator": "judge[0]", "query": "question_id, turn", "time": "tstamp"}
+    if not pairs:
+        rows.roles |= {"item": "model", "grade": "score"}
+        rows.title = "MT-Bench scores (model, score)"
+        return rows.finish("grade")
+    rows.roles |= {"left": "model_1, then model_2", "right": "model_2, then model_1", "winner": "g1_winner, g2_winner"}
+    if rows.dropped["error"] and not options.agreeing:
+        rows.notes.append(
+            "a failed game leaves the other one in; FastChat drops both, and ties games that differ: "
+            f"{option('agreeing', True)}"
+        )
+    return rows.finish("preference")
+
+
+def reward_bench(rows: Collector) -> Imported:
+    """Return one preference of a reward model or judge for each pair; that the chosen answer wins is the truth.
+
+    The second version has scores of several answers each, of which the first are right.
+    """
+    name = Path(rows.source.name).name
+    judge = name.split("_outputs")[0].removesuffix(".gz")
+    judge = Path(judge).stem if judge == name else judge
+
+    def results() -> Iterator[Record]:
+        """One object for each result, also of a file that holds one list for each field."""
+        for record in records(rows.source):
+            listed = record.get("results")
+            if not isinstance(listed, list):
+                yield record
+                continue
+            n = len(listed)
+            for place in range(n):
+                yield {
+                    name: value[place] if isinstance(value, list) and len(value) == n else value
+                    for name, value in record.items()
+                }
+
+    def score(value: Any) -> float | None:
+        return score(value[0]) if isinstance(value, list) and len(value) == 1 else as_number(value)
+
+    def pair(record: Record, number: int) -> Judged:
+        chosen, rejected = score(record.get("scores_chosen")), score(record.get("scores_rejected"))
+        result = as_number(record.get("results"))
+        if chosen is not None and rejected is not None:
+            # results is 0 where both scores are equal, although neither was preferred
+            winner = "left" if chosen > rejected else "right" if chosen < rejected else "tie"
+        else:
+            winner = "" if result is None else {1.0: "left", 0.0: "right", 0.5: "tie"}.get(result, "")
+        if not winner:
+            yield "without a result"
+            return
+        cells = {"query": as_text(record.get("id")) or str(number), "left": "chosen", "right": "rejected"}
+        rows.truth.append({**cells, "winner": "left"})
+        yield {**cells, "winner": winner, "annotator": as_text(record.get("model")) or judge}
+
+    def question(record: Record, number: int) -> Judged:
+        values, right = record.get("scores"), as_number(record.get("num_correct"))
+        scores = [score(one) for one in values] if isinstance(values, list) else []
+        if not scores or None in scores or right is None:
+            yield "without scores"
+            return
+        query, who = as_text(record.get("id")) or str(number), as_text(record.get("model")) or judge
+        answers = [{"query": query, "item": f"answer {place}"} for place in range(1, len(scores) + 1)]
+        rows.truth += [{**cells, "grade": int(place <= right)} for place, cells in enumerate(answers, 1)]
+        yield [{**cells, "grade": one, "annotator": who} for cells, one in zip(answers, scores, strict=True)]
+
+    if {"scores", "num_correct"} <= next(results(), {}).keys():
+        rows.unit, rows.title = "question", "RewardBench 2 scores (scores, num_correct)"
+        rows.take(results(), question)
+        rows.roles |= {"item": "place in scores", "grade": "scores", "query": "id", "annotator": "model"}
+        rows.notes.append("the first num_correct answers of a question are the right ones, which is the truth")
+        return rows.finish("grade")
+    rows.take(results(), pair)
+    rows.roles |= {"left": "chosen", "right": "rejected", "winner": "scores_chosen against scores_rejected"}
+    rows.roles |= {"query": "id", "annotator": "name of the file before _outputs"}
+    return rows.finish("preference", recorded=True)
+
+
+_TURN = "\n\nAssistant:"
+_FIRST_RECORDS = 1000
+_MODELS = (("chosen_model", "rejected_model"), ("chosen-model", "rejected-model"))
+
+
+def chosen_rejected(rows: Collector) -> Imported:
+    """Return one preference for each pair of a chosen and a rejected answer; who was shown left is not known."""
+    first = list(islice(records(rows.source), _FIRST_RECORDS))
+    models = next(
+        (pair for pair in _MODELS if first and all(as_text(one.get(name)) for one in first for name in pair)), None
+    )
+    people = ("annotator", *FOREIGN["annotator"])
+    who = next((name for name in people if any(as_text(one.get(name)) for one in first)), None)
+    together = False
+    if all(_context(record) is None for record in first):
+        # no record says what was asked; where answers occur in several of them, all belong together
+        texts = [{text for pair in _answer_pairs(one) for text in pair} for one in first]
+        together = sum(map(len, texts)) > len(set().union(*texts))
+
+    def pairs(record: Record, number: int) -> Judged:
+        listed = [(as_text(record.get(models[0])), as_text(record.get(models[1])))] if models else _answer_pairs(record)
+        for winner, loser in listed:
+            if winner is None or loser is None:
+                yield "without two answers"
+            elif winner == loser:
+                yield "of a model with itself" if models else "with the same answer twice"
+            else:
+                cells = {"annotator": as_text(record.get(who))} if who else {}
+                cells |= {} if together else {"query": _context(record) or str(number)}
+                yield {"winner": winner, "loser": loser, **cells}
+
+    rows.take(records(rows.source), pairs)
+    winner, loser = models or ("chosen", "rejected")
+    rows.roles |= {"winner": winner, "loser": loser, "query": "prompt, or what stands before the answer"}
+    rows.roles["annotator"] = who or ""
+    if together:
+        rows.notes.append("no prompt is given and answers recur, so all pairs are taken as one query")
+    rows.notes.append("which answer was shown on which side is not known")
+    return rows.finish("preference")
+
+
+def _answer_pairs(record: Mapping[str, Any]) -> list[tuple[str | None, str | None]]:
+    """Each chosen with each rejected answer, of which there may be several in a list of texts."""
+    chosen, rejected = record.get("chosen"), record.get("rejected")
+    if isinstance(chosen, list) and isinstance(rejected, list):
+        same_talk = len(chosen) == len(rejected) > 1 and chosen[:-1] == rejected[:-1]
+        if not same_talk and all(isinstance(one, str) for one in (*chosen, *rejected)):
+            return [(as_text(winner), as_text(loser)) for winner in chosen for loser in rejected] or [(None, None)]
+    # the answer itself is the last message, or what stands behind the last turn of a dialogue in one text
+    said = [message_text(value) for value in (chosen, rejected)]
+    one, other = (text.rsplit(_TURN, 1)[-1].strip() or None if text and _TURN in text else text for text in said)
+    return [(one, other)]
+
+
+def _context(record: Mapping[str, Any]) -> str | None:
+    """What was asked, or the id of the record; ``None`` where nothing says so."""
+    field = first_filled(record, CONTEXTS)
+    if field is not None and (text := message_text(field[1])):
+        return text
+    chosen = record.get("chosen")
+    several = len(_answer_pairs(record)) > 1
+    if isinstance(chosen, list) and len(chosen) > 1 and not several and (text := message_text(chosen[:-1])):
+        return text
+    if isinstance(chosen, str) and _TURN in chosen:
+        return chosen.rsplit(_TURN, 1)[0].strip() or None
+    return _first_text(record, "id", "prompt_id")
+
+
+# how two answers that are compared look -------------------------------------------------------------------------------
+
+
+# covariate -> the fields in which arenas count it for each side, as a number or by kind
+_COUNTS = {
+    "length": ("sum_assistant_{}_tokens", "token_len_{}", "len_{}", "answer_length_{}"),
+    "headers": ("header_count_{}",),
+    "bold": ("bold_count_{}",),
+    "lists": ("list_count_{}",),
+}
+_SHOWN = re.compile(
+    r"(?:\[|<\|)The Start of Assistant (?P<side>[AB])'s (?:Answer|Conversation with User)(?:\]|\|>)\n*(?P<text>.*?)\n*"
+    r"(?:\[|<\|)The End of Assistant (?P=side)'s (?:Answer|Conversation with User)(?:\]|\|>)",
+    re.DOTALL,
+)
+_SPEAKER = re.compile(r"### (?:User|Assistant [AB]):\n")
+
+
+def _style(
+    options: ReadOptions,
+    record: Mapping[str, Any],
+    sides: str,
+    texts: tuple[Any, Any] = (None, None),
+    *,
+    prompt: Any = None,
+) -> Cells:
+    """Covariates of two answers that the record counts, and the texts where it does not count them all.
+
+    Nothing is looked for unless covariates are asked for. ``sides`` are the ends of the fields of left and right; of a
+    judge's ``prompt`` the texts are those that it shows.
+    """
+    if not options.covariates:
+        return {}
+    counted = record.get("conv_metadata")
+    counted = parse_json(counted) if isinstance(counted, str) else counted
+    places = [one for one in (counted, record) if isinstance(one, Mapping)]
+    cells: Cells = {}
+    names = parse_covariates(options.covariates)
+    for name in names:
+        forms = [*_COUNTS.get(name, ()), f"{name}_{{}}", f"{{}}_{name}"]
+        for place, form in ((place, form) for place in places for form in forms):
+            pair = [_total(place.get(form.format(side))) for side in sides]
+            if None not in pair:
+                cells |= {f"{name}_left": pair[0], f"{name}_right": pair[1]}
+                break
+    if len(cells) < 2 * len(names):
+        left, right = texts if prompt is None else shown_answers(prompt)
+        cells |= {"left_text": answer_text(left), "right_text": answer_text(right)}
+    return cells
+
+
+def shown_answers(prompt: Any) -> tuple[str | None, str | None]:
+    """Return the answers of A and B that a judge was shown, out of the prompt of FastChat or Arena-Hard.
+
+    Examples
+    --------
+    >>> shown_answers("[The Start of Assistant A's Answer]\\nyes\\n[The End of Assistant A's Answer]")
+    ('yes', None)
+    """
+    answers: dict[str, str] = {}
+    for match in _SHOWN.finditer(message_text(prompt) or ""):
+        # of a conversation every second part is the assistant's
+        parts = _SPEAKER.split(match["text"])
+        answers[match["side"]] = "\n\n".join(part.strip() for part in parts[2::2]) if len(parts) > 2 else match["text"]
+    return answers.get("A"), answers.get("B")
+
+
+def _total(value: Any) -> float | None:
+    """A count, or the sum of counts by kind, such as ordered and unordered lists."""
+    if isinstance(value, Mapping):
+        numbers = [number for one in value.values() if (number := as_number(one)) is not None]
+        return sum(numbers) if numbers else None
+    return as_number(value)
+
+
+# scores --------------------------------------------------------------------------------------------------------------
+
+
+_LARGE_IS_GOOD = re.compile(
+    r"acc|acc_norm|acc_\w+|accuracy|exact_match.*|em|f1.*|.*_f1|bleu.*|rouge.*|chrf.*|pass@.*|mcc|score|"
+    r"prompt_level_\w+_acc|inst_level_\w+_acc|likelihood_diff|correct|is_correct|mc[12]|math_verify|flexible_match|contains"
+)
+# metrics of lm-evaluation-harness itself, which says so of them
+_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|brier_score")
+
+
+def is_small_good(metric: str) -> bool | None:
+    """Return whether small values of a well-known metric are good; ``None`` where it is not known.
+
+    Examples
+    --------
+    >>> is_small_good("acc_norm,none"), is_small_good("perplexity"), is_small_good("edits") is None
+    (False, True, True)
+    """
+    if _LARGE_IS_GOOD.fullmatch(metric.lower().split(",")[0]):
+        return False
+    return True if _SMALL_IS_GOOD.fullmatch(metric.lower()) else None
+
+
+_SAMPLES = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?")
+
+
+def lm_eval(rows: Collector) -> Imported:
+    """Return the value of one metric for each document, as a grade of the model that the folder is named after."""
+    source, options = rows.source, rows.options
+    path = Path(source.name).resolve()
+    model = path.parent.name if source.path is not None or path.exists() else ""
+    task = _SAMPLES.fullmatch(path.name.removesuffix(".gz").rsplit(".jsonl", 1)[0].rsplit(".json", 1)[0])
+    if not model and "item" not in options.columns:
+        raise JudgmentError(
+            "the folder of the samples names the model, so standard input cannot be used; give the file"
+        )
+    filters: dict[str, None] = {}
+    metrics: dict[str, None] = {}
+    documents: list[tuple[Record | None, str, Record]] = []
+    for number, record in enumerate(records(source, shape={"metrics": []}), 1):
+        if not rows.is_wanted(record):
+            continue
+        rows.n_read += 1
+        filters.setdefault(as_text(record.get("filter")) or "none")
+        # older versions do not list their metrics: all numbers of a sample may be such
+        named = record.get("metrics")
+        if named is None:
+            named = [name for name, value in record.items() if name != "doc_id" and isinstance(value, int | float)]
+        values = {str(name): record.get(str(name)) for name in named}
+        metrics |= dict.fromkeys(values)
+        doc = as_text(record.get("doc_id")) or str(number)
+        documents.append((record if options.columns else None, f"{task[1]}: {doc}" if task else doc, values))
+    if len(filters) > 1:
+        one = option("where", {"filter": next(iter(filters))})
+        raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
+    metric = rows.choose_question(metrics, what="the metrics")
+    rows.settle_direction(metric, is_small_good(metric))
+    for kept, query, values in documents:
+        grade = _number(values.get(metric))
+        if grade is None:
+            rows.drop("without a number" if values.get(metric) is not None else "without a value")
+        else:
+            rows.add(kept, query=query, item=model, grade=grade)
+    rows.roles |= {"item": "name of the folder", "query": "doc_id", "grade": metric}
+    return rows.finish("grade")
+
+
+_LAST_NUMBER = re.compile(r"[_\s.\-]?\d+$")
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+class _Score(NamedTuple):
+    """One scorer's value of a part of a sample."""
+
+    record: Record
+    query: str
+    scorer: str
+    part: str
+    value: Any
+
+
+def inspect_log(rows: Collector) -> Imported:
+    """Return each scorer's value for each sample of an Inspect log as a grade of the model."""
+    options = rows.options
+    if rows.source.data[:4] == ZIP:
+        raise JudgmentError("an .eval log is an archive; write it as JSON with inspect log dump, and give that file")
+    log = document(rows.source, {"eval": {}, "samples": [{"scores": {}, "score": {}}]})
+    if log.get("samples") is None:
+        raise JudgmentError("the log has no samples; write it with them (log_samples), or dump the whole log")
+    model, task = as_text(at_path(log, "eval.model")), as_text(at_path(log, "eval.task"))
+    values: list[_Score] = []
+    for number, sample in enumerate(log["samples"], 1):
+        name = as_text(sample.get("id")) or str(number)
+        scores = [_Score(sample, f"{task}: {name}" if task else name, *one) for one in _sample_scores(sample)]
+        wanted = [score for score in scores if rows.is_wanted({"scorer": score.scorer}, sample)]
+        if scores and not wanted:
+            continue
+        rows.n_read += 1
+        if sample.get("error"):
+            rows.drop("error")
+            continue
+        if not scores:
+            rows.drop("without a score")
+        values += wanted
+    parts = dict.fromkeys(score.part for score in values)
+    part = rows.choose_question(parts, what="the scores") if len(parts) > 1 or options.answer else None
+    scorers = ", ".join(dict.fromkeys(score.scorer for score in values))
+    values = [score for score in values if part in (None, score.part)]
+    _expect_one_scale(values, pooled=options.columns.get("annotator") == "scorer")
+    for record, query, scorer, _, value in values:
+        # C, P, I and N as Inspect counts them, numbers as they are
+        grade = _letter(value) if isinstance(value, str) else None
+        grade = _number(value) if grade is None else grade
+        if grade is None and as_text(value) is None:
+            rows.drop("without a score")
+        else:
+            word = as_text(value) if grade is None else grade
+            rows.add({"scorer": scorer, **record}, grade=word, query=query, item=model, annotator=scorer)
+    if as_text(log.get("status")) != "success":
+        rows.notes.append(f"the log's status is {as_text(log.get('status'))!r}, so samples may be missing")
+    rows.roles |= {"item": "eval.model", "query": "samples[].id", "annotator": "name of the scorer"}
+    rows.roles["grade"] = "scores[].value"
+    return rows.finish("grade", metric=scorers if part is None else part)
+
+
+def _sample_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Scorer, part and value of each score of a sample."""
+    by_scorer = sample.get("scores") or ({"scorer": sample["score"]} if sample.get("score") else {})
+    for scorer, score in by_scorer.items():
+        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(value, Mapping):
+            yield from ((str(scorer), str(part), one) for part, one in value.items())
+        elif value is not None:
+            yield str(scorer), "value", value
+
+
+def _expect_one_scale(scores: list[_Score], *, pooled: bool) -> None:
+    """Ask which scorer is meant, unless they differ in a last number only; never pool what is on several scales."""
+    by_scorer: dict[str, list[Any]] = {}
+    for score in scores:
+        by_scorer.setdefault(score.scorer, []).append(score.value)
+    pooled |= len({_LAST_NUMBER.sub("", scorer) for scorer in by_scorer}) == 1
+    ranges: list[tuple[bool, float, float]] = []
+    for values in by_scorer.values():
+        numbers = [number for value in values if (number := as_number(value)) is not None]
+        letters = all(isinstance(one, bool) or (isinstance(one, str) and _letter(one) is not None) for one in values)
+        ranges.append((letters, *((0.0, 1.0) if letters else (min(numbers, default=0.0), max(numbers, default=0.0)))))
+    widest = max((high for _, _, high in ranges), default=0.0) - min((low for _, low, _ in ranges), default=0.0)
+    alike = len({letters for letters, _, _ in ranges}) == 1
+    alike = alike and all(2 * (high - low) >= widest for _, low, high in ranges)
+    if len(by_scorer) < 2 or (pooled and alike):
+        return
+    named = first_few(map(repr, by_scorer), shown=12)
+    one = option("where", {"scorer": next(iter(by_scorer))})
+    together = f", or take all as annotators of the same thing with {option('columns', {'annotator': 'scorer'})}"
+    scales = "" if alike else ", on different scales"
+    raise JudgmentError(f"the samples have scores of {named}{scales}; choose one with {one}{together if alike else ''}")
+
+
+def _letter(value: str) -> float | None:
+    """The number that Inspect counts a letter or word as."""
+    return _LETTERS.get(value.strip(), _LETTERS.get(value.strip().lower()))
+
+
+_NOT_SCORES = ("threshold", "tokens", "num_tokens", "latency", "duration")
+
+
+def openai_evals(rows: Collector) -> Imported:
+    """Return whether each sample was answered rightly, or the metric of each, as a grade of the model."""
+    model: str | None = None
+    events: dict[str, list[Record]] = {"match": [], "metrics": []}
+    other: Counter[str] = Counter()
+    for record in records(rows.source, shape={"spec": {}, "data": {}}):
+        if spec := record.get("spec"):
+            fns = spec.get("completion_fns") or spec.get("model_name") or spec.get("model")
+            model = ",".join(map(str, fns)) if isinstance(fns, list) else as_text(fns)
+        kind = as_text(record.get("type"))
+        if kind in events:
+            events[kind].append(record)
+        elif kind is not None:
+            other[kind] += 1
+    matched = bool(events["match"]) and rows.options.answer in (None, "match", "correct")
+    kind = "match" if matched else "metrics"
+    rows.unit = f"{kind} event"
+    if not events[kind]:
+        raise JudgmentError(
+            f"the log has no match or metrics events, only {first_few(map(repr, other))}; these do not say what is "
+            "right, so score the samples and give a table of model, sample and score"
+        )
+    metric = "correct"
+    if not matched:
+        measured = [item for record in events[kind] for item in (record.get("data") or {}).items()]
+        names = [name for name, value in measured if _number(value) is not None and name not in _NOT_SCORES]
+        metric = rows.choose_question(names, what="the metrics")
+    rows.settle_direction(metric, False if matched else is_small_good(metric))
+
+    def event(record: Record, number: int) -> Judged:
+        grade = _number(at_path(record, f"data.{metric}"))
+        if grade is None:
+            yield "without an answer"
+        else:
+            yield {"item": model, "query": record.get("sample_id"), "grade": grade, "time": record.get("created_at")}
+
+    rows.take(events[kind], event)
+    rows.roles |= {"item": "spec.completion_fns", "query": "sample_id", "grade": f"data.{metric}", "time": "created_at"}
+    return rows.finish("grade")
+
+
+_PROMPTFOO: Shape = {"gradingResult": {"componentResults": [{"assertion": {}}]}, "namedScores": {}}
+_PROMPTFOO_ERROR = 2.0
+
+
+def promptfoo(rows: Collector) -> Imported:
+    """Return the score of each provider and prompt on each test."""
+    if table_format(rows.source) == "csv":
+        raise JudgmentError(
+            "promptfoo's CSV names neither tests nor providers; write JSON with promptfoo eval -o results.json"
+        )
+    tests: dict[str, int] = {}
+    names: dict[str, None] = {}
+    outputs: list[tuple[Any, str, str, Any, dict[str, Any]]] = []
+    for result in _promptfoo_results(rows):
+        rows.n_read += 1
+        failed = as_number(result.get("failureReason")) == _PROMPTFOO_ERROR
+        if failed or (result.get("error") and result.get("score") is None):
+            rows.drop("error")
+            continue
+        parts: dict[str, Any] = {}
+        for one in at_path(result, "gradingResult.componentResults") or ():
+            name = as_text(at_path(one, "assertion.metric")) or as_text(at_path(one, "assertion.type"))
+            if name:
+                parts.setdefault(name, one.get("score"))
+        parts |= result.get("namedScores") or {}
+        names |= dict.fromkeys(parts)
+        test = as_text(result.get("testIdx"))
+        if test is None:
+            # older versions number nothing: the variables say which test it is
+            key = json.dumps(result.get("vars"), sort_keys=True, default=str)
+            test = str(tests.setdefault(key, len(tests)))
+        provider, prompt = result.get("provider"), result.get("prompt")
+        if isinstance(provider, Mapping):
+            provider = _first_text(provider, "label", "id")
+        if isinstance(prompt, Mapping):
+            prompt = _first_text(prompt, "label", "display", "raw")
+        item = [text for text in (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx"))) if text]
+        kept = result if rows.options.columns else None
+        outputs.append((kept, test, " | ".join(item) or "unnamed", result.get("score"), parts))
+    part = rows.choose_question(names, what="assertions of type") if rows.options.answer else None
+    for kept, test, item_name, score, parts in outputs:
+        grade = as_number(parts.get(part) if part else score)
+        if grade is None:
+            rows.drop("without a score")
+        else:
+            rows.add(kept, query=test, item=item_name, grade=grade)
+    if not names:
+        rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
+    rows.roles |= {"query": "testIdx", "item": "provider and prompt", "grade": part or "score"}
+    return rows.finish("grade")
+
+
+def _promptfoo_results(rows: Collector) -> Iterator[Record]:
+    """The results that are wanted, of a whole evaluation or one on each line."""
+    for value in json_values(rows.source):
+        inner = value.get("results") if isinstance(value, Mapping) else None
+        listed = inner.get("results") if isinstance(inner, Mapping) else inner
+        for number, result in enumerate(listed if isinstance(listed, list) else [value], 1):
+            check_shape(result, _PROMPTFOO, f"result {number}")
+            if rows.is_wanted(result):
+                yield result
+
+
+_METRICS = ("metricsData", "metrics_data", "metricsMetadata")
+_CASES = ("testCases", "test_cases", "conversationalTestCases")
+_RUN: Shape = {case: [{metrics: [{}] for metrics in _METRICS}] for case in _CASES}
+
+
+def deepeval(rows: Collector) -> Imported:
+    """Return one metric's score of each test case, turned round where low scores pass."""
+    run = document(rows.source, {"testRunData": _RUN, **_RUN})
+    run = run.get("testRunData") or run
+    cases: list[tuple[Record, list[tuple[str | None, Record]]]] = []
+    for case in (case for key in _CASES for case in run.get(key) or ()):
+        metrics: list[Record] = next((case[name] for name in _METRICS if case.get(name)), [])
+        cases.append((case, [(as_text(one.get("name", one.get("metric"))), one) for one in metrics]))
+    metric = rows.choose_question(name for _, named in cases for name, _ in named if name)
+    wanted = [(case, named) for case, named in cases if rows.is_wanted(case)]
+    scored = [(case, one) for case, named in wanted for name, one in named if name == metric]
+    rows.settle_direction(metric, _small_passes([one for _, one in scored]))
+    model = as_text(at_path(run, "hyperparameters.model")) or Path(rows.source.name).stem
+    for number, (case, one) in enumerate(scored, 1):
+        rows.n_read += 1
+        score = as_number(one.get("score"))
+        if score is None:
+            rows.drop("error" if one.get("error") else "without a score")
+            continue
+        query = _first_text(case, "name", "input") or str(number)
+        rows.add(case, item=model, query=query, grade=score, annotator=as_text(one.get("evaluationModel")))
+    rows.roles |= {"item": "hyperparameters.model, else the file's name", "query": "testCases[].name"}
+    rows.roles |= {"grade": f"{metric}.score", "annotator": "evaluationModel"}
+    return rows.finish("grade")
+
+
+def _small_passes(metrics: list[Mapping[str, Any]]) -> bool | None:
+    """Whether small scores pass, told from those above or below their threshold; ``None`` where none tells."""
+    large = small = False
+    for one in metrics:
+        score, threshold, success = as_number(one.get("score")), as_number(one.get("threshold")), one.get("success")
+        if score is None or threshold is None or not isinstance(success, bool) or score == threshold:
+            continue
+        large |= success == (score > threshold)
+        small |= success == (score < threshold)
+    return None if large == small else small
+
+
+class _Feedback(NamedTuple):
+    """Where a tool writes what; of several fields the first that holds something."""
+
+    metric: tuple[str, ...]  # what was measured: a file has several of them, on scales of their own
+    item: tuple[str, ...]
+    number: str
+    words: str
+    annotator: tuple[str, ...]
+    source: str  # whether a person or a program gave it
+    part: str = ""  # what may be ranked in place of the item: its part, or what it is a part of
+
+
+_LANGFUSE = _Feedback(
+    ("name",), ("trace_id", "observation_id", "session_id"), "value", "string_value", ("author_user_id",), "source",
+    "observation_id",
+)  # fmt: skip
+_LANGSMITH = _Feedback(
+    ("key",), ("run_id", "trace_id"), "score", "value", ("feedback_source.user_id",), "feedback_source.type",
+    "session_id",
+)  # fmt: skip
+_PHOENIX = _Feedback(
+    ("annotation_name", "name"), ("context.span_id", "span_id", "context.trace_id", "trace_id", "session_id"),
+    "result.score", "result.label", ("user_id", "identifier"), "annotator_kind",
+)  # fmt: skip
+
+
+def feedback(rows: Collector) -> Imported:
+    """Return the values of one metric of Langfuse, LangSmith or Phoenix as grades of traces."""
+    given: dict[str, list[Record]] = {}
+    for record in records(rows.source, shape={"data": [{}]}):
+        page = record.get("data") if "name" not in record else None
+        for one in [record] if page is None else page:
+            if rows.is_wanted(one) and (metric := _text_at(one, ("name", "key", "annotation_name"))) is not None:
+                given.setdefault(metric, []).append(one)
+    first = next((scores[0] for scores in given.values()), {})
+    tool = _PHOENIX if "annotator_kind" in first else _LANGSMITH if "key" in first else _LANGFUSE
+    field = next((name for name in tool.metric if name in first), tool.metric[0])
+    given = {name: scores for name, scores in given.items() if any(_data_type(one) != "TEXT" for one in scores)}
+    metric = rows.choose_question(given, field=field)
+    sources, parts = Counter[str](), Counter[str]()
+    named = "annotator" in rows.options.columns
+    times = ("timestamp", "created_at")
+    for record in given[metric]:
+        rows.n_read += 1
+        value = _value_at(record, tool.number)
+        grade: float | str | None = _number(value)
+        words = as_text(_value_at(record, tool.words))
+        if words is not None and (grade is None or _data_type(record) == "CATEGORICAL"):
+            grade = words
+        if grade is None or _data_type(record) == "TEXT":
+            rows.drop("TEXT" if _data_type(record) == "TEXT" else "without a value")
+            continue
+        sources[_text_at(record, (tool.source,)) or "no source"] += 1
+        parts[_text_at(record, (tool.part,)) or ""] += 1
+        who = _text_at(record, tool.annotator)
+        named |= who is not None
+        rows.add(record, item=_text_at(record, tool.item), grade=grade, time=_text_at(record, times), annotator=who)
+    for word, names in (("item", tool.item), ("time", times), ("annotator", tool.annotator)):
+        rows.roles[word] = next((name for name in names if _text_at(first, (name,))), names[0])
+    rows.roles["grade"] = f"{tool.number} or {tool.words}"
+    if not named:
+        rows.notes.append(f"the export does not say who scored: {tool.source} is only the kind of score")
+    if len(sources) > 1:
+        each = first_few([f"{n:,} {name}" for name, n in sources.most_common()])
+        one_source = option("where", {tool.source: sources.most_common(1)[0][0]})
+        rows.notes.append(f"scores of several sources are read together ({each}); for one of them: {one_source}")
+    parts.pop("", None)
+    if tool is _LANGFUSE and parts and "item" not in rows.options.columns:
+        part = option("columns", {"item": tool.part})
+        rows.notes.append(f"{counted(parts.total(), 'score')} of observations count for their trace; else: {part}")
+    if tool is _LANGSMITH and len(parts) > 1 and "item" not in rows.options.columns:
+        ways = f"{option('columns', {'item': tool.part, 'query': 'run_id'})} {call('across_queries')}"
+        rows.notes.append(f"the runs are of {counted(len(parts), 'experiment')} (session_id); to rank these: {ways}")
+    return rows.finish("grade", metric=metric)
+
+
+def _data_type(record: Mapping[str, Any]) -> str:
+    """Langfuse's type of a value."""
+    return (as_text(_value_at(record, "data_type")) or "").upper()
+
+
+def _text_at(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """The first field or path that holds something."""
+    return next((text for name in names if (text := as_text(_value_at(record, name))) is not None), None)
+
+
+def _value_at(record: Mapping[str, Any], name: str) -> Any:
+    """A field or a path, which the API of Langfuse spells in camel case."""
+    if name in record or "." in name:
+        return at_path(record, name)
+    head, *rest = name.split("_")
+    return record.get(head + "".join(word.capitalize() for word in rest))

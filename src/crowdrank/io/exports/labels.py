@@ -1,0 +1,330 @@
+"""Tools in which things are labelled: doccano, Prodigy and Labelbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import combinations, islice
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from ...data.words import not_supported, unsupported_kind
+from ...errors import JudgmentError
+from ...wording import option
+from ..sources import ZIP, Source
+from .cells import as_person, as_text, message_text
+from .imported import Cells, Collector, Imported, as_labels
+from .layouts import side
+from .streaming import EACH, Record, Shape, records, text_members
+
+Labelled = list[tuple[Any, str | None, list[str], Cells]]  # record, item, labels, further cells
+
+
+def doccano(rows: Collector) -> Imported:
+    """Return the labels of each text as classes; texts without a label are left out.
+
+    An archive has a file for each member; one alone, or called ``all``, is nobody's.
+    """
+    members: list[tuple[str | None, Source]] = [(None, rows.source)]
+    if rows.source.data[:4] == ZIP:
+        parts = [(PurePosixPath(part.name).stem, part) for part in text_members(rows.source)]
+        members = [(None if stem == "all" else stem, part) for stem, part in parts]
+    answers: Labelled = []
+    for member, part in members:
+        for number, record in enumerate(records(part, shape={"annotations": ([{}], str)}), 1):
+            if not rows.is_wanted(record):
+                continue
+            item = as_text(record.get("id")) or as_text(record.get("text")) or str(number)
+            for person, labels in _labels_by_annotator(record, part.suffix == ".csv"):
+                rows.n_read += 1
+                if labels:
+                    kept = record if rows.options.columns else None
+                    answers.append((kept, item, labels, {"annotator": person or member}))
+                else:
+                    rows.drop("no label")
+    nobody = any(member is None for member, _ in members)
+    if nobody and not any(cells["annotator"] for *_, cells in answers):
+        rows.notes.append(
+            "the file does not say who labelled; without the shared mode, doccano exports one file per member"
+        )
+    rows.roles |= {"item": "id", "grade": "label", "annotator": "name of the file" if not nobody else "user"}
+    # labels are classes, also the bare numbers that old files have in their place
+    return rows.finish("grade", classes=not rows.add_classes(answers))
+
+
+def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tuple[str | None, list[str]]]:
+    """Who gave which labels to a text."""
+    annotations = record.get("annotations")
+    if "label" not in record and "labels" not in record and "cats" not in record and isinstance(annotations, list):
+        by_person: dict[str | None, list[str]] = {}
+        for one in annotations:
+            by_person.setdefault(as_text(one.get("user")), []).extend(as_labels(one.get("label")))
+        yield from by_person.items() if by_person else [(None, [])]
+        return
+    labels = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
+    if isinstance(labels, str) and joined:
+        labels = labels.split("#")
+    if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
+        raise JudgmentError(not_supported("the labels are", unsupported_kind([labels]) or "spans", other=False))
+    yield None, as_labels(labels)
+
+
+# ids of options that stand for their place and name nothing
+_CODE = re.compile(r"\w|\d+|(option|choice|answer|response|output|model|text)[_\s-]?\w", re.IGNORECASE)
+# ends of the names of views in which something is drawn or written
+_MANUAL = ("_manual", "relations", "text_input")
+
+
+class _Choice(NamedTuple):
+    """What one annotator chose of the options of a task."""
+
+    record: Any
+    item: str | None
+    asked: str | None
+    options: dict[str, str]
+    """Id of each option -> what it names, in the order in which they were shown."""
+    chosen: list[str]
+    cells: dict[str, Any]
+
+
+def prodigy(rows: Collector) -> Imported:
+    """Return chosen options as classes or preferences, or accept and reject as 1 and 0."""
+    options = rows.options
+    choices: list[_Choice] = []
+    several = False
+    for record in records(rows.source, shape={"options": [{}], "config": {}, "mapping": {}}):
+        if not rows.is_wanted(record):
+            continue
+        rows.n_read += 1
+        answer = as_text(record.get("answer"))
+        who = as_text(record.get("_annotator_id")) or as_text(record.get("_session_id"))
+        cells = {"annotator": who, "time": record.get("_timestamp")}
+        where = record if options.columns else None
+        if answer not in ("accept", "reject"):
+            rows.drop("ignore" if answer == "ignore" else "without an answer")
+        elif all(isinstance(record.get(name), Mapping | str) for name in ("accept", "reject")):
+            _add_comparison(rows, record, answer, cells)
+        elif "accept" in record or "options" in record:
+            chosen = as_labels(record.get("accept") or [])
+            several |= len(chosen) > 1 or (record.get("config") or {}).get("choice_style") == "multiple"
+            if answer == "reject":
+                rows.drop("reject")
+                continue
+            shown = {as_text(one.get("id")) or "": _name_of(one) for one in record.get("options") or ()}
+            asked = (message_text(record.get(name)) for name in ("prompt", "question", "query", "input", "text"))
+            item = as_text(record.get("_input_hash"))
+            choices.append(
+                _Choice(where, item, next((text for text in asked if text), None) or item, shown, chosen, cells)
+            )
+        elif not record.get("_is_binary") and (marks := _marks(record)) is not None:
+            raise JudgmentError(not_supported("the answers are", marks, other=False))
+        else:
+            rows.roles |= {"item": "_task_hash", "grade": "answer (1 if accepted, else 0)", "query": "label"}
+            query = {"query": label} if (label := as_text(record.get("label"))) else {}
+            rows.add(where, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
+    compared = options.kind in (None, "preference") and _are_compared(choices)
+    if compared:
+        _add_preferences(rows, choices)
+    elif choices:
+        rows.roles |= {"item": "_input_hash", "grade": "accept"}
+        answers = [(one.record, one.item, one.chosen, one.cells) for one in choices]
+        if several:
+            # a query for each option
+            rows.add_labels(answers)
+            rows.roles["query"] = "the option"
+        else:
+            rows.drop("without an option", sum(not one.chosen for one in choices))
+            rows.add_classes([one for one in answers if one[2]])
+    rows.roles |= {"annotator": "_annotator_id or _session_id", "time": "_timestamp"}
+    return rows.finish("preference" if compared or "loser" in rows.roles else "grade")
+
+
+def _marks(record: Mapping[str, Any]) -> str | None:
+    """What was drawn or written, which the answer only confirms; ``None`` where it is the answer."""
+    view = str(record.get("_view_id", ""))
+    in_blocks = view == "blocks" and any(map(record.get, ("spans", "relations", "user_input")))
+    if not view.endswith(_MANUAL) and not in_blocks:
+        return None
+    if record.get("relations"):
+        return "relations"
+    return unsupported_kind([record.get("spans")]) or ("spans" if "spans" in record else "texts")
+
+
+def _name_of(option: Mapping[str, Any]) -> str:
+    """What an option shows, else its id."""
+    names = (as_text(option.get(key)) for key in ("text", "label", "image", "audio", "video", "html", "id"))
+    return next((name for name in names if name is not None), "")
+
+
+def _are_compared(choices: list[_Choice]) -> bool:
+    """Whether options are things to compare and no classes of the task: ids name several things, or none is in all."""
+    names: dict[str, set[str]] = {}
+    for key, name in (pair for choice in choices for pair in choice.options.items()):
+        names.setdefault(key, set()).add(name)
+    in_all = set(names).intersection(*(choice.options for choice in choices))
+    things = [key for key, held in names.items() if "tie" not in (side(key), *map(side, held))]
+    return any(len(names[key]) > 1 for key in things) or (len(things) > 1 and not in_all.intersection(things))
+
+
+def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
+    """Each chosen option wins over each other one of its task; an id that is a letter or number names nothing."""
+    coded = all(_CODE.fullmatch(key) or side(key) is not None for choice in choices for key in choice.options)
+    what = "text of the option" if coded else "id of the option"
+    for choice in choices:
+        names = {key: name if coded else key for key, name in choice.options.items()}
+        ties = {key for key, name in names.items() if "tie" in (side(key), side(name))}
+        things = [key for key in names if key not in ties]
+        tied, pairs = bool(ties & set(choice.chosen)), list[tuple[str, str, str]]()
+        for left, right in combinations(things, 2):
+            won = (left in choice.chosen) - (right in choice.chosen)
+            if names[left] != names[right] and (won or tied):
+                pairs.append((names[left], names[right], "tie" if tied else "left" if won > 0 else "right"))
+        if not pairs:
+            rows.drop("without two different options" if choice.chosen else "without an option")
+        for left, right, winner in pairs:
+            rows.add(choice.record, query=choice.asked, left=left, right=right, winner=winner, **choice.cells)
+    rows.roles |= {"left": what, "right": what, "winner": "accept", "query": "text or prompt of the task"}
+    rows.notes.append(
+        "the options differ between tasks, so what was chosen is preferred to the other options of its task; if "
+        f"options are classes of the task: {option('kind', 'grade')}"
+    )
+
+
+def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells: dict[str, Any]) -> None:
+    """Add which of two contents was taken, by the letters of their files or else by what they say."""
+    letters = {str(side): letter for letter, side in (record.get("mapping") or {}).items()}
+    names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
+    asked = message_text(record.get("input")) or as_text(record.get("id")) or as_text(record.get("_input_hash"))
+    winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
+    rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
+    if winner is None or loser is None or winner == loser:
+        rows.drop("without two contents")
+    else:
+        rows.add(record, query=asked, winner=winner, loser=loser, **cells)
+
+
+_FIRST_RECORDS = 10_000
+_MARKS: Shape = {
+    "classifications": [{"radio_answer": {}, "checklist_answers": [{}]}],
+    "objects": [{}],
+    "relationships": [],
+}
+_LABEL: Shape = {"label_details": {}, "performance_details": {}, "annotations": _MARKS}
+_DATA_ROW: Shape = {
+    "data_row": {},
+    "projects": {EACH: {"labels": [_LABEL]}},
+    "Label": ({"classifications": [{}], "objects": [{}]}, str),
+}
+
+
+class _Label(NamedTuple):
+    """The label of one person on one item."""
+
+    record: Mapping[str, Any]
+    item: str | None
+    annotator: str | None
+    time: Any
+    duration: Any
+    skipped: bool
+    gold: bool
+    answers: dict[str, Any]
+    """Question -> what was answered: a text, or a list of labels."""
+    choices: tuple[str, ...] = ()
+    """The questions that were answered by a choice."""
+    marks: Any = None
+    """What was drawn on the item."""
+
+
+def labelbox(rows: Collector) -> Imported:
+    """Return one judgment for each label of a classification question; boxes and other marks are not read."""
+    first = islice(records(rows.source, shape=_DATA_ROW), _FIRST_RECORDS)
+    labels = [label for record in first for label in _labels(record)]
+    # questions with choices before those answered in words
+    asked = [name for label in labels for name in label.choices] + [name for label in labels for name in label.answers]
+    if labels and not asked:
+        kind = unsupported_kind(label.marks for label in labels)
+        if kind is not None:
+            raise JudgmentError(not_supported("the labels are", kind, other=False))
+        raise JudgmentError("no label answers a classification question; export labels with one")
+    wanted = rows.choose_question(asked)
+    several: Labelled = []
+    for record in records(rows.source, shape=_DATA_ROW):
+        for label in _labels(record) if rows.is_wanted(record) else ():
+            rows.n_read += 1
+            answer = label.answers.get(wanted)
+            cells = {"annotator": label.annotator, "time": label.time, "duration": label.duration}
+            if label.skipped:
+                rows.drop("skipped")
+            elif answer is None:
+                rows.drop(f"without an answer to {wanted!r}")
+            elif label.gold:
+                rows.truth.append({"item": label.item, "grade": "; ".join(as_labels(answer))})
+            elif isinstance(answer, list):
+                several.append((label.record, label.item, as_labels(answer), cells))
+            else:
+                rows.add(label.record, item=label.item, grade=answer, **cells)
+    if several:
+        rows.add_labels(several)
+    rows.roles |= {"item": "data_row.external_id, else data_row.id", "grade": wanted, "annotator": "created_by"}
+    rows.roles |= {"time": "created_at", "duration": "seconds_to_create"}
+    return rows.finish("grade")
+
+
+def _labels(record: Record) -> Iterator[_Label]:
+    """The labels of one data row, or the one label of an older record."""
+    if "Label" in record:
+        yield _old_label(record)
+        return
+    row = record.get("data_row") or {}
+    item = as_text(row.get("external_id")) or as_text(row.get("global_key")) or as_text(row.get("id"))
+    for label in (one for project in (record.get("projects") or {}).values() for one in project.get("labels") or ()):
+        details, work, marks = (label.get(name) or {} for name in _LABEL)
+        given = {
+            name: one for one in marks.get("classifications") or () if (name := as_text(one.get("name"))) is not None
+        }
+        yield _Label(
+            record={**record, **label},
+            item=item,
+            annotator=as_person(details.get("created_by")),
+            time=details.get("created_at"),
+            duration=work.get("seconds_to_create"),
+            skipped=work.get("skipped") is True,
+            gold=any(part.get("is_benchmark_reference") is True for part in (label, details, work)),
+            answers={name: _answer(one) for name, one in given.items()},
+            choices=tuple(name for name, one in given.items() if "text_answer" not in one),
+            marks=[part for one in marks.get("objects") or () for part in (one, *one.values())],
+        )
+
+
+def _answer(given: Mapping[str, Any]) -> Any:
+    """What a classification says: the name of the choice, those of several, or a text."""
+    if choice := given.get("radio_answer"):
+        return as_text(choice.get("name")) or as_text(choice.get("value"))
+    if (choices := given.get("checklist_answers")) is not None:
+        return [as_text(one.get("name")) for one in choices]
+    text = given.get("text_answer")
+    return as_text(text.get("content") if isinstance(text, Mapping) else text)
+
+
+def _old_label(record: Record) -> _Label:
+    """The label of an older export, which has one record each."""
+    marks = record.get("Label")
+    held = marks if isinstance(marks, Mapping) else {}
+    answers: dict[str, Any] = {}
+    for one in held.get("classifications") or ():
+        if (name := as_text(one.get("title"))) is not None:
+            choice = one.get("answer", one.get("answers"))
+            listed = choice if isinstance(choice, list) else [choice]
+            texts = [as_text(each.get("title") if isinstance(each, Mapping) else each) for each in listed]
+            answers[name] = texts if isinstance(choice, list) else texts[0]
+    return _Label(
+        record=record,
+        item=as_text(record.get("External ID")) or as_text(record.get("DataRow ID")),
+        annotator=as_person(record.get("Created By")),
+        time=record.get("Created At"),
+        duration=record.get("Seconds to Label"),
+        skipped=record.get("Skipped") is True or marks == "Skip",
+        gold=False,
+        answers=answers,
+        marks=[part for one in held.get("objects") or () for part in one.values()],
+    )

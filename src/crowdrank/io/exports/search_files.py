@@ -1,0 +1,104 @@
+"""Judgments of search teams: ratings of Quepid and RRE, TREC qrels and runs, labels of LETOR files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from ...errors import JudgmentError
+from ..letor import groups_beside, letor_of
+from ..trec import looks_like_run, qrels_of, run_of
+from .cells import as_text
+from .imported import Cells, Collector, Imported
+from .streaming import Record, Shape, document
+
+
+def quepid(rows: Collector) -> Imported:
+    """Return a grade for each rating of a case; a query without ratings stands alone in its row and is left out."""
+    table = csv.reader(io.StringIO(rows.source.text()))
+    header = [name.strip().lower() for name in next(table)]
+    lines = ([cell.strip() for cell in cells] for cells in table)
+
+    def rating(record: Record, number: int) -> Iterator[Cells | str]:
+        if record.get("docid") and record.get("rating"):
+            yield {"query": record.get("query"), "item": record["docid"], "grade": record["rating"]}
+        else:
+            yield "without a rated item"
+
+    rows.take((dict(zip(header, cells, strict=False)) for cells in lines if any(cells)), rating)
+    rows.roles |= {"query": "query", "item": "docid", "grade": "rating"}
+    return rows.finish("grade")
+
+
+_GROUP: Shape = {"relevant_documents": {}, "queries": [{"relevant_documents": {}, "placeholders": {}}]}
+_GROUP |= {"topics": [_GROUP], "query_groups": [_GROUP]}
+
+
+def rre(rows: Collector) -> Imported:
+    """Return a grade for each item of each query; the queries of a group share its items."""
+    for query, documents in _rre_queries(document(rows.source, _GROUP), {}):
+        for key, value in documents.items():
+            # written as item: {gain} or as gain: [items]
+            if isinstance(value, Mapping):
+                gains = [(key, value.get("gain"))]
+            elif isinstance(value, list):
+                gains = [(str(item), key) for item in value]
+            else:
+                raise JudgmentError(f"relevant_documents has {key!r}: {value!r}; write an item's gain as {{'gain': 3}}")
+            for item, gain in gains:
+                rows.n_read += 1
+                if rows.is_wanted(query):
+                    rows.add(query, query=_rre_query_id(query), item=item, grade=gain)
+    rows.roles |= {"query": "placeholders", "item": "relevant_documents", "grade": "gain"}
+    return rows.finish("grade")
+
+
+def _rre_queries(node: Mapping[str, Any], around: Mapping[str, Any]) -> Iterator[tuple[Record, Mapping[str, Any]]]:
+    """Each query with its rated documents: its own, or those of the group or topic it stands in."""
+    documents = node.get("relevant_documents") or around
+    for query in node.get("queries") or ():
+        yield query, query.get("relevant_documents") or documents
+    for part in (*(node.get("topics") or ()), *(node.get("query_groups") or ())):
+        yield from _rre_queries(part, documents)
+
+
+def _rre_query_id(query: Mapping[str, Any]) -> str:
+    """The words that were searched for, or all placeholders where there is no query among them."""
+    placed = query.get("placeholders")
+    if not placed:
+        raise JudgmentError("a query has no placeholders, so its words are not known; add them to the ratings file")
+    plain = as_text(placed.get("$query"))
+    return plain if plain is not None and len(placed) == 1 else json.dumps(placed, ensure_ascii=False, sort_keys=True)
+
+
+def trec(rows: Collector) -> Imported:
+    """Return a grade for each line of qrels, or a ranking for each query and run; the run is the annotator."""
+    if not looks_like_run(rows.source):
+        frame = qrels_of(rows.source)
+        rows.n_read = len(frame)
+        rows.add_frame(frame)
+        rows.roles |= {"query": "column 1", "item": "column 3", "grade": "column 4"}
+        return rows.finish("grade")
+    run = run_of(rows.source)
+    rows.n_read, rows.title = len(run), "TREC run (query, Q0, item, rank, score, run)"
+    # trec_eval orders by score, and so do we; the rank column of a file may say something else
+    rank = pl.col("score").rank("min", descending=True).over("run", "query").cast(pl.Float64)
+    rows.add_frame(run.select("query", "item", rank=rank, annotator="run"))
+    rows.roles |= {"query": "column 1", "item": "column 3", "rank": "order of column 5", "annotator": "column 6"}
+    return rows.finish("ranking")
+
+
+def letor(rows: Collector) -> Imported:
+    """Return a grade for each line: the label in front of it, by nobody in particular."""
+    path = rows.source.path
+    features = letor_of(rows.source, None if path is None else groups_beside(path))
+    rows.n_read = len(features)
+    rows.add_frame(features.items.frame().with_columns(grade=pl.Series(features.grade)))
+    rows.roles |= {"query": "qid"} if not features.items.single else {}
+    rows.roles |= {"item": "docid", "grade": "label"}
+    return rows.finish("grade")
