@@ -444,7 +444,7 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
         wanted = read_covariates_of(control)
         frame = frame if wanted["add_columns"] is None else wanted["add_columns"](frame)
         return Preferences.from_frame(frame, covariates=wanted["covariates"])
-    return KINDS[understood.kind].from_frame(frame)
+    return KINDS[understood.kind].from_frame(understood)
 
 
 def _as_one(judgments: Sequence[Any], control: str | Sequence[str] | None) -> Judgments | Mixed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ..errors import JudgmentError, ParameterError
@@ -123,8 +122,6 @@ _WEAK_NAMES = {
 }
 """Names that may mean something else as well."""
 
-NUMBERED = ("score", "rating", "value")
-"""Names of winners whose numbers are no codes, not even -1, 0 and 1."""
 _GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
 _ASIDE = re.compile(
     r"redcap_.*|.*_(complete|timestamp)|(rt|age|turn|seed|lastpage|last_page|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
@@ -239,22 +236,6 @@ def thing_column(names: Iterable[str]) -> str | None:
     return points[0][1] if len(points) == 1 or points[0][0] - points[1][0] >= AHEAD else None
 
 
-def is_bare_side(name: str) -> bool:
-    """Return whether a name of a side says nothing of what stands there, such as ``first`` or ``home``."""
-    return key_of(name) in ("first", "second", "white", "black", "home", "away")
-
-
-def is_system(name: str) -> bool:
-    """Return whether a name means what is compared where several things are numbered: a system or a model.
-
-    Examples
-    --------
-    >>> is_system("SystemID"), is_system("itemID")
-    (True, False)
-    """
-    return key_of(name).partition("_")[0] in ("system", "model")
-
-
 _PICTURES = re.compile(
     r"(?i)(img|image|photo|pic|picture|item|doc|document|clip|audio|video|stim|stimulus|text|logo|product|song|sound)s?"
     r"[_\s.\-]*\d+"
@@ -275,14 +256,6 @@ def are_things(names: Iterable[str]) -> bool:
 def is_surely_item(name: str) -> bool:
     """Return whether a name means an item and little else."""
     return name_points("item", name) >= LISTED
-
-
-_TEXT_ANSWERS = {"response", "answer", "output", "reply", "summary", "translation"}
-
-
-def is_text_answer(name: str) -> bool:
-    """Return whether a name is one of what was graded as well as of the grade."""
-    return key_of(name) in _TEXT_ANSWERS
 
 
 def key_of(name: str) -> str:
@@ -512,25 +485,6 @@ def is_of_a_side(name: str) -> bool:
 
 
 _MOST_LISTED = 100
-
-
-@dataclass(frozen=True)
-class Understood:
-    """What a table's columns were taken for."""
-
-    kind: str
-    columns: dict[str, str]
-    """Our word (``item``, ``annotator``, ...) -> name of the column of the table."""
-    ignored: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    """What is to be known about it beside, in sentences."""
-
-    def sentence(self) -> str:
-        """Say what was understood, in one line."""
-        parts = [word if word == name else f"{word} = {name!r}" for word, name in self.columns.items()]
-        left_out = f"; not used: {', '.join(map(repr, self.ignored))}" if self.ignored else ""
-        sides = "; which item was shown on which side is not known" if "loser" in self.columns else ""
-        return f"read as {self.kind}s: {', '.join(parts)}{left_out}{sides}"
 
 
 def understand_items(

@@ -17,7 +17,7 @@ from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from ..wording import either, first_few, one_of, option
 from .column_names import plain_name, understand_items
-from .columns import Wishes, understand
+from .columns import Understood, Wishes, understand
 from .frames import to_frame
 from .index import LONG, NO_QUERY, Index, Items, build_items, compact, factorize, factorize_groups, id_series
 from .words import Order, codes_of, known_order, plain_word, which_direction
@@ -76,10 +76,10 @@ class Rows:
         self, data: Any, kind: str, columns: Mapping[str, str] | None, invalid: str, wishes: Wishes | None = None
     ) -> None:
         check_rules(invalid=invalid)
-        table = to_frame(data)
-        understood = understand(table, kind, columns, wishes=wishes)
+        understood = data if isinstance(data, Understood) else understand(to_frame(data), kind, columns, wishes=wishes)
+        assert understood.table is not None
         self.names = understood.columns
-        self.frame = table.select([pl.col(name).alias(word) for word, name in self.names.items()])
+        self.frame = understood.table.select(pl.col(name).alias(word) for word, name in self.names.items())
         self.by_winner = "loser" in self.names
         if self.by_winner:
             self.frame = self.frame.rename({"winner": "left", "loser": "right"})

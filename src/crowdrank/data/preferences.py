@@ -13,7 +13,7 @@ import polars as pl
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from ..wording import one_of
-from .columns import Wishes, side_columns, with_loser
+from .columns import Understood, Wishes, side_columns, with_loser
 from .covariates import GIVEN, covariate_columns, covariate_labels, read_covariates
 from .frames import to_frame, unpivot
 from .index import LONG, Items
@@ -174,14 +174,15 @@ class Preferences(Judged):
             order shown; left and right are then as they were shown. ``"none"``: winners are about the columns as they
             stand, which is not the order shown.
         """
-        table, columns = with_loser(to_frame(data), columns or {})
+        if not isinstance(data, Understood):
+            data, columns = with_loser(to_frame(data), columns or {})
         if swapped is not None and swapped != NOT_SWAPPED:
-            sides = side_columns(table, columns)
+            sides = side_columns(data, columns or {})
             if sides is None:
                 raise JudgmentError("swapped= applies to a table with two sides and a winner; leave it out")
-            table, _ = as_shown(table, swapped, sides, covariate_columns(table, covariates))
+            data, _ = as_shown(data, swapped, sides, covariate_columns(data, covariates))
         wishes = Wishes(coded=winner_codes is not None, swapped=swapped is not None)
-        rows = Rows(table, "preference", columns, invalid, wishes)
+        rows = Rows(data, "preference", columns, invalid, wishes)
         codes = rows.codes("left", "right")
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
         answers = {
@@ -192,7 +193,7 @@ class Preferences(Judged):
         names: tuple[str, ...] = ()
         transforms: tuple[str, ...] = ()
         if covariates:
-            answers["covariates"], names, transforms = read_covariates(rows, table, covariates)
+            answers["covariates"], names, transforms = read_covariates(rows, data, covariates)
         fields = shared_fields(rows, items, answers, codes)
         preferences = cls(**fields, covariate_names=names, covariate_transforms=transforms)
         left, right, n = preferences.left, preferences.right, preferences.n_items

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..data.column_names import Understood, is_gold, is_surely_item, key_of, name_points, names_metric
-from ..data.columns import ColumnFacts, count_cells, is_personal, short_paths
+from ..data.column_names import is_gold, is_surely_item, key_of, name_points, names_metric
+from ..data.columns import ColumnFacts, Understood, count_cells, is_personal, short_paths
 from ..data.covariates import covariate_columns
 from ..data.files import PathLike
 from ..data.index import id_series

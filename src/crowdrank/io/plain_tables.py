@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from ..data.column_names import (
-    Understood,
     are_people,
     candidates,
     is_known_name,
@@ -24,7 +23,16 @@ from ..data.column_names import (
     person_column,
     thing_column,
 )
-from ..data.columns import ColumnFacts, Wishes, count_cells, is_personal, side_columns, understand, with_loser
+from ..data.columns import (
+    ColumnFacts,
+    Understood,
+    Wishes,
+    count_cells,
+    is_personal,
+    side_columns,
+    understand,
+    with_loser,
+)
 from ..data.covariates import covariate_columns
 from ..data.frames import refuse_ranks, survey_rows, unpivot
 from ..data.intake import are_times, numbers_of, order_of
@@ -499,7 +507,7 @@ def _class_note(name: str, cells: pl.Series) -> list[str]:
     """The note on numbers without a gap that may be classes."""
     if key_of(name) not in ("label", "class"):
         return []
-    if ColumnFacts(name, cells).n_sampled > _MOST_CLASSES:
+    if len(ColumnFacts(name, cells).values) > _MOST_CLASSES:
         return []
     values = cells.unique().drop_nulls()
     if not _FEWEST_CLASSES <= len(values) <= _MOST_CLASSES:
