@@ -80,8 +80,8 @@ class OneBlock:
     ((3.0,), 'seen')
     """
 
-    def __init__(self, block: Any) -> None:
-        self.block, self.state = block, None
+    def __init__(self, block: Any, state: Any = None) -> None:
+        self.block, self.state = block, state
 
     def total(self, step: BlockStep) -> Statistics:
         """Return the statistics of a step."""

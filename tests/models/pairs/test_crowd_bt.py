@@ -16,7 +16,7 @@ from crowdrank import aggregate
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Preferences
 from crowdrank.errors import DataWarning, ParameterError, UnknownNameError
-from crowdrank.models.pairs import annotator_model as annotated
+from crowdrank.models.pairs import crowd_bt as annotated
 from crowdrank.models.pairs.bradley_terry import BradleyTerry
 from crowdrank.models.pairs.crowd_bt import CrowdBT
 
