@@ -82,6 +82,7 @@ class AnnotatorMethod(ABC):
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
     precision: ClassVar[float] = 1e-7
     parameter: ClassVar[str]
+    ties: str
     per_query: bool
     tol: float
     max_iter: int
@@ -461,7 +462,8 @@ class AnnotatorModel(ABC, Generic[Point]):
         start = np.concatenate([scores, own, tie])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return newton(self.evaluate, direction, start, tol=tol, max_iter=_MAX_INNER_STEPS)[1]
+            best: Point = newton(self.evaluate, direction, start, tol=tol, max_iter=_MAX_INNER_STEPS)[1]
+        return best
 
     def at_bound(self, here: Point) -> Bools:
         """Return which parameters are at a bound with a gradient pointing beyond it."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus, Quality, Trace
+from ...data.consensus import Consensus, Quality, Trace, settle_ties
 from ...data.judgments import Preferences, expect
+from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...errors import JudgmentError, ParameterError
-from ...fitting import accelerate, iterate, warn_unconverged
+from ...fitting import OneBlock, accelerate, iterate, warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import BlockFit, Bools, Counts, Floats, Ints
-from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
+from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
+from ...quality import TRUSTED, held_out_quality, quality_of_sample, trusted_annotators, warn_near_chance
 from ...wording import expect_above, expect_at_least, one_of
 
 if TYPE_CHECKING:
@@ -136,33 +136,60 @@ class EMElo:
         ``trusted`` names annotators known to be good.
         """
         expect(preferences, self)
-        sure = trusted_annotators(preferences, trusted)
         decided = preferences.select(preferences.outcome != 0)
         warn_apart(preferences.items, count_preferences(decided, "split"))
-        used = preferences if self.model == "confusion" else decided
-        parts = _fit_both_parts(used, self, sure if len(sure) else np.zeros(1, bool))
-        if len(decided) and not sure.any():
-            warn_near_chance("em_elo", parts.eta, parts.n_judgments)
-        quality = partial(_quality, self, preferences, parts.eta)
-        return Consensus.of(self, preferences, parts.scores, trace=parts.trace, quality=quality)
+        block = _EloBlock.of(self, preferences)
+        learned = self._learn(OneBlock(block), trusted_annotators(preferences, trusted))
+        quality = partial(_quality, self, preferences, learned.eta)
+        return Consensus.of(self, preferences, _elo_scores(self, learned, block), trace=learned.trace, quality=quality)
 
     def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
-        """Return the passes of a fit to preferences in parts."""
-        from .em_elo_passes import EMEloPasses
-
+        """Return the fit over blocks of preferences: qualities are shared, winners and scores are those of blocks."""
         if judged.by != "query":
             raise ParameterError("em_elo goes pair by pair; pack the judgments by query")
-        passes = EMEloPasses(self, judged, trusted_annotators(judged, trusted))
-        return BlockFit(passes.lay_out, passes.solve)
+        good = trusted_annotators(judged, trusted)
+
+        def solve(blocks: Blocks) -> PartedFit:
+            learned = self._learn(blocks, good)
+            columns = [PartColumns(*scores) for scores in blocks.read(partial(_read_scores, self, learned))]
+            sample = partial(read_sample, _preferences_of, learned.given, share_of_rows(judged.rows))
+            samples = [part for (part,) in blocks.read(sample)]
+            quality = quality_of_sample(self, samples, learned.given, {"eta": learned.eta})
+            return PartedFit(columns, learned.trace, quality)
+
+        return BlockFit(partial(_EloBlock.of, self), solve)
+
+    def _learn(self, blocks: Blocks, trusted: Bools) -> _Learned:
+        """The first part: qualities or matrices of the annotators, by expectation-maximisation from the prior."""
+        number, given, n_ties, n_decided = blocks.total(_numbers)
+        trusted = trusted if len(trusted) else np.zeros(1, bool)
+        matrices = None
+        if self.model == "confusion":
+            confusion, shares, trace = _learn_matrices(self, blocks, trusted, tied=bool(n_ties))
+            eta, matrices = 0.5 * (confusion[:, 0, 0] + confusion[:, -1, -1]), (confusion, shares)
+        else:
+            eta, trace = _learn_qualities(self, blocks, trusted, number)
+        if n_decided and not trusted.any():
+            warn_near_chance("em_elo", eta, number)
+        if self.min_quality > 0 and number.any() and not (eta >= self.min_quality)[number > 0].any():
+            raise JudgmentError(
+                f"em_elo: no annotator has a quality of min_quality={self.min_quality:g} or more, the best has "
+                f"{eta.max():.2f}; lower it"
+            )
+        return _Learned(eta, matrices, bool(n_ties), trace, given)
 
 
-class _Parts(NamedTuple):
-    """Scores (n_items,), qualities and weights of the preferences (n_annotators,), and how the first part went."""
+class _Learned(NamedTuple):
+    """What the first part learned: qualities, matrices and shares of classes if the model has them, and the trace.
 
-    scores: Floats
+    ``given`` is the weight of each annotator's preferences, ties included.
+    """
+
     eta: Floats
-    n_judgments: Floats
+    matrices: tuple[Floats, Floats] | None
+    tied: bool
     trace: Trace
+    given: Floats
 
 
 class _Pass(NamedTuple):
@@ -178,32 +205,33 @@ def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | 
     return None if quality is None else quality.with_parameters(eta=eta)
 
 
-def _fit_both_parts(used: Preferences, method: EMElo, trusted: Bools) -> _Parts:
-    """Both parts for the preferences that the model takes."""
-    pairs = PairOutcomes.of(used, len(trusted))
-    learn = _learn_winners if method.model == "one_coin" else _learn_matrices
-    learned = learn(pairs, method, trusted)
-    if method.min_quality > 0:
-        learned = _without_poor(pairs, learned, method)
-    return _Parts(elo_scores(method, pairs, learned.lead, used.items.offsets), learned.eta, pairs.number, learned.trace)
+@dataclass(frozen=True, eq=False)
+class _EloBlock:
+    """The preferences of a block, and those that the model takes, laid out when it is known whether there are ties."""
 
+    preferences: Preferences
+    used: Preferences
+    _laid_out: dict[tuple[bool, bool], tuple[PairOutcomes, PackedGrades]] = field(default_factory=dict)
 
-def elo_scores(method: EMElo, pairs: PairOutcomes, lead: Floats, offsets: Counts) -> Floats:
-    """Return Elo's scores by the likelier winner of each pair."""
-    from .kernels.elo import arrange_pairs, mean_elo_scores
+    @classmethod
+    def of(cls, method: EMElo, preferences: Preferences) -> _EloBlock:
+        """Return the block of preferences; with one coin, ties are left out."""
+        confusion = method.model == "confusion"
+        return cls(preferences, preferences if confusion else preferences.select(preferences.outcome != 0))
 
-    decided_pairs = arrange_pairs(pairs.counts.starts, pairs.counts.second, lead, offsets)
-    unit = method.scale / float(np.log(method.base))
-    salts = np.random.default_rng(method.seed).integers(0, 2**64, method.n_passes, dtype=np.uint64)
-    return method.initial + unit * mean_elo_scores(decided_pairs, method.k / unit, salts, (method.n_passes + 1) // 2)
+    def outcomes(self, *, tied: bool, sides: bool) -> tuple[PairOutcomes, PackedGrades]:
+        """Return the outcomes by pair, and the same packed; a block keeps them from pass to pass."""
+        if (tied, sides) not in self._laid_out:
+            pairs = PairOutcomes.of(self.used, tied=tied)
+            self._laid_out[tied, sides] = pairs, pairs.pack(sides=sides)
+        return self._laid_out[tied, sides]
 
 
 @dataclass(frozen=True, eq=False)
 class PairOutcomes:
     """Preferences by pair: pair, annotator, outcome (0 the lower item, then a tie if there are any, last the higher).
 
-    ``swapped`` tells where the lower item was shown on the right, and ``number`` is the weight of each annotator's
-    preferences.
+    ``swapped`` tells where the lower item was shown on the right.
     """
 
     counts: PairCounts
@@ -213,11 +241,11 @@ class PairOutcomes:
     swapped: Bools
     weight: Floats | None
     n_outcomes: int
-    number: Floats
+    n_annotators: int
 
     @classmethod
-    def of(cls, used: Preferences, n_annotators: int, *, tied: bool | None = None) -> PairOutcomes:
-        """The outcomes of some preferences; ``tied`` says whether a tie is an outcome, ``None``: if there are any."""
+    def of(cls, used: Preferences, *, tied: bool) -> PairOutcomes:
+        """Return the outcomes of preferences; ``tied`` says whether a tie is an outcome."""
         from ...kernels.pairs import pair_numbers
 
         counts = count_preferences(used, "split")
@@ -225,18 +253,16 @@ class PairOutcomes:
         swapped = used.left > used.right
         # 1 where the higher item was named, so that 0, 1 and 2 are the lower one, a tie and the higher one
         named = np.where(swapped, used.outcome, -used.outcome).astype(np.int32) + 1
-        tied = bool((used.outcome == 0).any()) if tied is None else tied
         return cls(
             counts, pair_numbers(used.left, used.right, counts.starts, counts.second), annotator,
-            named if tied else named // 2, swapped, used.weight, 3 if tied else 2,
-            np.bincount(annotator, used.weight, n_annotators).astype(np.float64),
+            named if tied else named // 2, swapped, used.weight, 3 if tied else 2, max(used.n_annotators, 1),
         )  # fmt: skip
 
     def pack(self, use: Bools | None = None, *, sides: bool) -> PackedGrades:
         """Return the outcomes packed, all or some; by ``sides`` each annotator is two, by where the lower item was."""
         from ...kernels.confusion import pack_grades
 
-        n = len(self.number)
+        n = self.n_annotators
         owner = self.annotator + (n * self.swapped if sides else 0)
         chosen: Any = slice(None) if use is None else use
         weight = None if self.weight is None else self.weight[chosen]
@@ -246,63 +272,27 @@ class PairOutcomes:
         )  # fmt: skip
 
 
-class _Learned(NamedTuple):
-    """What the first part learned: qualities, how much likelier each pair's lower item is, the trace, and matrices."""
-
-    eta: Floats
-    lead: Floats
-    trace: Trace
-    confusion: Floats
-    shares: Floats
-    sides: bool
-
-
-def _learn_winners(pairs: PairOutcomes, method: EMElo, trusted: Bools) -> _Learned:
-    """Qualities, what is likelier than not of each pair, and how the passes went."""
-    packed = pairs.pack(sides=False)
-    eta, trace = learn_qualities(partial(expected_winners, packed), method, trusted, pairs.number)
-    return _Learned(eta, leads(pairs, packed, _confusion(eta), _EVEN), trace, _confusion(eta), _EVEN, False)
+def _numbers(block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
+    """Weight of each annotator's preferences that the model takes, and of all; number of ties and decided ones."""
+    n = max(block.used.n_annotators, 1)
+    weights = [
+        np.bincount(preferences.row_annotator, preferences.weight, n).astype(np.float64)
+        for preferences in (block.used, block.preferences)
+    ]
+    n_ties = float((block.used.outcome == 0).sum())
+    return (*weights, n_ties, len(block.used) - n_ties), None
 
 
-def expected_winners(packed: PackedGrades, eta: Floats) -> tuple[float, Floats]:
-    """Return the log-likelihood of preferences, and how many of each annotator are expected to be right."""
-    from ...kernels.confusion import confusion_pass
-
-    unknown = np.full(len(packed.starts) - 1, -1, np.int32)
-    expected = confusion_pass(packed, _confusion(eta), _EVEN, unknown)
-    return expected.log_likelihood, np.einsum("ajj->a", expected.counts)
-
-
-def pair_leads(
-    pairs: PairOutcomes, method: EMElo, eta: Floats, matrices: tuple[Floats, Floats] | None = None
-) -> Floats:
-    """Return how much likelier each pair's lower item is, by qualities, or by matrices and shares of classes.
-
-    Annotators below the least quality do not count.
-    """
-    use = (eta >= method.min_quality)[pairs.annotator] if method.min_quality > 0 else None
-    packed = pairs.pack(use, sides=matrices is not None)
-    if matrices is None:
-        return leads(pairs, packed, _confusion(eta), _EVEN)
-    return leads(pairs, packed, _both_sides(matrices[0]), matrices[1])
-
-
-def learn_qualities(
-    expect: Callable[[Floats], tuple[float, Floats]], method: EMElo, trusted: Bools, number: Floats
-) -> tuple[Floats, Trace]:
-    """Return the qualities of annotators and how the passes went.
-
-    ``expect`` gives the log-likelihood of qualities and the expected right preferences of each annotator, ``number`` is
-    the weight of their preferences.
-    """
+def _learn_qualities(method: EMElo, blocks: Blocks, trusted: Bools, number: Floats) -> tuple[Floats, Trace]:
+    """The quality of each annotator, whose preferences weigh ``number``, and how the passes went."""
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
 
     def step(eta: Floats) -> _Pass:
-        log_likelihood, agreed = expect(eta)
+        log_likelihood, agreed = blocks.total(partial(_expected_right, eta))
         log_prior = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
         eta = np.clip((right + agreed) / (right + wrong + number), _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         # the last digits depend on the order of the sums
-        return _Pass(round(log_likelihood + log_prior, 8), eta)
+        return _Pass(round(float(log_likelihood) + log_prior, 8), eta)
 
     eta, trace = accelerate(
         step, right / (right + wrong), lower=_MIN_DISTANCE_OF_ETA, upper=1.0 - _MIN_DISTANCE_OF_ETA,
@@ -313,48 +303,36 @@ def learn_qualities(
     return eta, trace
 
 
-def _learn_matrices(pairs: PairOutcomes, method: EMElo, trusted: Bools) -> _Learned:
-    """The same with a confusion matrix for each annotator, by expectation-maximisation from the prior."""
-    packed = pairs.pack(sides=True)
-    confusion, shares, trace = learn_matrices(partial(expected_outcomes, packed), method, trusted, pairs.n_outcomes)
-    both = _both_sides(confusion)
-    return _Learned(matrix_qualities(confusion), leads(pairs, packed, both, shares), trace, both, shares, True)
-
-
-def expected_outcomes(packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
-    """Return expected outcomes of annotators by truth and outcome, then those where the lower item was on the right.
-
-    ``confusion`` (n_annotators, m, m) are their matrices, ``shares`` (m,) those of the classes of pairs.
-    """
+def _expected_right(eta: Floats, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
+    """Log-likelihood of the preferences of a block, and how many of each annotator are expected to be right."""
     from ...kernels.confusion import confusion_pass
 
+    packed = block.outcomes(tied=False, sides=False)[1]
     unknown = np.full(len(packed.starts) - 1, -1, np.int32)
-    counts: Floats = confusion_pass(packed, _both_sides(confusion), shares, unknown).counts
-    return counts
+    expected = confusion_pass(packed, _one_coin(eta), _EVEN, unknown)
+    return (expected.log_likelihood, np.einsum("ajj->a", expected.counts)), None
 
 
-def matrix_qualities(confusion: Floats) -> Floats:
-    """Return the quality of each annotator by their own matrix."""
-    return 0.5 * (confusion[:, 0, 0] + confusion[:, -1, -1])
+def _one_coin(eta: Floats) -> Floats:
+    """Probability of naming each item for either being the better one, (n_annotators, 2, 2)."""
+    return np.where(np.eye(2, dtype=bool), eta[:, None, None], 1.0 - eta[:, None, None])
 
 
-def learn_matrices(
-    expect: Callable[[Floats, Floats], Floats], method: EMElo, trusted: Bools, n_outcomes: int
-) -> tuple[Floats, Floats, Trace]:
-    """Return the matrices of annotators, the shares of the classes of pairs, and how the passes went.
-
-    ``expect`` gives the expected outcomes by matrices and shares, see :func:`expected_outcomes`.
-    """
-    n, m = len(trusted), n_outcomes
+def _learn_matrices(method: EMElo, blocks: Blocks, trusted: Bools, *, tied: bool) -> tuple[Floats, Floats, Trace]:
+    """The matrices of annotators (n_annotators, m, m), the shares of the m classes of pairs, and how passes went."""
+    n, m = len(trusted), 3 if tied else 2
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
-    same = np.eye(m, dtype=bool)
-    prior = np.where(same, right[:, None, None], wrong[:, None, None] / (m - 1))
+    prior = np.where(np.eye(m, dtype=bool), right[:, None, None], wrong[:, None, None] / (m - 1))
 
-    def step(matrices: Floats) -> Floats:
-        expected = expect(matrices[: n * m * m].reshape(n, m, m), matrices[n * m * m :])
+    def step(state: Floats) -> Floats:
+        confusion = state[: n * m * m].reshape(n, m, m)
+        (expected,) = blocks.total(partial(_expected_outcomes, tied, confusion, state[n * m * m :]))
         # seen from the other side, left and right change places in truth and outcome
         counts = prior + expected[:n] + expected[n:, ::-1, ::-1]
-        shares = _shares(expected, m)
+        # neither item of a pair is the better one more often
+        of_classes = expected.sum(axis=(0, 2)) + 1.0
+        of_classes = 0.5 * (of_classes + of_classes[::-1])
+        shares = of_classes / of_classes.sum() if m > 2 else _EVEN
         return np.concatenate([(counts / counts.sum(axis=2, keepdims=True)).ravel(), shares])
 
     begin = np.concatenate([(prior / prior.sum(axis=2, keepdims=True)).ravel(), np.full(m, 1 / m)])
@@ -362,12 +340,15 @@ def learn_matrices(
     return state[: n * m * m].reshape(n, m, m), state[n * m * m :], trace
 
 
-def _shares(counts: Floats, n_classes: int) -> Floats:
-    """Share of the pairs of each class by expected outcomes; neither item is the better one more often."""
-    of_classes = counts.sum(axis=(0, 2)) + 1.0
-    of_classes = 0.5 * (of_classes + of_classes[::-1])
-    shares: Floats = of_classes / of_classes.sum()
-    return shares if n_classes > 2 else np.array([0.5, 0.5])
+def _expected_outcomes(
+    tied: bool, confusion: Floats, shares: Floats, block: _EloBlock, state: Any
+) -> tuple[Statistics, Any]:
+    """Expected outcomes of annotators by truth and outcome, then those where the lower item was on the right."""
+    from ...kernels.confusion import confusion_pass
+
+    packed = block.outcomes(tied=tied, sides=True)[1]
+    unknown = np.full(len(packed.starts) - 1, -1, np.int32)
+    return (confusion_pass(packed, _both_sides(confusion), shares, unknown).counts,), None
 
 
 def _both_sides(confusion: Floats) -> Floats:
@@ -375,34 +356,34 @@ def _both_sides(confusion: Floats) -> Floats:
     return np.concatenate([confusion, confusion[:, ::-1, ::-1]])
 
 
-def leads(pairs: PairOutcomes, packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
-    """Return the probability that each pair's lower item is the better one less that of the higher one, (n_pairs,)."""
+def _elo_scores(method: EMElo, learned: _Learned, block: _EloBlock) -> Floats:
+    """The second part: Elo's scores of the items of a block by the likelier winner of each pair."""
     from ...kernels.confusion import fill_probabilities
+    from .kernels.elo import arrange_pairs, mean_elo_scores
 
+    sides = learned.matrices is not None
+    pairs, packed = block.outcomes(tied=learned.tied, sides=sides)
+    if method.min_quality > 0:
+        packed = pairs.pack((learned.eta >= method.min_quality)[pairs.annotator], sides=sides)
+    confusion, shares = _one_coin(learned.eta), _EVEN
+    if learned.matrices is not None:
+        confusion, shares = _both_sides(learned.matrices[0]), learned.matrices[1]
     n = len(pairs.counts.second)
     probabilities = np.tile(shares, (n, 1))
     fill_probabilities(packed, np.ascontiguousarray(confusion), shares, np.full(n, -1, np.int32), probabilities)
-    lead: Floats = probabilities[:, 0] - probabilities[:, -1]
-    return lead
+    # how much likelier the lower item of a pair is the better one than the higher one
+    lead = probabilities[:, 0] - probabilities[:, -1]
+    decided = arrange_pairs(pairs.counts.starts, pairs.counts.second, lead, block.used.items.offsets)
+    unit = method.scale / float(np.log(method.base))
+    salts = np.random.default_rng(method.seed).integers(0, 2**64, method.n_passes, dtype=np.uint64)
+    return method.initial + unit * mean_elo_scores(decided, method.k / unit, salts, (method.n_passes + 1) // 2)
 
 
-def _without_poor(pairs: PairOutcomes, learned: _Learned, method: EMElo) -> _Learned:
-    """What remains of the pairs without annotators below the least quality."""
-    use = (learned.eta >= method.min_quality)[pairs.annotator]
-    if len(use):
-        expect_good(method, learned.eta, pairs.number)
-    return learned._replace(lead=leads(pairs, pairs.pack(use, sides=learned.sides), learned.confusion, learned.shares))
+def _read_scores(method: EMElo, learned: _Learned, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
+    """Scores of the items of a block, those that differ only by rounding made equal."""
+    return (settle_ties(method, block.preferences, _elo_scores(method, learned, block)),), None
 
 
-def expect_good(method: EMElo, eta: Floats, number: Floats) -> None:
-    """Refuse a least quality that nobody who judged has."""
-    if number.any() and not (eta >= method.min_quality)[number > 0].any():
-        raise JudgmentError(
-            f"em_elo: no annotator has a quality of min_quality={method.min_quality:g} or more, the best has "
-            f"{eta.max():.2f}; lower it"
-        )
-
-
-def _confusion(eta: Floats) -> Floats:
-    """Probability of naming each item for either being the better one, (n_annotators, 2, 2)."""
-    return np.where(np.eye(2, dtype=bool), eta[:, None, None], 1.0 - eta[:, None, None])
+def _preferences_of(block: _EloBlock) -> Preferences:
+    """All preferences of a block."""
+    return block.preferences
