@@ -207,17 +207,52 @@ def test_tempered_probabilities_are_powers(monkeypatch, correlation):
     np.testing.assert_allclose(kernel.flatten(probabilities, n_voices, correlation), expected, atol=1e-12)
 
 
-def test_log_likelihoods_at_each_correlation():
-    probabilities, n_others = draw_levels(1)
-    rng = np.random.default_rng(2)
-    given, weight, correlations = rng.random(probabilities.shape), rng.random(len(n_others)), np.array([0.0, 0.2, 0.8])
-    logs = np.log(np.maximum(probabilities, 1e-300)) + 3.0
-    found = kernel.log_likelihoods(logs, n_others, given, weight, correlations)
-    expected = [
-        weight @ np.log((flattened(probabilities, n_others, correlation) * given).sum(axis=1))
-        for correlation in correlations
-    ]
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("timed", [True, False])
+def test_held_out_grades_are_predicted_from_those_of_others(named, weighted, timed):
+    n_items, n_annotators, n_levels, rng = 8, 5 if named else 1, 3, np.random.default_rng(4)
+    item, annotator, level = (rng.integers(0, n, 40).astype(np.int32) for n in (n_items, n_annotators, n_levels))
+    weight = rng.uniform(0.3, 2.5, 40) if weighted else None
+    packed = kernel.pack_grades(item, annotator, level, weight, n_items, n_annotators, n_levels)
+    confusion, prior = rng.dirichlet(np.ones(n_levels), (n_annotators, n_levels)), rng.dirichlet(np.ones(n_levels))
+    mean, overall = rng.dirichlet(np.ones(n_levels), n_levels), rng.dirichlet(np.ones(n_levels))
+    held_out = np.arange(n_annotators) % 2 == 0
+    time = rng.integers(0, 3, 40).astype(float) if timed and named else None
+    correlations = np.array([0.0, 0.2, 0.8])
+    found = kernel.held_out_likelihoods(
+        packed, confusion, prior, held_out, mean, overall, correlations, named=named, time=time
+    )
+    expected = np.zeros(4)
+    items, (who, given) = np.repeat(np.arange(n_items), np.diff(packed.starts)), np.divmod(packed.code, n_levels)
+    amount = packed.weight if weighted else np.ones(40)
+    for row in np.flatnonzero(held_out[who]):
+        logs, others, n_others = np.log(prior), set(), 0.0
+        for other in np.flatnonzero(items == items[row]):
+            if named and (held_out[who[other]] or (time is not None and time[other] > time[row])):
+                continue
+            speaks = amount[other] - (min(amount[other], 1.0) if other == row and not named else 0.0)
+            others.add(who[other])
+            n_others += speaks
+            logs = logs + speaks * np.log(confusion[who[other], :, given[other]])
+        n_others = len(others) if named else n_others
+        if n_others <= 0:
+            continue
+        shares = [flattened(np.exp(logs)[None], np.array([n_others]), one)[0] for one in correlations]
+        expected += amount[row] * np.log([*(share @ mean[:, given[row]] for share in shares), overall[given[row]]])
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("expected", [0.05, 0.6])
+def test_the_share_given_away_is_the_nearest(expected):
+    flat, wanted = draw_levels(1)[0], draw_levels(2)[0]
+    loss, away = kernel.nearest_away(flat, wanted, expected)
+    tried = np.linspace(0.001, 0.999, 999)
+    losses = [
+        -(wanted * np.log((1 - one) * flat + one / 3 + 1e-300)).sum() + 0.5 * (one - expected) ** 2 for one in tried
+    ]
+    assert away == pytest.approx(tried[np.argmin(losses)], abs=2e-3)
+    assert loss == pytest.approx(min(losses), abs=1e-3)
 
 
 def test_annotators_are_counted_once_and_grades_of_nobody_by_weight():

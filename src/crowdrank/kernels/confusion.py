@@ -34,6 +34,8 @@ _MAX_HALVINGS = 20
 _MAX_LAST_NEWTON_STEP = 1e-6
 _RELATIVE_RIDGE = 1e-9
 _MAX_NEWTON_STEP = 4.0
+_FIRST_AWAY, _N_AWAY_STEPS, _MOST_AWAY = 0.1, 12, 0.999
+"""Most is given away while the chosen level stays the most probable."""
 
 
 class PackedGrades(NamedTuple):
@@ -503,30 +505,109 @@ def _flatten(probabilities: Any, n_voices: Any, correlation: float, begin: int, 
             flat[item, k] /= norm
 
 
-def log_likelihoods(logs: Floats, n_others: Floats, given: Floats, weight: Floats, correlations: Floats) -> Floats:
-    """Return the log-likelihood of grades at each correlation, (n_correlations,).
+def held_out_likelihoods(
+    grades: PackedGrades,
+    confusion: Floats,
+    prior: Floats,
+    held_out: Bools,
+    mean: Floats,
+    overall: Floats,
+    correlations: Floats,
+    *,
+    named: bool,
+    time: Floats | None = None,
+) -> Floats:
+    """Return the log-likelihood of the grades of held-out annotators at each correlation, and by the overall shares.
 
-    ``logs`` (n, n_levels) are logarithms of what ``n_others`` (n,) other annotators say of the level, up to a constant;
-    ``given`` (n, n_levels) the chance of the grade for each level, ``weight`` (n,) that of the grade.
+    The others say of an item's level what ``confusion`` and ``prior`` make of their grades, and ``mean`` (n_levels,
+    n_levels) what is given for it; ``overall`` (n_levels,) are the shares of all grades. With ``time`` (n,) of the rows
+    only grades that are not later speak. Without names all grades are held out in turn, each from the rest of its item.
     """
-    sums, by_row = np.zeros(len(correlations)), read_only(np.ascontiguousarray(given))
-    _log_likelihoods(read_only(logs), read_only(n_others), by_row, read_only(weight), read_only(correlations), sums)
+    n_levels, sums = len(prior), np.zeros(len(correlations) + 1)
+    table = np.log(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
+    _held_out(
+        grades.starts, grades.code, grades.weight, read_only(table), read_only(np.log(prior)), read_only(held_out),
+        read_only(mean), read_only(np.log(overall)), read_only(correlations),
+        read_only(np.empty(0) if time is None else time), named, sums,
+    )  # fmt: skip
     return sums
 
 
 @njit(cache=True, nogil=True)
-def _log_likelihoods(logs: Any, n_others: Any, given: Any, weight: Any, correlations: Any, sums: Any) -> None:
-    """Add up the log-likelihood at each correlation."""
-    n_levels = logs.shape[1]
-    for row in range(weight.size):
-        top = logs[row, 0]
-        for k in range(1, n_levels):
-            top = max(top, logs[row, k])
-        for place in range(correlations.size):
-            power = 1.0 / (1.0 + max(n_others[row] - 1.0, 0.0) * correlations[place])
-            norm, predicted = 0.0, 0.0
-            for k in range(n_levels):
-                share = np.exp((logs[row, k] - top) * power)
-                norm += share
-                predicted += share * given[row, k]
-            sums[place] += weight[row] * np.log(max(predicted / norm, _MIN_SHARE))
+def _held_out(
+    starts: Any, code: Any, weight: Any, table: Any, log_prior: Any, held_out: Any, mean: Any, log_overall: Any,
+    correlations: Any, time: Any, named: bool, sums: Any,
+) -> None:  # fmt: skip
+    """Add up the log-likelihood of held-out grades at each correlation."""
+    n_levels, by_time = log_prior.size, time.size > 0
+    logs, own = np.empty(n_levels), np.empty((correlations.size, n_levels))
+    for item in range(starts.size - 1):
+        ready = False
+        for row in range(starts[item], starts[item + 1]):
+            amount, at = weight[row] if weight.size else 1.0, np.int64(code[row])
+            if not held_out[at // n_levels]:
+                continue
+            if by_time or not named or not ready:
+                n_others, before = 0.0, np.int64(-1)
+                for k in range(n_levels):
+                    logs[k] = log_prior[k]
+                for other in range(starts[item], starts[item + 1]):
+                    there, speaks = np.int64(code[other]), weight[other] if weight.size else 1.0
+                    if named:
+                        if held_out[there // n_levels] or (by_time and time[other] > time[row]):
+                            continue
+                        n_others += there // n_levels != before
+                        before = there // n_levels
+                    else:
+                        speaks -= min(speaks, 1.0) if other == row else 0.0
+                        n_others += speaks
+                    for k in range(n_levels):
+                        logs[k] += speaks * table[there, k]
+                top = logs[0]
+                for k in range(1, n_levels):
+                    top = max(top, logs[k])
+                for place in range(correlations.size):
+                    power, norm = 1.0 / (1.0 + max(n_others - 1.0, 0.0) * correlations[place]), 0.0
+                    for k in range(n_levels):
+                        own[place, k] = np.exp((logs[k] - top) * power)
+                        norm += own[place, k]
+                    for k in range(n_levels):
+                        own[place, k] /= norm
+                ready = True
+            if n_others <= 0.0:
+                continue
+            sums[correlations.size] += amount * log_overall[at % n_levels]
+            for place in range(correlations.size):
+                predicted = 0.0
+                for k in range(n_levels):
+                    predicted += own[place, k] * mean[k, at % n_levels]
+                sums[place] += amount * np.log(max(predicted, _MIN_SHARE))
+
+
+def nearest_away(flat: Floats, wanted: Floats, expected: float) -> tuple[float, float]:
+    """Return the loss, and the share given away to all levels by which probabilities come closest to those wanted.
+
+    It has a normal prior around the expected one, worth about one item: where probabilities are even anyway, nothing
+    but their last digits would tell it.
+    """
+    loss, away = _nearest_away(read_only(flat), read_only(wanted), expected)
+    return float(loss), float(away)
+
+
+@njit(cache=True, nogil=True)
+def _nearest_away(flat: Any, wanted: Any, expected: float) -> Any:
+    """Newton steps, then the expected log-loss there."""
+    even, away = 1.0 / flat.shape[1], _FIRST_AWAY
+    for _ in range(_N_AWAY_STEPS):
+        slope, bend = expected - away, 1.0
+        for item in range(flat.shape[0]):
+            for k in range(flat.shape[1]):
+                ratio = (even - flat[item, k]) / ((1.0 - away) * flat[item, k] + away * even)
+                slope += wanted[item, k] * ratio
+                bend += wanted[item, k] * ratio * ratio
+        away = min(max(away + slope / bend, 0.5 * away), _MOST_AWAY)
+    loss = 0.5 * (away - expected) ** 2
+    for item in range(flat.shape[0]):
+        for k in range(flat.shape[1]):
+            loss -= wanted[item, k] * np.log((1.0 - away) * flat[item, k] + away * even + _MIN_SHARE)
+    return loss, away

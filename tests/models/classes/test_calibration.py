@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import crowdrank as cr
-from crowdrank.models.classes import calibration, coded_grades
+from crowdrank.models.classes import coded_grades
 from crowdrank.models.classes.class_method import class_rows
 from crowdrank.models.classes.dawid_skene import DawidSkene
 from crowdrank.models.classes.glad import GLAD
@@ -205,23 +205,6 @@ def test_answers_at_one_time_are_predicted_from_each_other_and_rows_may_stand_in
     one, other = (DawidSkene().fit(cr.Grades.from_frame(given, nominal=True)) for given in (times, turned))
     assert one.estimates["calibration"] == pytest.approx(other.estimates["calibration"])
     assert one.estimates["calibration"]["correlation"] > 0.1
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_sum_over_answers_that_are_not_later_is_the_plain_one(seed):
-    rng = np.random.default_rng(seed)
-    cells = rng.permutation(60)[:40]
-    cells.sort()
-    item, annotator = np.divmod(cells, 10)
-    twice = np.sort(np.append(np.arange(40), rng.integers(0, 40, 8)))
-    item, annotator, level = item[twice], annotator[twice], np.arange(48) % 7
-    grades = calibration._DistinctGrades(item, annotator, level, np.ones(48))
-    times, values = rng.integers(0, 3, 40).astype(float), rng.normal(size=(48, 3))
-    told = grades.not_later(values, times)
-    when = times[np.cumsum(np.isin(np.arange(48), grades.voice_starts)) - 1]
-    for row in range(48):
-        before = np.flatnonzero((item == item[row]) & (annotator != annotator[row]) & (when <= when[row]))
-        np.testing.assert_allclose(told[row], values[before].sum(axis=0), atol=1e-12)
 
 
 def random_labels(n_items, n_annotators, n_levels, seed, right=None):

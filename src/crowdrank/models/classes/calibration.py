@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from ...protocols import Counts, Floats
-from .coded_grades import ClassFit, ClassRows
-from .confusion_matrices import hierarchical_fit, skill_fit
+from .coded_grades import ClassFit, ClassRows, MatrixReading
+from .confusion_matrices import vote_anchor
 
 _MIN_PROBABILITY = 1e-300
-_MODEL_PRIOR = (4.0, 2.0, 1.0)
+_LOG_MODEL_PRIOR = np.log([4.0, 2.0, 1.0])
 """Prior weights of no information, of one skill per annotator, and of a matrix each: half for each step up."""
 
 _MOST_OF_MATRICES = 0.5
@@ -36,7 +36,20 @@ _CORRELATIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4,
 _TEMPERINGS = (0.0, *(0.002 * 1.25**power for power in range(28)), 1.0)
 """Of a model too plain for its crowd all grades of an item may count as one."""
 
-_LEAST_WEIGHT = 1e-6
+_LOG_PRIOR = np.log(np.gradient(_CORRELATIONS)) - _CORRELATIONS / _TYPICAL_CORRELATION
+_LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
+
+_PART_GIVEN_AWAY = 0.5
+"""Part of the shared error that is given away: tempering by the correlation has its effect on the same items, and all
+of it would count twice. Over eight public sets and subsamples of them the log-loss is lowest with half."""
+
+_LEAST_WEIGHT = 1e-3
+_SKILL_WEIGHT, _MOST_SKILL = 4.0, 0.9999
+"""Grades that the mean skill is worth in each annotator's, and the largest skill."""
+
+_TOL, _MOST_PASSES = 3e-3, 30
+"""Of the fits by which others are judged."""
+
 _STRIDE = 4
 _N_RIGHT_BEFORE, _N_WRONG_BEFORE = 2.0, 1.0
 """Grades that anybody's accuracy begins with, which is all that is known where no item was graded twice."""
@@ -48,9 +61,8 @@ _LEAST_GAIN = 2.0
 """Log-likelihood of held-out grades that a better fit gains at least."""
 
 _ROW_WEIGHT = 20.0
-"""Grades that the crowd's row is worth in each annotator's, where fits are compared."""
+"""Grades that the crowd's row is worth in each annotator's."""
 
-_FIRST_AWAY, _N_NEWTON_STEPS = 0.1, 12
 _N_STRUCTURE_ROUNDS = 2
 """Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
 
@@ -90,12 +102,11 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     if not sample.n_items:
         return Calibration()
     judged = judge_crowd(sample)
-    away = _away_of(judged.shared_error, rows.n_levels)
     calibration = Calibration(judged.correlation, judged.shared_error, judged.likeliest, judged.no_information)
     if fit.is_given:
         return calibration._replace(correlation=calibration.likeliest, tempering=calibration.likeliest)
-    expected = judged.no_information + (1.0 - judged.no_information) * away
-    return _nearest_tempering(own, _n_voices(sample), judged.probabilities, calibration._replace(given_away=expected))
+    calibration = calibration._replace(given_away=judged.given_away)
+    return _nearest_tempering(own, _n_voices(sample), judged.probabilities, calibration)
 
 
 def _away_of(wrong: float, n_levels: int) -> float:
@@ -116,43 +127,20 @@ def temper_probabilities(rows: ClassRows, fit: ClassFit, calibration: Calibratio
 
 
 def _nearest_tempering(own: Floats, n_voices: Floats, wanted: Floats, calibration: Calibration) -> Calibration:
-    """The tempering by which the own probabilities of a fit come closest to those wanted.
-
-    Closest is the smallest expected log-loss; for each correlation it has one least in the share given away.
-    """
-    from ...kernels.confusion import flatten
+    """The tempering by which the own probabilities of a fit come closest to those wanted, by expected log-loss."""
+    from ...kernels.confusion import flatten, nearest_away
 
     @cache
     def loss_and_share(number: int) -> tuple[float, float]:
-        flat = flatten(own, n_voices, _TEMPERINGS[number])
-        away = _likeliest_away(flat, wanted, calibration.given_away)
-        loss = -float((wanted * np.log((1.0 - away) * flat + away / own.shape[1] + _MIN_PROBABILITY)).sum())
-        loss += 0.5 * (away - calibration.given_away) ** 2
+        loss, away = nearest_away(flatten(own, n_voices, _TEMPERINGS[number]), wanted, calibration.given_away)
         # the last digits depend on the order of the sums
         return round(loss, 7), away
 
-    best = _least_of(lambda number: loss_and_share(number)[0], len(_TEMPERINGS))
+    # the losses fall and then rise: strides find where
+    best = min(range(0, len(_TEMPERINGS), _STRIDE), key=loss_and_share)
+    near = range(max(best - _STRIDE + 1, 0), min(best + _STRIDE, len(_TEMPERINGS)))
+    best = min(near, key=loss_and_share)
     return calibration._replace(tempering=_TEMPERINGS[best], given_away=loss_and_share(best)[1])
-
-
-def _likeliest_away(flat: Floats, wanted: Floats, expected: float) -> float:
-    """The share given away to all levels alike that makes the wanted probabilities likeliest, by Newton steps.
-
-    It has a normal prior around the expected one, worth about one item: where the probabilities are even anyway,
-    nothing but their last digits would tell it.
-    """
-    even, away = 1.0 / flat.shape[1], _FIRST_AWAY
-    for _ in range(_N_NEWTON_STEPS):
-        ratio = (even - flat) / ((1.0 - away) * flat + away * even)
-        slope, bend = float((wanted * ratio).sum()), float((wanted * ratio**2).sum())
-        away = min(max(away + (slope - (away - expected)) / (bend + 1.0), 0.5 * away), _MOST_SHARED)
-    return away
-
-
-def _least_of(value: Callable[[int], float], n: int) -> int:
-    """Number of the least of values that fall and then rise, looked for in strides."""
-    best = min(range(0, n, _STRIDE), key=value)
-    return min(range(max(best - _STRIDE + 1, 0), min(best + _STRIDE, n)), key=value)
 
 
 def predicts_better(sample: ClassRows, better: Floats, other: Floats, *, n_errors: float = 0.0) -> bool:
@@ -201,19 +189,16 @@ def _losses_by_item(sample: ClassRows, own: Floats) -> Floats:
 class JudgedCrowd(NamedTuple):
     """What the nested models say together: probabilities (n_items, n_levels), and what they rest on.
 
-    ``weights`` are those of no information, skills and matrices; the rest as in :class:`Calibration`.
+    ``informed`` are the weights of skills and matrices beside each other; the rest as in :class:`Calibration`.
     """
 
     probabilities: Floats
-    weights: Floats
+    informed: Floats
+    no_information: float
     correlation: float
     likeliest: float
     shared_error: float
-
-    @property
-    def no_information(self) -> float:
-        """Probability that the grades say nothing of the items."""
-        return float(self.weights[0])
+    given_away: float
 
 
 def judge_crowd(rows: ClassRows) -> JudgedCrowd:
@@ -229,131 +214,139 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
     depend on what was answered before: a first grade that others contradict is a reason to ask for more, so that among
     many grades the first ones would differ from the rest too often, however independent annotators are.
     """
-    n_levels, n_voices = rows.n_levels, _n_voices(rows)
-    prior = np.exp(-_CORRELATIONS / _TYPICAL_CORRELATION) * np.gradient(_CORRELATIONS)
-    log_prior = np.log(prior / prior.sum())
+    from ...kernels.confusion import flatten, held_out_likelihoods
+
+    named, n_levels, (_, given) = rows.has_annotators, rows.n_levels, rows.levels_by_row
     # with fewer grades than cells not even the crowd's matrix can be learned
-    enough = rows.has_annotators and rows.level_weights.sum() >= n_levels**2
-    models = [skill_fit, hierarchical_fit] if enough else [skill_fit]
-    chance, by_correlation = _held_out_likelihoods(rows, models)
-    evidence, members = [chance], []
-    for model, likelihood in zip(models, by_correlation, strict=True):
-        posterior = likelihood + log_prior
-        top = float(posterior.max())
-        evidence.append(top + float(np.log(np.exp(posterior - top).sum())))
-        weight = np.exp(posterior - top)
-        member = _tempered_member(model(rows), rows.annotator_weights, n_voices, weight / weight.sum())
-        densest = (likelihood - _CORRELATIONS / _TYPICAL_CORRELATION).argmax()
-        members.append(member._replace(likeliest=float(_CORRELATIONS[densest])))
-    log_weights = np.array(evidence) + np.log(_MODEL_PRIOR[: len(evidence)])
+    with_matrices = named and given.sum() >= n_levels**2
+    folds = _folds(rows, given.sum(axis=1)) if named else np.zeros(1, np.int64)
+    times = _row_times(rows) if rows.time is not None and named else None
+
+    def fits(train: Floats) -> list[MatrixReading]:
+        skills = _fit_skills(rows, train)
+        return [skills, _fit_matrices(rows, train, skills)] if with_matrices else [skills]
+
+    likelihoods = np.zeros((1 + with_matrices, len(_CORRELATIONS) + 1))
+    for fold in range(int(folds.max()) + 1):
+        # where nobody is named each grade is predicted from the rest of its item, and what all share learned with it
+        held_out = folds == fold
+        train = np.where(held_out[:, None] & named, 0.0, given)
+        overall = train.sum(axis=0) + 1.0
+        for number, fit in enumerate(fits(train)):
+            likelihoods[number] += held_out_likelihoods(
+                rows.packed_rows, fit.confusion, fit.shares, held_out, _mean_matrix(fit, train.sum(axis=1)),
+                overall / overall.sum(), _CORRELATIONS, named=named, time=times,
+            )  # fmt: skip
+    # the last digits depend on the order of the sums
+    likelihoods = np.round(likelihoods, 7)
+    posterior = likelihoods[:, :-1] + _LOG_PRIOR
+    top = posterior.max(axis=1)
+    chances = np.exp(posterior - top[:, None])
+    evidence = np.append(likelihoods[0, -1], top + np.log(chances.sum(axis=1))) + _LOG_MODEL_PRIOR[: 2 + with_matrices]
+    chances /= chances.sum(axis=1, keepdims=True)
     # of the informed models by themselves: heavy grades may leave them no weight beside no information
-    informed = np.append(np.exp(log_weights[1:] - log_weights[1:].max()), np.zeros(2 - len(members)))
+    informed = np.exp(evidence[1:] - evidence[1:].max())
     informed /= informed.sum()
-    informed += (1.0 - _MOST_OF_MATRICES) * informed[1] * np.array([1.0, -1.0])
-    weights = np.exp(log_weights - log_weights.max())
+    if with_matrices:
+        informed += (1.0 - _MOST_OF_MATRICES) * informed[1] * np.array([1.0, -1.0])
+    weights = np.exp(evidence - evidence.max())
     nothing = float(weights[0] / weights.sum())
-    weights = np.append(nothing, (1.0 - nothing) * informed)
-    probabilities = np.full((rows.n_items, n_levels), weights[0] / n_levels)
-    for weight, member in zip(weights[1:].tolist(), members, strict=False):
-        probabilities += weight * member.probabilities
-    means = [
-        float(informed[: len(members)] @ [getattr(member, name) for member in members])
-        for name in ("correlation", "shared_error")
-    ]
-    likeliest = members[int(informed.argmax())].likeliest
-    return JudgedCrowd(probabilities, weights, means[0], likeliest, means[1])
-
-
-class _Member(NamedTuple):
-    """The probabilities of one model over the posterior of its correlation, and the means and mode of that."""
-
-    probabilities: Floats
-    correlation: float
-    shared_error: float
-    likeliest: float = 0.0
-
-
-def _tempered_member(fit: ClassFit, given: Floats, n_voices: Floats, weights: Floats) -> _Member:
-    """The probabilities of a fit, averaged over correlations by these weights; ``given`` are the annotators' grades."""
-    from ...kernels.confusion import flatten
-
-    n_levels, shared_error = fit.probabilities.shape[1], 0.0
-    probabilities, crowd = np.zeros_like(fit.probabilities), _informed_matrix(fit, given)
-    for correlation, weight in zip(_CORRELATIONS.tolist(), weights.tolist(), strict=True):
-        if weight < _LEAST_WEIGHT:
-            continue
-        wrong = _shared_error(correlation, crowd, fit.prior)
-        shared_error += weight * wrong
-        away = _away_of(wrong, n_levels)
-        probabilities += weight * ((1.0 - away) * flatten(fit.probabilities, n_voices, correlation) + away / n_levels)
+    correlations, voices = chances @ _CORRELATIONS, _n_voices(rows)
+    probabilities, shared_error = np.zeros((rows.n_items, n_levels)), 0.0
+    for number, fit in enumerate(fits(given)):
+        own = rows.read(fit)
+        for correlation, chance in zip(_CORRELATIONS.tolist(), chances[number].tolist(), strict=True):
+            if chance > _LEAST_WEIGHT:
+                probabilities += informed[number] * chance * flatten(own, voices, correlation)
+        crowd = _informed_matrix(fit, given.sum(axis=1))
+        shared_error += float(informed[number]) * _shared_error(float(correlations[number]), crowd, fit.shares)
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    return _Member(probabilities, float(weights @ _CORRELATIONS), shared_error)
+    away = nothing + (1.0 - nothing) * _PART_GIVEN_AWAY * _away_of(shared_error, n_levels)
+    likeliest = (likelihoods[int(informed.argmax()), :-1] - _CORRELATIONS / _TYPICAL_CORRELATION).argmax()
+    return JudgedCrowd(
+        (1.0 - away) * probabilities + away / n_levels, informed, nothing, float(informed @ correlations),
+        float(_CORRELATIONS[likeliest]), shared_error, away,
+    )  # fmt: skip
 
 
-def _informed_matrix(fit: ClassFit, given: Floats) -> Floats:
+def _fit_skills(rows: ClassRows, given: Floats) -> MatrixReading:
+    """One skill per annotator, who knows the level with it and otherwise answers as all do overall, by EM.
+
+    Skills have a Beta prior around the mean skill, worth four grades; levels have the shares of the grades. ``given``
+    (n_annotators, n_levels) is the weight of the grades that count: annotators without any say nothing.
+    """
+    number, overall = given.sum(axis=1), given.sum(axis=0) + 1.0
+    shares, counts = overall / overall.sum(), number > 0.0
+    skill = np.where(counts, 0.5, 0.0)
+
+    def confusion() -> Floats:
+        matrices: Floats = skill[:, None, None] * np.eye(rows.n_levels) + (1.0 - skill)[:, None, None] * shares
+        return matrices
+
+    for _ in range(_MOST_PASSES):
+        right = np.einsum("ajj->aj", rows.expected_counts(confusion(), shares).counts)
+        known = (right * (skill[:, None] / (skill[:, None] + (1.0 - skill)[:, None] * shares))).sum(axis=1)
+        mean = (known.sum() + 1.0) / (number.sum() + 2.0)
+        following = np.where(counts, (known + _SKILL_WEIGHT * mean) / (number + _SKILL_WEIGHT), 0.0)
+        following = np.minimum(following, _MOST_SKILL)
+        change, skill = float(np.abs(following - skill).max()), following
+        if change < _TOL:
+            break
+    return MatrixReading(confusion(), shares)
+
+
+def _fit_matrices(rows: ClassRows, given: Floats, skills: MatrixReading) -> MatrixReading:
+    """A confusion matrix per annotator, by EM from their skills.
+
+    Row j of an annotator has a Dirichlet prior, worth twenty grades, around the crowd's errors and the annotator's own
+    accuracy; that has a Beta prior around the mean, worth four. Both are taken from the grades in each pass. Shares of
+    levels begin with those of the grades (:func:`~.confusion_matrices.vote_anchor`).
+    """
+    n_levels, number, eye = rows.n_levels, given.sum(axis=1), np.eye(rows.n_levels, dtype=bool)
+    idle, anchor = number == 0.0, vote_anchor(rows) + 1.0
+    confusion, shares = skills
+    for _ in range(_MOST_PASSES):
+        expected = rows.expected_counts(confusion, shares)
+        counts = np.where(idle[:, None, None], 0.0, expected.counts)
+        crowd = counts.sum(axis=0) + np.where(eye, 2.0, 1.0 / max(n_levels - 1, 1))
+        crowd /= crowd.sum(axis=1, keepdims=True)
+        right = np.einsum("ajj->a", counts)
+        mean = (right.sum() + 2.0) / (number.sum() + 3.0)
+        own = (right + _SKILL_WEIGHT * mean) / (number + _SKILL_WEIGHT)
+        # log odds of being right: those of the annotator, and by how much the level is easier than others
+        chance = expit((logit(own) - logit(mean))[:, None] + logit(np.diag(crowd)))
+        errors = np.where(eye, 0.0, crowd)
+        errors /= errors.sum(axis=1, keepdims=True)
+        centre = np.where(eye, chance[:, :, None], (1.0 - chance)[:, :, None] * errors)
+        following = (counts + _ROW_WEIGHT * centre) / (counts.sum(axis=2, keepdims=True) + _ROW_WEIGHT)
+        following = np.where(idle[:, None, None], 1.0, following)
+        change, confusion = float(np.abs(following - confusion).max()), following
+        shares = (expected.shares + anchor) / (expected.shares + anchor).sum()
+        if change < _TOL:
+            break
+    return MatrixReading(confusion, shares)
+
+
+def _informed_matrix(fit: MatrixReading, given: Floats) -> Floats:
     """The mean matrix in which annotators count by what their grades tell of the level, as they do in a fit."""
     matrices = np.maximum(fit.confusion, _MIN_PROBABILITY)
-    answers = np.einsum("j,ajl->al", fit.prior, matrices)
-    information = np.einsum("j,ajl->a", fit.prior, matrices * (np.log(matrices) - np.log(answers)[:, None, :]))
+    answers = np.einsum("j,ajl->al", fit.shares, matrices)
+    information = np.einsum("j,ajl->a", fit.shares, matrices * (np.log(matrices) - np.log(answers)[:, None, :]))
     return np.maximum(_mean_matrix(fit, given * np.maximum(information, 1e-12)), _MIN_PROBABILITY)
 
 
-def _held_out_likelihoods(
-    rows: ClassRows, models: Sequence[Callable[[ClassRows], ClassFit]]
-) -> tuple[float, list[Floats]]:
-    """Log-likelihood of held-out grades by the shares of all grades, and by each model at each correlation."""
-    from ...kernels.confusion import log_likelihoods
-
-    grades = _DistinctGrades.of(rows)
-    chance, by_model = 0.0, [np.zeros(len(_CORRELATIONS)) for _ in models]
-    folds = _folds(rows) if rows.has_annotators else np.zeros(1, np.int64)
-    times = _voice_times(rows) if rows.time is not None and rows.has_annotators else None
-    for fold in range(int(folds.max()) + 1):
-        held_out = folds[grades.annotator] == fold
-        if not rows.has_annotators:
-            # nobody can be held out: each grade is taken out of its item, and what all share is learned with it
-            train, n_others = rows, _n_voices(rows)[grades.item] - 1.0
-        else:
-            keep = folds[rows.annotator] != fold
-            train = rows.of_rows(keep)
-            n_others = _n_voices(train)[grades.item]
-        shares = train.level_weights + 1.0
-        for number, model in enumerate(models):
-            fit = model(train)
-            mean = _mean_matrix(fit, train.annotator_weights)
-            if not rows.has_annotators:
-                taken = np.minimum(grades.weight, 1.0)[:, None] * np.log(mean[:, grades.level].T)
-                logs = np.log(np.maximum(fit.probabilities[grades.item], _MIN_PROBABILITY)) - taken
-            elif times is None:
-                logs = np.log(np.maximum(fit.probabilities[grades.item], _MIN_PROBABILITY))
-            else:
-                evidence = grades.weight[:, None] * np.log(fit.confusion[grades.annotator, :, grades.level])
-                evidence = np.where(held_out[:, None], 0.0, evidence)
-                is_first = np.zeros(len(held_out))
-                is_first[grades.voice_starts] = ~held_out[grades.voice_starts]
-                before = grades.not_later(np.column_stack([evidence, is_first]), times)
-                logs, n_others = np.log(fit.prior) + before[:, :-1], before[:, -1]
-            test = held_out & (n_others > 0.0)
-            if not number:
-                chance += float(grades.weight[test] @ np.log(shares / shares.sum())[grades.level[test]])
-            given, weight = mean[:, grades.level[test]].T, grades.weight[test]
-            by_model[number] += log_likelihoods(logs[test], n_others[test], given, weight, _CORRELATIONS)
-    # the last digits depend on the order of the sums
-    return round(chance, 7), [np.round(likelihood, 7) for likelihood in by_model]
-
-
-def _folds(rows: ClassRows) -> Counts:
+def _folds(rows: ClassRows, given: Floats) -> Counts:
     """The fold of each annotator: by who graded what, then by name, so that neither answers nor row order matter."""
-    given = np.flatnonzero(rows.annotator_weights > 0)
+    active = np.flatnonzero(given > 0)
     folds = np.full(rows.n_annotators, -1, np.int64)
-    n_folds = len(given) if len(given) <= _MOST_ALONE else _N_FOLDS
+    n_folds = len(active) if len(active) <= _MOST_ALONE else _N_FOLDS
     asked = replace(rows, level=np.zeros_like(rows.level), levels=rows.levels[:1])
-    numbers = structure_numbers(asked, 0)[1][given]
-    folds[given[np.lexsort((given, numbers))]] = np.arange(len(given)) % max(n_folds, 1)
+    numbers = structure_numbers(asked, 0)[1][active]
+    folds[active[np.lexsort((active, numbers))]] = np.arange(len(active)) % max(n_folds, 1)
     return folds
 
 
-def _mean_matrix(fit: ClassFit, weights: Floats) -> Floats:
+def _mean_matrix(fit: MatrixReading, weights: Floats) -> Floats:
     """The mean of the annotators' matrices by these weights, (n_levels, n_levels)."""
     mean: Floats = np.einsum("ajl,a->jl", fit.confusion, weights / weights.sum())
     return mean
@@ -381,23 +374,6 @@ class _DistinctGrades(NamedTuple):
         """Return for each grade the sum of values over all that its item was given."""
         return _sums(values, np.flatnonzero(np.diff(self.item, prepend=-1) != 0))
 
-    def not_later(self, values: Floats, times: Floats) -> Floats:
-        """Return for each grade the sum of values over others' grades of its item that are not later.
-
-        ``times`` are when each annotator graded each item, in the order of the voices.
-        """
-        starts = self.voice_starts
-        item, voice = self.item[starts], np.add.reduceat(values, starts, axis=0) if len(starts) else values
-        order = np.lexsort((times, item))
-        new_item = np.diff(item[order], prepend=-1) != 0
-        new_time = new_item | (np.diff(times[order], prepend=0.0) != 0)
-        begin = np.flatnonzero(new_item)[np.cumsum(new_item) - 1]
-        end = np.append(np.flatnonzero(new_time), len(order))[np.cumsum(new_time)]
-        so_far = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(voice[order], axis=0)])
-        earlier = np.empty_like(voice)
-        earlier[order] = so_far[end] - so_far[begin] - voice[order]
-        return np.repeat(earlier, np.diff(np.append(starts, len(self.item))), axis=0)
-
     @classmethod
     def of(cls, rows: ClassRows) -> _DistinctGrades:
         """The grades of grades."""
@@ -419,12 +395,13 @@ def _sums(values: Floats, starts: Counts) -> Floats:
     return sums
 
 
-def _voice_times(rows: ClassRows) -> Floats:
-    """When each annotator first graded each item, by item and annotator."""
+def _row_times(rows: ClassRows) -> Floats:
+    """When the annotator of each packed row first graded its item."""
     assert rows.time is not None
     order = np.lexsort((rows.annotator, rows.item))
     new = (np.diff(rows.item[order], prepend=-1) != 0) | (np.diff(rows.annotator[order], prepend=-1) != 0)
-    return np.minimum.reduceat(rows.time[order], np.flatnonzero(new)) if len(order) else np.empty(0)
+    first: Floats = np.minimum.reduceat(rows.time[order], np.flatnonzero(new)) if len(order) else np.empty(0)
+    return np.repeat(first, np.diff(np.append(np.flatnonzero(new), len(order))))
 
 
 def _n_voices(rows: ClassRows) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,8 @@ _N_FIRST_NEWTON_STEPS = 20
 _ROUGH_TOL, _N_PASSES_A_ROUND, _MOST_ROUNDS = 1e-3, 10, 20
 """Between two rounds of learning the weights of the prior, matrices need no more digits."""
 
-_TOL, _SKILL_TOL, _MOST_PASSES = 1e-3, 1e-4, 60
-"""Of the fits by which others are judged."""
+_STILL = 1e-4
+"""Where a round moves nothing by more, the weights may still change, of annotators who are all alike, to no effect."""
 
 _N_RIGHT_ADDED, _N_WRONG_ADDED = 2.0, 1.0
 """Grades of each level that are added to the crowd's."""
@@ -54,46 +54,16 @@ def fit_matrices(
         if prior.is_settled or n_passes < 1:
             break
         rough = _walk(rows, form, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
+        moved = float(np.abs(rough.state - state).max())
         state, prior, n_iter = rough.state, prior.learn(rough.expected), n_iter + rough.trace.n_iter
+        if moved < _STILL and prior.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT + 1:
+            break
     state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
     best, trace = form.estimate(state), replace(trace, n_iter=n_iter + trace.n_iter)
     reading = MatrixReading(best.confusion, best.prior)
     return ClassFit(
         rows.read(reading), best.prior, best.confusion, trace, form.parameters(state), reading=reading, rereads=True
     )
-
-
-def hierarchical_fit(rows: ClassRows) -> ClassFit:
-    """Return matrices around each annotator's own accuracy, by which the doubt of others is judged."""
-    prior = OwnPrior.begin(crowd_shares(rows), rows.n_annotators, vote_anchor(rows))
-    form = FreeMatrices(rows.n_annotators, rows.n_levels)
-    return fit_matrices(rows, form, prior, None, tol=_TOL, max_iter=_MOST_PASSES)
-
-
-def skill_fit(rows: ClassRows) -> ClassFit:
-    """Return the fit of one skill per annotator, who knows the level with it and otherwise answers as all do overall.
-
-    Skills have a Beta prior around the mean skill, worth four grades, as accuracies have in the hierarchy; levels have
-    the shares of the grades. Without any skill the grades say nothing.
-    """
-    n_levels, number = rows.n_levels, rows.annotator_weights
-    shares = (rows.level_weights + 1.0) / (rows.level_weights.sum() + n_levels)
-    eye, skill = np.eye(n_levels), np.full(rows.n_annotators, 0.5)
-
-    def matrices(skill: Floats) -> Floats:
-        confusion: Floats = skill[:, None, None] * eye + (1.0 - skill)[:, None, None] * shares
-        return confusion
-
-    n_iter, change = 0, np.inf
-    while change > _SKILL_TOL and n_iter < _MOST_PASSES:
-        right = np.einsum("ajj->aj", rows.expected_counts(matrices(skill), shares).counts)
-        known = (right * (skill[:, None] / (skill[:, None] + (1.0 - skill)[:, None] * shares))).sum(axis=1)
-        mean = (known.sum() + 1.0) / (number.sum() + 2.0)
-        following = np.clip((known + _OWN_WEIGHT * mean) / (number + _OWN_WEIGHT), _MIN_PROBABILITY, 1.0 - 1e-4)
-        change, skill, n_iter = float(np.abs(following - skill).max()), following, n_iter + 1
-    reading = MatrixReading(matrices(skill), shares)
-    trace = Trace(n_iter, change <= _SKILL_TOL, change)
-    return ClassFit(rows.read(reading), shares, reading.confusion, trace, reading=reading, rereads=True)
 
 
 class Estimate(NamedTuple):
@@ -280,6 +250,7 @@ class FixedPrior:
 
     counts: Floats
     shares: Floats
+    n_rounds: ClassVar[int] = 0
 
     @classmethod
     def of_crowd(cls, crowd: Floats, alpha: float) -> FixedPrior:

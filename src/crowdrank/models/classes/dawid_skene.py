@@ -116,7 +116,8 @@ class DawidSkene(ClassMethod):
     weight, and matrices get at most half, as predicting grades does not prove levels. In the last two the :math:`n`
     annotators of an item count as :math:`n / (1 + (n - 1) r)` independent ones; the correlation :math:`r` has an
     exponential prior of mean 0.2 and is averaged over what held-out grades say of it. From :math:`r` follows on what
-    share of items even many annotators would settle on a wrong level, which is shared equally among all levels. With
+    share of items even many annotators would settle on a wrong level; half of it is shared equally among all levels, as
+    tempering by :math:`r` lowers the same probabilities. With
     times, a grade is predicted from those that are not later: where more is asked about items on which the first
     annotators differ, an early grade differs from later ones by that choice alone. The probabilities of a fit, of this
     model and of every other class method, are then tempered by the correlation and the share given away to all levels
