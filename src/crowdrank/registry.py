@@ -85,7 +85,7 @@ TITLES = {"aggregator": "Aggregators", "ranker": "Rankers", "joint": "Joint meth
 
 FITTED = {
     "added_scores": "crowdrank.models.staged.added_scores:AddedScores",
-    "linear_score": "crowdrank.rankers.linear_score:LinearScore",
+    "linear_score": "crowdrank.rankers.linear:LinearScore",
 }
 """Rankers that joint methods give and files hold, but that nobody trains by themselves."""
 

@@ -14,11 +14,8 @@ from crowdrank.cluster.executor import InMemory, Streamed
 from crowdrank.cluster.linear_ranker import HeldParts, PartedLinear, StoredParts
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.errors import JudgmentError
-from crowdrank.protocols import BlockFit
 from crowdrank.rankers import LambdaMART, ListMLE, ListNet, RankSVM
-from crowdrank.rankers.linear_passes import LinearPasses
-from crowdrank.rankers.lists import Lists
-from crowdrank.rankers.matrix import Matrix
+from crowdrank.rankers.training_rows import Lists, Matrix
 
 RANKERS = [
     ListNet(tol=1e-10),
@@ -75,8 +72,7 @@ def test_memory_and_streaming_agree_to_the_bit(seed, n_queries, tmp_path_factory
     ranker = ListNet(max_iter=4, tol=1e-3)
     parts = HeldParts(Matrix(X), Lists.of(len(y), y, qid))
     stored = StoredParts.of(parts, str(tmp_path_factory.mktemp("rows")))
-    passes = LinearPasses(ranker, X.shape[1], lambda scaling: lambda *step: True)
-    fit = BlockFit(passes.lay_out, passes.solve)
+    fit = ranker.over_blocks(X.shape[1], lambda scaling: lambda *step: True)
     one, other = InMemory().run(fit, parts), Streamed().run(fit, stored)
     assert (one.weights == other.weights).all()
     assert one.trace == other.trace

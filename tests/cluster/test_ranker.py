@@ -17,7 +17,7 @@ from crowdrank.cluster.dask_executor import dask_client
 from crowdrank.cluster.ranker import ClusterLambdaMART
 from crowdrank.errors import ClusterError, ParameterError
 from crowdrank.rankers.lambda_mart import LambdaMART
-from crowdrank.rankers.matrix import Matrix
+from crowdrank.rankers.training_rows import Matrix
 from crowdrank.rankers.trees import Trees
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from crowdrank.errors import JudgmentError
-from crowdrank.rankers.lists import Lists
+from crowdrank.rankers.training_rows import Lists
 
 
 def test_rows_of_a_query_side_by_side_stay_where_they_are():

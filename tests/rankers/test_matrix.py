@@ -5,9 +5,8 @@ import pytest
 from scipy import sparse
 
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.rankers import matrix
-from crowdrank.rankers.lists import Lists
-from crowdrank.rankers.matrix import Design, Matrix, learn_scaling
+from crowdrank.rankers import training_rows
+from crowdrank.rankers.training_rows import Design, Lists, Matrix, learn_scaling
 
 RNG = np.random.default_rng(3)
 QID = np.array([4, 4, 4, 1, 1, 1, 1, 2])
@@ -96,9 +95,9 @@ def test_blocks_give_what_the_whole_gives(kind, order, dtype, monkeypatch):
         return made.scores(weights), made.pulls(slopes), made.curvature(bend), made.squares(abs(slopes))
 
     ready = products(np.asarray)
-    monkeypatch.setattr(matrix, "_READY_CELLS", 0)
-    monkeypatch.setattr(matrix, "BLOCK_CELLS", 20)
-    monkeypatch.setattr(matrix, "_BLOCKS_PER_THREAD", 1)
+    monkeypatch.setattr(training_rows, "_READY_CELLS", 0)
+    monkeypatch.setattr(training_rows, "BLOCK_CELLS", 20)
+    monkeypatch.setattr(training_rows, "_BLOCKS_PER_THREAD", 1)
     for one, other in zip(ready, products(np.asarray), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6 if dtype == np.float32 else 1e-12)
     if kind != "query":
@@ -109,7 +108,7 @@ def test_blocks_give_what_the_whole_gives(kind, order, dtype, monkeypatch):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-1e200, "-1e[+]200, which")])
 def test_what_is_no_number_is_named_by_column_and_row(form, value, word, monkeypatch):
-    monkeypatch.setattr(matrix, "BLOCK_CELLS", 8)
+    monkeypatch.setattr(training_rows, "BLOCK_CELLS", 8)
     holes = X.copy()
     holes[5, 1] = value
     with pytest.raises(JudgmentError, match=rf"column 2 \('age'\) of X is {word}.* in row 6; "):

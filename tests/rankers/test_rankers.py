@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import crowdrank as cr
-from crowdrank.rankers import linear, matrix
+from crowdrank.rankers import linear, training_rows
 from crowdrank.rankers.linear import LinearRanker
 from crowdrank.registry import card, make, method_class, names
 
@@ -121,7 +121,7 @@ def test_many_features_are_solved_by_conjugate_gradients(name, params, rows, mon
     monkeypatch.setattr(linear, "_MAX_DIRECT_FEATURES", 0)
     inexact = clone(ranker).fit(rows.X, rows.y, qid=rows.qid)
     np.testing.assert_allclose(inexact.weights_, ranker.weights_, atol=1e-7)
-    monkeypatch.setattr(matrix, "_READY_CELLS", 0)
+    monkeypatch.setattr(training_rows, "_READY_CELLS", 0)
     thin = clone(ranker).fit(sparse.csr_matrix(rows.X), rows.y, qid=rows.qid)
     np.testing.assert_allclose(thin.weights_, ranker.weights_, atol=1e-7)
 

@@ -5,9 +5,8 @@ import pytest
 
 from crowdrank.errors import JudgmentError
 from crowdrank.metrics import ndcg
-from crowdrank.rankers.lists import Lists
-from crowdrank.rankers.matrix import Matrix
-from crowdrank.rankers.stopping import ItemGain, ValidationRows, Watch, gains
+from crowdrank.rankers.held_out import ItemGain, ValidationRows, Watch, gains
+from crowdrank.rankers.training_rows import Lists, Matrix
 
 
 @pytest.mark.parametrize("k", [1, 3, None])

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..errors import JudgmentError
-from ..protocols import BlockFit, Counts, Executor, Floats, Progress
+from ..protocols import Counts, Executor, Floats, Progress
 from ..rankers.estimator import Ranker
+from ..rankers.held_out import ValidationRows, Watch
 from ..rankers.linear import LinearRanker
-from ..rankers.linear_passes import LinearPasses
-from ..rankers.lists import Lists
-from ..rankers.matrix import Matrix, Scaling
-from ..rankers.stopping import ValidationRows, Watch
+from ..rankers.training_rows import Lists, Matrix, Scaling
 from .executor import InMemory
 
 MANY_ROWS = 1_000_000
@@ -83,13 +81,13 @@ class PartedLinear(Ranker):
             ranker.scaling_ = scaling
             return ranker.follower(watch)
 
-        passes = LinearPasses(clone(ranker), matrix.n_features, follower)
+        fit = clone(ranker).over_blocks(matrix.n_features, follower)
         parts = HeldParts(matrix, ranker._order_lists(lists))
         with _executor(self.cluster, parts) as (executor, stored):
-            fit = executor.run(BlockFit(passes.lay_out, passes.solve), stored)
+            learned = executor.run(fit, stored)
         ranker.n_features_in_ = matrix.n_features
-        ranker.weights_, ranker.scaling_, ranker.trace_ = fit.weights, fit.scaling, fit.trace
-        ranker.n_iter_ = fit.trace.n_iter
+        ranker.weights_, ranker.scaling_, ranker.trace_ = learned.weights, learned.scaling, learned.trace
+        ranker.n_iter_ = learned.trace.n_iter
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Score of each row of a matrix."""

@@ -18,10 +18,9 @@ import numpy as np
 from ..errors import ClusterError, MissingExtraError, ParameterError
 from ..protocols import Counts, Ints
 from ..rankers.estimator import Ranker
+from ..rankers.held_out import Watch, gains
 from ..rankers.lambda_mart import MAX_TREES, LambdaMART
-from ..rankers.lists import Lists
-from ..rankers.matrix import Matrix
-from ..rankers.stopping import Watch, gains
+from ..rankers.training_rows import Lists, Matrix
 from ..rankers.trees import Trees
 from ..wording import option
 from .dask_executor import dask_client, describe_cluster

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from ..protocols import Floats, Progress, method_name, method_named
 from ..wording import counted, expect_at_least, one_of
 from .estimator import Ranker
-from .held_out import MANY_QUERIES, Fold, HeldOut, held_out, query_folds, sample_queries
-from .lists import Lists
-from .matrix import Matrix
+from .held_out import GAINS, MANY_QUERIES, Fold, ValidationRows, Watch, held_out, query_folds, sample_queries
 from .saving import Saved
-from .stopping import GAINS, ValidationRows, Watch
+from .training_rows import Lists, Matrix
 
 _LINEAR = ("ListMLE", "ListNet", "RankSVM")
 _RIDGES = (100.0, 10.0, 1.0)
@@ -141,9 +139,16 @@ class Auto(Ranker):
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Compare rankers on held-out queries, and fit the best."""
-        folds = self._folds(matrix, lists, watch.held)
-        compared = self._compare(folds, lists, bool(_has_missing(matrix)), watch.progress) if folds else []
-        chosen = _simplest(compared)
+        some = sample_queries(matrix, lists, self.max_rows, self.seed)
+        folds = (
+            list(query_folds(matrix, some, self.seed))
+            if watch.held is None
+            else [Fold(ValidationRows(matrix, some), watch.held)]
+        )
+        values = matrix.values.data if matrix.sparse else matrix.values
+        missing = bool(np.isnan(values.sum())) and bool(np.isnan(values).any())
+        compared = self._compare(folds, lists, missing, watch.progress) if folds else []
+        chosen = _simplest(compared) if compared else None
         self.choice_ = _table(compared, chosen)
         self.reason_ = _reason(self.choice_, chosen, watch.held is not None, lists.n_queries)
         self.chosen_: Ranker = self._make("ListMLE", {}) if chosen is None else self._make(*chosen[:2])
@@ -152,16 +157,11 @@ class Auto(Ranker):
             if hasattr(self, attribute):
                 setattr(self.chosen_, attribute, getattr(self, attribute))
 
-    def _folds(self, matrix: Matrix, lists: Lists, held: ValidationRows | None) -> list[Fold]:
-        """What rankers learn from and are measured by."""
-        some = sample_queries(matrix, lists, self.max_rows, self.seed)
-        if held is not None:
-            return [Fold(ValidationRows(matrix, some), held)]
-        return list(query_folds(matrix, some, self.seed))
-
     def _compare(self, folds: list[Fold], lists: Lists, missing: bool, progress: Progress | None) -> list[_Candidate]:
         """Every ranker that can be fitted, measured on the held-out queries."""
-        linear = () if missing else _LINEAR[: 2 if _n_pairs(lists) > _MAX_PAIRS else 3]
+        rows_of_queries = np.diff(lists.offsets).astype(np.float64)
+        many_pairs = float(rows_of_queries @ rows_of_queries) / 2 > _MAX_PAIRS
+        linear = () if missing else _LINEAR[: 2 if many_pairs else 3]
         tried: list[tuple[str, dict[str, Any], int]] = [
             (name, {"ridge": times * self._make(name, {}).used_ridge}, level)
             for name in linear
@@ -180,9 +180,11 @@ class Auto(Ranker):
             measured = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
             if measured is None:
                 continue
+            step = -1
             if name == "LambdaMART":
                 settings = settings | {"n_trees": measured.best_step}
-            compared.append(_Candidate(name, settings, level, _last_ndcg(measured, name)))
+                step = measured.best_step - 1
+            compared.append(_Candidate(name, settings, level, measured.by_query[step]))
         return compared
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:
@@ -213,29 +215,8 @@ class Auto(Ranker):
         raise ValueError("auto, which is not a ranker that a file holds")
 
 
-def _has_missing(matrix: Matrix) -> bool:
-    """Whether a feature is missing."""
-    values = matrix.values.data if matrix.sparse else matrix.values
-    return bool(np.isnan(values.sum())) and bool(np.isnan(values).any())
-
-
-def _n_pairs(lists: Lists) -> float:
-    """Number of pairs of rows of one query."""
-    sizes = np.diff(lists.offsets).astype(np.float64)
-    return float(sizes @ sizes) / 2
-
-
-def _last_ndcg(measured: HeldOut, name: str) -> Floats:
-    """The nDCG of each held-out query at the end of a fit; of trees, at the best number of them."""
-    step = measured.best_step - 1 if name == "LambdaMART" else -1
-    at_end: Floats = measured.by_query[step]
-    return at_end
-
-
-def _simplest(compared: list[_Candidate]) -> _Candidate | None:
+def _simplest(compared: list[_Candidate]) -> _Candidate:
     """The simplest ranker within a standard error of the best, the best of those that are as simple."""
-    if not compared:
-        return None
     best = max(compared, key=_mean)
     near = [one for one in compared if _distance_to_best(best, one)[0] <= _distance_to_best(best, one)[1] + _ROUNDING]
     level = min(one.level for one in near)

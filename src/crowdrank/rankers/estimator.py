@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.features import Extractor, Features
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
-from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
+from ..protocols import AnyFloats, Floats, Progress, method_name
 from ..wording import one_of
-from .lists import Lists, group_queries
-from .matrix import SCALES, Matrix, Scaling
+from .held_out import CURVE, ItemGain, ValidationRows, Watch
 from .saving import (
     MAX_ABS_WEIGHT,
     Saved,
@@ -29,7 +28,7 @@ from .saving import (
     whole_number,
     write_saved,
 )
-from .stopping import CURVE, ItemGain, ValidationRows, Watch
+from .training_rows import SCALES, Lists, Matrix, Scaling
 
 _READY_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -85,7 +84,7 @@ class Ranker(_LateEstimator):
 
     ``_watch(self, held, progress)`` may be overridden to set cutoff, gain, patience and number of steps of the watch.
     ``_takes_missing`` and ``_takes_sparse`` say what X may be; with ``_scales`` the ranker keeps the
-    :class:`Scaling` that :func:`~crowdrank.rankers.matrix.learn_scaling` returns as ``scaling_``.
+    :class:`Scaling` that :func:`~crowdrank.rankers.training_rows.learn_scaling` returns as ``scaling_``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("features",)
@@ -151,16 +150,33 @@ class Ranker(_LateEstimator):
         # a fit that fails leaves no half of a ranker behind
         self.__dict__.pop("curve_", None)
         if group is not None:
-            qid = ids_of_groups(qid, group, len(X) if isinstance(X, Features) else np.shape(X)[0], "")
+            qid = ids_of_groups(qid, group, _n_rows(X), "")
+        if isinstance(eval_set, list) and len(eval_set) == 1:  # as LightGBM takes it
+            eval_set = eval_set[0]
+            eval_qid, eval_item = (v[0] if isinstance(v, list) and len(v) == 1 else v for v in (eval_qid, eval_item))
         if eval_group is not None:
-            eval_qid = ids_of_groups(eval_qid, eval_group, _eval_rows(eval_set), "eval_")
+            if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
+                raise ParameterError("eval_group goes with eval_set=(X, y); give that too or leave it out")
+            eval_qid = ids_of_groups(eval_qid, eval_group, _n_rows(eval_set[0]), "eval_")
         matrix, qid = self._read(X, qid, reset=True)
         if qid is None:
             without_queries(f"{type(self).__name__}.fit")
         y = X.grade if y is None and isinstance(X, Features) else y
         lists = Lists.of(matrix.n_rows, y, qid, item, sample_weight)
         lists.expect_contrast()
-        held = self._validation_rows(eval_set, eval_qid, eval_item)
+        held = None
+        if eval_set is not None:
+            if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
+                raise ParameterError("eval_set takes one pair (X, y) of validation rows")
+            rows, eval_qid = self._read(eval_set[0], eval_qid, reset=False)
+            if eval_qid is None:
+                raise ParameterError(
+                    "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
+                )
+            held_lists = Lists.of(rows.n_rows, eval_set[1], eval_qid, eval_item, what="eval_")
+            held = ValidationRows(rows, held_lists, "y of eval_set")
+        elif eval_qid is not None or eval_item is not None:
+            raise ParameterError("eval_qid and eval_item go with eval_set=(X, y); give that too or leave them out")
         self.learn(matrix, lists, self._watch(held, progress))
         return self
 
@@ -238,8 +254,11 @@ class Ranker(_LateEstimator):
         """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""
         facts, numbers = saved.facts, saved.numbers
         n = self.n_features_in_ = whole_number(facts["n_features"], 1)
-        if facts["features"] is not None:
-            self.feature_names_in_ = _saved_names(facts["features"], n)
+        if (names := facts["features"]) is not None:
+            if not isinstance(names, list) or len(names) != n or not all(isinstance(name, str) for name in names):
+                raise ValueError(f"its features are not {n} names")
+            "".join(names).encode()  # half a letter, as JSON can write one, is no name
+            self.feature_names_in_ = np.array(names, object)
         if self._scales:
             one_of(facts["scaling"], SCALES, "scale")
             spread = weights_of(numbers, "spread", n)
@@ -248,7 +267,12 @@ class Ranker(_LateEstimator):
             self.scaling_ = Scaling(facts["scaling"], weights_of(numbers, "centre", n), spread)
         self._restore(facts, numbers)
         self.extractor_ = None if saved.extractor is None else restored_extractor(saved.extractor)
-        self.curve_ = _saved_curve(facts["curve"])
+        steps, *measured = (facts["curve"][name] for name in CURVE)
+        if any(len(values) != len(steps) for values in measured):
+            raise ValueError("a learning curve with columns of different lengths")
+        rows = [[None if value is None else real_number(value) for value in values] for values in measured]
+        columns = [[whole_number(step) for step in steps], *rows]
+        self.curve_ = pl.DataFrame(dict(zip(CURVE, columns, strict=True)), schema=CURVE)
         if numbers.keys() != self._state_with_scaling()[1].keys() or bool(saved.parts) != self._has_parts:
             raise ValueError(f"parts that {method_name(self)} does not have")
         return self
@@ -313,31 +337,16 @@ class Ranker(_LateEstimator):
         """What follows the fit."""
         return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
 
-    def _validation_rows(self, eval_set: Any, eval_qid: Any, eval_item: Any) -> ValidationRows | None:
-        """Validation rows, read as those to predict are."""
-        if eval_set is None:
-            if eval_qid is not None or eval_item is not None:
-                raise ParameterError("eval_qid and eval_item go with eval_set=(X, y); give that too or leave them out")
-            return None
-        pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ParameterError("eval_set takes one pair (X, y) of validation rows")
-        if isinstance(eval_set, list) and len(eval_set) == 1:
-            eval_qid, eval_item = (v[0] if isinstance(v, list) and len(v) == 1 else v for v in (eval_qid, eval_item))
-        matrix, qid = self._read(pair[0], eval_qid, reset=False)
-        if qid is None:
-            raise ParameterError(
-                "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
-            )
-        return ValidationRows(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"), "y of eval_set")
-
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
         """The matrix, checked, and the queries, which features bring along."""
         named = isinstance(X, Features)
         extractor = X.extractor if named else None
         if named:
             qid = X.items.query if qid is None else qid
-            X = self._by_name(X, reset=reset).matrix
+            if reset:
+                self.feature_names_in_ = np.array(X.names, object)
+            known = vars(self).get("feature_names_in_")
+            X = (X if known is None else X.select([str(name) for name in known])).matrix
         if named or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in _READY_TYPES and X.size):
             values = np.asarray(X)
         else:
@@ -345,9 +354,16 @@ class Ranker(_LateEstimator):
         if reset:
             self.n_features_in_ = values.shape[1]
             self.extractor_ = extractor
-        self._expect_columns(values.shape[1])
-        if not named:
-            self._check_names(X, reset=reset)
+        if values.shape[1] != self.n_features_in_:
+            raise JudgmentError(
+                f"X has {values.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input; give the columns that it was trained on"
+            )
+        if not named and (reset or not isinstance(X, np.ndarray) or "feature_names_in_" in vars(self)):
+            from sklearn.utils.validation import validate_data
+
+            # keeps the names of columns, or compares them with those that were learned from
+            validate_data(self, X, y="no_validation", reset=reset, skip_check_array=True)
         names = vars(self).get("feature_names_in_")
         matrix = Matrix(values, None if names is None else tuple(map(str, names)))
         matrix.expect_finite(missing=self._takes_missing)
@@ -367,28 +383,10 @@ class Ranker(_LateEstimator):
                 _expect_number_column(name, X[name])
             raise
 
-    def _check_names(self, X: Any, *, reset: bool) -> None:
-        """Keep the names of columns, or compare them with those that were learned from."""
-        if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self) and not reset:
-            return
-        from sklearn.utils.validation import validate_data
 
-        validate_data(self, X, y="no_validation", reset=reset, skip_check_array=True)
-
-    def _by_name(self, features: Features, *, reset: bool) -> Features:
-        """Features as they are, their names kept; or those that were learned from, found by their names."""
-        if reset:
-            self.feature_names_in_ = np.array(features.names, object)
-        known = vars(self).get("feature_names_in_")
-        return features if known is None else features.select([str(name) for name in known])
-
-    def _expect_columns(self, n: int) -> None:
-        """Refuse another number of columns than there were in training."""
-        if n != self.n_features_in_:
-            raise JudgmentError(
-                f"X has {n} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input; "
-                "give the columns that it was trained on"
-            )
+def _n_rows(X: Any) -> int:
+    """Number of rows of features or of whatever scikit-learn takes for a matrix."""
+    return len(X) if isinstance(X, Features) else int(np.shape(X)[0])
 
 
 def _become_estimators() -> None:
@@ -408,24 +406,6 @@ def _become_estimators() -> None:
 
 if "sklearn" in sys.modules:
     _become_estimators()
-
-
-def _saved_names(names: Any, n_features: int) -> NDArray[Any]:
-    """Names of features from a file."""
-    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"its features are not {n_features} names")
-    "".join(names).encode()  # half a letter, as JSON can write one, is no name
-    return np.array(names, object)
-
-
-def _saved_curve(columns: Any) -> pl.DataFrame:
-    """A learning curve from a file."""
-    steps, *measured = (columns[name] for name in CURVE)
-    if any(len(values) != len(steps) for values in measured):
-        raise ValueError("a learning curve with columns of different lengths")
-    rows = [[None if value is None else real_number(value) for value in values] for values in measured]
-    columns = [[whole_number(step) for step in steps], *rows]
-    return pl.DataFrame(dict(zip(CURVE, columns, strict=True)), schema=CURVE)
 
 
 def _expect_number_column(name: Any, column: Any) -> None:
@@ -457,22 +437,6 @@ def ids_of_groups(qid: Any, group: Any, n_rows: int, what: str) -> Any:
             f"{what}group must have the number of rows of each query, {n_rows:,} in all; give those, or {what}qid"
         )
     return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _eval_rows(eval_set: Any) -> int:
-    """Number of validation rows."""
-    pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ParameterError("eval_group goes with eval_set=(X, y); give that too or leave it out")
-    return len(pair[0]) if isinstance(pair[0], Features) else int(np.shape(pair[0])[0])
-
-
-def scored_groups(scaling: Scaling, matrix: Matrix, qid: Any) -> tuple[Counts | None, Counts]:
-    """Return rows and offsets to scale a matrix by; scaling that does not look at queries needs none of them."""
-    if scaling.per_query:
-        groups = group_queries(qid, matrix.n_rows)
-        return groups.rows, groups.offsets
-    return None, np.array([0, matrix.n_rows], np.int64)
 
 
 class NDCGScorer:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ..errors import CrowdrankError, ParameterError
 from ..protocols import Floats
 from .estimator import Ranker
-from .lists import Lists
-from .matrix import Matrix
+from .held_out import Watch
 from .saving import Saved
-from .stopping import Watch
+from .training_rows import Lists, Matrix
 
 
 def as_ranker(ranker: Any, example: str = "ListNet") -> Ranker:

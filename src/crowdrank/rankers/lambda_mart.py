@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import functools
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,14 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.files import plain
 from ..errors import DataWarning, ParameterError
 from ..protocols import Floats, Ints, Progress
-from ..wording import expect_above, expect_at_least, expect_choices
+from ..wording import did_you_mean, expect_above, expect_at_least, expect_choices
 from .estimator import Ranker
-from .lightgbm_names import data_options, take_lightgbm_names, translate
-from .lists import Lists
+from .held_out import GAINS, ValidationRows, Watch, gains
 from .losses import swap_gains
-from .matrix import Matrix
 from .saving import TREES_AS_TEXT, Saved, whole_number
-from .stopping import GAINS, ValidationRows, Watch, gains
+from .training_rows import Lists, Matrix
 from .trees import Trees, lightgbm_rows
 
 _LAMBDA_CHOICES = ("auto", "lightgbm", "own")
@@ -43,9 +45,99 @@ _MAX_ROWS_HELD_OUT = 200_000
 MIN_CELLS_THREADED = 1 << 20
 """Cells of features from which on trees are grown by several threads."""
 
+_OPTIONS_OF_DATA = (
+    "max_bin", "max_bin_by_feature", "min_data_in_bin", "enable_bundle", "feature_pre_filter", "zero_as_missing",
+    "seed", "deterministic", "force_row_wise", "num_threads", "verbosity", "bin_construct_sample_cnt",
+)  # fmt: skip
+"""What LightGBM wants to know when it reads the data."""
+
 _LEAVES, _MIN_LEAF = (4, 31), (1, 20)
 _QUERIES_PER_LEAF, _ITEMS_PER_LEAF = 50, 300
 """The smallest size and LightGBM's, up to which trees grow with queries and items."""
+
+_LONGEST_LITERAL = 10_000
+
+Class = TypeVar("Class", bound=type[Any])
+
+_OURS = {
+    "num_iterations": "n_trees", "num_leaves": "n_leaves", "min_data_in_leaf": "min_leaf", "lambda_l2": "ridge",
+    "feature_fraction": "feature_share", "lambdarank_truncation_level": "truncation", "sigmoid": "sigma",
+    "lambdarank_norm": "normalize", "num_threads": "n_threads", "early_stopping_round": "patience",
+    "learning_rate": "learning_rate", "seed": "seed",
+}  # fmt: skip
+"""LightGBM's name -> ours."""
+
+_REFUSED = {
+    "objective": "the objective is LambdaRank; for another use LightGBM's own LGBMRanker as the ranker",
+    "metric": "validation is by nDCG; set k and gain",
+    "label_gain": "gains come from the targets; set gain",
+    "linear_tree": "trees have constant leaves",
+    "eval_at": "validation is by nDCG; set k and gain",
+    "data": "rows are given to fit", "valid": "rows are given to fit as eval_set",
+    "input_model": "fits start anew", "output_model": "save the ranker",
+    "verbosity": "LightGBM is silent", "num_class": "there is one score per item",
+}  # fmt: skip
+
+
+@functools.cache
+def _main_names() -> dict[str, str]:
+    """Every name that LightGBM knows -> its main name."""
+    from lightgbm.basic import _ConfigAliases
+
+    known = _ConfigAliases._get_all_param_aliases()
+    return {alias: main for main, aliases in known.items() for alias in (main, *aliases)}
+
+
+def _translate(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return parameters under LightGBM's names as ours, and those that we have no name for under its main names."""
+    names, ours, rest = _main_names(), dict[str, Any](), dict[str, Any]()
+    for key, value in given.items():
+        main = names.get(key)
+        if main is None:
+            hint = did_you_mean(key, [*names, *_OURS.values()])
+            raise ParameterError(
+                f"lambda_mart has no parameter {key!r}, nor has LightGBM; {hint}see crowdrank methods lambda_mart"
+            )
+        if main in _REFUSED:
+            raise ParameterError(f"{key} cannot be set: {_REFUSED[main]}")
+        target, name = (ours, _OURS[main]) if main in _OURS else (rest, main)
+        if name in target:
+            raise ParameterError(f"{key} is given twice, under two of its names; leave one out")
+        if isinstance(value, str) and len(value) <= _LONGEST_LITERAL:  # as the command line gives it
+            with contextlib.suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+                value = ast.literal_eval({"true": "True", "false": "False"}.get(value.lower(), value))
+        target[name] = np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple | list) else value
+    return ours, rest
+
+
+def take_lightgbm_names(cls: Class) -> Class:
+    """Let the constructor and ``set_params`` of a ranker take LightGBM's names too; ``lightgbm`` has the others."""
+    construct: Callable[..., None] = cls.__init__
+    own = frozenset(inspect.signature(construct).parameters) - {"self"}
+
+    def split(params: dict[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
+        foreign = {key: value for key, value in params.items() if key not in own}
+        if not foreign:
+            return params
+        ours, rest = _translate(foreign)
+        both = sorted(ours.keys() & params.keys())
+        if both:
+            raise ParameterError(f"{both[0]} is given twice, once under LightGBM's name; leave one out")
+        kept = {key: value for key, value in params.items() if key in own}
+        merged = {**(kept.get("lightgbm") or before or {}), **rest}
+        return {**kept, **ours, **({"lightgbm": merged} if merged else {})}
+
+    @functools.wraps(construct)
+    def construct_by_either_name(self: Any, **params: Any) -> None:
+        construct(self, **split(params, None))
+
+    def set_params(self: Any, **params: Any) -> Any:
+        return super(cls, self).set_params(**split(params, self.lightgbm))  # type: ignore[arg-type]
+
+    cls.__init__ = construct_by_either_name
+    cls.set_params = set_params
+    cls.own_names = staticmethod(lambda params: split({**params}, None))
+    return cls
 
 
 @take_lightgbm_names
@@ -226,15 +318,6 @@ class LambdaMART(Ranker):
         finally:
             del self._shown_at
 
-    def _positions(self, lists: Lists, own: bool) -> Ints | None:
-        """Position of each row as LightGBM reads them, where the ranker learns from clicks."""
-        shown: Ints | None = getattr(self, "_shown_at", None)
-        if shown is None:
-            return None
-        if own:
-            raise ParameterError("positions go with LightGBM's own slopes; leave lambdas='own' out")
-        return shown if lists.rows is None else shown[lists.rows]
-
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Grow the trees."""
         import lightgbm
@@ -244,26 +327,60 @@ class LambdaMART(Ranker):
         gain = gains(lists.target, self.gain)
         levels = np.unique(gain)
         own = self._uses_own_slopes(lists, len(levels))
-        options = self._options(lists, own) | _leaf_options(lists, n_leaves, min_leaf)
+        shown: Ints | None = getattr(self, "_shown_at", None)
+        if shown is not None and own:
+            raise ParameterError("positions go with LightGBM's own slopes; leave lambdas='own' out")
+        rows_per_item = lists.n_places / float(lists.n_items.sum())
+        options = self._options(lists, own)
+        options |= {"num_leaves": n_leaves, "min_data_in_leaf": max(1, round(min_leaf * rows_per_item))}
         extra, of_data = self._extra_options(matrix)
-        options |= {"num_threads": self._threads(lists.n_places * matrix.n_features), **extra}
+        few_cells = lists.n_places * matrix.n_features < MIN_CELLS_THREADED
+        options |= {"num_threads": self.n_threads or int(few_cells), **extra}
         label = np.searchsorted(levels, gain)
         if own:
-            options["objective"] = _objective(self, lists, gain)
+            slopes_at = swap_gains(lists, gain, truncation=self.truncation, sigma=self.sigma, normalize=self.normalize)
+
+            def objective(scores: Any, data: Any) -> tuple[Any, Any]:
+                slopes, bends = slopes_at(scores)
+                return slopes.astype(np.float32), bends.astype(np.float32)
+
+            options["objective"] = objective
         else:
             options |= {"objective": "lambdarank", "label_gain": ",".join(map(repr, levels.tolist()))}
         data = lightgbm.Dataset(
-            lightgbm_rows(matrix, lists), label, group=np.diff(lists.offsets), params=_options_of_data(options),
-            position=self._positions(lists, own), **of_data,
-        )  # fmt: skip
-        held = None if watch.held is None else _held_data(watch.held, data)
+            lightgbm_rows(matrix, lists),
+            label,
+            group=np.diff(lists.offsets),
+            params={name: options[name] for name in _OPTIONS_OF_DATA if name in options},
+            position=shown if shown is None or lists.rows is None else shown[lists.rows],
+            **of_data,
+        )
+        validation: dict[str, Any] = {}
+        if (held := watch.held) is not None:
+            rows = data.create_valid(lightgbm_rows(held.matrix, held.lists), np.zeros(held.lists.n_places))
+            validation = {
+                "valid_sets": [rows],
+                "feval": lambda scores, data: ("ndcg", watch.ndcg(scores), True),
+            }
+
+        def note_tree(state: Any) -> None:
+            results = state.evaluation_result_list
+            watch.note(state.iteration + 1, valid=results[0][2] if results else None)
+            if watch.is_exhausted:
+                raise lightgbm.callback.EarlyStopException(watch.best_iteration - 1, results)
+
         try:
-            booster = lightgbm.train(
-                options, data, num_boost_round=n_trees, valid_sets=[] if held is None else [held],
-                feval=None if held is None else _measure(watch), callbacks=[_tree_callback(watch)],
-            )  # fmt: skip
+            booster = lightgbm.train(options, data, num_boost_round=n_trees, callbacks=[note_tree], **validation)
         except lightgbm.basic.LightGBMError as error:
-            raise ParameterError(_complaint(error, min_leaf, matrix.n_rows)) from None
+            complaint = (
+                f"LightGBM could not grow the trees ({plain(str(error))[:200]}); change the parameters of lambda_mart"
+            )
+            if "num_features" in str(error):
+                complaint = (
+                    f"no feature can be split with min_leaf={min_leaf} items in a leaf and {matrix.n_rows:,} rows; "
+                    "lower min_leaf"
+                )
+            raise ParameterError(complaint) from None
         self.n_trees_ = watch.best_iteration if watch.held is not None else booster.current_iteration()
         text = booster.model_to_string(num_iteration=self.n_trees_)
         self.trees_ = Trees.from_lightgbm(text.encode())
@@ -277,18 +394,28 @@ class LambdaMART(Ranker):
         # read from its own text a booster is without what it needed for training, which is as large as the bins
         self.booster_ = lightgbm.Booster(model_str=text)
 
-    def _threads(self, n_cells: int) -> int:
-        """Threads that grow trees on this many cells of features, in LightGBM's words: 0 for all cores."""
-        return self.n_threads or int(n_cells < MIN_CELLS_THREADED)
-
     def _extra_options(self, matrix: Matrix) -> tuple[dict[str, Any], dict[str, Any]]:
         """LightGBM's parameters that have no name here, for growing trees and for reading the data."""
-        ours, rest = translate(self.lightgbm or {}, "lambda_mart")
+        ours, rest = _translate(self.lightgbm or {})
         if ours:
             name = next(iter(ours))
             raise ParameterError(f"lightgbm= has {name} under another name; set {name} of lambda_mart itself")
-        of_data = data_options(rest, matrix.names, matrix.n_features)
-        return {name: value for name, value in rest.items() if name != "categorical_feature"}, of_data
+        given = rest.pop("categorical_feature", None)
+        if given is None:
+            return rest, {}
+        wanted = given.removeprefix("name:").split(",") if isinstance(given, str) else list(np.atleast_1d(given))
+        places = []
+        for one in wanted:
+            column = one.strip() if isinstance(one, str) else one
+            if matrix.names is not None and column in matrix.names:
+                places.append(matrix.names.index(column))
+            elif str(column).isdigit() and int(column) < matrix.n_features:
+                places.append(int(column))
+            else:
+                raise ParameterError(
+                    f"categorical_feature has {column!r}, which is not a feature; name features, or count them from 0"
+                )
+        return rest, {"categorical_feature": places}
 
     def sizes(self, lists: Lists) -> tuple[int, int]:
         """Return the most leaves of a tree and the fewest items in a leaf, those that go with the data unless given."""
@@ -384,70 +511,3 @@ class LambdaMART(Ranker):
         self.lightgbm = facts.get("lightgbm")
         if len(self.trees_.gain) != self.n_features_in_:
             raise ValueError(f"trees of {len(self.trees_.gain)} features for {self.n_features_in_}")
-
-
-def _complaint(error: Exception, min_leaf: int, n_rows: int) -> str:
-    """One sentence for what LightGBM refused."""
-    if "num_features" in str(error):
-        return f"no feature can be split with min_leaf={min_leaf} items in a leaf and {n_rows:,} rows; lower min_leaf"
-    return f"LightGBM could not grow the trees ({plain(str(error))[:200]}); change the parameters of lambda_mart"
-
-
-def _leaf_options(lists: Lists, n_leaves: int, min_leaf: int) -> dict[str, Any]:
-    """The size of trees in LightGBM's parameters; items in a leaf are scaled by rows per item."""
-    copies = lists.n_places / float(lists.n_items.sum())
-    return {"num_leaves": n_leaves, "min_data_in_leaf": max(1, round(min_leaf * copies))}
-
-
-_BIN_OPTIONS = (
-    "max_bin", "max_bin_by_feature", "min_data_in_bin", "enable_bundle", "feature_pre_filter", "zero_as_missing",
-)  # fmt: skip
-"""What LightGBM is told of bins."""
-
-
-def _options_of_data(options: dict[str, Any]) -> dict[str, Any]:
-    """Those parameters that LightGBM wants when it reads the data."""
-    wanted = (
-        *_BIN_OPTIONS,
-        "seed",
-        "deterministic",
-        "force_row_wise",
-        "num_threads",
-        "verbosity",
-        "bin_construct_sample_cnt",
-    )
-    return {name: options[name] for name in wanted if name in options}
-
-
-def _held_data(held: ValidationRows, data: Any) -> Any:
-    """Validation rows for LightGBM, put in the same bins."""
-    return data.create_valid(lightgbm_rows(held.matrix, held.lists), np.zeros(held.lists.n_places))
-
-
-def _objective(method: LambdaMART, lists: Lists, gain: Floats) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Our own slopes as LightGBM asks for them."""
-    slopes_at = swap_gains(lists, gain, truncation=method.truncation, sigma=method.sigma, normalize=method.normalize)
-
-    def objective(scores: Any, data: Any) -> tuple[Any, Any]:
-        slopes, bends = slopes_at(scores)
-        return slopes.astype(np.float32), bends.astype(np.float32)
-
-    return objective
-
-
-def _measure(watch: Watch) -> Callable[[Any, Any], tuple[str, float, bool]]:
-    """The nDCG of the validation queries, as LightGBM asks for it."""
-    return lambda scores, data: ("ndcg", watch.ndcg(scores), True)
-
-
-def _tree_callback(watch: Watch) -> Callable[[Any], None]:
-    """A callback that notes every tree and stops when patience is at its end."""
-    from lightgbm.callback import EarlyStopException
-
-    def after(state: Any) -> None:
-        results = state.evaluation_result_list
-        watch.note(state.iteration + 1, valid=results[0][2] if results else None)
-        if watch.is_exhausted:
-            raise EarlyStopException(watch.best_iteration - 1, results)
-
-    return after

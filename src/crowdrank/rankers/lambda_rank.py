@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from ..errors import MissingExtraError, ParameterError
 from ..protocols import Floats, Progress
 from ..wording import expect_above, expect_at_least, expect_choices
-from .estimator import Ranker, scored_groups
-from .lists import Lists
+from .estimator import Ranker
+from .held_out import GAINS, ValidationRows, Watch, gains
 from .losses import best_of_query, better_first, swap_gains
-from .matrix import SCALES, Design, Matrix, learn_scaling
 from .saving import weights_of, whole_number
-from .stopping import GAINS, ValidationRows, Watch, gains
+from .training_rows import SCALES, Design, Lists, Matrix, learn_scaling, scoring_design
 
 _LOSSES = ("lambda_rank", "list_net", "list_mle")
 _MOST_LAYERS = len(ascii_lowercase)
@@ -155,7 +154,9 @@ class LambdaRank(Ranker):
         # what a feature differs by between queries does not cancel in a network, and would saturate it
         self.scaling_ = learn_scaling(self.scale, matrix, lists, within=False)
         rng = np.random.default_rng(self.seed)
-        batches = [_Batch.of(self, matrix, lists, queries) for queries in _split(lists.n_queries, self.batch, rng)]
+        drawn = np.array_split(rng.permutation(lists.n_queries), -(-lists.n_queries // self.batch))
+        parts = [lists.take(queries) for queries in drawn]
+        batches = [_Batch(_features(matrix, part, self), _slopes(self, part)) for part in parts]
         held = None if watch.held is None else _features(watch.held.matrix, watch.held.lists, self)
         network = (_Network if self.n_layers == 1 else _DeepNetwork)(
             _first_layers(matrix.n_features, self.n_hidden, self.n_layers, rng), self.learning_rate, self.ridge
@@ -173,10 +174,10 @@ class LambdaRank(Ranker):
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Output of the network for each row."""
-        rows, offsets = scored_groups(self.scaling_, matrix, qid)
+        design = scoring_design(matrix, qid, self.scaling_)
         of_rows = np.empty(matrix.n_rows)
-        for begin, end, block in Design(matrix, rows, offsets, self.scaling_).blocks():
-            places = slice(begin, end) if rows is None else rows[begin:end]
+        for begin, end, block in design.blocks():
+            places = slice(begin, end) if design.rows is None else design.rows[begin:end]
             of_rows[places] = _forward(self.layers_, block)
         return of_rows
 
@@ -217,12 +218,6 @@ class _Batch(NamedTuple):
     features: Floats
     slopes: Callable[[Floats], Floats]
 
-    @classmethod
-    def of(cls, method: LambdaRank, matrix: Matrix, lists: Lists, queries: NDArray[np.int64]) -> _Batch:
-        """The batch of some queries."""
-        part = _part(lists, queries)
-        return cls(_features(matrix, part, method), _slopes(method, part))
-
 
 def _slopes(method: LambdaRank, lists: Lists) -> Callable[[Floats], Floats]:
     """What gives the slopes of the loss, of the mean over the batch's queries, at scores of its places."""
@@ -259,25 +254,22 @@ class _Network:
 
     def step(self, batch: _Batch) -> None:
         """Go one step down the slopes of a batch."""
-        for layer, step in zip(self._layers, self._steps(self._gradients(batch)), strict=True):
-            layer -= step
-
-    def _gradients(self, batch: _Batch) -> Layers:
-        """Slopes of the loss, with the pull of the weights, at the layers."""
         inner, shift, outer = self._layers
         hidden = np.tanh(batch.features @ inner.T + shift)
         slopes = batch.slopes(hidden @ outer)
         back = slopes[:, None] * outer * (1.0 - hidden**2)
-        return back.T @ batch.features + self._ridge * inner, back.sum(axis=0), hidden.T @ slopes + self._ridge * outer
-
-    def _steps(self, gradients: Layers) -> Iterator[Floats]:
-        """Adam's step of each layer."""
+        gradients = (
+            back.T @ batch.features + self._ridge * inner,
+            back.sum(axis=0),
+            hidden.T @ slopes + self._ridge * outer,
+        )
         self._n_steps += 1
         fresh, steady = (1.0 - decay**self._n_steps for decay in _DECAY)
         for place, gradient in enumerate(gradients):
             self._mean[place] += (1.0 - _DECAY[0]) * (gradient - self._mean[place])
             self._square[place] += (1.0 - _DECAY[1]) * (gradient**2 - self._square[place])
-            yield self._rate * (self._mean[place] / fresh) / (np.sqrt(self._square[place] / steady) + _LEAST_SCALE)
+            scale = np.sqrt(self._square[place] / steady) + _LEAST_SCALE
+            self._layers[place] -= self._rate * (self._mean[place] / fresh) / scale
 
     def layers(self) -> Layers:
         """The weights as they are, copied."""
@@ -288,7 +280,14 @@ class _DeepNetwork:
     """Several hidden layers, trained by torch."""
 
     def __init__(self, first: Layers, rate: float, ridge: float) -> None:
-        self._torch, self._ridge = _torch(), ridge
+        try:
+            import torch
+        except ImportError:
+            raise MissingExtraError(
+                "lambda_rank with several layers needs torch; set n_layers=1, or install it with pip install "
+                "'crowdrank[neural]'"
+            ) from None
+        self._torch, self._ridge = torch, ridge
         self._layers = [self._torch.tensor(layer, requires_grad=True) for layer in first]
         self._adam = self._torch.optim.Adam(self._layers, lr=rate, betas=_DECAY, eps=_LEAST_SCALE)
 
@@ -320,39 +319,7 @@ def _forward(layers: Layers, features: Floats) -> Floats:
     return scores
 
 
-def _split(n_queries: int, batch: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """The queries in batches, drawn once."""
-    return np.array_split(rng.permutation(n_queries), -(-n_queries // batch))
-
-
-def _part(lists: Lists, queries: NDArray[np.int64]) -> Lists:
-    """Some queries of the lists, one after the other."""
-    sizes = np.diff(lists.offsets)[queries]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(int(offsets[-1])) + np.repeat(lists.offsets[queries] - offsets[:-1], sizes)
-    n_items, item = lists.n_items[queries], lists.item
-    if item is not None:
-        first = np.concatenate([[0], np.cumsum(n_items)])[:-1] - lists.item_offsets[queries]
-        item = (item[places] + np.repeat(first, sizes)).astype(np.int32)
-    return replace(
-        lists, rows=places if lists.rows is None else lists.rows[places], offsets=offsets, n_items=n_items, item=item,
-        target=lists.target[places], weight=None if lists.weight is None else lists.weight[places],
-    )  # fmt: skip
-
-
 def _features(matrix: Matrix, lists: Lists, method: LambdaRank) -> Floats:
     """Scaled features of the lists' places."""
     blocks = Design(matrix, lists.rows, lists.offsets, method.scaling_).blocks()
     return np.concatenate([block for _, _, block in blocks])
-
-
-def _torch() -> Any:
-    """Torch, or a sentence that says how to get it."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError(
-            "lambda_rank with several layers needs torch; set n_layers=1, or install it with pip install "
-            "'crowdrank[neural]'"
-        ) from None
-    return torch

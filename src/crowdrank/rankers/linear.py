@@ -1,23 +1,31 @@
-"""Linear rankers: one weight per feature, found by Newton steps on a convex loss of the scores."""
+"""Linear rankers: one weight per feature, found by Newton steps on a convex loss of the scores.
+
+First what every linear score shares and the ranker made of given weights; then the fit, over one block of rows or many.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from operator import methodcaller
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from ..data.consensus import Trace
+from ..errors import ParameterError
 from ..fitting import newton
-from ..protocols import Floats, method_name
+from ..protocols import BlockFit, Blocks, Floats, Statistics, method_name
 from ..wording import expect_above, expect_at_least, one_of
-from .linear_score import WeightedFeatures
-from .lists import Lists
+from .estimator import Ranker
+from .held_out import CURVE, Watch
 from .losses import ScoreLoss
-from .matrix import SCALES, Design, Matrix, learn_scaling
-from .stopping import Watch
+from .saving import real_number, weights_of, whole_number
+from .training_rows import SCALES, Design, Lists, Matrix, Scaling, learn_scaling, moments_of, scaling_by, scoring_design
 
 _MAX_DIRECT_FEATURES = 512
 """Up to this many features Newton's equations are solved outright, beyond by conjugate gradients."""
@@ -25,41 +33,84 @@ _MAX_DIRECT_FEATURES = 512
 _QUERY_SCALE_SPREAD = 0.25
 """About the standard deviation of a feature that runs from 0 to 1 within each query."""
 
-
-class Point(NamedTuple):
-    """The objective at some weights, to be raised: less the loss, less the penalty."""
-
-    value: float
-    gradient: Floats
-    log_likelihood: float
-    weights: Floats
-    loss: Any
-    """What the rows keep of the loss at the weights."""
+Follow = Callable[[int, float, Floats], bool]
+"""Takes note of an iterate: number of the step, objective, weights."""
 
 
-class RowLoss(Protocol):
-    """The loss of training rows as a function of the weights, wherever the rows are."""
+class WeightedFeatures(Ranker):
+    """Base of rankers whose score is a weighted sum of scaled features: scoring, the table of weights, files.
 
-    @property
-    def n_features(self) -> int:
-        """Number of weights."""
-        ...
+    Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
+    """
 
-    def at(self, weights: Floats) -> tuple[float, Floats, Any]:
-        """Return the loss, its slope in each weight, and what the two next need to know."""
-        ...
+    _scales: ClassVar[bool] = True
 
-    def curvature(self, here: Any) -> Floats:
-        """Return the second derivatives, (n_features, n_features)."""
-        ...
+    weights_: Floats
+    n_iter_: int
+    trace_: Trace
 
-    def product(self, here: Any, along: Floats) -> Floats:
-        """Return the second derivatives times a vector."""
-        ...
+    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
+        """Weighted sum of each row's scaled features."""
+        from ..kernels.threads import one_blas_thread
 
-    def diagonal(self) -> Floats:
-        """Return about the diagonal of the second derivatives."""
-        ...
+        with one_blas_thread():
+            design = scoring_design(matrix, qid, self.scaling_)
+            scores = design.scores(self.weights_)
+        if design.rows is None:
+            return scores
+        of_rows = np.empty_like(scores)
+        of_rows[design.rows] = scores
+        return of_rows
+
+    def _importance(self) -> Floats:
+        """The weight of each feature on its scale."""
+        return self.weights_
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Weights and trace."""
+        trace = self.trace_
+        facts = {"n_iter": trace.n_iter, "converged": trace.converged, "change": trace.change}
+        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}
+
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
+        """Weights and trace."""
+        self.weights_ = weights_of(numbers, "weights", self.n_features_in_)
+        likelihoods = tuple(real_number(value) for value in facts["log_likelihood"])
+        n_iter, change = whole_number(facts["n_iter"]), real_number(facts["change"])
+        self.trace_ = Trace(n_iter, bool(facts["converged"]), change, likelihoods)
+        self.n_iter_ = self.trace_.n_iter
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearScore(WeightedFeatures):
+    """A fitted linear ranker made of weights; it scores items and is saved as other rankers are, but learns nothing.
+
+    Examples
+    --------
+    >>> scaling = Scaling("overall", centre=np.array([2.0, 0.0]), spread=np.array([1.0, 5.0]))
+    >>> ranker = LinearScore.of(["length", "age"], scaling, np.array([1.0, -1.0]), Trace())
+    >>> ranker.predict(pl.DataFrame({"length": [3, 2], "age": [5, -5]})).tolist()
+    [0.0, 1.0]
+    """
+
+    @classmethod
+    def of(cls, names: Sequence[str], scaling: Scaling, weights: Floats, trace: Trace) -> LinearScore:
+        """Return the ranker with a weight for each named feature, which ``scaling`` brings to its scale."""
+        ranker = cls()
+        ranker.n_features_in_ = len(names)
+        ranker.feature_names_in_ = np.array(names, object)
+        ranker.scaling_, ranker.weights_ = scaling, np.asarray(weights, np.float64)
+        ranker.trace_, ranker.n_iter_ = trace, trace.n_iter
+        ranker.curve_ = pl.DataFrame(schema=CURVE)
+        return ranker
+
+    def _check(self) -> None:
+        """Refuse to be fitted."""
+        raise ParameterError("LinearScore holds weights that a joint method found; fit a ranker such as RankSVM()")
+
+    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Never called, since ``_check`` refuses."""
+        self._check()
 
 
 class LinearRanker(WeightedFeatures):
@@ -86,9 +137,7 @@ class LinearRanker(WeightedFeatures):
     @property
     def used_ridge(self) -> float:
         """The ridge, the usual one where none is given."""
-        if self.ridge is not None:
-            return self.ridge
-        return usual_ridge(self._usual_ridge, self.scale)
+        return usual_ridge(self._usual_ridge, self.scale) if self.ridge is None else self.ridge
 
     def _order_lists(self, lists: Lists) -> Lists:
         """The lists in the order that the loss needs."""
@@ -113,15 +162,14 @@ class LinearRanker(WeightedFeatures):
             self.weights_, self.trace_ = self._solve(design, lists, self.follower(watch))
         self.n_iter_ = self.trace_.n_iter
 
-    def _solve(
-        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
-    ) -> tuple[Floats, Trace]:
+    def _solve(self, design: Design, lists: Lists, follow: Follow) -> tuple[Floats, Trace]:
         """The weights where loss and penalty are least."""
-        return self.descend(HeldRows(design, self._loss(lists), share_of_places(lists)), follow)
+        rows = BlockLoss(design, self._loss(lists), share_of_places(lists))
+        return self.descend(lambda question: question(rows), design.n_features, follow)
 
-    def descend(self, rows: RowLoss, follow: Callable[[int, float, Floats], bool]) -> tuple[Floats, Trace]:
+    def descend(self, total: BlockTotal, n_features: int, follow: Follow) -> tuple[Floats, Trace]:
         """Return the weights where loss and penalty are least, by Newton steps."""
-        evaluate, direction = penalise(rows, self.used_ridge, self.tol)
+        evaluate, direction = penalise(total, n_features, self.used_ridge, self.tol)
         steps = 0
 
         def follow_and_step(here: Point) -> Floats:
@@ -130,14 +178,38 @@ class LinearRanker(WeightedFeatures):
             steps += 1
             return direction(here)
 
-        start = np.zeros(rows.n_features)
+        start = np.zeros(n_features)
         weights, best, trace = newton(
             evaluate, follow_and_step, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
         )
         follow(steps, -best.value, weights)
         return weights, trace
 
-    def follower(self, watch: Watch) -> Callable[[int, float, Floats], bool]:
+    def over_blocks(self, n_features: int, follower: Callable[[Scaling], Follow]) -> BlockFit:
+        """Return the fit to rows in parts of whole queries, which stand in the order that the loss needs.
+
+        ``follower``, given the scaling, returns what takes note of every step.
+        """
+
+        def solve(blocks: Blocks) -> LinearFit:
+            surveys = blocks.each(partial(_survey, self))
+            divisor = float(np.sum([divisor for divisor, _ in surveys]))
+            moments = None
+            if self.scale == "overall":
+                shift = surveys[0][1]
+                sums, largest = zip(*blocks.each(partial(_moments, shift)), strict=True)
+                moments = moments_of(np.sum(sums, axis=0), np.max(largest, axis=0), shift)
+            scaling = scaling_by(self.scale, moments, n_features)
+
+            def total(question: Callable[[BlockLoss], Statistics]) -> Statistics:
+                return blocks.total(_Share(self, scaling, divisor, question))
+
+            weights, trace = self.descend(total, n_features, follower(scaling))
+            return LinearFit(weights, scaling, trace)
+
+        return BlockFit(_lay_out, solve)
+
+    def follower(self, watch: Watch) -> Follow:
         """Return what takes note of an iterate, measured on the validation rows if there are any."""
         held = watch.held
         if held is None:
@@ -157,71 +229,136 @@ def share_of_places(lists: Lists) -> Floats:
     return shares
 
 
-@dataclass(frozen=True, eq=False)
-class HeldRows:
-    """The loss of rows in memory; ``share`` is about what each place adds to the curvature."""
+class BlockLoss:
+    """The loss of a block of rows as a function of the weights; ``share`` is about what places add to the curvature.
 
-    design: Design
-    loss: Callable[[Floats], ScoreLoss]
-    share: Floats
+    What it returns are statistics: tuples, added over blocks where there are several.
+    """
 
-    @property
-    def n_features(self) -> int:
-        """Number of weights."""
-        return self.design.n_features
+    def __init__(self, design: Design, loss: Callable[[Floats], ScoreLoss], share: Floats) -> None:
+        self.design, self._loss, self._share = design, loss, share
+        self._here: tuple[bytes, ScoreLoss] | None = None
 
-    def at(self, weights: Floats) -> tuple[float, Floats, ScoreLoss]:
-        """Return the loss, its slope in each weight, and the loss in the scores."""
-        here = self.loss(self.design.scores(weights))
-        return here.value, self.design.pulls(here.slopes), here
+    def _at(self, weights: Floats) -> ScoreLoss:
+        """The loss in the scores; that of the last weights is kept, since their curvature is asked for next."""
+        if self._here is None or self._here[0] != weights.tobytes():
+            self._here = weights.tobytes(), self._loss(self.design.scores(weights))
+        return self._here[1]
 
-    def curvature(self, here: ScoreLoss) -> Floats:
+    def loss(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the loss, and its slope in each weight."""
+        here = self._at(weights)
+        return here.value, self.design.pulls(here.slopes)
+
+    def curvature(self, weights: Floats) -> tuple[Floats]:
         """Return the second derivatives, (n_features, n_features)."""
-        return self.design.curvature(here.bend)
+        return (self.design.curvature(self._at(weights).bend),)
 
-    def product(self, here: ScoreLoss, along: Floats) -> Floats:
+    def product(self, weights: Floats, along: Floats) -> tuple[Floats]:
         """Return the second derivatives times a vector."""
         last = len(self.design.offsets) - 1
-        return self.design.pulls(here.bend(0, last, self.design.scores(along)[:, None])[:, 0])
+        bent = self._at(weights).bend(0, last, self.design.scores(along)[:, None])
+        return (self.design.pulls(bent[:, 0]),)
 
-    def diagonal(self) -> Floats:
+    def diagonal(self) -> tuple[Floats]:
         """Return about the diagonal of the second derivatives."""
-        return self.design.squares(self.share)
+        return (self.design.squares(self._share),)
 
 
-def penalised_objective(
-    design: Design, loss: Callable[[Floats], ScoreLoss], share: Floats, ridge: float, tol: float
+BlockTotal = Callable[[Callable[[BlockLoss], Statistics]], Statistics]
+"""Sum over all blocks of the statistics that a question to a block returns."""
+
+
+class Point(NamedTuple):
+    """The objective at some weights, to be raised: less the loss, less the penalty."""
+
+    value: float
+    gradient: Floats
+    log_likelihood: float
+    weights: Floats
+
+
+def penalise(
+    total: BlockTotal, n_features: int, ridge: float, tol: float
 ) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
-    """Return :func:`penalise` of rows in memory; ``share`` is about what each place adds to the curvature."""
-    return penalise(HeldRows(design, loss, share), ridge, tol)
-
-
-def penalise(rows: RowLoss, ridge: float, tol: float) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
     """Return functions that evaluate the penalised objective and give the Newton step from an evaluated point."""
 
     def evaluate(weights: Floats) -> Point:
-        loss, slopes, here = rows.at(weights)
-        value = -loss - 0.5 * ridge * float(weights @ weights)
-        return Point(value, -slopes - ridge * weights, -loss, weights, here)
+        loss, slopes = total(methodcaller("loss", weights))
+        value = -float(loss) - 0.5 * ridge * float(weights @ weights)
+        return Point(value, -slopes - ridge * weights, -float(loss), weights)
 
     def direction(here: Point) -> Floats:
-        if rows.n_features <= _MAX_DIRECT_FEATURES:
+        if n_features <= _MAX_DIRECT_FEATURES:
             from scipy.linalg import cho_factor, cho_solve
 
-            curvature = rows.curvature(here.loss)
-            curvature.flat[:: rows.n_features + 1] += ridge
+            (curvature,) = total(methodcaller("curvature", here.weights))
+            curvature.flat[:: n_features + 1] += ridge
             step: Floats = cho_solve(cho_factor(curvature, overwrite_a=True), here.gradient)
             return step
-        return _approximate_step(rows, here, ridge, tol)
+        from ..kernels.laplacian import newton_step
+
+        def product(along: Floats) -> Floats:
+            image: Floats = total(methodcaller("product", here.weights, along))[0] + ridge * along
+            return image
+
+        (diagonal,) = total(methodcaller("diagonal"))
+        # by conjugate gradients, no more exact than it need be
+        return newton_step(product, diagonal + ridge, here.gradient, tol=tol, longest=np.inf)
 
     return evaluate, direction
 
 
-def _approximate_step(rows: RowLoss, here: Point, ridge: float, tol: float) -> Floats:
-    """The Newton step by conjugate gradients, no more exact than it need be."""
-    from ..kernels.laplacian import newton_step
+class LinearFit(NamedTuple):
+    """What was learned from the rows of all parts."""
 
-    def product(along: Floats) -> Floats:
-        return rows.product(here.loss, along) + ridge * along
+    weights: Floats
+    scaling: Scaling
+    trace: Trace
 
-    return newton_step(product, rows.diagonal() + ridge, here.gradient, tol=tol, longest=np.inf)
+
+@dataclass(frozen=True, eq=False)
+class RowsPart:
+    """The rows of some whole queries, and their loss once the scaling is known; a part keeps it from step to step."""
+
+    matrix: Matrix
+    lists: Lists
+    _kept: dict[bytes, tuple[BlockLoss, float]] = field(default_factory=dict)
+
+    def loss(self, ranker: LinearRanker, scaling: Scaling) -> tuple[BlockLoss, float]:
+        """Return the loss of the rows, and what it is divided by."""
+        key = scaling.centre.tobytes() + scaling.spread.tobytes()
+        if key not in self._kept:
+            design = Design(self.matrix, self.lists.rows, self.lists.offsets, scaling)
+            rows = BlockLoss(design, ranker._loss(self.lists), share_of_places(self.lists))
+            self._kept[key] = rows, ranker._divisor(self.lists)
+        return self._kept[key]
+
+
+def _lay_out(part: tuple[Matrix, Lists]) -> RowsPart:
+    """The rows of a part."""
+    return RowsPart(*part)
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """One step: what a part answers to a question, by its share of what the loss is divided by."""
+
+    ranker: LinearRanker
+    scaling: Scaling
+    divisor: float
+    question: Callable[[BlockLoss], Statistics]
+
+    def __call__(self, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
+        rows, divisor = part.loss(self.ranker, self.scaling)
+        return tuple(divisor / self.divisor * statistic for statistic in self.question(rows)), None
+
+
+def _survey(ranker: LinearRanker, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
+    """What the loss of a part is divided by, and its first row."""
+    return (ranker._divisor(part.lists), part.matrix.first_row(part.lists)), None
+
+
+def _moments(shift: Floats, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
+    """What the scaling of a part's columns is made of."""
+    return part.matrix.moment_sums(part.lists, shift), None

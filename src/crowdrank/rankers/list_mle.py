@@ -11,8 +11,8 @@ import numpy as np
 from ..protocols import Floats
 from ..wording import one_of
 from .linear import LinearRanker
-from .lists import Lists
 from .losses import ScoreLoss, better_first
+from .training_rows import Lists
 
 _TIES = ("together", "random")
 

@@ -13,9 +13,8 @@ from ..errors import JudgmentError
 from ..protocols import Floats
 from ..wording import expect_above, expect_at_least, one_of
 from .linear import LinearRanker
-from .lists import Lists
 from .losses import ScoreLoss, best_of_query
-from .matrix import Design
+from .training_rows import Design, Lists
 
 _SOLVERS = ("newton", "paper", "stochastic")
 _MOMENTUM = 0.9

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..protocols import Counts, Floats
-from .lists import Lists
+from .training_rows import Lists
 
 
 class ScoreLoss(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from ..errors import DataWarning
 from ..protocols import Floats
 from ..wording import expect_choices
 from .linear import LinearRanker
-from .lists import Lists
 from .losses import ScoreLoss
+from .training_rows import Lists
 
 _LOSSES = ("logistic", "hinge")
 _BALANCES = ("pairs", "queries")
@@ -107,8 +107,19 @@ class RankSVM(LinearRanker):
         """Mean loss of the pairs."""
         from .kernels.list_losses import bend_pairs, pair_losses
 
-        kind, tie, factor = _LOSSES.index(self.loss), lists.tie_starts(), self._factor(lists)
-        rest = lists.weights, tie, lists.item, lists.offsets, factor, kind
+        sizes = np.diff(lists.offsets).astype(np.float64)
+        if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:
+            warnings.warn(
+                f"rank_svm goes through up to {most:.2g} pairs at each step, since {sizes.max():,.0f} rows are of one "
+                "query; that will take long: give qid, or use list_net, whose time grows with rows",
+                DataWarning,
+                stacklevel=4,
+            )
+        total, by_item, divisor = self._pairs(lists)
+        # what the pairs of each query count
+        each = by_item if self.balance == "pairs" else total / by_item
+        factor = np.divide(1.0, each * divisor, out=np.zeros_like(total), where=total > 0)
+        rest = lists.weights, lists.tie_starts(), lists.item, lists.offsets, factor, _LOSSES.index(self.loss)
 
         def loss(scores: Floats) -> ScoreLoss:
             value, slopes = pair_losses(scores, *rest)
@@ -120,35 +131,15 @@ class RankSVM(LinearRanker):
 
         return loss
 
-    def _factor(self, lists: Lists) -> Floats:
-        """What the pairs of each query count."""
-        from .kernels.list_losses import pair_weights
-
-        sizes = np.diff(lists.offsets).astype(np.float64)
-        if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:
-            warnings.warn(
-                f"rank_svm goes through up to {most:.2g} pairs at each step, since {sizes.max():,.0f} rows are of one "
-                "query; that will take long: give qid, or use list_net, whose time grows with rows",
-                DataWarning,
-                stacklevel=5,
-            )
-        total, by_item = pair_weights(*_pairing(lists)), lists.item_weights()
-        each = by_item if self.balance == "pairs" else total / by_item
-        divisor = self._sum_over_queries(total, by_item)
-        factor: Floats = np.divide(1.0, each * divisor, out=np.zeros_like(total), where=total > 0)
-        return factor
-
-    def _sum_over_queries(self, total: Floats, by_item: Floats) -> float:
-        """Number of pairs, or of queries that have any, by weight."""
-        return float((total / by_item).sum() if self.balance == "pairs" else by_item[total > 0].sum())
-
     def _divisor(self, lists: Lists) -> float:
         """Number of pairs, or of queries that have any, by weight."""
+        return self._pairs(lists)[2]
+
+    def _pairs(self, lists: Lists) -> tuple[Floats, Floats, float]:
+        """Weight of the pairs and of an item of each query; number of pairs, or of queries that have any, by weight."""
         from .kernels.list_losses import pair_weights
 
-        return self._sum_over_queries(pair_weights(*_pairing(lists)), lists.item_weights())
-
-
-def _pairing(lists: Lists) -> tuple[Any, ...]:
-    """What the pairs of the lists are found by."""
-    return lists.weights, lists.tie_starts(), lists.item, lists.offsets
+        total = pair_weights(lists.weights, lists.tie_starts(), lists.item, lists.offsets)
+        by_item = lists.item_weights()
+        counted = total / by_item if self.balance == "pairs" else by_item[total > 0]
+        return total, by_item, float(counted.sum())

@@ -158,23 +158,13 @@ def _array_members(saved: Saved, place: str) -> Iterator[tuple[str, bytes]]:
     for name, values in sorted(saved.numbers.items()):
         if np.isnan(values).any():
             raise ParameterError(f"{saved.method} has {name} that are not numbers (NaN); fit it again before saving it")
-        memory = _Memory()
+        memory = io.BytesIO()
         np.save(memory, _little_endian(values), allow_pickle=False)
-        yield f"{place}{name}.npy", b"".join(memory.parts)
+        yield f"{place}{name}.npy", memory.getvalue()
     for number, part in enumerate(saved.parts):
         yield from _array_members(part, f"{place}{number}/")
     if saved.extractor is not None:
         yield from _array_members(saved.extractor, f"{place}extractor/")
-
-
-class _Memory:
-    """What numpy writes to."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        self.parts.append(bytes(data))
 
 
 def _little_endian(values: NDArray[Any]) -> NDArray[Any]:
@@ -191,7 +181,15 @@ def read_saved(path: PathLike, *, extractor: bool = False) -> Saved:
             raise JudgmentError(f"{name} is a pipe or a device; give the file that a ranker was saved to")
         with open(path, "rb") as handle:
             members, has_seal = unseal(handle)
-        return _extractor_in(members, has_seal, name) if extractor else _unpack(members, has_seal, name)
+        if extractor and _EXTRACTOR_CARD in members:
+            return _unpack(members, has_seal, name, _EXTRACTOR_CARD)
+        saved = _unpack(members, has_seal, name)
+        if extractor and saved.extractor is None:
+            raise JudgmentError(
+                f"{name} was trained on a table of features, so it makes none of raw items; give a table of features, "
+                "or train on what cr.features or crowdrank features made"
+            )
+        return saved.extractor if extractor and saved.extractor is not None else saved
     except FileNotFoundError:
         raise JudgmentError(f"there is no file {name}; check the path") from None
     except IsADirectoryError:
@@ -217,29 +215,25 @@ def damage_error(name: str, error: Exception) -> JudgmentError:
     return JudgmentError(f"{name} is damaged ({reason}); save the ranker again")
 
 
-def _extractor_in(members: dict[str, bytes], has_seal: bool, name: str) -> Saved:
-    """The extractor that members of an archive hold, alone or with a ranker."""
-    if _EXTRACTOR_CARD in members:
-        return _unpack(members, has_seal, name, _EXTRACTOR_CARD)
-    extractor = _unpack(members, has_seal, name).extractor
-    if extractor is None:
-        raise JudgmentError(
-            f"{name} was trained on a table of features, so it makes none of raw items; give a table of features, or "
-            "train on what cr.features or crowdrank features made"
-        )
-    return extractor
-
-
 def _unpack(members: dict[str, bytes], has_seal: bool, name: str, main: str = _CARD) -> Saved:
     """The ranker that members of an archive hold, or the extractor."""
     if main not in members:
         raise JudgmentError(f"{name} is an archive of something else; give the file that a ranker was saved to")
     card = _json(members.pop(main))
-    _expect_known(card, has_seal, name)
-    saved = _ranker(members, card, "", old=card["format"] == 1)
+    version = card["format"]
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ValueError(f"its format is {str(version)[:_MAX_TEXT_LENGTH]!r}")
+    if version > FORMAT:
+        raise JudgmentError(
+            f"{name} was saved by crowdrank {plain(str(card.get('crowdrank', '?'))[:20])} in format {version}, and "
+            f"this is {_version()}, which reads formats up to {FORMAT}; install that version or a newer one"
+        )
+    if has_seal != (version > 1):
+        raise ValueError("its checksum is missing")
+    saved = _ranker(members, card, "", old=version == 1)
     if members:
         raise ValueError(f"it has a part {next(iter(members))!r} that it does not name")
-    if card["format"] == 1:
+    if version == 1:
         warnings.warn(
             f"{name} was saved by an older version, without a checksum; save it again, with "
             "cr.load_ranker(path).save(path)",
@@ -285,40 +279,20 @@ def _take_member(members: dict[str, bytes], name: str) -> bytes:
 
 def _json(data: bytes) -> Any:
     """A JSON object that is neither deep nor has too many entries, which is looked at before it is parsed."""
-    if sum(map(data.count, (b",", b"[", b"{"))) > _MAX_JSON_ENTRIES or _depth(data) > _MAX_JSON_DEPTH:
+    if sum(map(data.count, (b",", b"[", b"{"))) > _MAX_JSON_ENTRIES:
         raise ValueError("its description is too deep or too long")
-    parsed = json.loads(data.decode(), parse_constant=_refuse_constant)
+    outline = re.sub(rb'"(?:[^"\\]++|\\.)*+"', b"", data, flags=re.DOTALL)
+    brackets = np.frombuffer(re.sub(rb"[^][{}]+", b"", outline), np.uint8)
+    if np.cumsum(np.where(np.isin(brackets, [ord("["), ord("{")]), 1, -1)).max(initial=0) > _MAX_JSON_DEPTH:
+        raise ValueError("its description is too deep or too long")
+
+    def refuse(constant: str) -> float:
+        raise ValueError(f"{constant} in its description")
+
+    parsed = json.loads(data.decode(), parse_constant=refuse)
     if not isinstance(parsed, dict):
         raise ValueError("its description is not that of a ranker")
     return parsed
-
-
-def _depth(data: bytes) -> int:
-    """How deep the brackets are nested that are not in texts."""
-    outline = re.sub(rb'"(?:[^"\\]++|\\.)*+"', b"", data, flags=re.DOTALL)
-    brackets = np.frombuffer(re.sub(rb"[^][{}]+", b"", outline), np.uint8)
-    steps = np.where(np.isin(brackets, [ord("["), ord("{")]), 1, -1)
-    return int(np.cumsum(steps).max(initial=0))
-
-
-def _refuse_constant(text: str) -> float:
-    """NaN and infinity are no JSON."""
-    raise ValueError(f"{text} in its description")
-
-
-def _expect_known(card: dict[str, Any], has_seal: bool, name: str) -> None:
-    """Refuse the file of a newer version, and one whose checksum was lost."""
-    version = card["format"]
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ValueError(f"its format is {str(version)[:_MAX_TEXT_LENGTH]!r}")
-    if version > FORMAT:
-        raise JudgmentError(
-            f"{name} was saved by crowdrank {plain(str(card.get('crowdrank', '?'))[:20])} in format {version}, and "
-            "this "
-            f"is {_version()}, which reads formats up to {FORMAT}; install that version or a newer one"
-        )
-    if has_seal != (version > 1):
-        raise ValueError("its checksum is missing")
 
 
 def _version() -> str:
@@ -402,21 +376,17 @@ def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
     if start != b"PK\3\4":
         raise NoArchive("it is empty" if not size else "it does not begin as one")
     has_seal = tail.startswith(_SEAL)
-    if has_seal and _digest(handle, size - _DIGEST_DIGITS) != tail[-_DIGEST_DIGITS:]:
-        raise ValueError("its checksum does not fit")
+    if has_seal:
+        digest, left = hashlib.sha256(), size - _DIGEST_DIGITS
+        handle.seek(0)
+        while left > 0 and (part := handle.read(min(_CHUNK_BYTES, left))):
+            digest.update(part)
+            left -= len(part)
+        if digest.hexdigest().encode() != tail[-_DIGEST_DIGITS:]:
+            raise ValueError("its checksum does not fit")
     end = size - _END.size - (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0)
     entries = _entries(handle, end, size, has_seal)
     return {name: _member_bytes(handle, name, entry, end) for name, entry in entries.items()}, has_seal
-
-
-def _digest(handle: IO[bytes], length: int) -> bytes:
-    """Checksum of the first bytes."""
-    digest = hashlib.sha256()
-    handle.seek(0)
-    while length > 0 and (part := handle.read(min(_CHUNK_BYTES, length))):
-        digest.update(part)
-        length -= len(part)
-    return digest.hexdigest().encode()
 
 
 def _at(handle: IO[bytes], offset: int, length: int | None) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import Counts, Floats, Ints
-from .lists import Lists
-from .matrix import Matrix
+from .training_rows import Lists, Matrix
 
 if TYPE_CHECKING:
     from .kernels.trees import TreeArrays
@@ -173,9 +173,7 @@ class Trees:
         n_features = _whole_number(head, b"max_feature_idx", 1 << 31) + 1
         if head.get(b"feature_infos", b"").count(b" ") + 1 != n_features:
             raise ValueError(f"LightGBM's text does not describe {n_features} features")
-        trees = [_tree(block) for block in blocks]
-        columns = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
-        columns |= _numbered_throughout(trees, columns)
+        columns = _one_after_the_other([_tree(block) for block in blocks])
         gained = np.maximum(columns.pop("gained"), 0.0)
         if ((columns["feature"] < 0) | (columns["feature"] >= n_features)).any():
             raise ValueError(f"splits on features that are not among the {n_features} there are")
@@ -187,17 +185,8 @@ class Trees:
         """Return the trees of several, one after the other, all on the same features."""
         if len(parts) == 1:
             return parts[0]
-        names = ("leaves", "feature", "threshold", "bits", "left", "right", "values", "category_words")
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        if len(joined["category_words"]):
-            # a set is numbered behind those of the trees before; trees without categories have no start
-            ends = [part.category_starts[1:] for part in parts]
-            sets = np.cumsum([0, *(len(one) for one in ends)])
-            words = np.cumsum([0, *(len(part.category_words) for part in parts)])
-            first = np.repeat(sets[:-1], [len(part.threshold) for part in parts])
-            joined["threshold"] = joined["threshold"] + np.where(joined["bits"] == CATEGORIES, first, 0)
-            moved = [one + before for one, before in zip(ends, words[:-1], strict=True)]
-            joined["category_starts"] = np.concatenate([[0], *moved]).astype(np.int32)
+        names = [one.name for one in fields(cls) if one.name != "gain"]
+        joined = _one_after_the_other([{name: getattr(part, name) for name in names} for part in parts])
         return cls(**joined, gain=np.sum([part.gain for part in parts], axis=0))
 
     def sums(self, matrix: Matrix, n_threads: int = 0) -> Floats:
@@ -267,14 +256,20 @@ def _facts(text: bytes) -> dict[bytes, bytes]:
     return facts
 
 
-def _tree(text: bytes) -> dict[str, NDArray[Any]]:
+def _tree(block: bytes) -> dict[str, NDArray[Any]]:
     """Arrays of one tree."""
-    facts = _facts(text)
+    facts = _facts(block)
     n_sets = _whole_number(facts, b"num_cat", _MAX_LEAVES)
     if facts.get(b"is_linear", b"0") != b"0" or (n_sets > 0 and b"cat_boundaries" not in facts):
         raise ValueError("trees with categories or linear leaves that this version does not know")
     starts = _list(facts, b"cat_boundaries", _WHOLE, n_sets + 1) if n_sets else np.zeros(0, np.int64)
-    words = _words(facts, int(starts[-1])) if n_sets else np.zeros(0, np.uint32)
+    words = np.zeros(0, np.uint32)
+    if n_sets:
+        text = facts.get(b"cat_threshold", b"")
+        numbers = [int(part) for part in text.split(b" ")] if re.fullmatch(rb"\d{1,10}( \d{1,10})*", text) else []
+        if len(numbers) != int(starts[-1]) or max(numbers, default=0) >= 1 << 32:
+            raise ValueError(f"the trees have other cat_threshold than {int(starts[-1])} numbers")
+        words = np.array(numbers, np.uint32)
     n_leaves = _whole_number(facts, b"num_leaves", _MAX_LEAVES)
     splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
     decision = splits[b"decision_type"]
@@ -299,26 +294,18 @@ def _tree(text: bytes) -> dict[str, NDArray[Any]]:
     }
 
 
-def _numbered_throughout(trees: list[dict[str, NDArray[Any]]], columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Sets of categories of all trees one after the other, and thresholds that are their numbers there."""
-    if not len(columns["category_words"]):
-        return {"category_starts": np.zeros(0, np.int32)}
-    ends = [tree["category_starts"][1:] for tree in trees]
-    words = np.cumsum([0, *(len(tree["category_words"]) for tree in trees)])
-    starts = np.concatenate([[0], *(end + before for end, before in zip(ends, words[:-1], strict=True))])
-    sets = np.cumsum([0, *(len(end) for end in ends)])
-    first = np.repeat(sets[:-1], [len(tree["threshold"]) for tree in trees])
-    threshold = columns["threshold"] + np.where(columns["bits"] == CATEGORIES, first, 0)
-    return {"category_starts": starts.astype(np.int32), "threshold": threshold}
-
-
-def _words(facts: Mapping[bytes, bytes], length: int) -> NDArray[np.uint32]:
-    """Words of the sets of categories."""
-    text = facts.get(b"cat_threshold", b"")
-    numbers = [int(part) for part in text.split(b" ")] if re.fullmatch(rb"\d{1,10}( \d{1,10})*", text) else []
-    if len(numbers) != length or max(numbers, default=0) >= 1 << 32:
-        raise ValueError(f"the trees have other cat_threshold than {length} numbers")
-    return np.array(numbers, np.uint32)
+def _one_after_the_other(trees: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Arrays of trees together; sets of categories are numbered behind those of the trees before."""
+    joined = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+    if len(joined["category_words"]):
+        ends = [tree["category_starts"][1:] for tree in trees]  # trees without categories have no start
+        words = np.cumsum([0, *(len(tree["category_words"]) for tree in trees)])
+        starts = np.concatenate([[0], *(end + before for end, before in zip(ends, words[:-1], strict=True))])
+        sets = np.cumsum([0, *(len(end) for end in ends)])
+        first = np.repeat(sets[:-1], [len(tree["threshold"]) for tree in trees])
+        joined["category_starts"] = starts.astype(np.int32)
+        joined["threshold"] = joined["threshold"] + np.where(joined["bits"] == CATEGORIES, first, 0)
+    return joined
 
 
 _SPLIT_NUMBERS = (b"split_feature", b"decision_type", b"left_child", b"right_child")
@@ -339,22 +326,15 @@ def _list(facts: Mapping[bytes, bytes], name: bytes, kind: re.Pattern[bytes], le
     if length == 0 and not text:
         return np.zeros(0, dtype)
     fits = text.count(b" ") + 1 == length and kind.fullmatch(text) is not None
-    numbers = _numbers(text.decode(), dtype) if fits else np.zeros(0)
+    numbers: NDArray[Any] = np.zeros(0)
+    # numpy warns where something else stands between the numbers
+    with warnings.catch_warnings(), contextlib.suppress(ValueError, DeprecationWarning):
+        warnings.simplefilter("error", DeprecationWarning)
+        numbers = np.fromstring(text.decode(), dtype, sep=" ") if fits else numbers
     if not fits or len(numbers) != length:
         raise ValueError(f"the trees have other {name.decode()} than {length} numbers")
     if dtype == np.int64 and len(numbers) and np.abs(numbers).max() > np.iinfo(np.int32).max:
         raise ValueError(f"the trees have {name.decode()} too large for 32 bits")
-    return numbers
-
-
-def _numbers(text: str, dtype: type[Any]) -> NDArray[Any]:
-    """Numbers apart by spaces, none at all where something else stands between them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)
-        try:
-            numbers: NDArray[Any] = np.fromstring(text, dtype, sep=" ")
-        except (ValueError, DeprecationWarning):
-            return np.zeros(0)
     return numbers
 
 

@@ -117,10 +117,8 @@ class QueryHalves:
         ``None`` where fewer than 20 queries have two graded items, where features are missing, which a linear ranker
         does not take, or where grades are too far apart for gains.
         """
-        from ..rankers.held_out import query_parts, sample_queries
-        from ..rankers.lists import Lists
-        from ..rankers.matrix import Matrix
-        from ..rankers.stopping import MAX_EXPONENTIAL_TARGET, gains
+        from ..rankers.held_out import MAX_EXPONENTIAL_TARGET, gains, query_parts, sample_queries
+        from ..rankers.training_rows import Lists, Matrix
 
         known: Any = with_levels(grades)
         with warnings.catch_warnings():

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.oracles import lambdas as slow
 
 from crowdrank.kernels import threads
-from crowdrank.rankers.lists import Lists
 from crowdrank.rankers.losses import swap_gains
+from crowdrank.rankers.training_rows import Lists
 
 
 def make_lists(seed, n_queries=3, copies=True):

@@ -5,7 +5,7 @@ import pytest
 from tests.oracles import list_losses as slow
 
 from crowdrank.rankers.kernels import list_losses as fast
-from crowdrank.rankers.lists import Lists
+from crowdrank.rankers.training_rows import Lists
 
 
 def example(seed=0, *, n=23, copies=True):

@@ -17,7 +17,7 @@ from ...data.judgments import Judgments
 from ...protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
-    from ...rankers.matrix import Scaling
+    from ...rankers.training_rows import Scaling
     from .kernels.pair_patterns import Expectation, PairPatterns
 
 _LONGEST_WEIGHT_STEP = 5.0
@@ -49,8 +49,7 @@ class ItemFeatures:
     @classmethod
     def of(cls, features: Features, judgments: Judgments) -> ItemFeatures:
         """Return the features of the items, on the scale of those that were judged; missing numbers are refused."""
-        from ...rankers.lists import Lists
-        from ...rankers.matrix import Matrix, learn_scaling
+        from ...rankers.training_rows import Lists, Matrix, learn_scaling
 
         row = np.asarray(features.items.codes_of(judgments.items, "features", "judgments"))
         used = np.flatnonzero(features.match(judgments, so="are taken as average ones") >= 0)

@@ -278,7 +278,7 @@ def ranker_of(features: Features | None, table: ItemFeatures | None, fit: PairFi
     """Return the weights as a ranker; none without features."""
     if features is None or table is None:
         return None
-    from ...rankers.linear_score import LinearScore
+    from ...rankers.linear import LinearScore
 
     weights = fit.weights if fit.weights.size else np.zeros(len(features.names))
     return LinearScore.of(features.names, table.scaling, weights, fit.run.trace)

@@ -17,8 +17,8 @@ from ...data.parted import has_large_queries, sample_queries
 from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
-from ...rankers.linear_score import LinearScore
-from ...rankers.matrix import Scaling
+from ...rankers.linear import LinearScore
+from ...rankers.training_rows import Scaling
 from ...wording import expect_above, expect_at_least
 from .model import Known, Layout, State, first_state, known_scores, lay_out
 from .outcomes import latent_consensus, warn_about
@@ -415,8 +415,7 @@ class _RankerMean:
             part[learned[np.argsort(target[learned], kind="stable")]] = np.arange(len(learned)) % _N_PARTS
             return part
         from ...rankers.held_out import query_parts
-        from ...rankers.lists import Lists
-        from ...rankers.matrix import Matrix
+        from ...rankers.training_rows import Lists, Matrix
 
         query = items.query[learned]
         lists = Lists.of(len(learned), target[learned], query)

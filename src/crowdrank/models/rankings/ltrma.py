@@ -15,8 +15,8 @@ from ...data.judgments import Rankings, expect
 from ...errors import JudgmentError
 from ...protocols import Bools, Counts, Floats, Progress
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
-from ...rankers.linear_score import LinearScore
-from ...rankers.matrix import SCALES
+from ...rankers.linear import LinearScore
+from ...rankers.training_rows import SCALES
 from ...wording import expect_above, expect_choices
 from .ltrma_steps import Estimates, LuceWeights, ScoredTruths, unranked_scores
 from .mallows_crowd import (

@@ -19,11 +19,9 @@ from ...data.features import Features
 from ...data.judgments import Rankings
 from ...fitting import newton
 from ...protocols import AnyFloats, Counts, Floats, Ints, Progress
-from ...rankers.linear import penalised_objective, usual_ridge
-from ...rankers.linear_score import LinearScore
-from ...rankers.lists import Lists
+from ...rankers.linear import BlockLoss, LinearScore, penalise, usual_ridge
 from ...rankers.losses import ScoreLoss, likely_orders, likely_sets
-from ...rankers.matrix import Design, Matrix, Scaling, learn_scaling
+from ...rankers.training_rows import Design, Lists, Matrix, Scaling, learn_scaling
 from .mallows_crowd import PRINTED_CHANGE, Expectation, MallowsCrowd, Sampler
 
 _MOST_NEWTON_STEPS = 100
@@ -120,7 +118,8 @@ class LuceWeights:
         """The weights where the loss of the scores and the ridge are least."""
         sizes = np.diff(self.offsets)
         share = np.repeat(1 / (len(sizes) * sizes), sizes)
-        evaluate, direction = penalised_objective(self.design, loss, share, self.ridge, self.tol)
+        rows = BlockLoss(self.design, loss, share)
+        evaluate, direction = penalise(lambda question: question(rows), self.n_features, self.ridge, self.tol)
         return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what=self.what)[0]
 
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ...errors import ParameterError
 from ...protocols import Floats
 from ...rankers.estimator import Ranker
-from ...rankers.lists import Lists
-from ...rankers.matrix import Matrix
+from ...rankers.held_out import CURVE, Watch
 from ...rankers.saving import weights_of
-from ...rankers.stopping import CURVE, Watch
+from ...rankers.training_rows import Lists, Matrix
 
 
 class AddedScores(Ranker):

@@ -20,8 +20,7 @@ from ...wording import expect_at_least
 
 if TYPE_CHECKING:
     from ...rankers.estimator import Ranker
-    from ...rankers.lists import Lists
-    from ...rankers.matrix import Matrix
+    from ...rankers.training_rows import Lists, Matrix
     from .added_scores import AddedScores
 
 
@@ -127,9 +126,8 @@ class IndependentAnnotators:
         self, judgments: Judgments, features: Features, row: Ints, learned: dict[int, Ranker]
     ) -> AddedScores:
         """The annotators' rankers and the common one, each with its share."""
-        from ...rankers.lists import Lists
-        from ...rankers.matrix import Matrix
-        from ...rankers.stopping import Watch
+        from ...rankers.held_out import Watch
+        from ...rankers.training_rows import Lists, Matrix
         from .added_scores import AddedScores
         from .shrinkage import AnnotatorLists, shrink
 

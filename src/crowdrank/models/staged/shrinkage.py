@@ -14,8 +14,7 @@ from ...protocols import Counts, Floats
 
 if TYPE_CHECKING:
     from ...rankers.estimator import Ranker
-    from ...rankers.lists import Lists
-    from ...rankers.matrix import Matrix
+    from ...rankers.training_rows import Lists, Matrix
 
 STRENGTHS = (np.inf, 1024.0, 256.0, 64.0, 16.0, 4.0, 1.0, 0.0)
 """Lists that the common ranker counts as, the strongest pull first."""
@@ -118,7 +117,7 @@ def _held_out_ndcg(
     fit: Callable[[Matrix, Lists], Ranker], everything: AnnotatorLists, learned: Counts, held: Counts
 ) -> Floats:
     """The nDCG of each held-out list at each strength, (n_strengths, n_lists)."""
-    from ...rankers.stopping import ItemGain
+    from ...rankers.held_out import ItemGain
 
     part = everything.take(learned)
     common = everything.scores(fit(part.matrix, part.lists))

@@ -1,18 +1,20 @@
-"""Feature matrices, dense or sparse: read in blocks of rows, never copied whole; how they are scaled and multiplied."""
+"""Training rows: query after query with their targets, and their features, in blocks of rows, never copied whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import AnyFloats, Counts, Floats
+from ..kernels.threads import read_only
+from ..metrics.queries import Groups, dense_codes, group_rows, one_dimensional
+from ..protocols import AnyFloats, Counts, Floats, Ints
 from ..wording import one_of
-from .lists import Lists
 
 BLOCK_CELLS = 1 << 18
 """Cells of a block: as 64-bit numbers they fit the second-level cache of the processors we measured on."""
@@ -33,6 +35,236 @@ _READY_CELLS = 1 << 22
 _BLOCKS_PER_THREAD = 4
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Rows of a matrix query after query, with what each is to be ranked by; the matrix itself is not moved.
+
+    Place ``p`` of every array is row ``rows[p]`` of the matrix. Rows of weight 0 are left out.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows of the matrix.
+    rows
+        Row of the matrix at each place; ``None`` where the matrix has that order already.
+    offsets
+        Places of query ``q`` are ``offsets[q]`` up to ``offsets[q + 1]``.
+    target
+        Grade, gain or score of each place, larger is better.
+    weight
+        How often each place counts; ``None`` where all count once.
+    item
+        Number of the item at each place, where items have several rows; ``None`` where each has one. Items of
+        different queries have different numbers, and those of a query follow each other.
+    n_items
+        Number of items of each query.
+
+    Examples
+    --------
+    >>> lists = Lists.of(4, [2, 0, 1, 1], qid=["b", "a", "b", "a"])
+    >>> lists.rows.tolist(), lists.offsets.tolist(), lists.target.tolist()
+    ([1, 3, 0, 2], [0, 2, 4], [0.0, 1.0, 2.0, 1.0])
+    """
+
+    n_rows: int
+    rows: Counts | None
+    offsets: Counts
+    target: Floats
+    weight: Floats | None
+    item: Ints | None
+    n_items: Counts
+
+    @classmethod
+    def of(
+        cls,
+        n_rows: int,
+        y: ArrayLike | None,
+        qid: Any = None,
+        item: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        what: str = "",
+    ) -> Self:
+        """Return the lists of rows with targets ``y``; ``what`` stands before the names in messages."""
+        target = _column(y, n_rows, f"{what}y", "target")
+        groups = group_queries(qid, n_rows, f"{what}qid")
+        weight = None if sample_weight is None else _weights(sample_weight, n_rows, f"{what}sample_weight")
+        codes = None if item is None else dense_codes(_ids(item, n_rows, f"{what}item"), f"{what}item")[0]
+        rows, offsets = groups.rows, groups.offsets
+        if weight is not None and not weight.all():
+            # leave out rows of weight 0, and queries that lose all theirs
+            rows = np.arange(n_rows) if rows is None else rows
+            keep = weight[rows] != 0
+            rows, offsets = rows[keep], read_only(np.unique(np.concatenate([[0], np.cumsum(keep)])[offsets]))
+        if rows is not None:
+            target = target[rows]
+            weight, codes = None if weight is None else weight[rows], None if codes is None else codes[rows]
+        numbers, n_items = _item_numbers(codes, offsets)
+        return cls(
+            n_rows, rows, offsets, read_only(target), None if weight is None else read_only(weight), numbers, n_items
+        )
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_places(self) -> int:
+        """Number of rows that are not left out."""
+        return len(self.target)
+
+    @property
+    def query(self) -> Ints:
+        """Number of the query of each place."""
+        return np.repeat(np.arange(self.n_queries, dtype=np.int32), np.diff(self.offsets))
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each place, 1 where none was given."""
+        return np.ones(self.n_places) if self.weight is None else self.weight
+
+    def item_weights(self) -> Floats:
+        """Return the weight of each query's rows for each of its items, 1 where each has one row without a weight."""
+        weights: Floats = np.add.reduceat(self.weights, self.offsets[:-1]) / self.n_items
+        return weights
+
+    def query_weights(self) -> Floats:
+        """Return the share of each query in what is learned, adding up to 1.
+
+        It goes by :meth:`item_weights`: queries count equally where there are no weights, however many rows they have,
+        and a constant weight of a query's rows is a weight of the query.
+        """
+        weight = self.item_weights()
+        shares: Floats = weight / weight.sum()
+        return shares
+
+    @property
+    def has_contrast(self) -> bool:
+        """Whether two items of a query have unequal targets."""
+        top, bottom = (pick.reduceat(self.target, self.offsets[:-1]) for pick in (np.maximum, np.minimum))
+        return bool(((top > bottom) & (self.n_items > 1)).any())
+
+    def expect_contrast(self) -> None:
+        """Refuse targets that are equal within every query, from which nothing can be learned."""
+        if self.n_places == 1:
+            raise JudgmentError("nothing to learn from 1 sample (one row); a ranker needs two items of one query")
+        if not self.has_contrast:
+            queries = "1 query" if self.n_queries == 1 else f"each of the {self.n_queries:,} queries"
+            raise JudgmentError(
+                f"nothing to learn: the targets y of all items are equal within {queries}; "
+                "check y and qid, or give queries with better and worse items"
+            )
+
+    def take(self, queries: Counts) -> Lists:
+        """Return the lists of some queries, in this order; they are of the same matrix."""
+        sizes, n_items = np.diff(self.offsets)[queries], self.n_items[queries]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][queries] - offsets[:-1], sizes)
+        item = None
+        if self.item is not None:
+            moved = np.concatenate([[0], np.cumsum(n_items)])[:-1] - self.item_offsets[:-1][queries]
+            item = read_only((self.item[place] + np.repeat(moved, sizes)).astype(np.int32))
+        return replace(
+            self, rows=place if self.rows is None else self.rows[place], offsets=read_only(offsets), item=item,
+            target=read_only(self.target[place]), n_items=read_only(n_items),
+            weight=None if self.weight is None else read_only(self.weight[place]),
+        )  # fmt: skip
+
+    def best_first(self, rng: np.random.Generator | None = None) -> Lists:
+        """Return the lists with the places of each query by falling target, equal ones shuffled if there is a rng."""
+        tie = np.arange(self.n_places) if rng is None else rng.permutation(self.n_places)
+        order = np.lexsort((tie, -self.target, self.query))
+        rows = order if self.rows is None else self.rows[order]
+        return replace(
+            self, rows=rows, target=read_only(self.target[order]),
+            weight=None if self.weight is None else read_only(self.weight[order]),
+            item=None if self.item is None else read_only(self.item[order]),
+        )  # fmt: skip
+
+    def tie_starts(self) -> Counts:
+        """Return the first place with the same query and target as each place; best first order is needed."""
+        new = np.ones(self.n_places, np.bool_)
+        new[1:] = np.diff(self.target) != 0
+        new[self.offsets[:-1]] = True
+        starts = np.flatnonzero(new)
+        return np.repeat(starts, np.diff(np.append(starts, self.n_places)))
+
+    def on_items(self, values: Floats) -> Floats:
+        """Return the mean value of each item's places, by weight, query after query; ``item_offsets`` bound them."""
+        if self.item is None:
+            return values
+        total = np.bincount(self.item, self.weights, int(self.n_items.sum()))
+        return np.bincount(self.item, values * self.weights, len(total)) / total
+
+    @property
+    def item_offsets(self) -> Counts:
+        """Items of query ``q`` are ``item_offsets[q]`` up to ``item_offsets[q + 1]``."""
+        return np.concatenate([[0], np.cumsum(self.n_items)])
+
+
+def group_queries(qid: Any, n_rows: int, name: str = "qid") -> Groups:
+    """Return how rows are brought together by query; without ids all are one query."""
+    if qid is None:
+        return Groups(read_only(np.array([0, n_rows], np.int64)), None, None)
+    return group_rows(_ids(qid, n_rows, name))
+
+
+def _ids(values: Any, n_rows: int, name: str) -> Any:
+    """Ids as a column, or a sentence about its length."""
+    column = values if hasattr(values, "shape") or isinstance(values, Sequence) else list(values)
+    if len(column) != n_rows:
+        raise JudgmentError(f"{name} has {len(column):,} entries for {n_rows:,} rows of X; give one id for each row")
+    return one_dimensional(column, n_rows, name)
+
+
+def _column(values: ArrayLike | None, n_rows: int, name: str, what: str) -> Floats:
+    """Finite numbers, one a row."""
+    from sklearn.utils.validation import column_or_1d
+
+    if values is None:
+        raise JudgmentError(f"{name} is missing; a ranker requires y to be passed, but the target y is None")
+    try:
+        column: Floats = np.ascontiguousarray(column_or_1d(values, warn=True), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise JudgmentError(f"{name} cannot be read as numbers ({error}); give one {what} for each row") from error
+    if len(column) != n_rows:
+        raise JudgmentError(
+            f"{name} has {len(column):,} entries for {n_rows:,} rows of X; give one {what} for each row"
+        )
+    if not np.isfinite(column).all():
+        row = int(np.argmin(np.isfinite(column)))
+        shown = "NaN" if np.isnan(column[row]) else f"{column[row]:g}inity"
+        raise JudgmentError(f"{name} is {shown} in row {row + 1}; give that row a {what} or leave it out")
+    return column
+
+
+def _weights(values: Any, n_rows: int, name: str) -> Floats:
+    """Weights of at least 0, not all of them 0; one number serves for all rows."""
+    if isinstance(values, int | float):
+        values = np.full(n_rows, values)
+    weight = _column(values, n_rows, name, "weight")
+    if (weight < 0).any():
+        row = int(np.argmax(weight < 0))
+        raise JudgmentError(f"{name} is negative ({weight[row]:g}) in row {row + 1}; give weights of at least 0")
+    if not weight.any():
+        raise JudgmentError(f"{name} is zero in every row; give at least two rows of a query a weight above 0")
+    return weight
+
+
+def _item_numbers(codes: Counts | None, offsets: Counts) -> tuple[Ints | None, Counts]:
+    """Number of the item at each place, ``None`` where each has a place of its own, and the items of each query."""
+    sizes: NDArray[np.int64] = np.diff(offsets)
+    if codes is None:
+        return None, read_only(sizes)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    known, number = np.unique(query * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    if len(known) == len(codes):
+        return None, read_only(sizes)
+    n_items = np.bincount(known // (int(codes.max()) + 1), minlength=len(sizes))
+    return read_only(number.astype(np.int32)), read_only(n_items)
 
 
 class Matrix:
@@ -89,28 +321,29 @@ class Matrix:
     def expect_finite(self, *, missing: bool = False) -> None:
         """Refuse infinity, and NaN unless values may be ``missing``, naming the first column and row."""
         largest = min(_MAX_ABS_VALUE, float(np.finfo(self.values.dtype).max))
-        for start, values in self._stored_cells() if self.sparse else self._dense():
-            size = np.abs(values)
+        cells = self.values.data if self.sparse else self.values
+        for begin, end in pairwise((0, len(cells)) if self.sparse else self.bounds(self.n_rows).tolist()):
+            size = np.abs(cells[begin:end])
             wrong = size > largest if missing else ~(size <= largest)
-            if wrong.any():
-                first = int(np.argmax(wrong))
-                row, column = self._place(start + first)
-                raise JudgmentError(f"{self.column(column)} is {_describe_value(float(values.flat[first]), row + 1)}")
-
-    def _dense(self) -> Iterator[tuple[int, AnyFloats]]:
-        """Blocks of rows with the number of cells before each."""
-        for begin, end in pairwise(self.bounds(self.n_rows)):
-            yield int(begin) * self.n_features, self.values[begin:end]
-
-    def _stored_cells(self) -> Iterator[tuple[int, AnyFloats]]:
-        """The stored cells of a sparse matrix."""
-        yield 0, self.values.data
-
-    def _place(self, cell: int) -> tuple[int, int]:
-        """Row and column of a cell, counted along the rows; of stored cells only where the matrix is sparse."""
-        if not self.sparse:
-            return divmod(cell, self.n_features)
-        return int(np.searchsorted(self.values.indptr, cell, side="right")) - 1, int(self.values.indices[cell])
+            if not wrong.any():
+                continue
+            first = int(np.argmax(wrong))
+            value = float(cells[begin:end].flat[first])
+            if self.sparse:
+                row, column = (
+                    int(np.searchsorted(self.values.indptr, first, side="right")) - 1,
+                    self.values.indices[first],
+                )
+            else:
+                row, column = begin + first // self.n_features, first % self.n_features
+            where = f"in row {row + 1}"
+            if np.isnan(value):
+                advice = "give it a number, leave the row out, or use lambda_mart, which takes missing values"
+                raise JudgmentError(f"{self.column(column)} is NaN {where}; {advice}")
+            shown = "infinity (inf)" if np.isinf(value) else f"{value:g}, which is too large,"
+            raise JudgmentError(
+                f"{self.column(column)} is {shown} {where}; give it another number or leave the row out"
+            )
 
     def moments(self, lists: Lists) -> Moments:
         """Return what scaling needs to know of each column; rows count by their weight, missing values not at all."""
@@ -145,14 +378,6 @@ def moments_of(sums: Floats, largest: Floats, shift: Floats) -> Moments:
     mean = first_sum / total
     variance = np.maximum(between / total - mean**2, 0.0) + within / total
     return Moments(mean + shift, np.sqrt(within / total), np.sqrt(variance), largest)
-
-
-def _describe_value(value: float, row: int) -> str:
-    """What is wrong with a value, in which row, and what to do."""
-    if np.isnan(value):
-        return f"NaN in row {row}; give it a number, leave the row out, or use lambda_mart, which takes missing values"
-    shown = "infinity (inf)" if np.isinf(value) else f"{value:g}, which is too large,"
-    return f"{shown} in row {row}; give it another number or leave the row out"
 
 
 class Moments(NamedTuple):
@@ -409,6 +634,14 @@ class Design:
 
         bounds = even_bounds(len(stretches), _BLOCKS_PER_THREAD)
         return over_bounds(lambda first, last: work(stretches[first:last]), bounds)
+
+
+def scoring_design(matrix: Matrix, qid: Any, scaling: Scaling) -> Design:
+    """Return the rows of a matrix to be scored; scaling that does not look at queries leaves them in their order."""
+    if scaling.per_query:
+        groups = group_queries(qid, matrix.n_rows)
+        return Design(matrix, groups.rows, groups.offsets, scaling)
+    return Design(matrix, None, np.array([0, matrix.n_rows], np.int64), scaling)
 
 
 def _sum(parts: list[Floats]) -> Floats:
