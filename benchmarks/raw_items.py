@@ -63,7 +63,7 @@ def _style(folder: Path, size: Size) -> Callable[[], Any]:
 
 
 def _words(folder: Path, size: Size) -> Callable[[], Any]:
-    from crowdrank.features.words import WordColumns
+    from crowdrank.features.text_features import WordColumns
 
     texts = json.loads((folder / "texts.json").read_text())
 
@@ -77,7 +77,7 @@ def _words(folder: Path, size: Size) -> Callable[[], Any]:
 def _speech(folder: Path, size: Size) -> Callable[[], Any]:
     import numpy as np
 
-    from crowdrank.features.sound.speech_features import speech_columns
+    from crowdrank.features.speech_features import speech_columns
     from crowdrank.kernels.threads import one_blas_thread
 
     voice = np.load(folder / "voice.npy")
@@ -90,7 +90,7 @@ def _speech(folder: Path, size: Size) -> Callable[[], Any]:
 
 
 def _pages(folder: Path, size: Size) -> Callable[[], Any]:
-    from crowdrank.features.page.source import count_source
+    from crowdrank.features.page_source import count_source
     from crowdrank.features.raw_items import read_raw_items
 
     raws = read_raw_items(folder / "sites", "page").raw
@@ -100,8 +100,7 @@ def _pages(folder: Path, size: Size) -> Callable[[], Any]:
 def _clutter(folder: Path, size: Size) -> Callable[[], Any]:
     import numpy as np
 
-    from crowdrank.features.page.feature_congestion import feature_congestion
-    from crowdrank.features.page.subband_entropy import subband_entropy
+    from crowdrank.features.page_clutter import feature_congestion, subband_entropy
 
     pictures = np.load(folder / "pictures.npy")
     return lambda: [(feature_congestion(picture), subband_entropy(picture)) for picture in pictures]

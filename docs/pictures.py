@@ -57,7 +57,7 @@ def draw_displays(votes: cr.Preferences, consensus: cr.Consensus, folder: Path) 
 
 def photograph_clutter() -> None:
     """Run the program on the page about clutter, and keep the first screens of its least and most cluttered pages."""
-    from crowdrank.features.page.rendering import Rendered, render_pages, rendering_problem
+    from crowdrank.features.page_rendering import Rendered, render_pages, rendering_problem
     from crowdrank.features.raw_items import RawItem
 
     problem = rendering_problem()

@@ -14,10 +14,9 @@ from crowdrank.data.features import Features
 from crowdrank.data.files import PathLike
 from crowdrank.data.judgments import Rankings
 from crowdrank.errors import JudgmentError
-from crowdrank.features.extractor import extract
-from crowdrank.features.page.rankings import worth_ranking
-from crowdrank.features.raw_items import read_raw_items
-from crowdrank.features.work import Run
+from crowdrank.features.extraction import extract
+from crowdrank.features.page_features import worth_ranking
+from crowdrank.features.raw_items import Run, read_raw_items
 from crowdrank.protocols import Bools, Counts, Floats
 from crowdrank.wording import counted
 

@@ -8,8 +8,7 @@ and ``getClutter_SE()``.
 import numpy as np
 import pytest
 
-from crowdrank.features.page.feature_congestion import feature_congestion
-from crowdrank.features.page.subband_entropy import subband_entropy
+from crowdrank.features.page_clutter import feature_congestion, subband_entropy
 
 
 def drawings():
@@ -56,7 +55,7 @@ def test_rounding_has_no_entropy():
 
 
 def test_more_squares_are_more_segments():
-    segments = pytest.importorskip("crowdrank.features.page.segments")
+    segments = pytest.importorskip("crowdrank.features.page_clutter")
     pytest.importorskip("skimage")
     found = []
     for n_squares in (1, 4, 9, 16):

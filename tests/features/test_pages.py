@@ -14,10 +14,10 @@ from tests.features.drawn_pages import write_pages
 import crowdrank as cr
 from crowdrank.cli import main
 from crowdrank.errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
-from crowdrank.features.page import page_features, rendering
-from crowdrank.features.page.page_features import EIGHT
-from crowdrank.features.page.rendering import Rendered, render_pages
-from crowdrank.features.page.stylesheets import colour_in, declarations_of, pixels, rules_of
+from crowdrank.features import page_features, page_rendering
+from crowdrank.features.page_features import EIGHT
+from crowdrank.features.page_rendering import Rendered, render_pages
+from crowdrank.features.page_source import colour_in, declarations_of, pixels, rules_of
 from crowdrank.features.raw_items import RawItem
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def named(made):
 
 
 def needs_browser():
-    problem = rendering.rendering_problem()
+    problem = page_rendering.rendering_problem()
     if problem is not None:
         pytest.skip(problem)
 
@@ -177,7 +177,7 @@ def test_rules_of_style_sheets():
 
 def test_what_untrusted_pages_cannot_do(site, monkeypatch):
     needs_browser()
-    monkeypatch.setattr(rendering, "DEADLINE", 6.0)
+    monkeypatch.setattr(page_rendering, "DEADLINE", 6.0)
     pages = {
         "evil": "<p>a</p><script>window.getComputedStyle = () => { throw 1 }; Array.prototype.some = () => false;"
         "alert(1); confirm(2); window.open('/index.html'); new WebSocket('ws://127.0.0.1:9/');"
@@ -204,7 +204,7 @@ def test_what_untrusted_pages_cannot_do(site, monkeypatch):
 
 def test_the_page_that_was_asked_for_is_measured(site, monkeypatch):
     needs_browser()
-    monkeypatch.setattr(rendering, "_LEAVE_SECONDS", 1.0)
+    monkeypatch.setattr(page_rendering, "_LEAVE_SECONDS", 1.0)
     pages = {
         "refreshes": "<meta http-equiv='refresh' content='0;url=other.html'>",
         "reloads": "<meta http-equiv='refresh' content='0'>",
@@ -268,7 +268,7 @@ def test_pages_are_cut_into_queries_of_some_size(site):
 def test_without_a_browser(site, monkeypatch):
     from crowdrank.io.notices import listen
 
-    monkeypatch.setattr(rendering, "rendering_problem", lambda: "there is no Chromium; install crowdrank[pages]")
+    monkeypatch.setattr(page_rendering, "rendering_problem", lambda: "there is no Chromium; install crowdrank[pages]")
     with pytest.raises(MissingExtraError, match="Chromium"):
         cr.features.pages(site.parent, screen="yes")
     heard = []
@@ -291,8 +291,8 @@ def test_a_browser_that_does_not_start(site, monkeypatch, tmp_path, capsys, said
     browser = tmp_path / "browser"
     browser.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
     browser.chmod(0o755)
-    monkeypatch.setattr(rendering, "browser_path", lambda: str(browser))
-    monkeypatch.setattr(rendering, "_is_root", lambda: False)
+    monkeypatch.setattr(page_rendering, "browser_path", lambda: str(browser))
+    monkeypatch.setattr(page_rendering, "_is_root", lambda: False)
     assert main(["features", str(site), "--of", "page", "--screen", "yes", "--quiet"]) == 2
     assert re.fullmatch(rf"crowdrank: the browser .*{remedy}.* --screen no\n", capsys.readouterr().err)
 

@@ -8,9 +8,8 @@ from scipy.signal import butter, sosfilt
 
 import crowdrank as cr
 from crowdrank.errors import DataWarning, JudgmentError, MissingExtraError
-from crowdrank.features.sound import pitch, recordings, spectra
-from crowdrank.features.sound.pitch import track_pitch
-from crowdrank.features.sound.speech_features import COLUMNS, speech_columns
+from crowdrank.features import speech_features
+from crowdrank.features.speech_features import COLUMNS, speech_columns, track_pitch
 
 soundfile = pytest.importorskip("soundfile")
 RATE = 16_000
@@ -99,8 +98,8 @@ def test_the_same_bytes_twice_and_for_blocks_of_any_size(monkeypatch):
     sound = voice(130, 3.0, syllables=3) + np.random.default_rng(1).normal(size=3 * RATE) * 0.001
     first = speech_columns(sound, RATE)
     assert speech_columns(sound, RATE).tobytes() == first.tobytes()
-    monkeypatch.setattr(pitch, "_FRAMES_AT_ONCE", 37)
-    monkeypatch.setattr(spectra, "_FRAMES_AT_ONCE", 41)
+    monkeypatch.setattr(speech_features, "_PITCH_FRAMES_AT_ONCE", 37)
+    monkeypatch.setattr(speech_features, "_FRAMES_AT_ONCE", 41)
     np.testing.assert_allclose(speech_columns(sound, RATE), first, rtol=1e-9)
 
 
@@ -186,7 +185,7 @@ def test_lengths_unknown_or_rounded_are_no_cut(clips, stated):
 
 
 def test_long_recordings_are_refused_by_their_header(clips, monkeypatch):
-    monkeypatch.setattr(recordings, "MAX_SECONDS", 0.5)
+    monkeypatch.setattr(speech_features, "MAX_SECONDS", 0.5)
     with pytest.raises(JudgmentError, match=r"3 of 3 items .*1 s long; at most 0.5 s"):
         cr.features.speech(clips)
 

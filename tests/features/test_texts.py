@@ -12,9 +12,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
-from crowdrank.features import embedding
-from crowdrank.features import extractor as extractors
-from crowdrank.features.work import Run
+from crowdrank.features import extraction, text_features
+from crowdrank.features.raw_items import Run
 from crowdrank.io.features import write_features
 from crowdrank.rankers.saving import seal
 
@@ -308,13 +307,13 @@ def test_embeddings_of_a_model_in_a_folder(tiny_model):
     (tiny_model / "config.json").write_text(
         json.dumps({"num_hidden_layers": 1, "num_attention_heads": 4, "layer_norm_eps": 1e-12})
     )
-    embedding.model_hash.cache_clear()
+    text_features.model_hash.cache_clear()
     with pytest.raises(JudgmentError, match="another version of the model"):
         cr.features.like(made, frame)
 
 
 def test_run_knows_its_kinds():
-    assert set(extractors.KINDS) == {"text", "page", "speech"}
+    assert set(extraction.KINDS) == {"text", "page", "speech"}
     assert Run(n_jobs=-1).n_processes >= 1
 
 

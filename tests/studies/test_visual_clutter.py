@@ -10,7 +10,7 @@ from tests.features.drawn_pages import write_pages
 
 from crowdrank.cli import main
 from crowdrank.errors import DataWarning
-from crowdrank.features.page.rendering import rendering_problem
+from crowdrank.features.page_rendering import rendering_problem
 from crowdrank_studies import Work, clutter_pages
 from crowdrank_studies.clutter_pages import (
     FIRST_SETS,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from ..data.features import Features
-from ..data.files import PathLike
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.features import Extractor, Features
+from ..data.files import PathLike, plain
 from ..data.judgments import Rankings
-from ..errors import ParameterError
-from ..protocols import Progress
-from ..wording import one_of, option
-from .extractor import expect_extractor, extract, extract_like, extractor_of
-from .raw_items import RawItems, cut_into_queries, read_raw_items
-from .work import Run
+from ..errors import DataWarning, JudgmentError, ParameterError
+from ..protocols import Floats, Progress
+from ..wording import counted, first_few, one_of, option
+from .raw_items import Made, RawItems, Run, cut_into_queries, read_raw_items
 
 
 def texts(
@@ -142,7 +146,7 @@ def pages_with_measures(
     run = Run(n_jobs=n_jobs, cache=cache, on_error=on_error, progress=progress)
     raw = _page_items(items, columns, query, subset_size, seed)
     extracted, details = extract("page", raw, _page_params("yes", first, fill, measures=True), run)
-    from .page.rankings import clutter_rankings
+    from .page_features import clutter_rankings
 
     assert details.measures is not None
     return extracted, clutter_rankings(details.items, details.measures)
@@ -161,7 +165,7 @@ def _page_items(
 
 def _page_params(screen: str, first: bool, fill: str | None, *, measures: bool) -> dict[str, Any]:
     """How the columns of pages are made, as an extractor remembers it."""
-    from .page.page_features import screen_mode
+    from .page_features import screen_mode
 
     params = {"mode": screen_mode(screen), "first": bool(first), "fill": _fill(fill)}
     return params | ({"measures": True} if measures else {})
@@ -241,3 +245,96 @@ def like(
     expect_extractor(extractor, of)
     raw = read_raw_items(items, extractor.kind, columns=columns, query=query, encoding=encoding)
     return extract_like(extractor, raw, run)[0]
+
+
+KINDS = {"text": ".text_features", "page": ".page_features", "speech": ".speech_features"}
+"""Module of each kind, with ``VERSION`` and ``make(items, params, fitted, run)``."""
+
+
+def extract(kind: str, items: RawItems, params: Mapping[str, Any], run: Run) -> tuple[Features, Made]:
+    """Return features of raw items with an extractor fitted to them, and what they were made of."""
+    module = import_module(KINDS[kind], __package__)
+    made: Made = module.make(items, params, None, run)
+    numbers, matrix = dict(made.numbers), made.matrix
+    if params.get("fill") == "mean":
+        there = ~np.isnan(matrix)
+        numbers["fill"] = np.where(there, matrix, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+        matrix = _fill_missing(matrix, numbers["fill"], made.names)
+    extractor = Extractor(kind, module.VERSION, dict(params), made.names, made.facts, numbers)
+    return Features(made.items.items, matrix, made.names, extractor=extractor, details=made.details), made
+
+
+def extract_like(extractor: Extractor, items: RawItems, run: Run) -> tuple[Features, Made]:
+    """Return features of raw items with the columns of an extractor."""
+    expect_extractor(extractor)
+    module = import_module(KINDS[extractor.kind], __package__)
+    try:
+        made: Made = module.make(items, extractor.params, extractor, run)
+        fill = extractor.numbers.get("fill")
+        matrix = made.matrix if fill is None else _fill_missing(made.matrix, fill, made.names)
+        fits = made.names == extractor.names
+    except (KeyError, ValueError) as error:
+        if isinstance(error, JudgmentError | ParameterError):
+            raise
+        raise JudgmentError(f"the extractor is damaged ({plain(str(error))}); make the features anew") from None
+    if not fits:
+        raise JudgmentError("the extractor does not make the columns that it names; make the features anew")
+    return Features(made.items.items, matrix, made.names, extractor=extractor, details=made.details), made
+
+
+def extractor_of(source: Any) -> Extractor:
+    """Return the extractor of features, of a fit, of a ranker, or of the file of one."""
+    if isinstance(source, Extractor):
+        return source
+    if isinstance(source, str | os.PathLike):
+        from ..io.features import extractor_file
+        from ..rankers.saving import read_extractor
+
+        beside = extractor_file(source)  # that of a table of features
+        return read_extractor(beside if os.path.isfile(beside) else source)
+    extractor = getattr(getattr(source, "ranker", source), "extractor_", None) or getattr(source, "extractor", None)
+    if not isinstance(extractor, Extractor):
+        raise ParameterError(
+            f"this {type(source).__name__} was not made from raw items, so no features like it can be made; make its "
+            "features by cr.features.texts, pages or speech"
+        )
+    return extractor
+
+
+def expect_extractor(extractor: Extractor, kind: str | None = None) -> None:
+    """Refuse an extractor of another kind than wanted, or of another version."""
+    if kind is not None:
+        one_of(kind, KINDS, "of", of_verb=True)
+    if extractor.kind not in KINDS:
+        raise JudgmentError(
+            f"the extractor is of kind {plain(extractor.kind[:40])!r}, and this version knows "
+            f"{', '.join(KINDS)}; install a newer version"
+        )
+    if kind is not None and kind != extractor.kind:
+        raise ParameterError(
+            f"the features were made of the kind {extractor.kind!r} and {option('of', kind)} was asked for; "
+            f"say {option('of', extractor.kind)}, or name another model"
+        )
+    version = import_module(KINDS[extractor.kind], __package__).VERSION
+    if extractor.version != version:
+        raise JudgmentError(
+            f"the features were made by version {extractor.version} of the {extractor.kind} columns, and this is "
+            f"version {version}; make features and ranker anew, or install the crowdrank that made them"
+        )
+
+
+def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) -> Floats:
+    """The matrix with means in the place of missing values, and a warning that says how many there were."""
+    if fill.shape != (len(names),):
+        raise ValueError("what it fills in does not fit its columns")
+    gaps = np.isnan(matrix)
+    if not gaps.any():
+        return matrix
+    which = first_few([name for place, name in enumerate(names) if gaps[:, place].any()])
+    warnings.warn(
+        f"{counted(int(gaps.sum()), 'value')} of {counted(int(gaps.any(axis=1).sum()), 'item')} missing (in {which}); "
+        f"they were replaced by the mean of the other items, and {option('fill', 'none')} leaves them out",
+        DataWarning, stacklevel=5,
+    )  # fmt: skip
+    filled: Floats = np.where(gaps, fill, matrix)
+    return filled

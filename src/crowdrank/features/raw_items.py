@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import os
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from ..data.column_names import plain_name, quote_names, understand_items
 from ..data.features import Features
-from ..data.files import os_reason, plain
+from ..data.files import PathLike, os_reason, plain, refusal, whole_file
 from ..data.frames import to_frame
 from ..data.index import Items, plain_cells
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..io.sources import blaming
 from ..io.tables import read_table
-from ..wording import first_few, naming, option
+from ..kernels.threads import one_blas_thread
+from ..protocols import Floats, Progress
+from ..wording import first_few, naming, one_of, option
 
 SUFFIXES = {
     "text": (".txt", ".md", ".markdown"),
     "page": (".html", ".htm", ".xhtml"),
     "speech": (
-        ".wav",
-        ".flac",
-        ".ogg",
-        ".oga",
-        ".opus",
-        ".mp3",
-        ".aif",
-        ".aiff",
-        ".aifc",
-        ".au",
-        ".m4a",
-        ".aac",
-        ".webm",
+        ".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".m4a", ".aac", ".webm",
     ),
-}
+}  # fmt: skip
 """What the files of a folder end in, by kind; recordings that cannot be read are listed too, and then refused."""
 
 _CONTENT = {
@@ -139,7 +136,16 @@ def _in_folder(folder: Path, kind: str, query: str | None, encoding: str) -> Raw
         raise ParameterError(
             f"{option('query', query)} names a column, and {plain(str(folder))} is a folder; say folder"
         )
-    paths = sorted(_files(folder, SUFFIXES[kind]))
+
+    def refuse(error: OSError) -> None:
+        raise JudgmentError(f"{plain(str(error.filename))} cannot be listed: {os_reason(error)}; check its permissions")
+
+    paths = []
+    for where, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        wanted = [name for name in names if name.lower().endswith(SUFFIXES[kind]) and not name.startswith(".")]
+        paths += [Path(where, name) for name in wanted]
+    paths.sort()
     if not paths:
         endings = ", ".join(SUFFIXES[kind])
         raise JudgmentError(f"{plain(str(folder))} holds no file that ends in {endings}; give another folder")
@@ -151,20 +157,6 @@ def _in_folder(folder: Path, kind: str, query: str | None, encoding: str) -> Raw
     if query is None:
         return _sort_items(None, [_id(path) for path in relative], raw)
     return _sort_items([_id(path.parent) for path in relative], [_id(Path(path.name)) for path in relative], raw)
-
-
-def _files(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
-    """The files in a folder and in those within it, hidden ones left out, whose names end as they should."""
-    for where, folders, names in os.walk(folder, onerror=_cannot_list):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if name.lower().endswith(endings) and not name.startswith("."):
-                yield Path(where, name)
-
-
-def _cannot_list(error: OSError) -> None:
-    """Refuse a folder that cannot be listed."""
-    raise JudgmentError(f"{plain(str(error.filename))} cannot be listed: {os_reason(error)}; check its permissions")
 
 
 def _id(path: Path) -> str:
@@ -245,3 +237,181 @@ def leave_out(items: RawItems, failed: Mapping[int, str], on_error: str) -> RawI
     query = None if items.items.single else items.items.query_ids().filter(keep)
     kept = [raw for row, raw in enumerate(items.raw) if row not in failed]
     return _sort_items(query, items.items.ids.filter(keep), kept)
+
+
+@dataclass(frozen=True)
+class Made:
+    """Items that could be used, their columns (NaN where missing), and what was fitted on the way."""
+
+    items: RawItems
+    matrix: Floats
+    names: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    measures: Floats | None = None
+    """Clutter of pages by each measure, where it was asked for."""
+    details: pl.DataFrame | None = None
+    """What is kept of each item besides its columns: item [, query] and more."""
+
+
+_SECONDS_BETWEEN_NEWS = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How items are worked through; nothing of it changes what comes out."""
+
+    n_jobs: int = 1
+    cache: PathLike | None = None
+    on_error: str = "stop"
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or (self.n_jobs < 1 and self.n_jobs != -1):
+            raise ParameterError(f"{option('n_jobs', self.n_jobs)} is not a number of processes; use 1 or more, or -1")
+        one_of(self.on_error, ("stop", "skip"), "on_error", of_verb=True)
+
+    @property
+    def n_processes(self) -> int:
+        """How many processes work; -1 stands for one per core."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return cores if self.n_jobs == -1 else self.n_jobs
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What turns raw items of a kind into rows.
+
+    Parameters
+    ----------
+    kind, version, params
+        What a row depends on besides its item.
+    function
+        ``"module:function"`` of this package, called with raw items and params, which yields a row or the reason why
+        there is none.
+    n_columns
+        Length of a row.
+    chunk
+        How many items a process gets at once.
+    content
+        What a row depends on, as bytes.
+    """
+
+    kind: str
+    version: int
+    params: Mapping[str, Any]
+    function: str
+    n_columns: int
+    chunk: int
+    content: Callable[[RawItem], bytes]
+
+
+def measure_rows(measure: Measure, raws: Sequence[RawItem], run: Run, what: str) -> tuple[Floats, dict[int, str]]:
+    """Return one row per item, of NaN where there is none, and why those failed."""
+    matrix = np.full((len(raws), measure.n_columns), np.nan)
+    cache = None if run.cache is None else _Cache(run.cache, measure)
+    keys = ["" if cache is None else cache.key(raw) for raw in raws]
+    missing = [row for row, key in enumerate(keys) if cache is None or not cache.read(key, matrix[row])]
+    chunks = [missing[start : start + measure.chunk] for start in range(0, len(missing), measure.chunk)]
+    failed: dict[int, str] = {}
+    last_news = -_SECONDS_BETWEEN_NEWS
+    done = len(raws) - len(missing)
+    for chunk, rows in zip(chunks, _measure_chunks(measure, raws, chunks, run.n_processes), strict=True):
+        for row, values in zip(chunk, rows, strict=True):
+            if isinstance(values, str):
+                failed[row] = values
+            else:
+                matrix[row] = values
+                if cache is not None:
+                    cache.write(keys[row], matrix[row])
+        done += len(chunk)
+        now = time.monotonic()
+        if run.progress is not None and (now - last_news >= _SECONDS_BETWEEN_NEWS or done == len(raws)):
+            last_news = now
+            run.progress(done, len(raws), what)
+    return matrix, failed
+
+
+def _measure_chunks(
+    measure: Measure, raws: Sequence[RawItem], chunks: Sequence[list[int]], n_processes: int
+) -> Iterator[list[Floats | str]]:
+    """What each chunk gives, in their order."""
+    works = ((measure.function, dict(measure.params), [raws[row] for row in chunk]) for chunk in chunks)
+    n_processes = min(n_processes, len(chunks))
+    if n_processes <= 1:
+        yield from (_measure_chunk(*work) for work in works)
+        return
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    # joblib.Parallel keeps a folder for arrays until the interpreter ends, which the command line does not wait for
+    pool = ProcessPoolExecutor(n_processes)
+    try:
+        yield from pool.map(_measure_chunk, *zip(*works, strict=True))
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)
+
+
+def _measure_chunk(function: str, params: dict[str, Any], raws: list[RawItem]) -> list[Floats | str]:
+    """The rows of a chunk, by one thread, so that sums are added in one order."""
+    module, name = function.split(":")
+    measured = getattr(import_module(module, __package__), name)
+    with one_blas_thread():
+        return list(measured(raws, params))
+
+
+def each_item(row_of: Callable[[RawItem], Floats], raws: Sequence[RawItem]) -> Iterator[Floats | str]:
+    """Yield the row of each item, or the reason why it has none."""
+    for raw in raws:
+        try:
+            yield row_of(raw)
+        except ItemError as error:
+            yield str(error)
+
+
+class _Cache:
+    """A folder with a file per row, whose name is a checksum of all that the row depends on."""
+
+    def __init__(self, folder: PathLike, measure: Measure) -> None:
+        self.folder, self.measure = Path(folder), measure
+        about = {"kind": measure.kind, "version": measure.version, "params": dict(measure.params)}
+        self._about = json.dumps({**about, "columns": measure.n_columns}, sort_keys=True).encode()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(refusal(plain(str(folder)), self.folder, error)) from None
+
+    def key(self, raw: RawItem) -> str:
+        """Return the name of an item's row; an item that cannot be read has none."""
+        try:
+            return hashlib.sha256(self._about + b"\0" + self.measure.content(raw)).hexdigest()
+        except ItemError:
+            return ""
+
+    def _file(self, key: str) -> Path:
+        """Where a row is kept."""
+        return self.folder / key[:2] / f"{key[2:]}.npy"
+
+    def read(self, key: str, row: Floats) -> bool:
+        """Fill in a row that is kept, and say whether there is one; a damaged file counts as none."""
+        try:
+            values = np.load(io.BytesIO(self._file(key).read_bytes()), allow_pickle=False) if key else None
+        except (OSError, ValueError, EOFError):
+            return False
+        if values is None or values.shape != row.shape or values.dtype != np.float64:
+            return False
+        row[:] = values
+        return True
+
+    def write(self, key: str, row: Floats) -> None:
+        """Keep a row."""
+        if not key:
+            return
+        memory = io.BytesIO()
+        np.save(memory, row, allow_pickle=False)
+        target = self._file(key)
+        try:
+            target.parent.mkdir(exist_ok=True)
+            with whole_file(target) as handle:
+                handle.write(memory.getvalue())
+        except OSError as error:
+            raise ParameterError(refusal(plain(str(target)), target, error)) from None

@@ -136,15 +136,10 @@ def style_counts(text: str) -> StyleCounts:
         characters=len(text), **markdown,
         non_ascii=0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore")),
         formulas=count("$$") // 2 + count("\\(") + count("\\["),
-        words=words["words"], word_characters=words["word_characters"], syllables=words["syllables"],
-        long_words=words["long_words"], distinct_words=words["distinct_words"],
         sentences=max(len(_SENTENCE_END.findall(prose)), min(words["words"], 1)),
         commas=sum(map(count, ",;，；、")), questions=count("?") + count("？"), exclamations=count("!") + count("！"),
         colons=count(":") + count("："), quotation_marks=sum(map(count, '"“”„«»')), brackets=sum(map(count, "([{")),
-        digits=len(_DIGITS.findall(prose)),
-        capitals=words["capitals"], shouted=words["shouted"], first_person=words["first_person"],
-        second_person=words["second_person"], negations=words["negations"], connectives=words["connectives"],
-        lower_i=words["lower_i"],
+        digits=len(_DIGITS.findall(prose)), **words,
     )  # fmt: skip
 
 

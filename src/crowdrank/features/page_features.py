@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ...data.features import Extractor
-from ...errors import MissingExtraError, ParameterError
-from ...io.notices import say
-from ...protocols import Floats
-from ...wording import counted, first_few, one_of
-from ..made import Made
-from ..raw_items import RawItem, RawItems, leave_out
-from ..work import Measure, Run, each_item, measure_rows
-from .site_files import MAX_FILE_BYTES, read_page, site_of
+from ..data.features import Extractor
+from ..data.judgments import Rankings
+from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
+from ..io.notices import say
+from ..protocols import Bools, Floats
+from ..wording import counted, first_few, one_of
+from .page_source import MAX_FILE_BYTES, read_page, site_of
+from .raw_items import Made, Measure, RawItem, RawItems, Run, each_item, leave_out, measure_rows
 
 VERSION = 1
 _PAGES_PER_CHUNK = 8
@@ -31,13 +31,19 @@ N_MEASURES = 3
 DETAILS = ("missing_css", "unstable")
 """What is kept of a page besides its columns: how many style sheets its folder lacks, and if its height changed."""
 
+_SENTENCES = (
+    "link to style sheets that are not in their folder and are measured without them (missing_css)",
+    "changed in height while they were read, so they were measured at one moment (unstable)",
+)
+"""What is said of pages with such details."""
+
 
 def screen_mode(screen: str) -> str:
     """Return ``"screen"`` or ``"source"`` for what was asked; ``auto`` takes the browser where there is one."""
     one_of(screen, ("auto", "yes", "no"), "screen", of_verb=True)
     if screen == "no":
         return "source"
-    from .rendering import rendering_problem
+    from .page_rendering import rendering_problem
 
     problem = rendering_problem()
     if problem is None:
@@ -57,7 +63,7 @@ def columns_of(params: Mapping[str, Any]) -> tuple[str, ...]:
 
 def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, run: Run) -> Made:
     """Return the columns of pages, and their clutter where ``params`` ask for it; nothing is fitted to them."""
-    from .source import expect_selectolax
+    from .page_source import expect_selectolax
 
     one_of(params["mode"], ("source", "screen"), "mode")
     expect_selectolax()
@@ -69,14 +75,16 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     measured = bool(params.get("measures")) and fitted is None
     keyed = {"mode": params["mode"], "first": params["first"], "measures": measured}
     n_columns = len(names) + (N_MEASURES + len(_BESIDES) if measured else 0) + len(DETAILS)
-    measure = Measure(
-        "page", VERSION, keyed, ".page.page_features:measure_pages", n_columns, _PAGES_PER_CHUNK, _content
-    )
+    measure = Measure("page", VERSION, keyed, ".page_features:measure_pages", n_columns, _PAGES_PER_CHUNK, _content)
     matrix, failed = measure_rows(measure, items.raw, run, "pages")
     matrix = matrix[[row not in failed for row in range(len(items))]]
     items = leave_out(items, failed, run.on_error)
     details = matrix[:, -len(DETAILS) :]
-    _say_details(items, details)
+    for place, sentence in enumerate(_SENTENCES):
+        rows = np.flatnonzero(details[:, place] > 0)
+        if len(rows):
+            those = first_few([items.raw[row].name for row in rows])
+            say(f"{len(rows):,} of {counted(len(details), 'page')} {sentence}: {those}")
     table = items.items.frame().with_columns(
         pl.Series(name, details[:, place]).fill_nan(None).cast(pl.Int64) for place, name in enumerate(DETAILS)
     )
@@ -84,29 +92,16 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     return Made(items, matrix[:, : len(names)], names, measures=measures, details=table)
 
 
-def _say_details(items: RawItems, details: Floats) -> None:
-    """Say which pages are shown without a style sheet, and which were still changing."""
-    sentences = (
-        "link to style sheets that are not in their folder and are measured without them (missing_css)",
-        "changed in height while they were read, so they were measured at one moment (unstable)",
-    )
-    for place, sentence in enumerate(sentences):
-        rows = np.flatnonzero(details[:, place] > 0)
-        if len(rows):
-            names = first_few([items.raw[row].name for row in rows])
-            say(f"{len(rows):,} of {counted(len(details), 'page')} {sentence}: {names}")
-
-
 def measure_pages(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats | str]:
     """Yield the columns of each page, or why there are none."""
-    from .source import count_missing_sheets, count_source
+    from .page_source import count_missing_sheets, count_source
 
     if params["mode"] == "source":
         yield from each_item(
             lambda raw: np.array([*count_source(raw).columns(), count_missing_sheets(raw), math.nan]), raws
         )
         return
-    from .rendering import Rendered, render_pages
+    from .page_rendering import Rendered, render_pages
 
     for raw, rendered in zip(raws, render_pages(raws), strict=True):
         if not isinstance(rendered, Rendered):
@@ -118,7 +113,7 @@ def measure_pages(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterato
 
 def _screen_row(rendered: Any, params: Mapping[str, Any]) -> Floats:
     """The columns of a page that was rendered."""
-    from .screen import clutter_measures, counted_columns, reduced_screen, screen_numbers
+    from .page_clutter import clutter_measures, counted_columns, reduced_screen, screen_numbers
 
     picture = reduced_screen(rendered.screenshot)
     values = counted_columns(rendered, "whole")
@@ -135,8 +130,48 @@ def _content(raw: RawItem) -> bytes:
     """What the columns of a page depend on: its source and the style sheets in its folder."""
     from selectolax.lexbor import LexborHTMLParser
 
-    from .source import sheets_of
+    from .page_source import sheets_of
 
     data = read_page(raw)
     sheets = sheets_of(LexborHTMLParser(data), site_of(raw))
     return b"\0".join([data, *(sheet.encode("utf-8", "replace")[:MAX_FILE_BYTES] for sheet in sheets)])
+
+
+_BLANK_SPREAD = 3.0
+"""Standard deviation of the pixels up to which a page shows nothing."""
+
+
+def clutter_rankings(items: RawItems, measured: Floats) -> Rankings:
+    """Return a ranking of the pages of each query by each measure, the least cluttered first.
+
+    ``measured`` has a row per page: the measures, the spread of the pixels, and a number that equal pictures share.
+    """
+    from .page_clutter import MEASURES
+
+    keep = worth_ranking(items, measured)
+    if keep.sum() < 2:
+        raise JudgmentError("fewer than two pages show something, so there is nothing to rank; give more pages")
+    frame = items.items.frame().with_columns(
+        pl.Series(name, measured[:, place]) for place, name in enumerate(MEASURES[:N_MEASURES])
+    )
+    ids = [name for name in ("query", "item") if name in frame.columns]
+    long = frame.filter(keep).unpivot(MEASURES, index=ids, variable_name="annotator", value_name="clutter")
+    groups = [name for name in ("query", "annotator") if name in long.columns]
+    ranked = long.with_columns(rank=pl.col("clutter").rank("min").over(groups).cast(pl.Int64)).drop("clutter")
+    return Rankings.from_frame(ranked)
+
+
+def worth_ranking(items: RawItems, measured: Floats) -> Bools:
+    """Return which pages are neither blank nor look like an earlier one."""
+    blank = measured[:, N_MEASURES] <= _BLANK_SPREAD
+    _, first = np.unique(measured[:, N_MEASURES + 1], return_index=True)
+    repeated = ~np.isin(np.arange(len(measured)), first) & ~blank
+    for which, what in ((blank, "show nothing"), (repeated, "look like another page")):
+        if which.any():
+            names = first_few([items.raw[row].name for row in np.flatnonzero(which)])
+            warnings.warn(
+                f"{int(which.sum()):,} of {len(measured):,} pages {what} and are not ranked: {names}",
+                DataWarning,
+                stacklevel=4,
+            )
+    return ~blank & ~repeated

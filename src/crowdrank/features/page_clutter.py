@@ -1,0 +1,428 @@
+"""Colours and pyramids that the measures of clutter start from."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, ndimage
+
+from ..protocols import Floats
+from .page_rendering import Rendered
+from .page_source import SCREEN_HEIGHT, SCREEN_WIDTH
+from .raw_items import ItemError
+
+Picture: TypeAlias = NDArray[np.uint8]
+"""Height x width x 3, red, green and blue."""
+
+N_LEVELS = 3
+
+_TO_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
+_WHITE = np.array([95.047, 100.0, 108.833])
+"""For XYZ of 0 to 100; they divide XYZ of 0 to 1, since the weights of the measures belong to that scale."""
+
+_BINOMIAL = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16 * np.sqrt(2)
+"""The values of a level are twice those of the level before, as in the pyramids the measures were tuned with."""
+
+
+def lab_channels(picture: Picture) -> tuple[Floats, ...]:
+    """Return lightness and two opponent colours, rounded to 32 bits."""
+    rgb = picture.astype(np.float32) / 255
+    linear = np.where(rgb >= 0.04045, ((rgb + np.float32(0.055)) / np.float32(1.055)) ** np.float32(2.4), rgb / 12.92)
+    xyz = linear.astype(np.float32) @ _TO_XYZ.T / _WHITE
+    cubic = np.where(xyz >= 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    lab = (116 * cubic[..., 1] - 16, 500 * (cubic[..., 0] - cubic[..., 1]), 200 * (cubic[..., 1] - cubic[..., 2]))
+    return tuple(channel.astype(np.float32).astype(np.float64) for channel in lab)
+
+
+def gaussian_pyramid(channel: Floats) -> list[Floats]:
+    """Return a channel at three scales, each half as wide and high as the one before."""
+    levels = [channel]
+    for _ in range(1, N_LEVELS):
+        smooth = ndimage.convolve1d(levels[-1], _BINOMIAL, axis=1, mode="mirror")[:, ::2]
+        levels.append(ndimage.convolve1d(smooth, _BINOMIAL, axis=0, mode="mirror")[::2])
+    return levels
+
+
+def gaussian(half: int, sigma: float, centre: float = 0.0) -> Floats:
+    """Return a Gaussian kernel of 2 half + 1 weights that sum to 1."""
+    kernel = np.exp(-((np.arange(-half, half + 1) - centre) ** 2) / (2 * sigma**2))
+    weights: Floats = kernel / kernel.sum()
+    return weights
+
+
+def pool_pixels(values: Floats, kernel: Floats) -> Floats:
+    """Return weighted means about each pixel, both ways, of what lies within the picture."""
+    means = values
+    for axis in (1, 0):
+        inside = ndimage.convolve1d(np.ones(means.shape[axis]), kernel, mode="constant")
+        share = inside[None, :] if axis == 1 else inside[:, None]
+        means = kernel.sum() * ndimage.convolve1d(means, kernel, axis=axis, mode="constant") / share
+    return means
+
+
+_COLOUR_WEIGHT, _CONTRAST_WEIGHT, _ORIENTATION_WEIGHT = 1 / 0.2088, 1 / 0.0660, 1 / 0.0269
+_COLOUR_NOISE = (0.0007**2, 0.1**2, 0.05**2)
+_COLOUR_POOL, _CONTRAST_POOL = gaussian(6, 3.0), gaussian(6, 3.0)
+_CENTRE, _SURROUND = gaussian(3, 0.71), gaussian(3, 1.14)
+_ORIENTED_SIGMA, _ORIENTED_HALF = 2.0, 6
+_ENERGY_POOL, _ENERGY_NOISE = gaussian(4, 1.75), 1.0
+_ORIENTATION_POOL, _ORIENTATION_NOISE = gaussian(28, 14.0), 0.001
+_UPSAMPLE = np.array([0.05, 0.25, 0.4, 0.25, 0.05])
+
+
+def feature_congestion(picture: Picture) -> float:
+    """Return the mean congestion of a picture of three channels, larger is more cluttered.
+
+    Examples
+    --------
+    >>> round(feature_congestion(np.full((96, 128, 3), 200, np.uint8)), 4)
+    1.2483
+    """
+    levels = [gaussian_pyramid(channel) for channel in lab_channels(picture)]
+    lightness = levels[0]
+    total = _COLOUR_WEIGHT * _largest([_colour(*scale) for scale in zip(*levels, strict=True)])
+    total += _CONTRAST_WEIGHT * _largest([_contrast(scale) for scale in lightness])
+    total += _ORIENTATION_WEIGHT * _largest([_orientation(scale) for scale in lightness])
+    return float(total.mean())
+
+
+def _colour(*channels: Floats) -> Floats:
+    """Volume of the local distribution of colours: the sixth root of the determinant of their covariance."""
+    means = [pool_pixels(channel, _COLOUR_POOL) for channel in channels]
+
+    def covariance(i: int, j: int) -> Floats:
+        product = pool_pixels(channels[i] * channels[j], _COLOUR_POOL) - means[i] * means[j]
+        return product + (_COLOUR_NOISE[i] if i == j else 0.0)
+
+    ll, la, lb = covariance(0, 0), covariance(0, 1), covariance(0, 2)
+    aa, ab, bb = covariance(1, 1), covariance(1, 2), covariance(2, 2)
+    determinant = ll * (aa * bb - ab * ab) - la * (la * bb - ab * lb) + lb * (la * ab - aa * lb)
+    volume: Floats = np.maximum(determinant, 0.0) ** (1 / 6)
+    return volume
+
+
+def _contrast(lightness: Floats) -> Floats:
+    """Local standard deviation of contrast, which is the difference of two Gaussians."""
+    inner, outer = (_smooth_mirrored(lightness, kernel) for kernel in (_CENTRE, _SURROUND))
+    contrast = np.abs(inner - outer)
+    mean, square = pool_pixels(contrast, _CONTRAST_POOL), pool_pixels(contrast**2, _CONTRAST_POOL)
+    deviation: Floats = np.sqrt(np.abs(square - mean**2))
+    return deviation
+
+
+def _orientation(lightness: Floats) -> Floats:
+    """Area of the local distribution of orientations, given as cosine and sine of twice the angle."""
+    horizontal, vertical, falling, rising = (_energy(response**2) for response in _oriented_responses(lightness))
+    total = horizontal + vertical + falling + rising + _ENERGY_NOISE
+    cosine, sine = (horizontal - vertical) / total, (rising - falling) / total
+    mean_cosine, mean_sine = pool_pixels(cosine, _ORIENTATION_POOL), pool_pixels(sine, _ORIENTATION_POOL)
+    cc = pool_pixels(cosine**2, _ORIENTATION_POOL) - mean_cosine**2 + _ORIENTATION_NOISE
+    cs = pool_pixels(cosine * sine, _ORIENTATION_POOL) - mean_cosine * mean_sine
+    ss = pool_pixels(sine**2, _ORIENTATION_POOL) - mean_sine**2 + _ORIENTATION_NOISE
+    area: Floats = np.maximum(cc * ss - cs**2, 0.0) ** (1 / 4)
+    return area
+
+
+def _smooth_mirrored(values: Floats, kernel: Floats) -> Floats:
+    """Values smoothed both ways, with the picture mirrored at its edges."""
+    smooth = values
+    for axis in (1, 0):
+        smooth = ndimage.convolve1d(smooth, kernel, axis=axis, mode="mirror")
+    return smooth
+
+
+def _energy(energy: Floats) -> Floats:
+    """Energy pooled at twice the resolution: expanded, then reduced."""
+    height, width = energy.shape
+    wide = np.zeros((height, 2 * width))
+    wide[:, ::2] = energy
+    wide = _within(wide, 1)
+    tall = np.zeros((2 * height, 2 * width))
+    tall[::2] = wide
+    tall = _within(tall, 0)
+    narrow = ndimage.convolve1d(tall, _ENERGY_POOL, axis=1, mode="mirror")[:, ::2]
+    pooled: Floats = ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
+    return pooled
+
+
+def _within(values: Floats, axis: int) -> Floats:
+    """Twice the weighted mean along an axis of what lies within the picture."""
+    kernel = 2 * _ENERGY_POOL
+    inside = ndimage.convolve1d(np.ones(values.shape[axis]), kernel, mode="constant")
+    share = inside[None, :] if axis == 1 else inside[:, None]
+    mean: Floats = 2 * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
+    return mean
+
+
+def _oriented_responses(lightness: Floats) -> Iterator[Floats]:
+    """Second derivatives of the smoothed lightness in four directions: horizontal, vertical and both diagonals."""
+    across, derivative = _smoothing_kernels()[1], _second_derivative(_smoothing_kernels())
+    for axis in (0, 1):
+        smooth = ndimage.convolve1d(lightness, across, axis=1 - axis, mode="mirror")
+        yield ndimage.convolve1d(smooth, derivative, axis=axis, mode="mirror")
+    for kernel in _diagonal_kernels():
+        yield ndimage.convolve(lightness, kernel, mode="mirror")
+
+
+def _smoothing_kernels() -> list[Floats]:
+    """Gaussians one standard deviation before, at and behind the middle."""
+    return [gaussian(_ORIENTED_HALF, _ORIENTED_SIGMA, shift) for shift in (_ORIENTED_SIGMA, 0.0, -_ORIENTED_SIGMA)]
+
+
+def _second_derivative(kernels: list[Floats]) -> Floats:
+    """The middle one twice, less its neighbours."""
+    return -kernels[0] + 2 * kernels[1] - kernels[2]
+
+
+@cache
+def _diagonal_kernels() -> tuple[Floats, Floats]:
+    """Second derivatives of a Gaussian along both diagonals."""
+    parts = [np.outer(kernel, _smoothing_kernels()[1]) for kernel in _smoothing_kernels()]
+    falling, rising = (_second_derivative([_turn_kernel(part, degrees) for part in parts]) for degrees in (-45.0, 45.0))
+    return falling, rising
+
+
+def _turn_kernel(kernel: Floats, degrees: float) -> Floats:
+    """A kernel turned about its middle by cubic interpolation, with weights that sum to 1."""
+    low, spread = kernel.min(), kernel.max() - kernel.min()
+    scaled = (kernel - low) / spread
+    n, angle = len(kernel), np.deg2rad(degrees)
+    middle = (n - 1) / 2
+    row, column = np.mgrid[:n, :n] - middle
+    source_column = np.cos(angle) * column - np.sin(angle) * row + middle
+    source_row = np.sin(angle) * column + np.cos(angle) * row + middle
+    padded = np.pad(scaled, n)
+    first_row, first_column = np.floor(source_row).astype(int), np.floor(source_column).astype(int)
+    rows, columns = _cubic(source_row - first_row), _cubic(source_column - first_column)
+    interpolated = sum(
+        rows[i] * columns[j] * padded[first_row + n - 1 + i, first_column + n - 1 + j]
+        for i in range(4)
+        for j in range(4)
+    )
+    turned = np.clip(interpolated, scaled.min(), scaled.max()) * spread + low
+    weights: Floats = turned / turned.sum()
+    return weights
+
+
+def _cubic(share: Floats) -> tuple[Floats, ...]:
+    """Weights of four neighbours, of which the middle two enclose the point (Catmull and Rom)."""
+    t = share
+    return (
+        0.5 * (-t + 2 * t**2 - t**3), 0.5 * (2 - 5 * t**2 + 3 * t**3),
+        0.5 * (t + 4 * t**2 - 3 * t**3), 0.5 * (-(t**2) + t**3),
+    )  # fmt: skip
+
+
+def _largest(levels: list[Floats]) -> Floats:
+    """The largest value over scales at each pixel, smaller scales expanded by a kernel that sums to 1."""
+    largest = levels[0].copy()
+    for scale, level in enumerate(levels[1:], 1):
+        for _ in range(scale):
+            level = _expand(level)
+        height, width = (min(sizes) for sizes in zip(largest.shape, level.shape, strict=True))
+        np.maximum(largest[:height, :width], level[:height, :width], out=largest[:height, :width])
+    return largest
+
+
+def _expand(values: Floats) -> Floats:
+    """Values at twice the width and height."""
+    height, width = values.shape
+    wide = np.zeros((2 * height, 2 * width))
+    wide[::2, ::2] = values
+    for axis in (1, 0):
+        wide = ndimage.convolve1d(wide, _UPSAMPLE, axis=axis, mode="mirror")
+    return wide
+
+
+_N_LEVELS, _N_ORIENTATIONS = 3, 4
+_CHROMA_WEIGHT = 0.0625
+_MIN_CHROMA_RANGE = 0.008
+_MIN_BAND_RANGE = 1e-9
+"""A band narrower than that holds nothing but rounding."""
+
+
+def subband_entropy(picture: Picture) -> float:
+    """Return the mean entropy of the bands of a picture, in nats; larger is more cluttered.
+
+    Examples
+    --------
+    >>> subband_entropy(np.full((96, 128, 3), 200, np.uint8))
+    0.0
+    """
+    lightness, *chroma = lab_channels(picture)
+    total = _mean_entropy(lightness)
+    for channel in chroma:
+        if channel.max() - channel.min() >= _MIN_CHROMA_RANGE:
+            total += _CHROMA_WEIGHT * _mean_entropy(channel)
+    return total / (1 + 2 * _CHROMA_WEIGHT)
+
+
+def _mean_entropy(channel: Floats) -> float:
+    """Mean entropy of the bands of a channel."""
+    return float(np.mean([_entropy(band) for band in _bands(channel)]))
+
+
+def _entropy(band: Floats) -> float:
+    """Entropy of a band's values in as many equal parts as the root of their number, the largest value apart."""
+    low, high = float(band.min()), float(band.max())
+    if high - low < _MIN_BAND_RANGE:
+        return 0.0
+    n_parts = math.ceil(math.sqrt(band.size)) - 1
+    edges = np.linspace(low, high, n_parts + 1)
+    counts = np.bincount(np.searchsorted(edges, band.ravel(), side="right"))
+    share = counts[counts > 0] / band.size
+    return float(-(share * np.log(share)).sum())
+
+
+def _bands(channel: Floats) -> list[Floats]:
+    """The bands of a steerable pyramid: a high-pass rest, four orientations at three scales, and a low-pass rest."""
+    high, low, levels = _filters(*channel.shape)
+    spectrum = fft.fftshift(fft.fft2(channel))
+    bands = [_inverse(spectrum * high)]
+    spectrum = spectrum * low
+    for oriented, below in levels:
+        bands += [_inverse(1j * spectrum * filter) for filter in oriented]
+        spectrum = spectrum[_middle(spectrum.shape[0]), _middle(spectrum.shape[1])] * below
+    return [*bands, _inverse(spectrum)]
+
+
+@lru_cache(maxsize=4)
+def _filters(height: int, width: int) -> tuple[Floats, Floats, list[tuple[list[Floats], Floats]]]:
+    """The filters of the high-pass rest, of what is left, and of each scale its orientations and what is left there."""
+    angle, octave = _frequencies(height, width)
+    high, low, levels = _rising(octave, 0), _falling(octave, 0), []
+    scale = math.sqrt(2.0**6 * 36 / (_N_ORIENTATIONS * math.factorial(6)))
+    for level in range(1, _N_LEVELS + 1):
+        ring = scale * _rising(octave, level)
+        oriented = [ring * np.cos(angle - np.pi * k / _N_ORIENTATIONS) ** 3 for k in range(_N_ORIENTATIONS)]
+        rows, columns = _middle(octave.shape[0]), _middle(octave.shape[1])
+        angle, octave = angle[rows, columns], octave[rows, columns]
+        levels.append((oriented, _falling(octave, level)))
+    return high, low, levels
+
+
+def _frequencies(height: int, width: int) -> tuple[Floats, Floats]:
+    """Direction of each frequency, and the logarithm of its distance from 0 relative to half the sampling rate."""
+    x, y = np.meshgrid(np.linspace(-1, 1, width + 1)[:-1], np.linspace(-1, 1, height + 1)[:-1])
+    distance = np.hypot(x, y)
+    row, column = height // 2, width // 2
+    distance[row, column] = distance[row, column - 1]
+    return np.arctan2(y, x), np.log2(distance)
+
+
+def _rising(octave: Floats, level: int) -> Floats:
+    """Filter that is 0 one octave below a level's edge and 1 above it."""
+    response: Floats = np.cos(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
+    return response
+
+
+def _falling(octave: Floats, level: int) -> Floats:
+    """Filter that is 1 one octave below a level's edge and 0 above it."""
+    response: Floats = np.sin(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
+    return response
+
+
+def _middle(size: int) -> slice:
+    """The lower half of the frequencies."""
+    start = math.ceil((size + 0.5) / 2) - math.ceil((math.ceil((size - 0.5) / 2) + 0.5) / 2)
+    return slice(start, start + math.ceil((size - 0.5) / 2))
+
+
+def _inverse(spectrum: NDArray[np.complex128]) -> Floats:
+    """Values from their spectrum."""
+    values: Floats = np.real(fft.ifft2(fft.ifftshift(spectrum)))
+    return values
+
+
+_SCALES = (60, 180, 540)
+_SIGMA, _MIN_REGION_PIXELS = 0.8, 20
+_EXPONENT = 1.32
+"""Numbers of regions fall with the scale by about this power, whatever the picture."""
+
+
+def region_counts(picture: Picture) -> list[int]:
+    """Return the number of regions at each scale."""
+    from skimage.segmentation import felzenszwalb
+
+    scaled = picture / 255
+    return [
+        int(felzenszwalb(scaled, scale=scale, sigma=_SIGMA, min_size=_MIN_REGION_PIXELS).max()) + 1 for scale in _SCALES
+    ]
+
+
+def segment_measure(picture: Picture) -> float:
+    """Return the logarithm of the number of regions at scale 1, larger is more cluttered; as if it fell by that power.
+
+    Examples
+    --------
+    >>> blank = np.full((96, 128, 3), 200, np.uint8)
+    >>> round(segment_measure(blank), 4) == round(float(1.32 * np.mean(np.log([60, 180, 540]))), 4)
+    True
+    """
+    return float(np.mean(np.log(region_counts(picture)) + _EXPONENT * np.log(_SCALES)))
+
+
+WIDTH, HEIGHT = 384, 288
+"""Size that every screenshot is reduced to: all three measures depend on it."""
+
+MEASURES = ("feature_congestion", "subband_entropy", "segment_measure")
+_EDGE_GRADIENT = 20.0
+_GREY = np.array([0.299, 0.587, 0.114])
+
+
+def reduced_screen(png: bytes) -> Picture:
+    """Return a screenshot reduced by averaging over areas."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(png)) as opened:
+            screen = np.asarray(opened.convert("RGB"), np.float64)
+    except (OSError, ValueError):
+        raise ItemError("its screenshot cannot be read") from None
+    if screen.shape[:2] != (SCREEN_HEIGHT, SCREEN_WIDTH):
+        raise ItemError("its screenshot is of another size")
+    rows, columns = _areas(SCREEN_HEIGHT, HEIGHT), _areas(SCREEN_WIDTH, WIDTH)
+    pixels = (rows @ screen.reshape(SCREEN_HEIGHT, -1)).reshape(HEIGHT, SCREEN_WIDTH, 3)
+    pixels = columns @ pixels
+    picture: Picture = np.rint(pixels).astype(np.uint8)
+    return picture
+
+
+def _areas(size: int, smaller: int) -> Floats:
+    """Weights that average a row of pixels over equal stretches, (smaller, size)."""
+    edges = np.linspace(0, size, smaller + 1)
+    pixel = np.arange(size)
+    inside = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
+    weights: Floats = np.maximum(inside, 0.0) * smaller / size
+    return weights
+
+
+def screen_numbers(picture: Picture) -> list[float]:
+    """Return the share of pixels at an edge, and the logarithm of the number of colours at 3 bits a channel."""
+    grey = picture @ _GREY
+    down, across = np.gradient(grey)
+    coarse = (picture >> 5).astype(np.int64) @ np.array([64, 8, 1])
+    return [float((np.hypot(down, across) > _EDGE_GRADIENT).mean()), math.log1p(len(np.unique(coarse)))]
+
+
+def counted_columns(rendered: Rendered, place: str) -> list[float]:
+    """Return the eight columns of the whole page or of its first screen."""
+    given = {name.removeprefix(f"{place}_"): value for name, value in rendered.numbers.items()}
+    characters = given["characters"]
+    height = rendered.numbers["height"] if place == "whole" else min(rendered.numbers["height"], SCREEN_HEIGHT)
+    return [
+        math.log1p(given["texts"]), math.log1p(given["links"]), math.log1p(given["fonts"]),
+        given["sizes"] / characters if characters else math.nan, math.log1p(given["tables"]),
+        math.log1p(given["colours"]), math.log1p(given["images"]), max(height, SCREEN_HEIGHT) / SCREEN_WIDTH,
+    ]  # fmt: skip
+
+
+def clutter_measures(picture: Picture) -> list[float]:
+    """Return feature congestion, subband entropy and segment measure of a reduced screenshot."""
+    return [feature_congestion(picture), subband_entropy(picture), segment_measure(picture)]

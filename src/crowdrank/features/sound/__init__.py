@@ -1,1 +1,0 @@
-"""Columns of recorded speech: pitch, level, spectrum and rhythm."""
