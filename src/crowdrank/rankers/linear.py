@@ -164,12 +164,11 @@ class LinearRanker(WeightedFeatures):
 
     def _solve(self, design: Design, lists: Lists, follow: Follow) -> tuple[Floats, Trace]:
         """The weights where loss and penalty are least."""
-        rows = BlockLoss(design, self._loss(lists), share_of_places(lists))
-        return self.descend(lambda question: question(rows), design.n_features, follow)
+        return self.descend(BlockLoss(design, self._loss(lists), share_of_places(lists)).alone(), follow)
 
-    def descend(self, total: BlockTotal, n_features: int, follow: Follow) -> tuple[Floats, Trace]:
+    def descend(self, rows: RowLoss, follow: Follow) -> tuple[Floats, Trace]:
         """Return the weights where loss and penalty are least, by Newton steps."""
-        evaluate, direction = penalise(total, n_features, self.used_ridge, self.tol)
+        evaluate, direction = penalise(rows, self.used_ridge, self.tol)
         steps = 0
 
         def follow_and_step(here: Point) -> Floats:
@@ -178,7 +177,7 @@ class LinearRanker(WeightedFeatures):
             steps += 1
             return direction(here)
 
-        start = np.zeros(n_features)
+        start = np.zeros(rows.n_features)
         weights, best, trace = newton(
             evaluate, follow_and_step, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
         )
@@ -204,7 +203,7 @@ class LinearRanker(WeightedFeatures):
             def total(question: Callable[[BlockLoss], Statistics]) -> Statistics:
                 return blocks.total(_Share(self, scaling, divisor, question))
 
-            weights, trace = self.descend(total, n_features, follower(scaling))
+            weights, trace = self.descend(RowLoss(n_features, total), follower(scaling))
             return LinearFit(weights, scaling, trace)
 
         return BlockFit(_lay_out, solve)
@@ -239,6 +238,10 @@ class BlockLoss:
         self.design, self._loss, self._share = design, loss, share
         self._here: tuple[bytes, ScoreLoss] | None = None
 
+    def alone(self) -> RowLoss:
+        """Return the loss of the only block."""
+        return RowLoss(self.design.n_features, lambda question: question(self))
+
     def _at(self, weights: Floats) -> ScoreLoss:
         """The loss in the scores; that of the last weights is kept, since their curvature is asked for next."""
         if self._here is None or self._here[0] != weights.tobytes():
@@ -265,8 +268,11 @@ class BlockLoss:
         return (self.design.squares(self._share),)
 
 
-BlockTotal = Callable[[Callable[[BlockLoss], Statistics]], Statistics]
-"""Sum over all blocks of the statistics that a question to a block returns."""
+class RowLoss(NamedTuple):
+    """The loss of training rows, wherever they are: number of weights, and what adds a block's answers over blocks."""
+
+    n_features: int
+    total: Callable[[Callable[[BlockLoss], Statistics]], Statistics]
 
 
 class Point(NamedTuple):
@@ -278,10 +284,9 @@ class Point(NamedTuple):
     weights: Floats
 
 
-def penalise(
-    total: BlockTotal, n_features: int, ridge: float, tol: float
-) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
+def penalise(rows: RowLoss, ridge: float, tol: float) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
     """Return functions that evaluate the penalised objective and give the Newton step from an evaluated point."""
+    n_features, total = rows
 
     def evaluate(weights: Floats) -> Point:
         loss, slopes = total(methodcaller("loss", weights))

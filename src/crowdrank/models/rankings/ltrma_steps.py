@@ -118,8 +118,8 @@ class LuceWeights:
         """The weights where the loss of the scores and the ridge are least."""
         sizes = np.diff(self.offsets)
         share = np.repeat(1 / (len(sizes) * sizes), sizes)
-        rows = BlockLoss(self.design, loss, share)
-        evaluate, direction = penalise(lambda question: question(rows), self.n_features, self.ridge, self.tol)
+        rows = BlockLoss(self.design, loss, share).alone()
+        evaluate, direction = penalise(rows, self.ridge, self.tol)
         return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what=self.what)[0]
 
 
