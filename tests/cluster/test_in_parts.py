@@ -34,7 +34,7 @@ def test_a_sample_of_whole_queries_judges_annotators(monkeypatch):
     monkeypatch.setattr("crowdrank.data.parted.SAMPLE_ROWS", 400)
     grades, method = some_grades(), make("aggregator", "dawid_skene", {"calibrated": False})
     found = fitted(method, CutJudgments(grades, 3), InMemory())
-    sample = found.quality_source.judgments
+    sample = found.quality_source.measure.judgments
     assert 100 < len(sample) < 800
     assert set(sample.items.query_ids()) < set(grades.items.query_ids())
     with warnings.catch_warnings():

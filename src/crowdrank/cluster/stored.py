@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus, Quality, Trace, computed_quality
+from ..data.consensus import Consensus, Quality, QualitySource, Trace
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..data.index import Items
 from ..data.showing import round_floats
@@ -36,7 +36,7 @@ class StoredConsensus:
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
     trace: Trace = field(default_factory=Trace)
-    quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
+    quality_source: QualitySource | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return self.n_items
@@ -47,7 +47,7 @@ class StoredConsensus:
     @property
     def quality(self) -> Quality | None:
         """Quality of each annotator, computed on first access; ``None`` where the judgments name no annotators."""
-        return computed_quality(self)
+        return None if self.quality_source is None else self.quality_source.quality
 
     def frame(self) -> pl.LazyFrame:
         """Return the lazy table of query, item, score, rank [, grade, confidence] [, std_error]."""
@@ -113,7 +113,8 @@ def store_scores(
                 pl.DataFrame(table)[best].write_parquet(handle)
     except OSError as error:
         raise ParameterError(refusal(plain(str(folder)), folder / "part", error)) from None
-    return StoredConsensus(folder, packed.n_items, method_name(method), dataclasses.asdict(method), Trace(), quality)
+    source = None if quality is None else QualitySource(quality)
+    return StoredConsensus(folder, packed.n_items, method_name(method), dataclasses.asdict(method), Trace(), source)
 
 
 def is_stored(path: Any) -> bool:

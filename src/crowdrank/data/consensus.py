@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,16 @@ class Quality(Shown):
         return dataclasses.replace(self, parameters={**self.parameters, **parameters})
 
 
-def computed_quality(result: Any) -> Quality | None:
-    """Return the quality of a result, computed by its ``quality_source`` when it is asked for first."""
-    source: Quality | Callable[[], Quality | None] | None = result.quality_source
-    if source is not None and not isinstance(source, Quality):
-        source = source()
-        object.__setattr__(result, "quality_source", source)
-    return source
+@dataclass(frozen=True, eq=False)
+class QualitySource:
+    """Quality that is measured when it is first asked for; copies of a result share what was measured."""
+
+    measure: Callable[[], Quality | None]
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """What was measured."""
+        return self.measure()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,7 +173,7 @@ class Consensus(Shown):
     confidence: Floats | None = None
     nominal: bool = False
     estimates: Mapping[str, Any] = field(default_factory=dict)
-    quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
+    quality_source: Quality | QualitySource | Callable[[], Quality | None] | None = field(default=None, repr=False)
     diagnostics: Diagnostics | None = field(default=None, repr=False)
     reread: Callable[[Any, Bools], tuple[Consensus, Bools]] | None = field(default=None, repr=False)
 
@@ -180,6 +184,8 @@ class Consensus(Shown):
                 view = np.asarray(values).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
+        if callable(self.quality_source):
+            object.__setattr__(self, "quality_source", QualitySource(self.quality_source))
         if len(self.scores) != len(self.items):
             raise JudgmentError(f"{len(self.scores)} scores do not match {len(self.items)} items; give one for each")
         for name in ("scores", "probabilities", "replicates", "confidence"):
@@ -277,7 +283,8 @@ class Consensus(Shown):
     @property
     def quality(self) -> Quality | None:
         """Quality of each annotator, computed on first access; ``None`` where the judgments name no annotators."""
-        return computed_quality(self)
+        source: Any = self.quality_source
+        return source.quality if isinstance(source, QualitySource) else source
 
     @property
     def learned(self) -> tuple[Index, Mapping[str, Any]] | None:
@@ -286,6 +293,8 @@ class Consensus(Shown):
         Unlike ``quality`` this never measures how they agree with the others.
         """
         source: Any = self.quality_source
+        if isinstance(source, QualitySource):
+            source = source.quality if "quality" in vars(source) else source.measure
         return (source.annotators, source.parameters) if hasattr(source, "parameters") else None
 
     def frame(self) -> pl.DataFrame:
