@@ -123,7 +123,8 @@ def test_quality_is_computed_when_it_is_first_asked_for():
 
 @pytest.mark.parametrize("method", ["borda", "bradley_terry", "crowd_bt", "latent_score"])
 def test_a_consensus_can_be_pickled_before_its_quality_is_measured(method):
-    rows = [(who, "q", *pair, "left") for who in ("ann", "bob", "cy") for pair in (("x", "y"), ("y", "z"), ("x", "z"))]
+    pairs = (("x", "y"), ("y", "z"), ("z", "x"), ("x", "z"))
+    rows = [(who, "q", *pair, "left") for who in ("ann", "bob", "cy") for pair in pairs]
     made = aggregate(Preferences.from_rows(rows), method)
     copy = pickle.loads(pickle.dumps(made))
     assert copy.quality.frame().equals(made.quality.frame())
