@@ -105,7 +105,7 @@ class Measured:
 def measure(name: str) -> Measured:
     """All methods on one set."""
     from crowdrank import datasets
-    from crowdrank.api.choosing import auto_method
+    from crowdrank.api.aggregation import auto_method
     from crowdrank.registry import make
 
     loaded = datasets.load(name)

@@ -115,7 +115,7 @@ def measure(case: Set, peers: bool = True) -> list[dict[str, Any]]:
     """
     import crowdrank as cr
     from crowdrank import datasets
-    from crowdrank.api.choosing import auto_method
+    from crowdrank.api.aggregation import auto_method
 
     loaded = datasets.load(case.name)
     judgments = case.prepare(loaded.judgments)

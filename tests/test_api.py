@@ -1,7 +1,9 @@
 """The verbs: aggregate, evaluate, compare."""
 
+import ast
 import re
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -483,3 +485,14 @@ def test_a_truth_in_other_levels_is_not_taken_for_wrong_everywhere():
     with pytest.raises(ParameterError, match="with none in common; write both in the same levels"):
         cr.evaluate(consensus, {"item": ["x", "y"], "grade": [1, 0]}, ["accuracy"])
     assert cr.evaluate(consensus, {"item": ["x", "y"], "grade": ["Good", "Bad"]}, ["accuracy"])["value"][0] == 1
+
+
+@pytest.mark.parametrize("package", [cr, cr.api])
+def test_types_are_declared_of_all_public_names_and_of_no_others(package):
+    stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    declared = {alias.asname: node.module for node in imports for alias in node.names}
+    assert set(declared) == set(package.__all__)
+    for name, module in declared.items():
+        home = package._HOMES.get(name)
+        assert home is None or home.lstrip(".") == module

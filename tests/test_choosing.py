@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.api.choosing import CLASSES, FEWEST, LEARNED, SEVERAL, TARGET, auto_method
+from crowdrank.api.aggregation import CLASSES, FEWEST, LEARNED, SEVERAL, TARGET, auto_method
 from crowdrank.errors import ParameterError
 from crowdrank.io.notices import listen
 

@@ -9,7 +9,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank import simulate
-from crowdrank.api.choosing import TARGET, auto_method
+from crowdrank.api.aggregation import TARGET, auto_method
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import write_letor
 from crowdrank.io.notices import collect_notices

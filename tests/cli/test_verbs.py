@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crowdrank.api.choosing import LEARNED
+from crowdrank.api.aggregation import LEARNED
 from crowdrank.cli import talk as talking
 from crowdrank.io import read_consensus, read_judgments, read_table
 

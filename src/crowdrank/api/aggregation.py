@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from ..cluster.packed import PackedJudgments
+from ..data.column_names import understand_items
 from ..data.columns import understand
 from ..data.consensus import Consensus
+from ..data.covariates import covariate_columns, parse_covariates
 from ..data.features import Features
 from ..data.frames import are_rows, to_frame
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect, parts_of, together
-from ..errors import JudgmentError, ParameterError
+from ..errors import DataWarning, JudgmentError, ParameterError
+from ..io.exports.cells import answer_text
 from ..io.judgments import read_files, read_judgments
 from ..io.notices import say
 from ..io.read_options import read_options
 from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, takes_argument
 from ..quality import trusted_annotators
-from ..registry import label, make, method_class
-from ..wording import method_label, one_of, option, recurring_items
+from ..registry import make, method_class
+from ..wording import call, counted, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
-from .choosing import auto_method, check_want
-from .control import names_to_control, read_covariates_of
-from .diagnosis import warn_of_sides
 from .in_parts import (
     as_packed,
     expect_parts,
     expect_whole,
+    file_advice,
     first_judgments,
     fit_packed,
     hold_many,
+    pack_aside,
     resample_packed,
     whole_judgments,
 )
 from .robust_errors import check_robust, with_robust_errors
-from .scale import file_advice
 
 if TYPE_CHECKING:
     from ..resampling import Replicates
+
 
 _MANY_QUERIES = 5
 """Queries, and queries for each id, from which on equal ids are likely to mean one item."""
@@ -187,10 +191,15 @@ def aggregate(
         draws = plan_draws(judged, bootstrap, resample, seed)
     extra = {"start": start, "known": known, "trusted": trusted, "control": names}
     given = {name: value for name, value in extra.items() if value is not None}
-    fitted = _with_trusted(_fit(aggregator, judged, given), trusted)
+    expect_arguments(aggregator, given, methods_taking)
+    expect_parameters(aggregator)
+    fitted = _with_trusted(aggregator.fit(judged, **given), trusted)
     warn_of_sides(fitted, judged)
-    for sentence in _control_sentences(fitted):
-        say(sentence)
+    if fitted.estimates.get("control"):
+        from ..review.findings import control_sentences
+
+        for sentence in control_sentences(fitted.estimates):
+            say(sentence)
     if draws is None:
         return with_robust_errors(fitted, aggregator, judged, robust)
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
@@ -203,8 +212,6 @@ def _read_for(
     paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
     asked = any(how.values()) and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
     if paths and asked and file_advice(paths) is not None:
-        from .packing import pack_aside
-
         packed = pack_aside(paths, across_queries=across_queries)
         if len(packed) >= in_parts.MANY_ROWS:
             return None, packed
@@ -212,8 +219,6 @@ def _read_for(
     judged = judged.across_queries() if across_queries else judged
     held = hold_many(judged, method, bootstrap=bootstrap)
     if held is not None and (how["cluster"] or how["resume"]) and control is None:
-        from .packing import pack_aside
-
         return judged, pack_aside(held.whole)
     return judged, held
 
@@ -318,7 +323,17 @@ def chosen_aggregator(
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
-        _say_unordered(judgments, want)
+        for part in parts_of(judgments) if want == "order" else ():
+            if not isinstance(part, Grades):
+                continue
+            from ..review.crowd_agreement import looks_unordered
+
+            reason = looks_unordered(part)
+            if reason:
+                say(
+                    f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
+                    f"classes give {option('nominal', True)}"
+                )
     return _fitting(judgments, make("aggregator", method, params, seed=seed))
 
 
@@ -329,30 +344,6 @@ def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:
     except JudgmentError:
         expect(judgments, aggregator, instead=methods_for(judgments))
     return aggregator
-
-
-def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
-    """Say where the order of grades is used that look like classes without one."""
-    for part in parts_of(judgments):
-        if not isinstance(part, Grades) or want != "order":
-            continue
-        from ..review.crowd_agreement import looks_unordered
-
-        reason = looks_unordered(part)
-        if reason:
-            say(
-                f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
-                f"classes give {option('nominal', True)}"
-            )
-
-
-def _control_sentences(consensus: Consensus) -> list[str]:
-    """What the coefficients of covariates mean, where there are any."""
-    if not consensus.estimates.get("control"):
-        return []
-    from ..review.findings import control_sentences
-
-    return control_sentences(consensus.estimates)
 
 
 def _say_outcome_only(judgments: Judgments | Mixed, aggregator: Any) -> None:
@@ -383,25 +374,14 @@ def _meant_across(judgments: Judgments | Mixed) -> str | None:
     ids = items.ids.cast(pl.String).unique()
     if len(items) < _MANY_QUERIES * len(ids) or (ids.str.len_chars() <= _MAX_NUMBERING_CHARACTERS).all():
         return None
-    each = sum(_placings(part) for part in parts_of(judgments)) / len(items)
-    if each >= _FEW_JUDGMENTS:
+    # an item is judged once by a grade, twice by a preference, and each by a ranking
+    n_judged = sum(
+        len(part.item) if isinstance(part, Rankings) else len(part) * (2 if isinstance(part, Preferences) else 1)
+        for part in parts_of(judgments)
+    )
+    if n_judged >= _FEW_JUDGMENTS * len(items):
         return None
     return recurring_items(len(ids), items.n_queries)
-
-
-def _placings(judgments: Judgments) -> int:
-    """How often items are judged: once by a grade, twice by a preference, each by a ranking."""
-    if isinstance(judgments, Rankings):
-        return len(judgments.item)
-    return len(judgments) * (2 if isinstance(judgments, Preferences) else 1)
-
-
-def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -> Consensus:
-    """Fit with those further arguments that the method takes."""
-    expect_arguments(aggregator, extra, methods_taking)
-    expect_parameters(aggregator)
-    fitted: Consensus = aggregator.fit(judgments, **extra)
-    return fitted
 
 
 def _with_trusted(fitted: Any, trusted: list[Any] | None) -> Any:
@@ -409,16 +389,6 @@ def _with_trusted(fitted: Any, trusted: list[Any] | None) -> Any:
     if not trusted or not isinstance(fitted, Consensus):
         return fitted
     return replace(fitted, estimates={**fitted.estimates, "trusted": trusted})
-
-
-def _sample(packed: PackedJudgments) -> Judgments:
-    """Packed judgments in memory; of very many a sample, and that is said."""
-    from ..cluster.one_pass import sample_of
-
-    sample = sample_of(packed)
-    if len(sample) < packed.rows:
-        say(f"a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s is used", needed=True)
-    return sample
 
 
 def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> Judgments | Mixed:
@@ -430,14 +400,20 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
         return judgments
     packed = as_packed(judgments)
     if packed is not None:
-        return _sample(packed)
-    if isinstance(judgments, str | os.PathLike) and control is not None:
-        return read_files([judgments], read_options(**read_covariates_of(control)))
-    if isinstance(judgments, str | os.PathLike):
-        return read_judgments(judgments)
+        from ..cluster.one_pass import sample_of
+
+        sample = sample_of(packed)
+        if len(sample) < packed.rows:
+            say(f"a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s is used", needed=True)
+        return sample
     judgments = list(judgments) if isinstance(judgments, Iterator) else judgments
+    paths = [judgments] if isinstance(judgments, str | os.PathLike) else judgments
+    if isinstance(paths, list | tuple) and paths and all(isinstance(one, str | os.PathLike) for one in paths):
+        if control is not None:
+            return read_files(paths, read_options(**read_covariates_of(control)))
+        return read_judgments(paths)
     if isinstance(judgments, list | tuple) and not are_rows(judgments):
-        return _as_one(judgments, control)
+        return together([part for one in judgments for part in parts_of(as_judgments(one, control))])
     frame = to_frame(judgments)
     understood = understand(frame)
     if control is not None and understood.kind == "preference":
@@ -445,15 +421,6 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
         frame = frame if wanted["add_columns"] is None else wanted["add_columns"](frame)
         return Preferences.from_frame(frame, covariates=wanted["covariates"])
     return KINDS[understood.kind].from_frame(understood)
-
-
-def _as_one(judgments: Sequence[Any], control: str | Sequence[str] | None) -> Judgments | Mixed:
-    """Several sets of judgments, frames or paths as one set of judgments."""
-    if judgments and all(isinstance(one, str | os.PathLike) for one in judgments):
-        if control is not None:
-            return read_files(list(judgments), read_options(**read_covariates_of(control)))
-        return read_judgments(judgments)
-    return together([part for one in judgments for part in parts_of(as_judgments(one, control))])
 
 
 def reweigh_pairs(judgments: Judgments | Mixed, rule: str) -> Preferences:
@@ -466,6 +433,20 @@ def reweigh_pairs(judgments: Judgments | Mixed, rule: str) -> Preferences:
     number = np.bincount(pair, judgments.row_weight)[pair] if len(pair) else np.empty(0)
     weight = judgments.row_weight / np.maximum(number, _MIN_PAIR_NUMBER)
     return replace(judgments, weight=weight / weight.mean() if len(weight) else weight)
+
+
+def warn_of_sides(consensus: Consensus, judgments: Judgments | Mixed) -> None:
+    """Warn at once of annotators who choose one side, and say where the sides are the recorder's."""
+    for part in parts_of(judgments):
+        if isinstance(part, Preferences) and len(part):
+            from ..review.habits import recorded_sentences, side_sentences
+
+            for sentence in side_sentences(part, consensus.scores, glance=True):
+                warnings.warn(sentence, DataWarning, stacklevel=3)
+            if part.recorded is None:
+                # of tables of winners and losers it was said when they were read
+                for sentence in recorded_sentences(part, glance=True):
+                    say(sentence)
 
 
 def settle_swaps(judgments: Judgments | Mixed, rule: str) -> Judgments | Mixed:
@@ -516,6 +497,370 @@ def methods_for(judgments: Judgments | Mixed) -> list[str]:
     return [c.name for c in fitting]
 
 
-def display_names(methods: list[str]) -> list[str]:
-    """Return the names to show methods by, each once."""
-    return list(dict.fromkeys(label("aggregator", name) for name in methods))
+FEWEST = 5.0
+"""Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
+
+WANTS = ("order", "grade", "target")
+
+PLAIN = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "borda"}
+"""Kind -> method that takes every annotator for the same."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What ``method="auto"`` takes, and why."""
+
+    method: str
+    reason: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+LEARNED = Choice("latent_score", "how well each annotator distinguishes items is learned along with the scores")
+SEVERITY = Choice(
+    "latent_score", "no item was graded by two annotators, so it learns how severe each of them is, not how good"
+)
+ANCHORED = Choice("latent_score", "it makes use of annotators or items that are known")
+SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
+TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
+
+CLASSES = {
+    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so all count the same"),
+    "no overlap": Choice(
+        "naive_bayes", "no item was graded by two annotators, so nothing shows who is right, and all count the same"
+    ),
+    "levels": Choice(
+        "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
+    ),
+    "classes": Choice("dawid_skene", "which classes an annotator mixes up is learned"),
+}
+"""Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
+
+
+RIVALS = ("naive_bayes", "glad", "mace", "majority_vote")
+"""Class methods that are tried beside ``dawid_skene``."""
+
+GOOD_FROM = 2.0
+"""Grade from which on if-good-3 counts an item as good unless it is told otherwise."""
+
+SCHEMES = {
+    "nothing yet": Choice("single", "nothing is judged yet, and it asks about each item or pair once"),
+    "preferences": Choice("information", "these are preferences, and it asks about the pairs that decide most"),
+    "classes": Choice("agreement", "these are classes without an order, and it asks until each is sure"),
+    "grades": Choice("if-good-3", "these are grades, and an item rated too high costs most: good ones are checked"),
+    "none good": Choice("agreement", "no grade is 2 or better, so if-good-3 would ask nothing"),
+    "all good": Choice("agreement", "no grade is below 2, so if-good-3 would ask about everything"),
+    "many levels": Choice("3-overlap", "the grades have too many levels to say how sure each is"),
+}
+"""Case -> labelling scheme."""
+
+
+def auto_method(
+    judgments: Judgments | Mixed,
+    want: str = "order",
+    *,
+    anchored: bool = False,
+    resumed: bool = False,
+    controlled: bool = False,
+    features: Features | None = None,
+) -> Choice:
+    """Return the method that ``"auto"`` means for these judgments, with its parameters and why.
+
+    ``want`` is what is wanted of it: an ``"order"`` of items, one of the grades (``"grade"``), or a ``"target"`` that a
+    ranker learns. ``anchored`` says that annotators known to be good, or known items, are given, ``resumed`` that a
+    former consensus is, ``controlled`` that covariates are to be controlled for. With ``features`` that a ranker is to
+    learn from, the class method of ``"grade"`` is taken as its target where that pays on held-out queries.
+
+    Examples
+    --------
+    >>> votes = Grades.from_rows([("ann", "q", "x", 3), ("ann", "q", "y", 1)])
+    >>> auto_method(votes).method, auto_method(votes).reason
+    ('mean_grade', 'only one annotator: quality cannot be estimated')
+    """
+    check_want(want)
+    if controlled:
+        return _with_control(judgments, anchored=anchored)
+    if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
+        return _of_classes(judgments, anchored=anchored or resumed)
+    if want == "grade":
+        kinds = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
+        alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
+        raise ParameterError(f"{kinds} give no grade; {alone}use {option('want', 'order')}")
+    if isinstance(judgments, Mixed):
+        return SEVERAL
+    if anchored and want == "order":
+        return ANCHORED
+    if want == "target" and isinstance(judgments, Grades):
+        return TARGET if features is None else _of_target(judgments, features)
+    against = _against_learning(judgments)
+    if against is not None:
+        return Choice(PLAIN[judgments.kind], against)
+    return SEVERITY if isinstance(judgments, Grades) and not _overlap(judgments) else LEARNED
+
+
+def _with_control(judgments: Judgments | Mixed, *, anchored: bool) -> Choice:
+    """The choice where covariates are controlled for."""
+    if not isinstance(judgments, Preferences):
+        kinds = " and ".join(f"{part.kind}s" for part in parts_of(judgments))
+        raise JudgmentError(
+            f"only preferences have covariates to control for, not {kinds}; leave {option('control')} out"
+        )
+    against = None if anchored else _against_learning(judgments)
+    if against is None:
+        return Choice("latent_score", "it controls for covariates, with coefficients of each annotator")
+    return Choice("bradley_terry", f"it controls for covariates; {against}")
+
+
+def check_want(want: str) -> None:
+    """Refuse to choose a method for something that none is chosen for."""
+    if want not in WANTS:
+        one_of(want, ("order", "grade"), "want", of_verb=True)
+
+
+def _against_learning(judgments: Judgments) -> str | None:
+    """Why it does not pay, or is not possible, to learn who can be relied on; ``None`` where it does."""
+    kind = judgments.kind
+    if not judgments.n_annotators:
+        return f"the {kind}s do not say who gave them, so all count the same"
+    n_annotators = len(np.unique(judgments.annotator))
+    if n_annotators == 1:
+        return "only one annotator: quality cannot be estimated"
+    # a ranking of m items is worth m - 1 choices
+    n_answers = len(judgments.item) - len(judgments) if isinstance(judgments, Rankings) else len(judgments)
+    if n_answers < FEWEST * n_annotators:
+        each = counted(float(f"{n_answers / n_annotators:.2g}"), "choice" if isinstance(judgments, Rankings) else kind)
+        return f"annotators gave {each.replace('.0 ', ' ')} each, too few to distinguish good from bad ones"
+    if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
+        return f"there are {len(judgments.levels)} distinct grades, too many to learn where each begins"
+    return None
+
+
+def _of_classes(grades: Grades, *, anchored: bool) -> Choice:
+    """The choice where one of the grades is wanted: by held-out grades where there are enough and none are known."""
+    from ..validation.class_choice import Candidate, best_class_method
+
+    if not grades.n_annotators:
+        return CLASSES["no annotators"]
+    if not _overlap(grades):
+        return CLASSES["no overlap"]
+    usual = CLASSES["classes" if grades.nominal or len(grades.levels) < 3 else "levels"]
+    too_many = grades.declared is None and len(grades.levels) > MAX_LEVELS
+    if anchored or len(grades.levels) < 2 or too_many:
+        return usual
+    first = Candidate(usual.method, usual.params)
+    others = [Candidate(usual.method, {})] if usual.params else []
+    candidates = [first, *others, *(Candidate(name, {}) for name in RIVALS)]
+    best = best_class_method(grades, candidates)
+    if best is None:
+        return usual
+    if best.best == first:
+        others_said = f"none of {len(candidates) - 1} others predicts held-out grades clearly better"
+        return Choice(usual.method, f"{usual.reason}, and {others_said}", usual.params)
+    loss = best.losses[candidates.index(best.best)]
+    reason = (
+        f"it predicts held-out grades best of {len(candidates)} methods (log-loss {loss:.3f} against "
+        f"{best.losses[0]:.3f} of {usual.method})"
+    )
+    return Choice(best.best.name, reason, best.best.params)
+
+
+def _of_target(grades: Grades, features: Features) -> Choice:
+    """The choice where a ranker learns from features: the class method if it is better by a standard error."""
+    from ..validation.class_choice import Candidate, QueryHalves
+
+    n_levels = len(grades.levels)
+    halves = None
+    if n_levels > 1 and (grades.declared is not None or n_levels <= MAX_LEVELS):
+        halves = QueryHalves.of(grades, features)
+    if halves is None:
+        return TARGET
+    rival = _of_classes(grades, anchored=False)
+    usual, other = (halves.ndcg(Candidate(choice.method, choice.params)) for choice in (TARGET, rival))
+    if usual is None or other is None:
+        return TARGET
+    gain = other - usual
+    figures = f"(nDCG@10 {other.mean():.3f} against {usual.mean():.3f} on {counted(len(gain), 'query')})"
+    # by one standard error, as the ranker itself is chosen: two would keep the mean in most crowds where it costs .02
+    if len(gain) > 1 and gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5:
+        reason = f"a ranker that learns from it does better on held-out queries than from {TARGET.method} {figures}"
+        return Choice(rival.method, reason, rival.params)
+    return Choice(
+        TARGET.method,
+        f"{TARGET.reason}, and one that learns from {rival.method} is not clearly better on held-out queries {figures}",
+    )
+
+
+def auto_scheme(judgments: Judgments) -> Choice:
+    """Return the labelling scheme that ``"auto"`` means for these judgments, and why.
+
+    Examples
+    --------
+    >>> auto_scheme(Preferences.from_rows([("ann", "q", "x", "y", "left")])).method
+    'information'
+    """
+    if isinstance(judgments, Grades | Preferences) and not judgments.n_judgments:
+        return SCHEMES["nothing yet"]
+    if isinstance(judgments, Preferences):
+        return SCHEMES["preferences"]
+    if not isinstance(judgments, Grades):
+        remedy = f"turn them into preferences with {call('as_preferences')}"
+        raise JudgmentError(f"no scheme takes {judgments.kind}s; {remedy}")
+    if judgments.nominal:
+        return SCHEMES["classes"]
+    good = judgments.level_values >= GOOD_FROM
+    if good.any() and not good.all():
+        return SCHEMES["grades"]
+    if judgments.declared is None and len(good) > MAX_LEVELS:
+        return SCHEMES["many levels"]
+    return SCHEMES["all good" if good.any() else "none good"]
+
+
+def _overlap(grades: Grades) -> bool:
+    """Whether some item was graded by two annotators."""
+    first = np.full(grades.n_items, -1, np.int32)
+    first[grades.item] = grades.annotator
+    return bool((first[grades.item] != grades.annotator).any())
+
+
+STYLE = ("length", "headers", "bold", "lists")
+_TEXTS = (
+    ("left_text", "right_text"), ("text_left", "text_right"), ("response_a", "response_b"), ("answer_a", "answer_b"),
+    ("output_1", "output_2"), ("response_1", "response_2"), ("text_a", "text_b"), ("conversation_a", "conversation_b"),
+)  # fmt: skip
+
+
+def control_names(control: str | Sequence[str]) -> dict[str, str]:
+    """Return the covariates that are meant, with the transforms that are named; ``style`` means four of them.
+
+    Examples
+    --------
+    >>> list(control_names("style,self"))
+    ['length', 'headers', 'bold', 'lists', 'self']
+    """
+    transforms: dict[str, str] = {}
+    for name, transform in parse_covariates(control).items():
+        transforms |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
+    return transforms
+
+
+def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
+    """Return the names of the covariates that are meant, unless the judgments have one of them made in another way."""
+    wanted = control_names(control)
+    if isinstance(judgments, Preferences):
+        transforms = dict(zip(judgments.covariate_names, judgments.covariate_transforms, strict=True))
+        for name, way in wanted.items():
+            if way and transforms.get(name, way) != way:
+                raise JudgmentError(
+                    f"the preferences have {name!r} as {transforms[name]}, not as {way}; read them with covariates="
+                    f"[{f'{name}:{way}'!r}] (--control {name}:{way}), or name it without a transform"
+                )
+        if "self" in wanted and "self" not in transforms:
+            raise JudgmentError(
+                "there is no covariate 'self', since the families of items are not known; give a table of item and "
+                "family with with_families(preferences, table) (--item-families FILE), and each annotator's as group"
+            )
+    return list(wanted)
+
+
+def expect_self(control: str | Sequence[str] | None) -> None:
+    """Refuse families that nothing is to be controlled for by."""
+    if control is None or "self" not in control_names(control):
+        raise ParameterError(f"families are for {option('control', 'self')}; add that, or leave families out")
+
+
+def zero_covariates(judgments: Any, control: Sequence[str]) -> list[str]:
+    """Return those covariates that are 0 in all of these preferences."""
+    if not isinstance(judgments, Preferences) or judgments.covariates is None:
+        return []
+    some = dict(zip(judgments.covariate_names, (np.abs(judgments.covariates).sum(axis=0) > 0).tolist(), strict=True))
+    return [name for name in control if not some.get(name, True)]
+
+
+def read_covariates_of(control: str | Sequence[str]) -> dict[str, Any]:
+    """Return the options of reading that covariates need: their names, and what counts style in texts."""
+    wanted = control_names(control)
+    names = [f"{name}:{way}" if way else name for name, way in wanted.items() if name != "self"]
+    counted: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    if any(name in STYLE for name in wanted):
+        whole = "style" in parse_covariates(control)
+        counted = partial(with_style, wanted=STYLE if whole else [name for name in STYLE if name in wanted])
+    return {"covariates": names, "add_columns": counted}
+
+
+def style_counts(texts: Any) -> pl.DataFrame:
+    """Return how long texts are and how they are formatted: length, headers, bold, lists.
+
+    Length is in characters; headers, bold and lists are those of Markdown, code blocks left out.
+
+    Examples
+    --------
+    >>> style_counts(["# Title", "- one\\n- two"]).rows()
+    [(7, 1, 0, 0), (11, 0, 0, 2)]
+    """
+    from ..features.style import markdown_counts, plain_text
+
+    rows = []
+    for text in texts:
+        plain = plain_text("" if text is None else str(text)).strip()
+        counts = markdown_counts(plain)[0]
+        rows.append((len(plain), counts["headings"], counts["bold"], counts["bullets"] + counts["numbered"]))
+    return pl.DataFrame(rows, schema=STYLE, orient="row")
+
+
+def with_style(table: pl.DataFrame, wanted: Sequence[str] = STYLE) -> pl.DataFrame:
+    """Return the table with style counted in its texts: ``length_left``, ``length_right``, ...
+
+    What the table has in columns of its own is not counted.
+    """
+    lacking = [name for name in wanted if not covariate_columns(table, [name])]
+    if not lacking:
+        return table
+    sides = next((pair for pair in _TEXTS if set(pair) <= set(table.columns)), None)
+    if sides is None:
+        raise JudgmentError(
+            f"there is no covariate {lacking[0]!r}, and no texts to count it in: neither {lacking[0]}_left and "
+            f"{lacking[0]}_right nor left_text and right_text; the columns are "
+            f"{first_few(map(repr, table.columns), shown=40)}"
+        )
+    for side, name in zip(("left", "right"), sides, strict=True):
+        if table.schema[name].is_nested():
+            table = table.with_columns(pl.Series(name, [answer_text(one) for one in table[name].to_list()], pl.String))
+        # many rows show the same text
+        texts = table[name].unique(maintain_order=True)
+        counts = style_counts(texts).select(pl.col(style).alias(f"{style}_{side}") for style in lacking)
+        table = table.join(counts.with_columns(texts.alias(name)), on=name, how="left", nulls_equal=True)
+    return table
+
+
+def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
+    """Return preferences with the covariate ``self``: whether left, or right, is of the annotator's own family.
+
+    ``families`` is a table of item and family; the family of an annotator is the group. Then
+    ``aggregate(preferences, control=["self"])`` controls for annotators who prefer their own family.
+
+    Examples
+    --------
+    >>> rows = {"left": ["m1", "m2"], "right": ["m2", "m3"], "winner": ["left", "tie"], "annotator": ["j", "j"],
+    ...         "group": ["red", "red"]}
+    >>> families = {"item": ["m1", "m2", "m3"], "family": ["red", "blue", "green"]}
+    >>> with_families(Preferences.from_frame(rows), families).covariates.tolist()
+    [[1.0], [0.0]]
+    """
+    if not isinstance(judgments, Preferences):
+        raise JudgmentError(f"{option('families')} applies to preferences, but these are other judgments; leave it out")
+    if judgments.group is None or judgments.groups is None:
+        raise JudgmentError("control of own families needs a group column: the family of each annotator")
+    table = to_frame(families)
+    name = understand_items(table.columns)["item"]
+    if "family" not in table.columns:
+        raise JudgmentError(f"the table of families has no column family; its columns are {', '.join(table.columns)}")
+    known = dict(zip(table[name].cast(pl.String), table["family"].cast(pl.String), strict=True))
+    of_items = [known.get(str(item)) for item in judgments.items.ids.to_list()]
+    missing = sorted({str(i) for i, f in zip(judgments.items.ids.to_list(), of_items, strict=True) if f is None})
+    if missing:
+        raise JudgmentError(f"the table of families lacks {first_few(map(repr, missing))}; add the family of each")
+    groups = judgments.groups.ids.cast(pl.String).to_list()
+    code = {group: place for place, group in enumerate(groups)}
+    family = np.array([code.get(str(one), -1) for one in of_items])
+    own = judgments.group[judgments.annotator]
+    values = (family[judgments.left] == own).astype(float) - (family[judgments.right] == own)
+    return judgments.with_covariate("self", values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,15 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus, Diagnostics
-from ..data.judgments import Judgments, Mixed, Preferences, parts_of
-from ..errors import DataWarning, ParameterError, UnidentifiedError
-from ..io.notices import say
+from ..data.judgments import Judgments, Preferences
+from ..errors import ParameterError, UnidentifiedError
 from ..protocols import Bools
 from ..registry import method_class
+from ..review.actions import Actions, suggest_actions
+from ..review.facts import facts_of
+from ..review.findings import Findings, findings_of
 from ..wording import first_few, option
-from .control import names_to_control
+from .aggregation import aggregate, as_judgments, expect_one_kind, names_to_control
 
 if TYPE_CHECKING:
     from ..review.findings import Habit
@@ -61,7 +62,6 @@ def diagnose(
     """
     from ..io.truth import read_truth
     from ..review import diagnosis as review
-    from .aggregation import aggregate, as_judgments, expect_one_kind
 
     judged = expect_one_kind(as_judgments(judgments, control), "diagnose")
     known = None if truth is None else read_truth(truth)
@@ -82,7 +82,6 @@ def _with_control(
 ) -> tuple[Consensus | None, list[Habit], str | None]:
     """The consensus with control, what annotators like, and why that is relative to each other where it is."""
     from ..review.findings import annotator_habits, relative_habits
-    from .aggregation import aggregate
 
     if not isinstance(judged, Preferences) or not judged.n_annotators:
         raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
@@ -132,15 +131,69 @@ def _with_habits(
     )
 
 
-def warn_of_sides(consensus: Consensus, judgments: Judgments | Mixed) -> None:
-    """Warn at once of annotators who choose one side, and say where the sides are the recorder's."""
-    for part in parts_of(judgments):
-        if isinstance(part, Preferences) and len(part):
-            from ..review.habits import recorded_sentences, side_sentences
+def actions(
+    consensus: Consensus,
+    judgments: Any,
+    *,
+    method: Any | None = None,
+    trusted: Any | None = None,
+) -> Actions:
+    """Return whom to keep, whom to look at and whom to leave out, and what the consensus would become without them.
 
-            for sentence in side_sentences(part, consensus.scores, glance=True):
-                warnings.warn(sentence, DataWarning, stacklevel=3)
-            if part.recorded is None:
-                # of tables of winners and losers it was said when they were read
-                for sentence in recorded_sentences(part, glance=True):
-                    say(sentence)
+    Left out are those who guess or answer the wrong way round, if that is certain enough: their quality lies below 0.6
+    by more than chance explains, among this many annotators (of those named for this, one in 20 may be named wrongly);
+    and those whose answers have little to do with the items: one side, one grade or a tie nearly always, or circles as
+    guessing gives them. Nobody is left out for fewer than 20 judgments. To look at are those who may be poor, lean to
+    one side, change their mind with the order of items, or make the mistakes of another, as copies do. It is a
+    suggestion: nothing is left out of ``consensus`` itself. Who was to be left out for quality, but does better by the
+    consensus of the others, is only to be looked at.
+
+    Parameters
+    ----------
+    consensus
+        The consensus of the judgments, from :func:`crowdrank.aggregate`.
+    judgments
+        The judgments; or a frame, or a file's path.
+    method
+        Aggregator for the fit without those to be left out, which starts from the consensus where it can; ``None``
+        takes the method of the consensus.
+    trusted
+        Annotators known to be good: they are kept whatever speaks against them.
+
+    Examples
+    --------
+    >>> from crowdrank.api import aggregate
+    >>> rows = [(who, item, item) for who in ("ann", "bob", "cy") for item in range(20)]
+    >>> rows += [("eve", item, -item) for item in range(20)]
+    >>> votes = dict(zip(("annotator", "item", "grade"), zip(*rows)))
+    >>> found = actions(aggregate(votes), votes)
+    >>> found.dropped, found.frame()["reason"][0].partition(" (")[0]
+    (['eve'], 'answers the wrong way round')
+    >>> found.sentence
+    'without that one the order would stay as it is, and 19 would still win'
+    """
+    return suggest_actions(consensus, as_judgments(judgments), method, trusted)
+
+
+def findings(consensus: Consensus, judgments: Any | None = None) -> Findings:
+    """Return what there is to say of a consensus: what won and how sure that is, whom to look at, what is missing.
+
+    Parameters
+    ----------
+    consensus
+        What a method found, best from :func:`crowdrank.aggregate`, which adds what is odd about the judgments.
+    judgments
+        The judgments it was made from; a frame, or a file's path; ``None`` leaves out what only they can tell.
+
+    Examples
+    --------
+    >>> from crowdrank.api import aggregate
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 3, 1, 3, 1]}
+    >>> found = findings(aggregate(votes), votes)
+    >>> found.of("winner").sentence
+    'x is first of 2 items: better than the next, y, with a probability of over 99 %'
+    >>> found.of("judgments").numbers["n_judgments"]
+    6
+    """
+    judged = None if judgments is None else as_judgments(judgments)
+    return findings_of(facts_of(consensus, judged))

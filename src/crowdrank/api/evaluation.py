@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ..cluster.stored import StoredConsensus, is_stored, scan_consensus
-from ..errors import ParameterError
+from ..data.consensus import Consensus
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
+from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..io.truth import as_scored, read_slices, read_truth
-from ..validation.run_evaluation import Evaluation, checked_measures, expect_baseline, measure_runs
+from ..metrics.measures import Measure, parse
+from ..metrics.prediction_powered import PoweredMean, prediction_powered_mean
+from ..protocols import Aggregator, Progress
+from ..quality import scores_quietly
+from ..registry import label, make
+from ..validation.alignment import align
+from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
+from ..validation.prediction import Figure, predict_held_out
+from ..validation.run_evaluation import Evaluation, check_fit, checked_measures, expect_baseline, measure_runs
 from ..validation.run_verdicts import counts_in_words, extreme_queries, slice_sentences, unjudged_sentence, verdicts
 from ..validation.scored_items import Scored
+from ..validation.splits import N_FOLDS, Split, split_judgments
+from ..wording import counted, option
+from .aggregation import as_judgments, check_level, methods_for
+from .arguments import takes_arguments_of
 
 
 def evaluate(
@@ -163,7 +181,19 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     ndcg@10: new - old = +0.3691 (+0.3691 to +0.3691); 3 wins, 0 losses, 0 ties; p = 0.25 after Holm's correction (t: 0)
     """
     all_verdicts = verdicts(evaluation)
-    said = [_test_sentence(one.row) for one in all_verdicts[:tests]]
+    said = []
+    for row in (one.row for one in all_verdicts[:tests]):
+        if row["difference"] is None:
+            said.append(f"{row['metric']}: {row['run']} and {row['other']} have no query in common")
+            continue
+        start = f"{row['metric']}: {row['run']} - {row['other']} = {row['difference']:+.4f}"
+        if row["p_holm"] is None:
+            said.append(f"{start}, too few queries for a test")
+            continue
+        said.append(
+            f"{start} ({row['lower']:+.4f} to {row['upper']:+.4f}); {counts_in_words(row)}; "
+            f"p = {row['p_holm']:.3g} after Holm's correction (t: {row['p_t']:.3g})"
+        )
     if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].row["difference"] is not None:
         row = all_verdicts[0].row
         for words, part in zip(("losses", "gains"), extreme_queries(evaluation, row, queries), strict=True):
@@ -175,19 +205,6 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].open_sentence is not None:
         said.append(all_verdicts[0].open_sentence)
     return said
-
-
-def _test_sentence(row: dict[str, Any]) -> str:
-    """A paired test in words."""
-    if row["difference"] is None:
-        return f"{row['metric']}: {row['run']} and {row['other']} have no query in common"
-    start = f"{row['metric']}: {row['run']} - {row['other']} = {row['difference']:+.4f}"
-    if row["p_holm"] is None:
-        return f"{start}, too few queries for a test"
-    return (
-        f"{start} ({row['lower']:+.4f} to {row['upper']:+.4f}); {counts_in_words(row)}; "
-        f"p = {row['p_holm']:.3g} after Holm's correction (t: {row['p_t']:.3g})"
-    )
 
 
 def _runs_by_name(runs: Any) -> tuple[dict[str, Scored], dict[str, str]]:
@@ -214,3 +231,310 @@ def _runs_by_name(runs: Any) -> tuple[dict[str, Scored], dict[str, str]]:
     if not by_name:
         raise ParameterError("there is nothing to evaluate; give a consensus or at least one run")
     return by_name, files
+
+
+def compare_methods(
+    judgments: Any,
+    methods: Sequence[str] | Mapping[str, Aggregator] | None = None,
+    truth: Any | None = None,
+    metrics: Sequence[str] | None = None,
+    *,
+    unjudged: str = "drop",
+    all_queries: bool = False,
+    baseline: str | None = None,
+    folds: int = N_FOLDS,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Return all that :func:`crowdrank.compare` finds: the table, paired tests, and how far orders differ.
+
+    Examples
+    --------
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> compare_methods(votes, ["mean_grade", "highest_grade", "borda"]).orders()["tau"].to_list()
+    [1.0, 1.0, 1.0]
+    """
+    measures = check_comparison(methods, metrics, unjudged=unjudged, baseline=baseline)
+    known = None if truth is None else read_truth(truth)
+    judged = as_judgments(judgments)
+    chosen: dict[str, Aggregator] = {}
+    if isinstance(methods, Mapping):
+        chosen |= methods
+    else:
+        chosen |= {name: make("aggregator", name, seed=seed) for name in _names(methods) or methods_for(judged)}
+    if not chosen:
+        kinds = " and ".join(f"{part.kind}s" for part in parts_of(judged))
+        raise ParameterError(f"no method takes {kinds} as they are")
+    if baseline is not None and not isinstance(methods, Mapping):
+        baseline = label("aggregator", baseline)
+    expect_baseline(baseline, list(chosen), "method")
+    if known is not None:
+        # refuse, before any fit, a truth that the measures or the judged items do not fit
+        nominal = known.nominal or any(isinstance(part, Grades) and part.nominal for part in parts_of(judged))
+        for measure in measures:
+            check_fit(measure, known, nominal)
+        align("the judgments", Scored(judged.items, np.zeros(judged.n_items)), known, unjudged, [])
+    split = split_judgments(judged, folds, seed) if known is None else None
+    steps = _Steps(len(chosen), 1 if split is None else 1 + split.n_folds, progress)
+    fitted, seconds = _fits(chosen, judged, steps, skip=not methods)
+    chosen = {name: method for name, method in chosen.items() if name in fitted}
+    expect_baseline(baseline, list(chosen), "method")
+    if split is None:
+        evaluation = evaluate_runs(
+            fitted, known, metrics, unjudged=unjudged, all_queries=all_queries, baseline=baseline, level=LEVEL,
+            seed=seed, bounds=False,
+        )  # fmt: skip
+        return _against_truth(fitted, seconds, evaluation, baseline)
+    say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
+    return replace(_held_out_comparison(chosen, split, fitted, seconds, steps), baseline=baseline)
+
+
+@takes_arguments_of(compare_methods)
+def compare(*args: Any, **given: Any) -> pl.DataFrame:
+    """Return a table with a row for each method; :func:`crowdrank.compare_methods` tells more.
+
+    With a truth: the metrics asked for, each with its interval over queries. Without: how well the consensus of four
+    fifths of the judgments predicts those of the last fifth, each fifth in turn. ``pair_accuracy`` is the share of
+    pairs with unequal answers, both held out, in the right order, ties half; ``log_loss`` that of
+    ``sigmoid(c * difference of scores)``, the one scale ``c`` estimated from held-out pairs of the other fifths;
+    ``annotator_log_loss`` the same with a scale for each annotator, so those who guess count for little; where
+    pairs were chosen by earlier answers, the strength of the opponents is used beside the scores of every method;
+    ``grade_accuracy`` and ``grade_log_loss`` are about single grades, for methods that choose among the
+    levels. Errors are over annotators. In all cases ``tau_to_first`` is Kendall's tau with the order of the first
+    method (``same_as_first`` the share of items in the same class), and ``seconds`` the time of one fit.
+
+    Parameters
+    ----------
+    judgments
+        Judgments, a frame or a path, or a list of them.
+    methods
+        Names of aggregators, or aggregators by the names to show; ``None`` takes all that fit the kind.
+    truth, metrics, unjudged, all_queries
+        As for :func:`crowdrank.evaluate`.
+    baseline
+        Name of the method that the others are tested against, see :meth:`Comparison.tests`.
+    folds
+        In how many parts judgments are held out, without a truth.
+    seed
+        Seed of the splits and of the methods.
+    progress
+        Called after each fit with (fits done, fits in all, method).
+
+    Examples
+    --------
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> compare(votes, ["mean_grade", "highest_grade"], truth={"item": ["x", "y"], "grade": [1, 0]})["tau"].to_list()
+    [1.0, 1.0]
+    """
+    return compare_methods(*args, **given).frame()
+
+
+def check_comparison(
+    methods: Sequence[str] | Mapping[str, Aggregator] | None = None,
+    metrics: Sequence[str] | None = None,
+    *,
+    unjudged: str = "drop",
+    baseline: str | None = None,
+) -> list[Measure]:
+    """Refuse what :func:`compare` would refuse whatever the judgments are; return the measures asked for."""
+    named = _names(methods)
+    if baseline is not None:
+        own = baseline if isinstance(methods, Mapping) else label("aggregator", baseline)
+        expect_baseline(own, named or [own, ""], "method")
+    return checked_measures(metrics, unjudged, LEVEL)
+
+
+def _names(methods: Sequence[str] | Mapping[str, Aggregator] | None) -> list[str]:
+    """The names of the methods that were named."""
+    if isinstance(methods, Mapping):
+        return list(methods)
+    given = [methods] if isinstance(methods, str) else methods or ()
+    return list(dict.fromkeys(label("aggregator", name) for name in given))
+
+
+class _Steps:
+    """Counts fits, and tells how many are done; each method has the same number of them."""
+
+    def __init__(self, n_methods: int, each: int, progress: Progress | None) -> None:
+        self.number, self.total, self.each, self.progress = 0, n_methods * each, each, progress
+
+    def count_fit(self, name: str) -> None:
+        """Count one fit of a method."""
+        self.number += 1
+        if self.progress:
+            self.progress(self.number, self.total, name)
+
+    def leave_out(self) -> None:
+        """Count on one method less."""
+        self.total -= self.each
+
+
+def _fits(
+    methods: Mapping[str, Aggregator], judgments: Judgments | Mixed, steps: _Steps, *, skip: bool
+) -> tuple[dict[str, Consensus], dict[str, float]]:
+    """The consensus of all judgments by each method, and how long it took.
+
+    Where nobody named the methods, ``skip`` leaves those out that do not take such judgments, and says why.
+    """
+    fitted: dict[str, Consensus] = {}
+    seconds: dict[str, float] = {}
+    for name, method in methods.items():
+        try:
+            # whatever a method loads or compiles when it is first used is not its speed
+            scores_quietly(method, judgments.select(np.arange(min(len(judgments), 2))))
+            begin = time.perf_counter()
+            fitted[name] = method.fit(judgments)
+            seconds[name] = time.perf_counter() - begin
+            steps.count_fit(name)
+        except (JudgmentError, ParameterError) as error:
+            if not skip:
+                raise
+            say(f"{name} is left out: {error}")
+            steps.leave_out()
+    if not fitted:
+        raise ParameterError(f"none of the methods takes these judgments; name one with {option('methods')} to see why")
+    return fitted, seconds
+
+
+def _held_out_comparison(
+    methods: Mapping[str, Aggregator],
+    split: Split,
+    fitted: dict[str, Consensus],
+    seconds: dict[str, float],
+    steps: _Steps,
+) -> Comparison:
+    """The comparison by judgments held out from each fit."""
+    figures: dict[str, dict[str, Figure]] = {measure.name: {} for measure in HELD_OUT}
+    for name, method in methods.items():
+        for measure, figure in predict_held_out(method, split, fitted[name], partial(steps.count_fit, name)).items():
+            figures[measure][name] = figure
+    measures = tuple(measure for measure in HELD_OUT if figures[measure.name])
+    if not measures:
+        raise ParameterError(
+            "the judgments held out put no two items in order, so nothing can be measured by them; give a truth, "
+            "or more judgments"
+        )
+    held = {"pairs": len(split.pairs.better), "grades": len(split.judgments)}
+    counts = {what: held[what] for what in dict.fromkeys(measure.of for measure in measures)}
+    return Comparison(
+        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit=split.unit_name, n_held_out=counts,
+        caveats=(CAVEAT,) if split.pairing is None else (PAIRING_CAVEAT, CAVEAT),
+    )  # fmt: skip
+
+
+def _against_truth(
+    fitted: dict[str, Consensus], seconds: dict[str, float], evaluation: Evaluation, baseline: str | None
+) -> Comparison:
+    """The comparison by what is known."""
+    names = evaluation.table["metric"].unique(maintain_order=True).to_list()
+    figures: dict[str, dict[str, Figure]] = {}
+    for name in names:
+        wide = (
+            evaluation.per_query.filter(pl.col("metric") == name)
+            .pivot("run", index="query", values="value", maintain_order=True)
+            .fill_null(float("nan"))
+        )
+        columns = {run: wide[run].to_numpy() for run in fitted if run in wide.columns}
+        figures[name] = {
+            run: Figure(np.where(np.isfinite(values), values, 0.0), np.isfinite(values).astype(np.float64))
+            for run, values in columns.items()
+            if np.isfinite(values).any()
+        }
+    measures = tuple(Measured(name, name, parse(name).larger_is_better, "truth") for name in names)
+    return Comparison(
+        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit="query", evaluation=evaluation,
+        baseline=baseline,
+    )  # fmt: skip
+
+
+_FEW_QUERIES = 30
+"""Queries that people judged below which the normal interval is too narrow."""
+
+
+def win_rate(people: Any, judge: Any, a: Any, b: Any, *, level: float = 0.95) -> dict[str, float]:
+    r"""Return how often people prefer item ``a`` to item ``b``, with the help of a judge that need not be right.
+
+    The people judged few queries, the judge (a language model, say) these and many more. Where both judged, it is seen
+    how far the judge is off, and what the judge says of all queries is corrected by that: prediction-powered inference
+    [PPI23]_, which assumes no model of judge or items. The interval holds however bad the judge is, and is narrower
+    than that of the people alone where the judge agrees with them.
+
+    All answers of a side about a query are averaged first: both orders, repeats and several people. A tie is half a
+    win.
+
+    Parameters
+    ----------
+    people, judge
+        Preferences with queries, or a frame or path of them.
+    a, b
+        Ids of the items.
+    level
+        Of the interval.
+
+    Returns
+    -------
+    dict
+        ``share`` with ``lower`` and ``upper``; ``people_share``, ``people_lower``, ``people_upper`` from people alone;
+        ``judge_share``, over all queries that the judge judged; ``lam``, how much the judge counts (0 to 1);
+        ``n_both`` and ``n_judge``, the queries judged by both and by the judge only.
+
+    Examples
+    --------
+    >>> rows = [("ann", f"q{i}", "x", "y", "x" if i % 3 else "y") for i in range(30)]
+    >>> said = [("bot", f"q{i}", "x", "y", "x" if i % 3 else "y") for i in range(300)]
+    >>> import crowdrank as cr
+    >>> found = win_rate(cr.Preferences.from_rows(rows), cr.Preferences.from_rows(said), "x", "y")
+    >>> round(found["share"], 3), round(found["lam"], 2), found["n_judge"]
+    (0.667, 0.9, 270)
+    """
+    check_level(level, "level")
+    if str(a) == str(b):
+        raise ParameterError("an item has no win rate against itself; name two items")
+    measured, predicted = _shares(people, "people", a, b), _shares(judge, "judge", a, b)
+    both = measured.join(predicted, on="query", suffix="_judge").sort("query")
+    rest = predicted.join(measured, on="query", how="anti").sort("query")
+    if len(both) < 2:
+        raise JudgmentError(
+            f"people and judge have {counted(len(both), 'query')} in common on {a!r} and {b!r}; at least 2 are needed, "
+            "better 50: have people judge some of the queries that the judge judged"
+        )
+    if len(measured) > len(both):
+        say(f"{counted(len(measured) - len(both), 'query')} that only people judged left out")
+    if len(both) < _FEW_QUERIES:
+        say(f"only {len(both)} queries were judged by people and judge: the interval is rough below {_FEW_QUERIES}")
+    h, f, other = both["share"].to_numpy(), both["share_judge"].to_numpy(), rest["share"].to_numpy()
+    joint = prediction_powered_mean(h, f, other, level=level)
+    alone = prediction_powered_mean(h, f, other, level=level, lam=0.0)
+    return {
+        **_clip_share(joint), **_clip_share(alone, "people_"), "judge_share": float(np.concatenate([f, other]).mean()),
+        "lam": joint.lam, "n_both": len(both), "n_judge": len(rest),
+    }  # fmt: skip
+
+
+def _clip_share(estimate: PoweredMean, prefix: str = "") -> dict[str, float]:
+    """Share and interval within 0 to 1."""
+    names = {"share": estimate.mean, "lower": estimate.lower, "upper": estimate.upper}
+    return {f"{prefix}{name}": min(max(value, 0.0), 1.0) for name, value in names.items()}
+
+
+def _shares(judgments: Any, who: str, a: Any, b: Any) -> pl.DataFrame:
+    """Mean share of wins of ``a`` against ``b`` in each query: query, share."""
+    preferences = as_judgments(judgments)
+    if isinstance(preferences, Mixed) or not isinstance(preferences, Preferences):
+        raise JudgmentError(f"win_rate takes preferences, and {who} gave {preferences.kind}s; call as_preferences()")
+    items = preferences.items
+    query = items.query_ids().gather(preferences.left)
+    if preferences.block is not None and preferences.blocks is not None:
+        query = preferences.blocks.ids.gather(preferences.block)
+    ids = items.ids.cast(pl.String)
+    left, right = ids.gather(preferences.left), ids.gather(preferences.right)
+    one, other = str(a), str(b)
+    sign = np.where((left == one) & (right == other), 1, 0) - np.where((left == other) & (right == one), 1, 0)
+    table = pl.DataFrame({
+        "query": query.cast(pl.String), "share": 0.5 + 0.5 * sign * preferences.outcome,
+        "weight": np.ones(len(preferences)) if preferences.weight is None else preferences.weight,
+    }).filter(pl.Series(sign != 0))  # fmt: skip
+    if not len(table):
+        raise JudgmentError(f"{who} never compared {a!r} with {b!r}; name two items that were compared")
+    mean = (pl.col("share") * pl.col("weight")).sum() / pl.col("weight").sum()
+    return table.group_by("query").agg(mean.alias("share"))

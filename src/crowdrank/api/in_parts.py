@@ -1,25 +1,33 @@
-"""Fits to packed judgments: which form they take, and who runs the passes."""
+"""Judgments in parts: packing them, which way a fit to them goes, who runs the passes, what a sample says."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
+from ..data.files import PathLike
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, align_judgments, expect, stack_judgments
-from ..data.memory import expect_room
+from ..data.memory import available_memory, expect_room, in_words
 from ..errors import JudgmentError, ParameterError
+from ..io.judgments import LONG_BYTES, LONG_ROWS
 from ..io.notices import collect_notices, say
+from ..io.read_options import ReadOptions
 from ..protocols import Executor, Parted, Progress, expect_arguments, expect_parameters, method_name, takes_argument
 from ..registry import method_class, names
 from ..wording import method_label, option
@@ -32,13 +40,23 @@ if TYPE_CHECKING:
     from ..data.features import Features
     from ..data.joint_fit import JointFit
     from ..resampling import Refitted, Replicates
+    from ..review.facts import Facts
+
 
 MANY_ROWS = 5_000_000
 """Judgments from which on fits go in parts; fewer are taken as a whole, packed or not, wherever the fit runs."""
 
-
 MANY_ANNOTATORS = 5_000_000
 """Annotators above which one number for each is advised in place of a confusion matrix."""
+
+
+_BYTES_PER_ROW = {"grade": 9, "preference": 13, "ranking": 12}
+"""Bytes of codes that a fit in memory holds of each row."""
+
+READING_BYTES = 150
+"""Bytes per row that reading and fitting a file takes at its peak: 1.3 to 2.1 GB were seen for 10 million rows."""
+
+_HEAD_BYTES = 1 << 16
 
 
 def as_packed(judgments: Any) -> PackedJudgments | None:
@@ -114,7 +132,6 @@ def fit_packed(
     expect_arguments(aggregator, given)
     expect_parameters(aggregator)
     from ..cluster.one_pass import needs_one_pass
-    from .scale import advice
 
     files = None
     expect_parts(packed, aggregator, given)
@@ -151,7 +168,6 @@ def fit_joint_packed(
 ) -> JointFit:
     """Return the fit of a joint method to many packed judgments by passes over their parts; see :func:`fit_packed`."""
     from ..data.parted import NumberedParts
-    from .scale import advice
 
     expect(first_judgments(packed), method)
     if cluster is None:
@@ -182,7 +198,6 @@ def resample_packed(
     from ..cluster.one_pass import needs_one_pass
     from ..cluster.resamples import ResampledJudgments, lost_and_apart, weight_of_packed_items
     from ..resampling import Refitted, scores_and_convergence, sum_up
-    from .scale import advice
 
     one_pass = needs_one_pass(aggregator)
     stream = advice(packed, stream=stream).stream if cluster is None else None
@@ -221,7 +236,6 @@ def _fit(
 
 def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str, Any]) -> None:
     """Refuse what needs all packed judgments at once where it is to go in parts, or where memory does not hold them."""
-    from .scale import READING_BYTES
 
     for other, value in how.items():
         if value:
@@ -313,3 +327,158 @@ def _executor(
     with dask_client(cluster) as client:
         say(f"passes run on {describe_cluster(client)}")
         yield Dask(client, files, scratch=str(packed.path.parent), progress=progress)
+
+
+class Advice(NamedTuple):
+    """Which way a fit goes, and why."""
+
+    stream: bool
+    sentence: str
+
+
+def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None = None) -> Advice:
+    """Return whether packed judgments are read anew in every pass, and the sentence that says why.
+
+    They are where their codes take more than a quarter of the free memory, unless ``stream`` says otherwise. How long
+    passes take, their progress says from the second on.
+    """
+    from ..cluster.one_pass import needs_one_pass
+
+    held = _BYTES_PER_ROW[packed.kind] * packed.rows
+    free = available_memory()
+    one_pass = method is not None and needs_one_pass(method)
+    streamed = held > free / 4 if stream is None else stream
+    said = f"{in_words(held)} of codes, {in_words(free)} free: {'streamed' if streamed else 'in memory'}"
+    if one_pass:
+        said = f"{in_words(held)} of codes, {packed.n_parts} parts: one pass, a part at a time"
+    return Advice(streamed or one_pass, said)
+
+
+def file_advice(paths: Sequence[str | os.PathLike[str]]) -> Advice | None:
+    """Return whether long files are packed and streamed, with the memory they would take; ``None`` for short files."""
+    rows = sum(_rows_of(Path(path)) for path in paths if path != "-")
+    if rows < LONG_ROWS:
+        return None
+    needed, free = READING_BYTES * rows, available_memory()
+    about = f"about {rows:,.0f} rows would take {in_words(needed)}, {in_words(free)} free"
+    if needed > free / 4:
+        return Advice(True, f"{about}: packed and streamed")
+    return Advice(False, f"{about}: in memory")
+
+
+def _rows_of(path: Path) -> float:
+    """Number of rows of a Parquet file, or about that of a text file; 0 where it is short or cannot be told."""
+    try:
+        with path.open("rb") as handle:
+            head = handle.read(_HEAD_BYTES)
+        if head[:4] == b"PAR1":
+            return float(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+        size = path.stat().st_size
+        return size / (len(head) / max(head.count(b"\n"), 1)) if size >= LONG_BYTES else 0.0
+    except (OSError, pl.exceptions.PolarsError):
+        return 0.0
+
+
+def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensus) -> Facts:
+    """Return what findings are made of where judgments are packed: habits of annotators are those in a sample."""
+    from ..cluster.one_pass import of_sample, sample_of
+    from ..cluster.stored import StoredConsensus
+    from ..review.diagnosis import diagnose
+    from ..review.facts import facts_of
+
+    sample = sample_of(packed)
+    if isinstance(consensus, StoredConsensus):
+        consensus = consensus.of_queries(sample.items.queries.ids)
+    return facts_of(replace(consensus, diagnostics=diagnose(sample, of_sample(consensus, sample))), None)
+
+
+def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
+    """Return the facts of a report: the consensus of the items in the sample that annotators are judged by."""
+    from ..cluster.one_pass import of_sample, sample_of
+    from ..review.facts import facts_of
+
+    sample = sample_of(packed)
+    if len(sample) < packed.rows:
+        say(f"the report shows a sample: {len(sample):,} of {packed.rows:,} {packed.kind}s")
+    return facts_of(of_sample(consensus, sample), sample)
+
+
+def pack(
+    votes: PathLike | Sequence[PathLike],
+    out: PathLike,
+    *,
+    options: ReadOptions | None = None,
+    by: str = "query",
+    append: bool = False,
+    part: int | None = None,
+    across_queries: bool = False,
+    progress: Progress | None = None,
+) -> PackedJudgments:
+    """Return the judgments of files as a folder of parts, which any number of them fits.
+
+    Parameters
+    ----------
+    votes
+        One or several files of one kind of judgment. Long tables in Parquet or CSV are read some rows at a time.
+    out
+        Folder to write.
+    options
+        How the files are read; see :func:`crowdrank.read_judgments`.
+    by
+        ``"query"``: no query spans parts. ``"annotator"``: no annotator does, for one query with most judgments.
+    append
+        Add to the judgments that the folder holds.
+    part
+        Rows of a part, a million unless a folder that is added to says otherwise.
+    across_queries
+        Equal items of different queries are one item.
+    progress
+        Called with (parts done, parts in all, what is being done).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "votes.csv").write_text("item,annotator,grade\\nx,ann,3\\ny,ann,1\\n")
+    >>> pack(folder / "votes.csv", folder / "packed")
+    PackedJudgments(2 grades, 2 items, 1 annotator, 1 part)
+    """
+    from ..cluster.files import pack_files
+
+    paths = [votes] if isinstance(votes, str | os.PathLike) else list(votes)
+    return pack_files(
+        paths, out, options or ReadOptions(), by=by, append=append, part_rows=part, across_queries=across_queries,
+        progress=progress,
+    )  # fmt: skip
+
+
+def pack_aside(
+    votes: Judgments | Sequence[PathLike],
+    *,
+    options: ReadOptions | None = None,
+    across_queries: bool = False,
+    progress: Progress | None = None,
+) -> PackedJudgments:
+    """Return judgments or files packed into a temporary folder, which goes when nothing refers to them any more.
+
+    They are packed by query, and by annotator where one query is larger than a part may be.
+    """
+    from ..cluster.packing import pack_judgments
+    from ..cluster.spilling import LargeQueryError
+
+    work: Callable[..., PackedJudgments]
+    if isinstance(votes, Sequence):
+        work = partial(pack, list(votes), options=options, across_queries=across_queries, progress=progress)
+    else:
+        work = lambda folder, by: pack_judgments([votes], folder, by=by, progress=progress)  # noqa: E731
+    folder = tempfile.mkdtemp(prefix="crowdrank-")
+    try:
+        try:
+            packed = work(folder, by="query")
+        except LargeQueryError:
+            packed = work(folder, by="annotator")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(packed, shutil.rmtree, folder, ignore_errors=True)
+    return packed

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,41 +17,32 @@ from ..data.column_names import understand_items, understand_pairs
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame
-from ..data.index import Index
+from ..data.index import NO_QUERY, Index
 from ..data.judgments import Grades, Judgments, Preferences, expect, with_items, with_pairs
 from ..data.proposals import Price, Requests, Roster, price_of
+from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..io.sources import blaming
 from ..io.tables import read_table
+from ..io.truth import read_truth
+from ..metrics.measures import parse
 from ..protocols import Aggregator, Progress, method_name
 from ..registry import card, label, make, names
 from ..schemes.grade_rules import cost_table
-from ..schemes.situation import OpenRequests, Situation, check_limits, open_requests
-from ..wording import one_of, option
-from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
-from .choosing import auto_scheme
+from ..schemes.situation import Situation, check_limits, open_requests
+from ..wording import did_you_mean, one_of, option
+from .aggregation import aggregate, as_judgments, auto_scheme, check_aggregation, expect_one_kind
+from .arguments import takes_arguments_of
 from .in_parts import as_packed
+
+PLAYED = ("single", "2-overlap", "if-good-3", "information")
+"""Schemes that are played unless others are named."""
+
+_KEYS = ("scheme", "seed", "round", "cost", "n_judgments")
 
 COSTED_SCHEMES = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
-
-
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
-
-
-def _takes_arguments_of(
-    verb: Callable[Given, Any],
-) -> Callable[[Callable[..., Result]], Callable[Given, Result]]:
-    """Return what gives a function the signature of a verb, to whose arguments it adds nothing."""
-
-    def with_signature(function: Callable[..., Result]) -> Callable[Given, Result]:
-        own = inspect.signature(function).return_annotation
-        function.__signature__ = inspect.signature(verb).replace(return_annotation=own)  # type: ignore[attr-defined]
-        return function
-
-    return with_signature
 
 
 def requests(
@@ -82,7 +72,16 @@ def requests(
         if kind is not None:
             raise ParameterError(f"{option('kind', kind)} goes with nothing judged yet; leave it out")
         judged = expect_one_kind(as_judgments(judgments), "propose")
-    described = _features(features, goal, judged)
+    described = None
+    if features is not None:
+        if goal != "ranker":
+            raise ParameterError(
+                f"{option('features')} goes with {option('goal', 'ranker')}; leave it out, or name that goal"
+            )
+        from .training import as_features
+
+        described = as_features(features)
+        described.match(judged)
     if isinstance(consensus, StoredConsensus):
         consensus = consensus.of_queries(judged.items.queries.ids)
     if isinstance(consensus, Consensus) and as_packed(judgments) is not None:
@@ -92,17 +91,30 @@ def requests(
     choice = auto_scheme(judged) if isinstance(scheme, str) and scheme == "auto" else None
     scheme = scheme if choice is None else choice.method
     chosen = make_scheme(scheme, params, goal, seed)
-    _expect_kind(judged, chosen)
+    try:
+        expect(judged, chosen)
+    except JudgmentError:
+        others = [other.replace("_", "-") for other in names("scheme") if judged.kind in card("scheme", other).kinds]
+        expect(judged, chosen, instead=others, what="scheme")
     judged, askable, pairs = _askable(
         judged, items if described is None or items is not None else described.items.frame()
     )
-    roster = None if pool is None else _roster(pool, price)
+    roster = None
+    if pool is not None:
+        with _table(pool) as table:
+            roster = table if isinstance(table, Roster) else Roster.from_frame(table, price=price)
+    asked_before = None
+    if open is not None:
+        with _table(open) as table:
+            asked_before = open_requests(judged, table)
     situation = Situation(
         judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
         price=price_of(price, judged.kind) if roster is None else 1.0,
-        open=None if open is None else _open_requests(judged, open), features=described,
+        open=asked_before, features=described,
     )  # fmt: skip
-    needed = _aggregator_name(chosen, judged)
+    needed: str | None = getattr(chosen, "needs", {}).get(judged.kind)
+    if needed == "latent_score" and not judged.n_annotators:
+        needed = "bradley_terry"
     if needed is not None and not judged.n_judgments:
         raise ParameterError(
             f"{method_name(chosen)} chooses by the judgments so far, and there are none; begin with single or 3-overlap"
@@ -110,7 +122,9 @@ def requests(
     if needed is not None:
         if progress is not None:
             progress(0, 2, "finding the consensus")
-        situation = replace(situation, consensus=_consensus(judged, consensus, needed, seed))
+        if not isinstance(consensus, Consensus):
+            consensus = aggregate(judged, needed if consensus is None else consensus, seed=seed)
+        situation = replace(situation, consensus=consensus)
     if progress is not None:
         progress(1, 2, "choosing what to ask")
     proposed: Requests = chosen.propose(situation)
@@ -124,7 +138,7 @@ def requests(
     return replace(proposed, scheme=name, notes=(*choice_note, *proposed.notes, *only))
 
 
-@_takes_arguments_of(requests)
+@takes_arguments_of(requests)
 def propose(*args: Any, **given: Any) -> pl.DataFrame:
     """Return what to ask next: query, item (or left, right), annotator, n_more, reason, cost, expected_gain.
 
@@ -255,15 +269,6 @@ def scheme_costs(
     return cost_table(judged, rules, good_from=number, n_draws=n_draws, seed=seed)
 
 
-def _expect_kind(judgments: Any, scheme: Any) -> None:
-    """Refuse judgments of a kind that the scheme does not take, and say which schemes do."""
-    try:
-        expect(judgments, scheme)
-    except JudgmentError:
-        others = [name.replace("_", "-") for name in names("scheme") if judgments.kind in card("scheme", name).kinds]
-        expect(judgments, scheme, instead=others, what="scheme")
-
-
 def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None, seed: int) -> Any:
     """Return the scheme that a name stands for, or the one given, with its goal where one is named."""
     if not isinstance(scheme, str):
@@ -282,45 +287,37 @@ def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None,
     return replace(chosen, goal=goal)
 
 
-def _aggregator_name(scheme: Any, judgments: Any) -> str | None:
-    """Name of the aggregator that a scheme goes by, without annotators one that can do without them."""
-    needed: str | None = getattr(scheme, "needs", {}).get(judgments.kind)
-    return "bradley_terry" if needed == "latent_score" and not judgments.n_annotators else needed
-
-
-def _features(features: Any, goal: str | None, judgments: Any) -> Features | None:
-    """The features, if any, once it is clear that they are of the judged items and wanted."""
-    from .training import as_features
-
-    if features is None:
-        return None
-    if goal != "ranker":
-        raise ParameterError(
-            f"{option('features')} goes with {option('goal', 'ranker')}; leave it out, or name that goal"
-        )
-    described = as_features(features)
-    described.match(judgments)
-    return described
+@contextmanager
+def _table(given: Any) -> Iterator[Any]:
+    """A table, or that of a file, which whatever is wrong with it is then said of."""
+    if not isinstance(given, str | os.PathLike):
+        yield given
+        return
+    table = read_table(given)
+    with blaming(str(given)):
+        yield table
 
 
 def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:
     """Judgments with all listed items, which items may be asked about, and which pairs where those are listed."""
     if items is None:
         return judgments, judgments.judged_items, None
-    if not isinstance(items, str | os.PathLike):
-        return _items_of_table(judgments, items)
-    table = read_table(items)
-    with blaming(str(items)):
-        return _items_of_table(judgments, table)
+    with _table(items) as table:
+        pairs_of_table = with_pairs(judgments, table) if isinstance(judgments, Preferences) else None
+        if pairs_of_table is None:
+            return *with_items(judgments, table), None
+    more, pairs = pairs_of_table
+    askable = np.zeros(more.n_items, bool)
+    askable[np.concatenate(pairs)] = True
+    return more, askable, pairs
 
 
 def _nothing_judged(items: Any, kind: str) -> Grades | Preferences:
     """No judgments of listed items."""
     if items is None:
         raise ParameterError(f"nothing is judged yet; list what may be asked about with {option('items')}")
-    path = items if isinstance(items, str | os.PathLike) else None
-    table = to_frame(items) if path is None else read_table(path)
-    with blaming(str(path)) if path is not None else nullcontext():
+    with _table(items) as given:
+        table = to_frame(given)
         pairs = understand_pairs(table.columns) if kind == "preference" else None
         names = understand_items(table.columns) if pairs is None else {**pairs, "item": pairs["left"]}
         sides = ["item"] if pairs is None else ["left", "right"]
@@ -340,39 +337,291 @@ def _nothing_judged(items: Any, kind: str) -> Grades | Preferences:
     )  # fmt: skip
 
 
-def _items_of_table(judgments: Any, table: Any) -> tuple[Any, Any, Any]:
-    """The same from a table of items, or of pairs where preferences are asked for."""
-    pairs_of_table = with_pairs(judgments, table) if isinstance(judgments, Preferences) else None
-    if pairs_of_table is None:
-        return *with_items(judgments, table), None
-    more, pairs = pairs_of_table
-    askable = np.zeros(more.n_items, bool)
-    askable[np.concatenate(pairs)] = True
-    return more, askable, pairs
+def campaigns(
+    truth: Any,
+    schemes: Sequence[str] = PLAYED,
+    budget: float | None = None,
+    *,
+    annotators: int | None = None,
+    noise: str | None = None,
+    votes: Any = None,
+    kind: str | None = None,
+    goal: str | None = None,
+    aggregator: str | Aggregator | None = None,
+    params: Mapping[str, Any] | None = None,
+    measures: Sequence[str] | None = None,
+    n_rounds: int = 20,
+    chosen: bool = False,
+    n_seeds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """Return learning curves of labelling schemes: scheme, seed, round, cost, n_judgments and each measure.
+
+    Each judgment costs 1. All schemes of one seed meet the same crowd.
+
+    Parameters
+    ----------
+    truth
+        What is judged, and what is measured against: query, item and grade; a frame, a file's path, or a truth.
+    schemes
+        Names of schemes, such as ``"if-good-3"`` or ``"information"``.
+    budget
+        What each may spend; by default three judgments for each item of the truth.
+    annotators, noise
+        Simulated annotators: how many, and what they are like, as for :func:`crowdrank.simulate.simulate`.
+    votes
+        Recorded judgments to replay in their place, drawn in random order from those that exist.
+    kind
+        ``"grade"`` or ``"preference"``; by default the usual one of the noise.
+    goal
+        What schemes that have a goal should decide, as for :func:`crowdrank.propose`; others are played as they are.
+    aggregator, params
+        Makes the consensus that is measured: a name with its parameters, or an aggregator; by default ``mean_gain`` of
+        grades and ``latent_score`` of preferences.
+    measures
+        As for :func:`crowdrank.simulate.campaign`.
+    n_rounds
+        Rounds that the budget is spent in.
+    chosen
+        Whether schemes may choose which simulated annotator to ask.
+    n_seeds, seed
+        Number of repetitions, and the first seed.
+    progress
+        Called with (campaigns done, campaigns in all, the scheme).
+
+    Examples
+    --------
+    >>> truth = {"item": list("abcdefgh"), "grade": [0, 0, 0, 1, 1, 2, 2, 3]}
+    >>> curves = campaigns(truth, ["single", "3-overlap"], 24, annotators=9, noise="profile()", n_rounds=4, n_seeds=2)
+    >>> curves.filter(scheme="3-overlap", seed=0)["cost"].to_list()
+    [6.0, 12.0, 18.0, 24.0]
+    """
+    from ..simulate import Recorded, SimulatedCrowd, campaign, parse_noise
+    from ..simulate.campaigns import LABEL_MEASURES
+    from ..simulate.known import Known
+
+    if (votes is None) == (annotators is None or noise is None):
+        raise ParameterError(
+            f"say who answers: {option('annotators')} and {option('noise')}, or recorded {option('votes')}"
+        )
+    if n_seeds < 1:
+        raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
+    by_name = {}
+    for name in [label("scheme", one) for one in schemes]:
+        scheme = make("scheme", name)
+        by_name[name] = replace(scheme, goal=goal) if goal is not None and hasattr(scheme, "goal") else scheme
+    measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator
+    model = None if noise is None else parse_noise(noise)
+    for measure in measures or ():
+        if measure not in LABEL_MEASURES:
+            parse(measure)
+    check_limits(budget)
+    known_truth = truth if isinstance(truth, Truth) else read_truth(truth)
+    recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
+    if goal is not None and not any(hasattr(scheme, "goal") for scheme in by_name.values()):
+        raise ParameterError(f"none of {', '.join(by_name)} has a goal; add information, or leave the goal out")
+    limit = 3.0 * len(known_truth.items) if budget is None else float(budget)
+    tables: list[pl.DataFrame] = []
+    for number in range(seed, seed + n_seeds):
+        for name, scheme in by_name.items():
+            if recorded is not None:
+                crowd: Any = Recorded(recorded, seed=number)
+            else:
+                assert model is not None
+                usual = model.kinds[0] if kind is None else kind
+                asked = "preference" if usual == "ranking" else usual
+                shown = Known.of(known_truth)
+                levels = shown.n_levels if asked == "grade" else None
+                pool = model.pool(annotators or 0, seed=np.random.default_rng(number), n_levels=levels)
+                crowd = SimulatedCrowd(pool, shown, kind=asked, chosen=chosen, seed=number)
+            played = campaign(
+                scheme, crowd, known_truth, limit, aggregator=measured, measures=measures, n_rounds=n_rounds, name=name,
+                seed=number,
+            )  # fmt: skip
+            tables.append(played.curve.select(pl.lit(name).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))
+            if progress is not None:
+                progress(len(tables), n_seeds * len(by_name), name)
+    return pl.concat(tables)
 
 
-def _open_requests(judgments: Any, table: Any) -> OpenRequests:
-    """What was asked for and has not come in yet, one entry for each judgment."""
-    if isinstance(table, str | os.PathLike):
-        read = read_table(table)
-        with blaming(str(table)):
-            return open_requests(judgments, read)
-    return open_requests(judgments, table)
+def campaign_ends(curves: pl.DataFrame) -> pl.DataFrame:
+    """Return where each scheme ended: scheme, cost, and each measure as its mean over repetitions, with its spread."""
+    measures = [name for name in curves.columns if name not in _KEYS]
+    last = curves.filter(pl.col("round") == pl.col("round").max().over("scheme", "seed"))
+    figures = [column for name in measures for column in (pl.mean(name), pl.std(name).alias(f"{name}_spread"))]
+    return last.group_by("scheme", maintain_order=True).agg(pl.mean("cost"), *figures)
 
 
-def _roster(pool: Any, price: Price | None) -> Roster:
-    """The roster in a table or file."""
-    if isinstance(pool, Roster):
-        return pool
-    if not isinstance(pool, str | os.PathLike):
-        return Roster.from_frame(pool, price=price)
-    table = read_table(pool)
-    with blaming(str(pool)):
-        return Roster.from_frame(table, price=price)
+def campaign_sentences(ends: pl.DataFrame) -> list[str]:
+    """Return where each scheme ended, in words."""
+    first = ends.columns[2]
+    lines = []
+    for row in ends.iter_rows(named=True):
+        spread = row[f"{first}_spread"]
+        beside = "" if spread is None else f" ± {spread:.3f}"
+        lines.append(f"{row['scheme']}: {first} {row[first]:.3f}{beside} for {row['cost']:,.0f} judgments")
+    return lines
 
 
-def _consensus(judgments: Any, consensus: Any, needed: str, seed: int) -> Consensus:
-    """The consensus given, or that of the aggregator that is named or needed."""
-    if isinstance(consensus, Consensus):
-        return consensus
-    return aggregate(judgments, needed if consensus is None else consensus, seed=seed)
+_OF_OWN_JUDGMENTS = {
+    "mean_grade": ("grade",), "mean_gain": ("grade",), "highest_grade": ("grade",), "borda": ("preference", "ranking"),
+}  # fmt: skip
+"""Methods by which the score of an item follows from its own judgments alone, and of which kinds."""
+
+
+@dataclass(frozen=True)
+class TargetRule:
+    """How many judgments a target should have, by its own judgments alone.
+
+    Parameters
+    ----------
+    name, rule
+        Name of the scheme and the scheme itself.
+    """
+
+    name: str
+    rule: Any
+
+    @property
+    def most(self) -> int:
+        """The most judgments that the rule ever wants of one target."""
+        return int(self.rule.k)
+
+    def n_wanted(self, grades: Sequence[float]) -> int:
+        """Return how many judgments a target with these grades, first one first, should have in all.
+
+        Examples
+        --------
+        >>> rule = target_rule("if-good-3")
+        >>> rule.n_wanted([]), rule.n_wanted([1]), rule.n_wanted([3, 0])
+        (1, 1, 3)
+        """
+        return int(self.rule.n_wanted(np.asarray(grades, np.float64), np.array([0, len(grades)]))[0])
+
+
+def target_rule(
+    scheme: str, params: Mapping[str, Any] | None = None, levels: Sequence[str] = (), *, kind: str = "grade"
+) -> TargetRule | None:
+    """Return the rule of a scheme that looks at one target at a time, ``None`` where it needs more than that.
+
+    Parameters
+    ----------
+    scheme, params
+        Name of a scheme and its parameters.
+    levels
+        Names of the grades, worst first: a ``good_from`` in words is the place of that word.
+    kind
+        Kind of judgment: only grades are looked at, so that rankings and preferences have rules that merely count.
+
+    Examples
+    --------
+    >>> target_rule("3-overlap").n_wanted([0, 1]), target_rule("information") is None
+    (3, True)
+    >>> target_rule("if_good_k", {"good_from": "Good"}, ["Bad", "Fair", "Good"]).n_wanted([2])
+    3
+    """
+    if scheme == "auto":
+        return None
+    rule = make_scheme(scheme, params, None, 0)
+    if not hasattr(rule, "n_wanted"):
+        return None
+    good_from = getattr(rule, "good_from", None)
+    if good_from is not None and kind != "grade":
+        return None
+    if isinstance(good_from, str):
+        if good_from not in levels:
+            hint = did_you_mean(good_from, levels)
+            raise ParameterError(f"good_from={good_from!r} is none of the grades; {hint}grades: {', '.join(levels)}")
+        rule = replace(rule, good_from=float(list(levels).index(good_from)))
+    return TargetRule(label("scheme", scheme), rule)
+
+
+def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:
+    """Return how far annotators agree: share of equal answers, alpha with an interval of 95 %, and on how many things.
+
+    The interval is of a jackknife that leaves out one of ``n_groups`` groups of items at a time, in the scale in which
+    alpha is no more than 1.
+
+    Examples
+    --------
+    >>> votes = {"item": list("wxyz") * 2, "annotator": list("aaaabbbb"), "grade": [3, 1, 2, 0, 3, 1, 1, 0]}
+    >>> found = agreement_interval(votes)
+    >>> round(found["alpha"], 2), found["n_shared"]
+    (0.91, 4)
+    """
+    from ..review.crowd_agreement import agreement
+
+    judged = expect_one_kind(as_judgments(judgments), "agreement")
+    measured = agreement(judged)
+    group = _unit_of(judged) % n_groups
+    without = [agreement(judged.select(group != one)).alpha for one in np.unique(group)]
+    alphas = np.array([alpha for alpha in without if np.isfinite(alpha)])
+    lower = upper = None
+    if np.isfinite(measured.alpha) and len(alphas) > 1:
+        distance = np.log(np.maximum(1 - alphas, 1e-12))
+        spread = float(np.sqrt((len(alphas) - 1) / len(alphas) * ((distance - distance.mean()) ** 2).sum()))
+        off = max(1 - measured.alpha, 0.0)
+        lower, upper = float(1 - off * np.exp(1.96 * spread)), float(1 - off * np.exp(-1.96 * spread))
+    return {
+        "same": float(measured.same) if np.isfinite(measured.same) else None,
+        "alpha": float(measured.alpha) if np.isfinite(measured.alpha) else None,
+        "lower": lower, "upper": upper, "n_shared": measured.n_shared,
+    }  # fmt: skip
+
+
+def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dict[str, Any]]:
+    """Return where annotators disagree most, as plain rows."""
+    from ..review.crowd_agreement import contested_items
+
+    contested = contested_items(as_judgments(judgments), consensus)
+    how_far = "divided" if "divided" in contested.columns else "spread"
+    rows: list[dict[str, Any]] = contested.filter(contested[how_far] > 0).head(most).to_dicts()
+    return rows
+
+
+def reads_anew(consensus: Any, kind: str) -> bool:
+    """Return whether items can be read anew by a consensus of judgments of this kind, see :func:`touched_items`."""
+    own = kind in _OF_OWN_JUDGMENTS.get(consensus.method, ()) and not consensus.params.get("alpha")
+    return consensus.reread is not None or own
+
+
+def touched_items(
+    consensus: Any, judgments: Any, items: Sequence[tuple[Any, Any]] | None = None
+) -> list[dict[str, Any]] | None:
+    """Return items as rows by all their judgments, the rest as it is in a consensus: an E-step alone.
+
+    ``items`` are those to read, as (query, item), all without it; other items, annotators and what the crowd shares
+    stay as in the consensus. ``None`` where its method has no such step. Where it learned something of annotators,
+    judgments of those whom it does not know do not count, and items that it then says nothing of are left out.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("wxyz") * 2, "annotator": list("aaaabbbb"), "grade": [3, 1, 2, 0, 3, 1, 1, 0]}
+    >>> before = cr.aggregate(votes, "mean_grade")
+    >>> touched_items(before, {"item": ["y"] * 3, "annotator": list("abc"), "grade": [2, 1, 3]})
+    [{'item': 'y', 'score': 2.0}]
+    """
+    judged = expect_one_kind(as_judgments(judgments), "reading items anew")
+    if not reads_anew(consensus, judged.kind):
+        return None
+    names = list(zip(judged.items.query_ids().to_list(), judged.items.ids.to_list(), strict=True))
+    wanted = set(names if items is None else items)
+    free = np.array([name in wanted for name in names], bool)
+    if consensus.reread is not None:
+        updated, read = consensus.reread(judged, free)
+    else:
+        updated, read = make("aggregator", consensus.method, consensus.params).fit(judged), free
+    rows: list[dict[str, Any]] = updated.frame().drop("rank", "std_error", strict=False).to_dicts()
+    kept = {name for name, one in zip(names, read.tolist(), strict=True) if one}
+    return [row for row in rows if (row.get("query", NO_QUERY), row["item"]) in kept]
+
+
+def _unit_of(judgments: Any) -> Any:
+    """An item of each judgment, by which judgments are grouped."""
+    if hasattr(judgments, "left"):
+        return np.minimum(judgments.left, judgments.right)
+    if hasattr(judgments, "grade"):
+        return judgments.item
+    return judgments.item[judgments.offsets[:-1]]

@@ -12,11 +12,12 @@ import polars as pl
 
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
-from ..data.features import Features
+from ..data.features import Extractor, Features
 from ..data.files import PathLike
+from ..data.frames import to_frame
 from ..data.index import Index
 from ..data.joint_fit import JointFit, item_scores
-from ..data.judgments import Grades, Judgments, Mixed
+from ..data.judgments import Grades, Judgments, Mixed, Rankings
 from ..errors import JudgmentError, ParameterError
 from ..io.features import read_features
 from ..io.notices import say
@@ -25,11 +26,9 @@ from ..io.truth import read_truth
 from ..models.staged.two_stage import TwoStage
 from ..protocols import Aggregator, Progress, expect_arguments, method_name
 from ..registry import label, make, method_class, resolve
-from ..wording import option
+from ..wording import one_of, option
 from . import in_parts
-from .aggregation import as_judgments, chosen_aggregator
-from .diagnosis import warn_of_sides
-from .extraction import described_items
+from .aggregation import as_judgments, chosen_aggregator, warn_of_sides
 from .in_parts import as_packed, first_judgments, fit_joint_packed, fit_packed
 
 
@@ -394,3 +393,110 @@ def _chosen_ranker(ranker: Any, params: Mapping[str, Any] | None, seed: int) -> 
     if params:
         raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
     return ranker
+
+
+_ONLY_FOR = {
+    "words": "text", "embed": "text", "screen": "page", "first": "page", "clutter_measures": "page",
+    "subset_size": "page", "seed": "page",
+}  # fmt: skip
+"""Arguments that one kind alone takes."""
+
+
+def make_features(
+    items: Any,
+    of: str | None = None,
+    *,
+    like: Any = None,
+    clutter_measures: bool = False,
+    query: str | None = None,
+    encoding: str = "utf-8",
+    n_jobs: int = 1,
+    cache: PathLike | None = None,
+    on_error: str = "stop",
+    progress: Progress | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Features, Rankings | None]:
+    """Return features of raw items, and rankings of pages by measures of clutter where they are asked for.
+
+    Parameters
+    ----------
+    items, query, encoding, n_jobs, cache, on_error, progress
+        As ``cr.features.texts``, ``pages`` and ``speech`` take them.
+    of
+        ``"text"``, ``"page"`` or ``"speech"``; what ``like`` is of by default.
+    like
+        A fit, model or features whose columns are made; then ``options`` are its own.
+    clutter_measures
+        Whether pages are ranked by three measures of clutter too.
+    options
+        What else the function of that kind takes, such as ``words``; ``None`` as a value stands for its own.
+    """
+    from .. import features as functions
+
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    check_extraction(of, like=like, clutter_measures=clutter_measures, options=given)
+    run: dict[str, Any] = {
+        "query": query, "n_jobs": n_jobs, "cache": cache, "on_error": on_error, "progress": progress
+    }  # fmt: skip
+    if like is not None:
+        return functions.like(like, items, of=of, encoding=encoding, **run), None
+    if of == "text":
+        return functions.texts(items, encoding=encoding, **run, **given), None
+    if of == "speech":
+        return functions.speech(items, **run, **given), None
+    if not clutter_measures:
+        return functions.pages(items, **run, **given), None
+    features: tuple[Features, Rankings] = functions.pages_with_measures(items, **run, **given)
+    return features
+
+
+def check_extraction(
+    of: str | None, *, like: Any = None, clutter_measures: bool = False, options: Mapping[str, Any] | None = None
+) -> None:
+    """Refuse what :func:`make_features` would refuse whatever the items are."""
+    if of is None and like is None:
+        raise ParameterError(f"say what the items are: {option('of', 'text')}, page or speech")
+    if of is not None:
+        one_of(of, ("text", "page", "speech"), "of", of_verb=True)
+    given = [*(options or {}), *(["clutter_measures"] if clutter_measures else [])]
+    if like is not None and given:
+        raise ParameterError(f"{option('like')} makes the columns of that model; leave {option(given[0])} out")
+    for name in given:
+        if name in _ONLY_FOR and _ONLY_FOR[name] != of:
+            raise ParameterError(f"{option(name)} goes with {option('of', _ONLY_FOR[name])}; leave it out")
+
+
+def described_items(
+    given: Any, extractor: Extractor | None, names: Sequence[str] | None, of: str | None, **how: Any
+) -> Any:
+    """Return features of raw items where a ranker has an extractor for them; what is a table of features stays.
+
+    ``how`` are further arguments of ``cr.features.like``.
+    """
+    if of is not None and extractor is None:
+        raise ParameterError(
+            f"the ranker learned from a table of features, so {option('of', of)} cannot be made into its columns; give "
+            "such a table"
+        )
+    if extractor is None or isinstance(given, Features):
+        return given
+    if isinstance(given, str) and given == "-":
+        from ..io.tables import read_table
+
+        given = read_table("-")
+    if of is None and _has_columns(given, names or ()):
+        return given
+    from ..features import like
+
+    return like(extractor, given, of=of, **how)
+
+
+def _has_columns(given: Any, names: Sequence[str]) -> bool:
+    """Whether a table, or the file of one, has all of some columns."""
+    if isinstance(given, str | os.PathLike):
+        if os.path.isdir(given):
+            return False
+        from ..io.tables import read_table
+
+        given = read_table(given)
+    return set(names) <= set(to_frame(given).columns)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.api.control import read_covariates_of
+from crowdrank.api.aggregation import read_covariates_of
 from crowdrank.errors import CrowdrankError, JudgmentError
 from crowdrank.io.exports import detect
 from crowdrank.io.judgments import read_files

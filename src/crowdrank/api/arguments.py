@@ -1,4 +1,4 @@
-"""The public door of the verbs: an argument that a verb does not have gets a sentence with the remedy."""
+"""Arguments of the verbs: one that a verb does not have gets a sentence with the remedy; two verbs may share theirs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,22 @@ from ..wording import nearest
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
+_MAX_CHARACTERS = 120
+"""Characters of values that a remedy repeats."""
 
-def at_the_door(verb: Callable[Given, Result]) -> Callable[Given, Result]:
+
+def takes_arguments_of(verb: Callable[Given, Any]) -> Callable[[Callable[..., Result]], Callable[Given, Result]]:
+    """Return what gives a function the signature of a verb, to whose arguments it adds nothing."""
+
+    def with_signature(function: Callable[..., Result]) -> Callable[Given, Result]:
+        own = inspect.signature(function).return_annotation
+        function.__signature__ = inspect.signature(verb).replace(return_annotation=own)  # type: ignore[attr-defined]
+        return function
+
+    return with_signature
+
+
+def explain_unknown(verb: Callable[Given, Result]) -> Callable[Given, Result]:
     """Return the verb, which then says what to write in place of an argument it does not have.
 
     Examples
@@ -60,11 +74,8 @@ def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
     if "params" in known:
         one = len(unknown) == 1
         what = "a parameter of the method goes" if one else "parameters of the method go"
-        return f"{verb} has no argument {named}; {what} into params={_values_text(unknown)}"
+        values = repr(unknown)
+        if len(values) > _MAX_CHARACTERS:
+            values = "{" + ", ".join(f"{name!r}: ..." for name in unknown) + "}"
+        return f"{verb} has no argument {named}; {what} into params={values}"
     return f"{verb} has no argument {named}; it has {', '.join(known)}"
-
-
-def _values_text(values: dict[str, Any]) -> str:
-    """Values as they would be written, unless they are too long for that."""
-    text = repr(values)
-    return text if len(text) <= 120 else "{" + ", ".join(f"{name!r}: ..." for name in values) + "}"
