@@ -26,7 +26,7 @@ MOST_FILES = {
     "models/pairs/crowd_bt": 9,
     "models/classes/dawid_skene": 9,
     "models/latent_score/latent_score": 12,
-    "models/joint_annotators/joint_annotators": 11,
+    "models/joint_annotators/joint_annotators": 9,
     "models/crowd_agg/crowd_agg": 6,
 }
 

@@ -20,7 +20,7 @@ from crowdrank.cluster.packing import pack_judgments
 from crowdrank.data.parted import NumberedParts
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.joint import JointAnnotators
-from crowdrank.models.joint_annotators import expectation_maximisation, joint_annotators, joint_passes
+from crowdrank.models.joint_annotators import joint_annotators
 
 FORMS = [
     {},
@@ -86,7 +86,7 @@ def test_memory_and_streaming_agree_to_the_bit(rows, n_parts, item_effects):
 
 @pytest.mark.parametrize("params", FORMS, ids=str)
 def test_dask_agrees_to_the_bit(params, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(expectation_maximisation, "_MOST_SPREAD_STEPS", 2)
+    monkeypatch.setattr(joint_annotators, "_MOST_SPREAD_STEPS", 2)
     preferences, method = some_preferences(300), JointAnnotators(**{"max_iter": 2, **params})
     packed = pack_judgments([preferences], tmp_path / "packed", part_rows=60)
     features = features_of(preferences)
@@ -95,7 +95,7 @@ def test_dask_agrees_to_the_bit(params, client, tmp_path, monkeypatch):
 
 
 def test_pairs_beyond_what_is_kept_are_left_out(monkeypatch):
-    monkeypatch.setattr(joint_passes, "_MOST_PAIRS", 10)
+    monkeypatch.setattr(joint_annotators, "_MOST_PAIRS", 10)
     preferences = some_preferences(300)
     found = in_parts_by(InMemory(), JointAnnotators(tol=0.2), CutJudgments(preferences, 3), features_of(preferences))
     assert found.pairs is None

@@ -12,9 +12,8 @@ import crowdrank as cr
 from crowdrank.data.index import Index, Items
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import JointAnnotators
-from crowdrank.models.joint_annotators.expectation_maximisation import JointModel
-from crowdrank.models.joint_annotators.item_scores import FeatureScores
-from crowdrank.models.joint_annotators.judged_pairs import FlipPrior
+from crowdrank.models.joint_annotators.joint_annotators import JointModel
+from crowdrank.models.joint_annotators.judged_pairs import FeatureScores, FlipPrior
 from crowdrank.models.joint_annotators.kernels.pair_patterns import find_patterns
 
 EXACTLY = {"tol": 1e-10, "max_iter": 2000}
@@ -130,7 +129,7 @@ def test_many_features_take_another_way_to_the_same_weights(monkeypatch):
     features, preferences, *_ = crowd(n_pairs=700, n_features=6)
     method = JointAnnotators(item_effects=False, **EXACTLY)
     direct = method.fit(preferences, features)
-    monkeypatch.setattr("crowdrank.models.joint_annotators.item_scores._MOST_SOLVED_FEATURES", 5)
+    monkeypatch.setattr("crowdrank.models.joint_annotators.judged_pairs._MOST_SOLVED_FEATURES", 5)
     around = method.fit(preferences, features)
     np.testing.assert_allclose(around.ranker.weights_, direct.ranker.weights_, rtol=1e-4)
 

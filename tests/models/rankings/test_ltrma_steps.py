@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from crowdrank.models.rankings.ltrma_steps import LuceWeights
+from crowdrank.models.rankings.ltrma import LuceWeights
 from crowdrank.rankers import ListMLE
 from crowdrank.rankers.losses import likely_orders
 
@@ -33,7 +33,7 @@ def test_one_order_of_each_query_gives_the_weights_of_list_mle(luce):
     ranker = ListMLE(ridge=0.2, tol=1e-9).fit(luce.design.matrix.values, target, qid=QUERY)
     weights = luce.from_orders(order[None], np.zeros(3))
     np.testing.assert_allclose(weights, ranker.weights_, atol=1e-8)
-    np.testing.assert_allclose(luce.scores(weights), ranker.predict(luce.design.matrix.values), atol=1e-8)
+    np.testing.assert_allclose(luce.design.scores(weights), ranker.predict(luce.design.matrix.values), atol=1e-8)
     np.testing.assert_allclose(luce.from_orders(np.stack([order, order]), np.ones(3)), weights, atol=1e-8)
     assert luce.penalty(weights) == pytest.approx(0.1 * 4 * float(weights @ weights))
 

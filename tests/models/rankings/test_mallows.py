@@ -144,7 +144,7 @@ def test_recovers_dispersions_of_swapping_annotators():
     for seed in range(4):
         judged, grade = drawn(swaps, 100, 15, 9, seed=seed)
         consensus = Mallows(seed=seed).fit(judged)
-        estimate = consensus.quality_source.measure.args[2]
+        estimate = consensus.learned[1]["theta"]
         found.append(np.corrcoef(estimate, expected)[0, 1])
         assert tau(judged, consensus.scores, grade) > tau(judged, Borda().fit(judged).scores, grade) + 0.05
     assert np.mean(found) > 0.97
@@ -197,7 +197,7 @@ def test_one_ranking_comes_back_with_a_warning(n_items):
     with pytest.warns(DataWarning, match="no two rankings share two items"):
         consensus = Mallows().fit(judged)
     assert tau(judged, consensus.scores, grade) == 1.0
-    assert np.isfinite(consensus.quality_source.measure.args[2]).all()
+    assert np.isfinite(consensus.learned[1]["theta"]).all()
 
 
 def test_several_rankings_of_one_annotator_are_enough():
@@ -276,7 +276,7 @@ def test_beats_is_the_share_of_rankings_given_the_annotators(n_exact):
     orders = [("ann", "abcde"), ("bob", "bacde"), ("cid", "badce"), ("dan", "ecabd")]
     consensus = Mallows(n_exact=n_exact, n_samples=5000).fit(rankings(*orders))
     lists = [(["abcde".index(item) for item in order], [1, 2, 3, 4, 5]) for _, order in orders]
-    _, _, mean, variance, above = slow.posterior(5, lists, consensus.quality_source.measure.args[2])
+    _, _, mean, variance, above = slow.posterior(5, lists, consensus.learned[1]["theta"])
     for one in range(5):
         for other in range(5):
             if one != other:
@@ -400,7 +400,7 @@ def test_a_query_of_many_items():
     judged, grade = drawn(simulate.Mallows(np.array([0.2, 0.1, 0.05, 0.02])), 1, 600, 4)
     consensus = Mallows(max_iter=20, n_samples=100).fit(judged)
     assert tau(judged, consensus.scores, grade) > 0.965
-    np.testing.assert_allclose(consensus.quality_source.measure.args[2], [-0.2, -0.1, -0.05, -0.02], rtol=0.4)
+    np.testing.assert_allclose(consensus.learned[1]["theta"], [-0.2, -0.1, -0.05, -0.02], rtol=0.4)
 
 
 def test_speed():

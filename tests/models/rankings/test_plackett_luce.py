@@ -22,7 +22,7 @@ from crowdrank.data.judgments import Preferences, Rankings
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.models.averages.borda import Borda
 from crowdrank.models.pairs.bradley_terry import BradleyTerry
-from crowdrank.models.rankings import plackett_luce_fit
+from crowdrank.models.rankings import plackett_luce
 from crowdrank.models.rankings.plackett_luce import PlackettLuce
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "plackett_luce.json").read_text())
@@ -133,7 +133,7 @@ def test_queries_are_fitted_apart():
 def test_products_and_the_kernel_give_the_same_covariance(monkeypatch):
     rankings, _ = simulated(0, 200, 4, sizes=[6, 12])
     few = quiet(PlackettLuce(), rankings)
-    monkeypatch.setattr("crowdrank.models.rankings.plackett_luce_fit._FEW_STEPS", 0)
+    monkeypatch.setattr("crowdrank.models.rankings.plackett_luce._FEW_STEPS", 0)
     many = quiet(PlackettLuce(), rankings)
     for one, other in zip(few.covariance, many.covariance, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
@@ -250,10 +250,8 @@ def test_large_queries_have_standard_errors_but_no_covariance(monkeypatch):
     estimated = quiet(PlackettLuce(), rankings)
     assert estimated.covariance[0] is None
     assert estimated.covariance[1].shape == (20, 20)
-    monkeypatch.setattr(
-        plackett_luce_fit, "score_standard_errors", partial(plackett_luce_fit.score_standard_errors, exact=800)
-    )
-    for module in ("models.rankings.plackett_luce_fit", "standard_errors"):
+    monkeypatch.setattr(plackett_luce, "score_standard_errors", partial(plackett_luce.score_standard_errors, exact=800))
+    for module in ("models.rankings.plackett_luce", "standard_errors"):
         monkeypatch.setattr(f"crowdrank.{module}.COVARIANCE_ITEMS", 800)
     exact = quiet(PlackettLuce(), rankings)
     np.testing.assert_allclose(estimated.std_error[800:], exact.std_error[800:], rtol=1e-9)

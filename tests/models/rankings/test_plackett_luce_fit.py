@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from tests.known_rankings import simulated
 
-from crowdrank.models.rankings.plackett_luce import PlackettLuce
-from crowdrank.models.rankings.plackett_luce_fit import AdherencePrior
+from crowdrank.models.rankings.plackett_luce import AdherencePrior, PlackettLuce
 
 STEP = 1e-6
 TRUST = [None, ["a1"], ["a1", "a3"], ["a0", "a1", "a2", "a3", "a4"]]

@@ -6,16 +6,18 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus, Quality, Trace
+from ...data.consensus import Consensus, Trace, settle_ties
 from ...data.judgments import Judgments, Preferences, Rankings, expect
+from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...errors import ConvergenceWarning, ParameterError
-from ...fitting import iterate, warn_unconverged
-from ...protocols import BlockFit, Bools, Counts, Floats
-from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
+from ...fitting import OneBlock, iterate, warn_unconverged
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Statistics
+from ...quality import TRUSTED, LearnedQuality, quality_of_sample, trusted_annotators, warn_near_chance
 from ...wording import expect_choices, option
 
 if TYPE_CHECKING:
@@ -143,23 +145,34 @@ class CrowdAgg:
         if self.quality != "none" and trusted is None:
             warn_near_chance("crowd_agg", eta, crowd.pairs)
         ties = {"n_ties": int((judgments.outcome == 0).sum())} if isinstance(judgments, Preferences) else {}
-        return Consensus.of(
-            self, judgments, crowd.scores(eta), trace=trace, estimates=ties,
-            quality=partial(_quality, self, judgments, crowd.mean_quality(eta)),
-        )  # fmt: skip
+        quality = None
+        if judgments.n_annotators:
+            quality = LearnedQuality(judgments, self.scores, {"eta": crowd.mean_quality(eta)})
+        return Consensus.of(self, judgments, crowd.scores(eta), trace=trace, estimates=ties, quality=quality)
 
     def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
-        """Return the passes of a fit to judgments in parts."""
-        from .crowd_agg_passes import CrowdAggPasses
-
+        """Return the fit over blocks: qualities are shared, and agreement is counted block by block."""
         if self.per_query or self.quality == "paper":
             which = "per_query" if self.per_query else "quality='paper'"
             raise ParameterError(f"crowd_agg with {which} needs all judgments at once; leave it out for packed ones")
         if judged.by != "query":
             raise ParameterError("crowd_agg goes query by query; pack the judgments by query")
-        rounds = None if self.quality == "none" or not len(judged.annotators) else _held_out_qualities
-        passes = CrowdAggPasses(self, judged, trusted_annotators(judged, trusted), _crowd, rounds)
-        return BlockFit(passes.lay_out, passes.solve)
+        return BlockFit(partial(_lay_out, self), partial(self._solve, judged, trusted_annotators(judged, trusted)))
+
+    def _solve(self, judged: Any, trusted: Bools, blocks: Blocks) -> PartedFit:
+        """The scores of all blocks and what was learned of the annotators."""
+        n_annotators = max(len(judged.annotators), 1)
+        pairs, given, n_ties = blocks.total(partial(_survey, n_annotators))
+        eta, trace = np.ones(n_annotators), Trace()
+        if self.quality != "none" and len(judged.annotators):
+            eta, trace = _held_out_qualities(self, blocks, np.arange(n_annotators), pairs, trusted)
+            if not trusted.any():
+                warn_near_chance("crowd_agg", eta, pairs)
+        columns = [PartColumns(scores) for (scores,) in blocks.read(partial(_read_scores, self, eta))]
+        sample = partial(read_sample, attrgetter("judgments"), given, share_of_rows(judged.rows))
+        quality = quality_of_sample(self, [part for (part,) in blocks.read(sample)], given, {"eta": eta})
+        ties = {"n_ties": int(n_ties)} if judged.kind == "preference" else {}
+        return PartedFit(columns, trace, quality, estimates=ties)
 
     def scores(self, judgments: Judgments) -> Floats:
         """Return the scores alone, for repeated fits."""
@@ -174,21 +187,30 @@ class CrowdAgg:
             raise ParameterError(
                 f"{option('trusted')} has no use with quality={self.quality!r}; use quality='held_out'"
             )
-        crowd = _crowd(self, judgments)
+        block = _lay_out(self, judgments)
+        crowd = block.crowd
         if self.quality == "none" or not judgments.n_annotators:
             return crowd, np.ones(len(crowd.annotator)), Trace()
-        return crowd, *(_held_out_qualities if self.quality == "held_out" else _in_sample_qualities)(crowd, named, self)
+        if self.quality == "paper":
+            return crowd, *_in_sample_qualities(self, crowd)
+        return crowd, *_held_out_qualities(self, OneBlock(block), crowd.annotator, crowd.pairs, named)
 
 
-def _quality(method: CrowdAgg, judgments: Judgments, eta: Floats) -> Quality | None:
-    """Held-out quality with what was learned."""
-    quality = held_out_quality(method, judgments)
-    return None if quality is None else quality.with_parameters(eta=eta)
+class _CrowdBlock(NamedTuple):
+    """Judgments, and the preference sets of the crowd that gave them."""
+
+    judgments: Judgments
+    crowd: Crowd
 
 
-def _held_out_qualities(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
-    """Qualities that fit the agreement they lead to, with totals that the annotator has no part in."""
-    named, plain = trusted[crowd.annotator], method.prior or (_PER_QUERY_PRIOR if method.per_query else _POOLED_PRIOR)
+def _held_out_qualities(
+    method: CrowdAgg, blocks: Blocks, annotator: Counts, pairs: Floats, trusted: Bools
+) -> tuple[Floats, Trace]:
+    """Qualities that fit the agreement they lead to, with totals that the annotator has no part in.
+
+    ``annotator`` is that of each owner of preference sets, and ``pairs`` are the number that each compared.
+    """
+    named, plain = trusted[annotator], method.prior or (_PER_QUERY_PRIOR if method.per_query else _POOLED_PRIOR)
     right, wrong = (np.where(named, *numbers) for numbers in zip(TRUSTED, plain, strict=True))
     first = right / (right + wrong)
     if named.any():
@@ -196,13 +218,31 @@ def _held_out_qualities(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple
     lengths = (_STEP_LENGTH * _COOLING ** max(n - _N_WARM_ROUNDS, 0) for n in count(1))
 
     def step(eta: Floats) -> Floats:
-        share = (crowd.agree(*crowd.totals(eta)) + right) / (crowd.pairs + right + wrong)
-        return eta + next(lengths) * (share - eta)
+        (agree,) = blocks.total(partial(_count_agreement, eta))
+        return eta + next(lengths) * ((agree + right) / (pairs + right + wrong) - eta)
 
     return iterate(step, first, tol=method.tol, max_iter=method.max_iter, what="crowd_agg")
 
 
-def _in_sample_qualities(crowd: Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
+def _survey(n_annotators: int, block: _CrowdBlock, state: Any) -> tuple[Statistics, Any]:
+    """Pairs and weight of each annotator, and the number of ties."""
+    judgments = block.judgments
+    given = np.bincount(judgments.row_annotator, judgments.weight, n_annotators).astype(np.float64)
+    n_ties = float((judgments.outcome == 0).sum()) if isinstance(judgments, Preferences) else 0.0
+    return (block.crowd.pairs, given, n_ties), None
+
+
+def _count_agreement(eta: Floats, block: _CrowdBlock, state: Any) -> tuple[Statistics, Any]:
+    """Pairs of each owner that the others order alike."""
+    return (block.crowd.agree(*block.crowd.totals(eta)),), None
+
+
+def _read_scores(method: CrowdAgg, eta: Floats, block: _CrowdBlock, state: Any) -> tuple[Statistics, Any]:
+    """Scores of the items of a block."""
+    return (settle_ties(method, block.judgments, block.crowd.scores(eta)),), None
+
+
+def _in_sample_qualities(method: CrowdAgg, crowd: Crowd) -> tuple[Floats, Trace]:
     """The paper's rounds: shares of agreement with the order of the round before, until an order comes back."""
     n = crowd.pairs
     eta, change, seen = np.ones(len(n)), np.inf, dict[bytes, int]()
@@ -222,7 +262,7 @@ def _in_sample_qualities(crowd: Crowd, _: Bools, method: CrowdAgg) -> tuple[Floa
     return eta, Trace(method.max_iter, False, change)
 
 
-def _crowd(method: CrowdAgg, judgments: Judgments) -> Crowd:
+def _lay_out(method: CrowdAgg, judgments: Judgments) -> _CrowdBlock:
     """The preference sets of all annotators, and the pairs to count agreement on."""
     from ...kernels.segments import segment_sums
     from .kernels.poisson_binomial import Crowd, Discounts, ndcg_mixture, pair_gap, rbp_mixture
@@ -252,11 +292,10 @@ def _crowd(method: CrowdAgg, judgments: Judgments) -> Crowd:
         # one owner more for each annotator, without sets, stands for those who have none
         owner, of_owner = numbers + len(of_owner), np.append(of_owner, owners // items.n_queries)
     agreement, weight = Agreement.between(sets, use), np.repeat(sets.weight, lengths)
-    return Crowd(
-        discounts, agreement, weight, owner, of_owner,
-        segment_sums(agreement.n_pairs(), owner, sets.weight, len(of_owner)), items.query, cell,
-        _RELATIVE_SLACK * max(1.0, float(np.max(np.bincount(sets.item, weight), initial=0.0))),
-    )  # fmt: skip
+    pairs = segment_sums(agreement.n_pairs(), owner, sets.weight, len(of_owner))
+    slack = _RELATIVE_SLACK * max(1.0, float(np.max(np.bincount(sets.item, weight), initial=0.0)))
+    crowd = Crowd(discounts, agreement, weight, owner, of_owner, pairs, items.query, cell, slack)
+    return _CrowdBlock(judgments, crowd)
 
 
 def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import polars as pl
 
-from ...data.consensus import Consensus, Quality
+from ...data.consensus import Consensus, Trace
 from ...data.features import Features
 from ...data.joint_fit import JointFit
 from ...data.judgments import Rankings, expect
-from ...errors import JudgmentError
-from ...protocols import Bools, Counts, Floats, Progress
-from ...quality import held_out_quality, trusted_annotators, warn_near_chance
-from ...rankers.linear import LinearScore
-from ...rankers.training_rows import SCALES
+from ...errors import DataWarning, JudgmentError
+from ...fitting import newton
+from ...protocols import AnyFloats, Bools, Counts, Floats, Ints, Progress
+from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
+from ...rankers.linear import BlockLoss, LinearScore, penalise, usual_ridge
+from ...rankers.losses import ScoreLoss, likely_orders, likely_sets
+from ...rankers.training_rows import SCALES, Design, Lists, Matrix, learn_scaling
 from ...wording import expect_above, expect_choices
-from .ltrma_steps import Estimates, LuceWeights, ScoredTruths, unranked_scores
 from .mallows_crowd import (
+    PRINTED_CHANGE,
+    Expectation,
     MallowsCrowd,
+    Sampler,
     check_parameters,
+    last_sweeps,
     mallows_crowd,
     place_scores,
     place_spread,
-    warn_few,
+    sweep_factor,
 )
 
 _CHOICES = {
@@ -186,8 +194,20 @@ class LTRMA:
         crowd = _crowd(self, judgments, sure, shades)
         row = of_items[crowd.arranged.item]
         item = np.flatnonzero(row >= 0)
-        _expect_pairs(crowd.item_query[item])
-        warn_few("ltrma", judgments, crowd)
+        if not len(item) or np.bincount(crowd.item_query[item]).max() < 2:
+            raise JudgmentError(
+                "nothing to learn: no ranking puts an item with features above another one; "
+                "give rankings of two items or more, and features of them"
+            )
+        n = len(np.unique(crowd.annotator)) if judgments.n_annotators else len(crowd.annotator)
+        if n <= 2:
+            number, what = ("one", "two")[n - 1], "annotator" if judgments.n_annotators else "ranking"
+            warnings.warn(
+                f"ltrma: only {number} {what}{'s' if n > 1 else ''} put items in an order: quality is estimated "
+                "almost from the features alone; have items ranked by more annotators",
+                DataWarning,
+                stacklevel=2,
+            )
         features.expect_numbers(row[item])
         with one_blas_thread():
             luce = LuceWeights.of(
@@ -195,22 +215,18 @@ class LTRMA:
                 ridge=self.ridge, tol=max(self.tol, _WEIGHT_TOL) if len(crowd.sampled) else self.tol, what="ltrma",
             )  # fmt: skip
             truths = ScoredTruths(crowd, luce, item, "ltrma")
-            estimates = self._learn(truths, progress)
-        ranker = LinearScore.of(features.names, luce.scaling, estimates.weights, estimates.trace)
+            n_iter = self.max_iter or _ITERATIONS[self.variant]
+            if self.variant == "printed":
+                estimates = truths.learn_as_printed(n_iter=n_iter, seed=self.seed, progress=progress)
+            else:
+                estimates = truths.learn_by_turns(self, n_iter=n_iter, progress=progress)
+        ranker = LinearScore.of(features.names, luce.design.scaling, estimates.weights, estimates.trace)
         others = _Others(self, sure, shades, estimates.theta, truths.scores(estimates.weights), crowd.arranged.item)
         return JointFit(
             method="ltrma", ranker=ranker, consensus=_consensus(judgments, features, truths, estimates, ranker, others),
-            n_items=len(item), n_queries=len(luce.offsets) - 1, n_unjudged=len(features) - int((of_items >= 0).sum()),
+            n_items=len(item), n_queries=len(luce.design.offsets) - 1,
+            n_unjudged=len(features) - int((of_items >= 0).sum()),
         )  # fmt: skip
-
-    def _learn(self, truths: ScoredTruths, progress: Progress | None) -> Estimates:
-        """Dispersions and weights, by the variant."""
-        n_iter = self.max_iter or _ITERATIONS[self.variant]
-        if self.variant == "printed":
-            return truths.learn_as_printed(n_iter=n_iter, seed=self.seed, progress=progress)
-        return truths.learn_by_turns(
-            self.step, n_sweeps=self.n_sweeps, n_draws=self.n_draws, tol=self.tol, n_iter=n_iter, progress=progress
-        )
 
 
 def _crowd(method: LTRMA, rankings: Rankings, trusted: Bools, shades: Any) -> MallowsCrowd:
@@ -222,15 +238,6 @@ def _crowd(method: LTRMA, rankings: Rankings, trusted: Bools, shades: Any) -> Ma
         n_exact=method.n_exact if method.distance == "kendall" else 0, seed=method.seed,
         shades=shades,
     )  # fmt: skip
-
-
-def _expect_pairs(query: Counts) -> None:
-    """Refuse rankings without two items of a query that have features."""
-    if not len(query) or np.bincount(query).max() < 2:
-        raise JudgmentError(
-            "nothing to learn: no ranking puts an item with features above another one; "
-            "give rankings of two items or more, and features of them"
-        )
 
 
 def _consensus(
@@ -245,18 +252,19 @@ def _consensus(
     crowd, method = truths.crowd, others.method
     draws, n_sweeps = (
         crowd.sample_array(method.n_samples, rankings.n_items),
-        crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE),
+        last_sweeps(crowd.n_sampled_items, method.n_samples, _SWEEPS_PER_SAMPLE),
     )
     last = crowd.expect(estimates.theta, estimates.sampler, n_sweeps, scores=others.prior, draws=draws)
     if rankings.n_annotators and not others.trusted.any():
-        share = crowd.annotator_distances(last.distance) / np.maximum(crowd.guessing, 1e-300)
-        warn_near_chance("ltrma", 1.0 - 0.5 * share, crowd.guessing)
+        guessing = crowd.annotators.guessing
+        share = crowd.annotator_distances(last.distance) / np.maximum(guessing, 1e-300)
+        warn_near_chance("ltrma", 1.0 - 0.5 * share, guessing)
     place = last.place if estimates.order is None else crowd.places_in(estimates.order)
     scores = place_scores(rankings, crowd, place) + unranked_scores(rankings, features, crowd, ranker)
     replicates, std_error = place_spread(rankings, crowd, last, draws, scores, method.seed)
     return Consensus.of(
         method, rankings, scores, trace=estimates.trace, std_error=std_error, replicates=replicates,
-        quality=partial(_quality, others, rankings),
+        quality=LearnedQuality(rankings, others.scores, {"theta": estimates.theta}) if rankings.n_annotators else None,
         estimates={} if rankings.n_annotators else {"theta": float(estimates.theta[0])},
     )  # fmt: skip
 
@@ -268,7 +276,6 @@ class _Others:
     ``prior`` are the scores by features of the items with the codes ``item``, which are all that were ranked.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("ranking",)
     method: LTRMA
     trusted: Bools
     shades: Any
@@ -276,22 +283,236 @@ class _Others:
     prior: Floats
     item: Counts
 
-    def fit(self, rankings: Rankings, /) -> Consensus:
-        """Return the consensus of some of the rankings."""
-        return Consensus.of(self.method, rankings, self.scores(rankings))
-
     def scores(self, rankings: Rankings, /) -> Floats:
         """Return the scores by some of the rankings."""
         crowd, prior = _crowd(self.method, rankings, self.trusted, self.shades), np.zeros(rankings.n_items)
         prior[self.item] = self.prior
-        sampler, n_sweeps = crowd.start_chains(), crowd.last_sweeps(_N_OTHERS_SWEEPS, 1)
+        sampler, n_sweeps = crowd.chains(), last_sweeps(crowd.n_sampled_items, _N_OTHERS_SWEEPS, 1)
         expected = partial(crowd.expect, self.theta, sampler, scores=prior[crowd.arranged.item])
         if len(crowd.sampled):
             expected(n_sweeps // 2)
         return place_scores(rankings, crowd, expected(n_sweeps).place)
 
 
-def _quality(others: _Others, rankings: Rankings) -> Quality | None:
-    """Agreement of annotators with the truths by the others and the features, with their dispersions."""
-    quality = held_out_quality(others, rankings)
-    return quality if quality is None else quality.with_parameters(theta=others.theta)
+_MOST_NEWTON_STEPS = 100
+_RIDGE_PER_FEATURE = 0.1
+_MOST_DRAWN_PLACES = 10_000
+"""Places over all draws of a soft step: many items make up for few draws."""
+
+_PRINTED_STEP, _PRINTED_EPOCHS = 0.01, 50
+"""Step and passes of the printed procedure's descent."""
+
+
+@dataclass(frozen=True, eq=False)
+class LuceWeights:
+    """Scaled features of items query after query, and the weights that make rankings of them likely.
+
+    The likelihood is that of ordered choices (Plackett-Luce): of the items that are left, one comes next with
+    probability proportional to the exponential of its score, the weighted sum of its features.
+
+    Parameters
+    ----------
+    design
+        The features, one row per place.
+    ridge, tol
+        Pull of the weights towards 0, against a mean over queries, and the largest change of one in the last step.
+    what
+        Name of the method, for a warning.
+    """
+
+    design: Design
+    ridge: float
+    tol: float
+    what: str
+
+    @classmethod
+    def of(
+        cls, values: AnyFloats, query: Ints | Counts, *, scale: str, ridge: float | None, tol: float, what: str
+    ) -> Self:
+        """Return them for rows of numbers with the query of each, never falling.
+
+        The ridge ``None`` is a tenth for each feature, spread over the queries: however many features there are, scores
+        that spread by about 3 within queries are what is expected beforehand.
+        """
+        matrix = Matrix(values)
+        lists = Lists.of(matrix.n_rows, np.zeros(matrix.n_rows), query)
+        if ridge is None:
+            ridge = usual_ridge(_RIDGE_PER_FEATURE * matrix.n_features / lists.n_queries, scale)
+        return cls(Design(matrix, None, lists.offsets, learn_scaling(scale, matrix, lists)), ridge, tol, what)
+
+    def penalty(self, weights: Floats) -> float:
+        """Return what the ridge takes off the log-likelihood of all queries."""
+        return 0.5 * self.ridge * (len(self.design.offsets) - 1) * float(weights @ weights)
+
+    def from_orders(self, orders: Counts, start: Floats) -> Floats:
+        """Return the weights under which orders (n_orders, n_places) of each query's places are most likely."""
+        return self._maximise(likely_orders(orders, self.design.offsets), start)
+
+    def from_sets(self, sets: Floats, start: Floats) -> Floats:
+        """Return the weights under which random orders are most likely, whose sets of first places have these chances.
+
+        ``sets`` has 2^n chances for each query of n places.
+        """
+        return self._maximise(likely_sets(sets, self.design.offsets), start)
+
+    def _maximise(self, loss: Callable[[Floats], ScoreLoss], start: Floats) -> Floats:
+        """The weights where the loss of the scores and the ridge are least."""
+        sizes = np.diff(self.design.offsets)
+        share = np.repeat(1 / (len(sizes) * sizes), sizes)
+        rows = BlockLoss(self.design, loss, share).alone()
+        evaluate, direction = penalise(rows, self.ridge, self.tol)
+        return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what=self.what)[0]
+
+
+class Estimates(NamedTuple):
+    """Dispersions (n_annotators,) and weights (n_features,), how they were found, and where the chains stand.
+
+    ``order``, items by their numbers, is the printed procedure's own estimate of the true rankings.
+    """
+
+    theta: Floats
+    weights: Floats
+    trace: Trace
+    sampler: Sampler
+    order: Ints | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTruths:
+    """Annotators around true rankings, of which scores by features tell how probable they are beforehand.
+
+    Parameters
+    ----------
+    crowd
+        The annotators.
+    learner
+        Finds the weights of the features.
+    item
+        The crowd's item at each of the learner's places; items without features have none.
+    what
+        Name of the method, for a warning.
+    """
+
+    crowd: MallowsCrowd
+    learner: LuceWeights
+    item: Counts
+    what: str
+
+    def scores(self, weights: Floats) -> Floats:
+        """Return scores of the crowd's items; those without features have the mean of their query."""
+        query, known = self.crowd.item_query, self.learner.design.scores(weights)
+        n = len(self.crowd.arranged.lists.sizes)
+        number = np.maximum(np.bincount(query[self.item], minlength=n), 1)
+        means: Floats = (np.bincount(query[self.item], known, n) / number)[query]
+        means[self.item] = known
+        return means
+
+    def places(self, order: Ints) -> Counts:
+        """Return each query's items, best first by their numbers, as places of the learner."""
+        return self._places_of(order + self.crowd.arranged.lists.offsets[self.crowd.item_query])
+
+    def _places_of(self, item: Counts) -> Counts:
+        """Items of the crowd as places of the learner, those without features left out."""
+        place = np.full(len(self.crowd.arranged.item), -1)
+        place[self.item] = np.arange(len(self.item))
+        return place[item][place[item] >= 0]
+
+    def learn_by_turns(self, method: LTRMA, *, n_iter: int, progress: Progress | None = None) -> Estimates:
+        """Return estimates that start from Borda's order, with chains that are carried on between iterations.
+
+        With ``step="hard"`` weights are learned from the most probable ranking, with ``"soft"`` from all of them by
+        their probability, ``n_draws`` standing for them where they are sampled. Both kinds of parameters are averaged
+        over the second half of the iterations, unless all queries are exact and changes fall to ``tol`` before.
+        """
+        crowd, annotators, sampled = self.crowd, self.crowd.annotators, len(self.crowd.sampled) > 0
+        sampler, start = crowd.chains(), np.zeros(self.learner.design.n_features)
+        theta, weights = annotators.start, self.learner.from_orders(self.places(sampler.chains.order)[None], start)
+        states, distances, values = [np.concatenate([theta, weights])], [], []
+        for done in range(n_iter):
+            expectation, following = self._expect_and_learn(method, theta, weights, sampler)
+            if not sampled:
+                values.append(annotators.objective(theta, expectation.log_total) - self.learner.penalty(weights))
+            distances.append(crowd.annotator_distances(expectation.distance))
+            theta, weights = annotators.dispersions(theta, distances[-1]), following
+            states.append(np.concatenate([theta, weights]))
+            if progress is not None:
+                progress(done + 1, n_iter, self.what)
+            change = float(np.abs(states[-1] - states[-2]).max())
+            if not sampled and change <= method.tol:
+                return Estimates(theta, weights, Trace(done + 1, True, change, tuple(values)), sampler)
+        half = n_iter // 2
+        change, settled = annotators.drift(distances[half:], self.what, n_iter)
+        mean = np.mean(states[half + 1 :], axis=0)
+        trace = Trace(n_iter, settled, change, None if sampled else tuple(values))
+        return Estimates(mean[: len(theta)], mean[len(theta) :], trace, sampler)
+
+    def _expect_and_learn(
+        self, method: LTRMA, theta: Floats, weights: Floats, sampler: Sampler
+    ) -> tuple[Expectation, Floats]:
+        """Expected distances (E-step), and the weights learned from the same rankings (the ranker's M-step)."""
+        crowd, n_items, sizes = self.crowd, len(self.crowd.arranged.item), self.crowd.arranged.lists.sizes
+        n_sweeps = method.n_sweeps * sweep_factor(crowd.n_sampled_items)
+        expect = partial(crowd.expect, theta, sampler, n_sweeps, scores=self.scores(weights))
+        if method.step == "hard":
+            best = np.empty(n_items, np.int32)
+            expectation = expect(best=best)
+            return expectation, self.learner.from_orders(self.places(best)[None], weights)
+        if not len(crowd.sampled) and len(self.item) == n_items:
+            sets = np.zeros(int((2**sizes).sum()))
+            expectation = expect(sets=sets)
+            return expectation, self.learner.from_sets(sets[np.repeat(sizes > 0, 2**sizes)], weights)
+        draws = np.zeros((max(1, min(method.n_draws, _MOST_DRAWN_PLACES // n_items)), n_items), np.float32)
+        expectation = expect(draws=draws)
+        orders = np.stack([self._places_of(np.lexsort((draw, crowd.item_query))) for draw in draws])
+        return expectation, self.learner.from_orders(orders, weights)
+
+    def learn_as_printed(self, *, n_iter: int, seed: int, progress: Progress | None = None) -> Estimates:
+        """Return the estimates by the procedure of [Wu11]_: new random chains in each iteration, its stopping rule."""
+        from .kernels.printed_procedure import descend
+
+        crowd, m, rng = self.crowd, self.learner.design.n_features, np.random.default_rng(seed)
+        rows, offsets = (
+            np.concatenate([block for *_, block in self.learner.design.blocks()]),
+            self.learner.design.offsets,
+        )
+        sampler, theta, weights = crowd.chains(), -rng.random(len(crowd.annotators.start)), np.full(m, 1 / m)
+        best, ranked = np.empty(len(crowd.item_query), np.int32), np.unique(crowd.item_query[self.item])
+        # in an order that does not depend on names
+        visits = np.argsort(crowd.arranged.seeds[ranked])
+        for done in range(n_iter):
+            printed = partial(crowd.distances_as_printed, sampler=sampler, rng=rng, best=best)
+            distance = crowd.annotator_distances(printed(theta, scores=self.scores(weights)))
+            following = crowd.annotators.dispersions(theta, distance)
+            moved, theta = float(np.linalg.norm(following - theta)), following
+            printed(theta, scores=self.scores(weights))
+            learned = descend(rows, self.places(best), offsets, visits, weights, _PRINTED_STEP, _PRINTED_EPOCHS)
+            turned, weights = float(np.linalg.norm(learned - weights)), learned
+            if progress is not None:
+                progress(done + 1, n_iter, self.what)
+            settled = moved < PRINTED_CHANGE * len(theta) and turned < PRINTED_CHANGE * m
+            if settled:
+                break
+        return Estimates(theta, weights, Trace(done + 1, settled, max(moved, turned)), sampler, best)
+
+
+def unranked_scores(rankings: Rankings, features: Features, crowd: MallowsCrowd, ranker: LinearScore) -> Floats:
+    """Return scores of items that nobody ranked, 0 for all others, from the ranker's Plackett-Luce scores.
+
+    By these an item stands above another with some probability. The score is the number of ranked items (of items,
+    where none of the query is ranked) that it is expected to stand above, less half of them.
+    """
+    row = features.items.codes_of(rankings.items, "features", "judgments")
+    known = (row >= 0) & np.isfinite(features.matrix[row]).all(axis=1)
+    expected, free = np.zeros(rankings.n_items), np.ones(rankings.n_items, bool)
+    free[crowd.arranged.item] = False
+    if not (free & known).any():
+        return expected
+    table, scores = pl.DataFrame(features.matrix[row[known]], schema=list(features.names)), np.zeros(rankings.n_items)
+    scores[known] = ranker.predict(table, rankings.items.query[known])
+    for query in np.unique(rankings.items.query[free & known]):
+        here = np.arange(*rankings.items.offsets[query : query + 2])
+        others = here[known[here] & (free[here].all() | ~free[here])]
+        ours = here[free[here] & known[here]]
+        # half of the hyperbolic tangent of half a gap is the logistic function less a half
+        expected[ours] = 0.5 * np.tanh(0.5 * np.subtract.outer(scores[ours], scores[others])).sum(axis=1)
+    return expected

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import warnings
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus, Quality, Trace
-from ...data.judgments import Rankings, expect
-from ...errors import ParameterError
-from ...fitting import accelerate, warn_unconverged
-from ...protocols import BlockFit, Bools, Floats, Ints
-from ...quality import held_out_quality, trusted_annotators, warn_near_chance
+from ...data.consensus import Consensus, Trace, settle_ties
+from ...data.judgments import Rankings, align_judgments, expect, stack_judgments
+from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
+from ...errors import DataWarning, ParameterError
+from ...fitting import OneBlock, accelerate, warn_unconverged
+from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
+from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
 from ...wording import expect_choices
 from .mallows_crowd import (
     PRINTED_CHANGE,
+    Annotators,
     MallowsCrowd,
     Sampler,
+    annotators_by_size,
     check_parameters,
+    last_sweeps,
     mallows_crowd,
     middle_places,
     place_scores,
     place_spread,
-    warn_unidentified,
+    sweep_factor,
 )
 
 _DISTANCES = ("kendall", "cayley", "footrule", "spearman")
@@ -33,6 +39,9 @@ _CONSENSUS = ("mean", "mode")
 _MOST_ITERATIONS = 1000
 _SWEEPS_PER_SAMPLE = {"kendall": 4, "cayley": 2, "footrule": 2, "spearman": 2}
 """Sweeps between two of the rankings that are kept."""
+
+_DISPERSION_DIGITS = 9
+"""Annotators are alike where their dispersions have these digits in common."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,38 +177,75 @@ class Mallows:
         expect(rankings, self)
         sure = trusted_annotators(rankings, trusted)
         crowd = self.crowd(rankings, sure)
-        warn_unidentified("mallows", rankings, crowd)
-        theta, trace, sampler, order = fit_dispersions(self, crowd, crowd.start)
+        number = len(np.unique(crowd.annotator)) if rankings.n_annotators else 0
+        _warn_unidentified(number, not len(crowd.weight) or crowd.shares_pairs, depth=3)
+        theta, trace, sampler, order = self._fit_crowd(rankings, sure, crowd, crowd.annotators.start)
         draws = crowd.sample_array(self.n_samples, rankings.n_items)
-        expectation = crowd.expect(theta, sampler, last_sweeps(self, crowd), draws=draws)
+        expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items), draws=draws)
+        guessing = crowd.annotators.guessing
         if rankings.n_annotators and not sure.any():
-            share = crowd.annotator_distances(expectation.distance) / np.maximum(crowd.guessing, 1e-300)
-            warn_near_chance("mallows", 1.0 - 0.5 * share, crowd.guessing)
-        scores = mallows_scores(
-            self, rankings, crowd, theta, expectation.place if order is None else crowd.places_in(order)
-        )
+            share = crowd.annotator_distances(expectation.distance) / np.maximum(guessing, 1e-300)
+            warn_near_chance("mallows", 1.0 - 0.5 * share, guessing)
+        place = expectation.place if order is None else crowd.places_in(order)
+        scores = self._scores(rankings, crowd, theta, place)
         replicates, std_error = place_spread(rankings, crowd, expectation, draws, scores, self.seed)
         return Consensus.of(
-            self, rankings, scores, trace=trace, std_error=std_error,
-            replicates=replicates, quality=partial(_quality, self, rankings, theta, sure),
+            self,
+            rankings,
+            scores,
+            trace=trace,
+            std_error=std_error,
+            replicates=replicates,
+            quality=self._quality(rankings, theta, sure),
             estimates={} if rankings.n_annotators else {"theta": float(theta[0])},
-        )  # fmt: skip
+        )
 
     def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
-        """Return the passes of a fit to rankings in parts."""
-        from .mallows_passes import MallowsPasses
-
+        """Return the fit over blocks: dispersions are shared, and blocks keep the chains of their sampled queries."""
         if self.variant == "printed":
             raise ParameterError("mallows with variant='printed' needs all rankings at once; use variant='carried'")
         if judged.by != "query":
             raise ParameterError("mallows goes query by query; pack the rankings by query")
-        passes = MallowsPasses(self, judged, trusted_annotators(judged, trusted))
-        return BlockFit(passes.lay_out, passes.solve)
+        return BlockFit(_RankingBlock, partial(self._solve, judged, trusted_annotators(judged, trusted)))
+
+    def _solve(self, judged: Any, trusted: Bools, blocks: Blocks) -> PartedFit:
+        """The scores of all blocks, and the dispersions."""
+        n, named = max(len(judged.annotators), 1), len(judged.annotators) > 0
+        shared = _Shared(self, trusted, np.zeros(n))
+        given, number, length, n_sampled, n_shared, log_orders = blocks.total(partial(_survey, shared))
+        cells: Any = blocks.each(partial(_count_sizes, shared))
+        annotators = annotators_by_size(
+            cells,
+            number,
+            length,
+            trusted if named else np.zeros(1, bool),
+            distance=self.distance,
+            alpha=self.alpha,
+            bound=self.bound,
+            allow_reversed=self.allow_reversed,
+        )
+        guessing = annotators.guessing
+        shared = _Shared(self, trusted, given, annotators, int(n_sampled), bool(n_shared), float(log_orders))
+        several = int((guessing > 0).sum()) if named else 0
+        _warn_unidentified(several, shared.shares_pairs or not guessing.any(), depth=2)
+        theta, trace = _fit_dispersions(shared, blocks, annotators.start)
+        if named and not trusted.any():
+            share = blocks.total(partial(_expect, shared, theta, self.n_sweeps))[0] / np.maximum(guessing, 1e-300)
+            warn_near_chance("mallows", 1.0 - 0.5 * share, guessing)
+        columns = [PartColumns(*part) for part in blocks.read(partial(_read_scores, shared, theta))]
+        estimates = {} if named else {"theta": float(theta[0])}
+        quality = None
+        if named:
+            sample = partial(read_sample, attrgetter("rankings"), given, share_of_rows(judged.rows))
+            samples = [part for (part,) in blocks.read(sample)]
+            rankings = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
+            quality = self._quality(rankings, theta, trusted, n_judgments=given)
+        return PartedFit(columns, trace, quality, estimates=estimates)
 
     def scores(self, rankings: Rankings) -> Floats:
         """Return the scores alone, without random rankings, for repeated fits."""
         expect(rankings, self)
-        return _refit_scores(self, rankings, trusted_annotators(rankings, None))
+        return self._refit_scores(trusted_annotators(rankings, None), None, rankings)
 
     def crowd(self, rankings: Rankings, trusted: Bools, **shared: Any) -> MallowsCrowd:
         """Return the rankings laid out for this method; ``trusted`` (n_annotators,) tells whom to trust.
@@ -207,39 +253,103 @@ class Mallows:
         ``shared`` is what all rankings say where these are some of them, see :func:`~.mallows_crowd.mallows_crowd`.
         """
         return mallows_crowd(
-            rankings, trusted, distance=self.distance, alpha=0.0 if self.variant == "printed" else self.alpha,
+            rankings,
+            trusted,
+            distance=self.distance,
+            alpha=0.0 if self.variant == "printed" else self.alpha,
             bound=self.bound,
-            allow_reversed=self.allow_reversed, n_exact=self.n_exact, seed=self.seed, **shared,
-        )  # fmt: skip
+            allow_reversed=self.allow_reversed,
+            n_exact=self.n_exact,
+            seed=self.seed,
+            **shared,
+        )
+
+    def _fit_crowd(
+        self, rankings: Rankings, trusted: Bools, crowd: MallowsCrowd, start: Floats
+    ) -> tuple[Floats, Trace, Sampler, Ints | None]:
+        """Dispersions of rankings in memory, where the chains stand, and the printed procedure's own order."""
+        if not crowd.shares_pairs:
+            return start, Trace(), crowd.chains(), None
+        if self.variant == "printed":
+            return _fit_as_printed(self, crowd)
+        shared = _Shared(
+            self, trusted, np.zeros(len(start)), crowd.annotators, crowd.n_sampled_items, True, crowd.log_orders
+        )
+        blocks = OneBlock(_RankingBlock(rankings, [crowd]))
+        theta, trace = _fit_dispersions(shared, blocks, start)
+        return theta, trace, crowd.chains(blocks.state), None
+
+    def _last_sweeps(self, n_sampled_items: int) -> int:
+        """Number of sweeps that scores and random rankings are taken from."""
+        return last_sweeps(n_sampled_items, self.n_samples, _SWEEPS_PER_SAMPLE[self.distance])
+
+    def _scores(self, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, place: Floats) -> Floats:
+        """Places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes."""
+        if self.consensus == "mode":
+            from .kernels.permutations import improve_orders
+
+            order = crowd.order_by_score(middle_places(crowd) - place)
+            improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
+            place = crowd.places_in(order)
+        return place_scores(rankings, crowd, place)
+
+    def _quality(
+        self, rankings: Rankings, theta: Floats, trusted: Bools, n_judgments: Floats | None = None
+    ) -> LearnedQuality | None:
+        """Agreement of annotators with the consensus of the others, fitted a short way from where this fit ended."""
+        if not rankings.n_annotators:
+            return None
+        brief = replace(self, max_iter=max(4, self.max_iter // 6), n_samples=min(100, self.n_samples), tol=1e-4)
+        again = partial(brief._refit_scores, trusted, theta)
+        return LearnedQuality(rankings, again, {"theta": theta}, n_judgments=n_judgments)
+
+    def _refit_scores(self, trusted: Bools, start: Floats | None, rankings: Rankings) -> Floats:
+        """Scores of a fit, from given dispersions or the usual ones."""
+        crowd = self.crowd(rankings, trusted)
+        start = crowd.annotators.start if start is None else start
+        theta, _, sampler, order = self._fit_crowd(rankings, trusted, crowd, start)
+        if order is not None:
+            return self._scores(rankings, crowd, theta, crowd.places_in(order))
+        expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items))
+        return self._scores(rankings, crowd, theta, expectation.place)
 
 
-def fit_dispersions(
-    method: Mallows, crowd: MallowsCrowd, start: Floats
-) -> tuple[Floats, Trace, Sampler, Ints | None]:  # fmt: skip
-    """Return the dispersions, how they were found, where the chains stand, and the printed procedure's own order.
+class _Shared(NamedTuple):
+    """What all blocks share besides dispersions.
 
-    ``crowd.expect`` is the E-step, the expected distances to the true rankings; ``crowd.dispersions`` the M-step.
+    ``given`` is the weight of all rankings of each annotator. ``annotators`` is ``None`` until all rankings are
+    counted; then there are the number of items of sampled queries, whether two rankings put the same two items in an
+    order, and the logarithm of the number of true rankings of all exact queries together.
     """
-    sampler = crowd.start_chains()
-    if not crowd.shares_pairs:
-        return start, Trace(), sampler, None
-    if method.variant == "printed":
-        return _fit_as_printed(method, crowd, sampler)
-    if len(crowd.sampled):
-        return *_average_dispersions(method, crowd, sampler, start), sampler, None
 
-    def step(theta: Floats) -> _Step:
-        expectation = crowd.expect(theta, sampler, 0)
-        return _Step(crowd.objective(theta, expectation.log_total), crowd.dispersions(theta, expectation.distance))
+    method: Mallows
+    trusted: Bools
+    given: Floats
+    annotators: Annotators | None = None
+    n_sampled_items: int = 0
+    shares_pairs: bool = False
+    log_orders: float = 0.0
 
-    upper = -method.bound if method.allow_reversed else 0.0
-    theta, trace = accelerate(
-        step, start, lower=method.bound, upper=upper, scale=np.sqrt(1.0 + crowd.guessing), tol=method.tol,
-        max_iter=_MOST_ITERATIONS,
-    )  # fmt: skip
-    if not trace.converged:
-        warn_unconverged("mallows", _MOST_ITERATIONS, trace.change, method.tol)
-    return theta, trace, sampler, None
+
+@dataclass(frozen=True, eq=False)
+class _RankingBlock:
+    """Rankings, and the crowd that they are laid out as once all annotators are known."""
+
+    rankings: Rankings
+    laid_out: list[MallowsCrowd] = field(default_factory=list)
+
+    def crowd(self, shared: _Shared) -> MallowsCrowd:
+        """Return the crowd of the block; it is kept from step to step."""
+        if self.laid_out:
+            return self.laid_out[0]
+        if shared.annotators is None:
+            return shared.method.crowd(self.rankings, shared.trusted)
+        # who gave so many rankings: a name would make draws depend on it
+        special = shared.given + 0.5 * (shared.trusted if len(shared.trusted) else np.zeros(1))
+        self.laid_out.append(
+            shared.method.crowd(self.rankings, shared.trusted, special=special, annotators=shared.annotators)
+        )
+        return self.laid_out[0]
 
 
 class _Step(NamedTuple):
@@ -249,83 +359,119 @@ class _Step(NamedTuple):
     following: Floats
 
 
-def _average_dispersions(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Floats) -> tuple[Floats, Trace]:
-    """Dispersions averaged over the second half of the iterations."""
-    half, n_sweeps, thetas, distances = method.max_iter // 2, method.n_sweeps * crowd.sweep_factor, [], []
-    for _ in range(method.max_iter):
-        expectation = crowd.expect(theta, sampler, n_sweeps)
-        theta = crowd.dispersions(theta, expectation.distance)
-        thetas.append(theta)
-        distances.append(crowd.annotator_distances(expectation.distance))
-    change, settled = crowd.drift(distances[half:], "mallows", method.max_iter)
-    return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
+def _fit_dispersions(shared: _Shared, blocks: Blocks, start: Floats) -> tuple[Floats, Trace]:
+    """Dispersions: the E-step is the expected distances to the true rankings, the M-step the dispersions with these.
+
+    Where queries are sampled, dispersions are averaged over the second half of the iterations.
+    """
+    method, annotators = shared.method, shared.annotators
+    assert annotators is not None
+    if not shared.shares_pairs:
+        return start, Trace()
+    if shared.n_sampled_items:
+        half, n_sweeps = method.max_iter // 2, method.n_sweeps * sweep_factor(shared.n_sampled_items)
+        theta, thetas, distances = start, [], []
+        for _ in range(method.max_iter):
+            distances.append(blocks.total(partial(_expect, shared, theta, n_sweeps))[0])
+            theta = annotators.dispersions(theta, distances[-1])
+            thetas.append(theta)
+        change, settled = annotators.drift(distances[half:], "mallows", method.max_iter)
+        return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
+
+    def step(theta: Floats) -> _Step:
+        distance, log_total = blocks.total(partial(_expect, shared, theta, 0))
+        # all true rankings are equally probable beforehand
+        value = annotators.objective(theta, float(log_total)) - shared.log_orders
+        return _Step(value, annotators.dispersions(theta, distance))
+
+    upper, scale = -method.bound if method.allow_reversed else 0.0, np.sqrt(1.0 + annotators.guessing)
+    theta, trace = accelerate(
+        step, start, lower=method.bound, upper=upper, scale=scale, tol=method.tol, max_iter=_MOST_ITERATIONS
+    )
+    if not trace.converged:
+        warn_unconverged("mallows", _MOST_ITERATIONS, trace.change, method.tol)
+    return theta, trace
 
 
-def _fit_as_printed(method: Mallows, crowd: MallowsCrowd, sampler: Sampler) -> tuple[Floats, Trace, Sampler, Ints]:
+def _fit_as_printed(method: Mallows, crowd: MallowsCrowd) -> tuple[Floats, Trace, Sampler, Ints]:
     """Dispersions by new random chains in each iteration, until they change little, and the best rankings seen."""
     rng, best = np.random.default_rng(method.seed), np.empty(len(crowd.item_query), np.int32)
-    theta = -rng.random(len(crowd.start))
+    sampler, theta = crowd.chains(), -rng.random(len(crowd.annotators.start))
     n_iter, change, settled = 0, np.inf, False
     while n_iter < method.max_iter and not settled:
-        following = crowd.dispersions(theta, crowd.distances_as_printed(theta, sampler, rng, best))
+        distance = crowd.annotator_distances(crowd.distances_as_printed(theta, sampler, rng, best))
+        following = crowd.annotators.dispersions(theta, distance)
         change, theta, n_iter = float(np.linalg.norm(following - theta)), following, n_iter + 1
         settled = change < PRINTED_CHANGE * len(theta)
     crowd.distances_as_printed(theta, sampler, rng, best)
     return theta, Trace(n_iter, settled, change), sampler, best
 
 
-def last_sweeps(method: Mallows, crowd: MallowsCrowd) -> int:
-    """Return the number of sweeps that scores and random rankings are taken from."""
-    return crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE[method.distance])
+def _warn_unidentified(n_annotators: int, shares_pairs: bool, *, depth: int) -> None:
+    """Warn where agreement between rankings does not, or hardly, identify quality."""
+    if not shares_pairs:
+        text = "no two rankings share two items: quality cannot be estimated"
+    elif n_annotators == 2:
+        text = "only two annotators: where they differ, rankings hardly show which is right"
+    else:
+        return
+    warnings.warn(f"mallows: {text}; have items ranked by more annotators", DataWarning, stacklevel=depth)
 
 
-def mallows_scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, place: Floats) -> Floats:
-    """Return places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes."""
-    if method.consensus == "mode":
-        from .kernels.permutations import improve_orders
-
-        order = crowd.order_by_score(middle_places(crowd) - place)
-        improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
-        place = crowd.places_in(order)
-    return place_scores(rankings, crowd, place)
+# Steps in one block
 
 
-def _quality(method: Mallows, rankings: Rankings, theta: Floats, trusted: Bools) -> Quality | None:
-    """Agreement of annotators with the consensus of the others, with their dispersions."""
-    quality = held_out_quality(others_fit(method, theta, trusted), rankings)
-    return quality if quality is None else quality.with_parameters(theta=theta)
+def _survey(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
+    """Weight of all rankings of each annotator; number and total size of those that order items; and of queries.
+
+    Those are the number of sampled items, whether rankings share pairs, and the logarithm of the number of orders.
+    """
+    rankings, crowd, n = block.rankings, block.crowd(shared), len(shared.given)
+    given = np.bincount(rankings.row_annotator, rankings.weight, n).astype(np.float64)
+    number = np.bincount(crowd.annotator, minlength=n).astype(np.float64)
+    length = np.bincount(crowd.annotator, np.diff(crowd.arranged.lists.starts), n).astype(np.float64)
+    shares = float(crowd.shares_pairs) if len(crowd.weight) else 0.0
+    return (given, number, length, float(crowd.n_sampled_items), shares, crowd.log_orders), None
 
 
-def others_fit(method: Mallows, theta: Floats, trusted: Bools) -> _OthersFit:
-    """Return what fits some of the rankings again after a fit to all."""
-    brief = replace(method, max_iter=max(4, method.max_iter // 6), n_samples=min(100, method.n_samples), tol=1e-4)
-    return _OthersFit(brief, theta, trusted)
+def _count_sizes(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
+    """Annotator, size and weight of the rankings of a block, equal ones together."""
+    from .kernels.dispersion import size_cells
+
+    crowd, ties = block.crowd(shared), shared.method.distance == "kendall"
+    lists = crowd.arranged.lists
+    who, what, much = size_cells(lists.starts, lists.rank, crowd.annotator, crowd.weight, ties=ties)
+    most = int(what.max(initial=0)) + 1
+    cells, entry = np.unique(who.astype(np.int64) * most + what, return_inverse=True)
+    return (cells // most, cells % most, np.bincount(entry, much, len(cells)).astype(np.float64)), None
 
 
-@dataclass(frozen=True, eq=False)
-class _OthersFit:
-    """A former fit, to be fitted again to a part of its rankings: a short way from where it ended."""
-
-    kinds: ClassVar[tuple[str, ...]] = ("ranking",)
-    method: Mallows
-    theta: Floats
-    trusted: Bools
-
-    def fit(self, rankings: Rankings, /) -> Consensus:
-        """Return the consensus of some of the rankings."""
-        return Consensus.of(self.method, rankings, self.scores(rankings))
-
-    def scores(self, rankings: Rankings, /) -> Floats:
-        """Return the scores by some of the rankings."""
-        return _refit_scores(self.method, rankings, self.trusted, self.theta)
+def _expect(shared: _Shared, theta: Floats, n_sweeps: int, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
+    """Expected distances of each annotator's rankings, and the logarithm of the sums over exact queries (E-step)."""
+    crowd = block.crowd(shared)
+    sampler = crowd.chains(state)
+    expectation = crowd.expect(theta, sampler, n_sweeps)
+    # all blocks keep chains if any does
+    kept = (*sampler.chains, sampler.slots) if shared.n_sampled_items else None
+    return (crowd.annotator_distances(expectation.distance), expectation.log_total), kept
 
 
-def _refit_scores(method: Mallows, rankings: Rankings, trusted: Bools, start: Floats | None = None) -> Floats:
-    """Scores of a fit, from given dispersions or the usual ones."""
-    crowd = method.crowd(rankings, trusted)
-    theta, _, sampler, order = fit_dispersions(method, crowd, crowd.start if start is None else start)
-    if order is not None:
-        return mallows_scores(method, rankings, crowd, theta, crowd.places_in(order))
-    return mallows_scores(
-        method, rankings, crowd, theta, crowd.expect(theta, sampler, last_sweeps(method, crowd)).place
-    )
+def _read_scores(shared: _Shared, theta: Floats, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
+    """Scores and standard errors of the items of a block."""
+    method, rankings, crowd = shared.method, block.rankings, block.crowd(shared)
+    if not rankings.n_items:
+        return (np.empty(0), np.empty(0)), None
+    # items are alike that annotators of equal dispersions do not distinguish
+    special = np.round(theta, _DISPERSION_DIGITS) + 0.0
+    again = method.crowd(rankings, shared.trusted, special=special, annotators=shared.annotators).arranged
+    group = np.zeros(rankings.n_items, np.int64)
+    group[again.item] = again.twin
+    first, twin = np.unique(group[crowd.arranged.item], return_index=True, return_inverse=True)[1:]
+    crowd = replace(crowd, arranged=crowd.arranged._replace(twin=first[twin]))
+    draws = crowd.sample_array(method.n_samples if len(crowd.sampled) else 2, rankings.n_items)
+    more: Any = {"draws": draws} if len(crowd.sampled) else {}
+    n_sweeps = method._last_sweeps(shared.n_sampled_items)
+    expectation = crowd.expect(theta, crowd.chains(state), n_sweeps, **more)
+    scores = method._scores(rankings, crowd, theta, expectation.place)
+    std_error = place_spread(rankings, crowd, expectation, draws, scores, method.seed)[1]
+    return (settle_ties(method, rankings, scores), std_error), None

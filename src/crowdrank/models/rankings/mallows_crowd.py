@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...data.intake import short
 from ...data.judged import pairs_within
 from ...data.judgments import Rankings
-from ...errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
+from ...errors import ConvergenceWarning, JudgmentError, ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
 from ...wording import expect_at_least
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .kernels.dispersion import DistanceTable, SizeCounts
     from .kernels.permutations import Chains
     from .kernels.ranked_lists import RankingLayout
-    from .kernels.subset_orders import OrderSums
 
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000, "footrule": 14, "spearman": 14}
 """Largest query of each distance: a table of n x n pairs, as many steps in each sweep, or 2^n rankings counted."""
@@ -56,6 +55,66 @@ def check_parameters(method: Any, **least: int) -> None:
         expect_at_least(method, lowest, name)
     if method.n_exact > MOST_EXACT:
         raise ParameterError(f"n_exact={method.n_exact} must be at most {MOST_EXACT}; larger queries are sampled")
+
+
+class Annotators(NamedTuple):
+    """What is known of the annotators beforehand, and by the sizes of their rankings.
+
+    Parameters
+    ----------
+    prior
+        Distances of the rankings that the prior adds to each annotator's own, added up, (n_annotators,).
+    guessing
+        Distances that guessing would give the annotator's own rankings, added up, (n_annotators,).
+    sizes, counts, table
+        Sizes of rankings, how many of each an annotator gave, the prior's included, and distances by dispersion.
+    distance
+        Name of the distance.
+    start
+        Dispersions to begin with, (n_annotators,).
+    """
+
+    prior: Floats
+    guessing: Floats
+    sizes: Counts
+    counts: SizeCounts
+    table: DistanceTable
+    distance: str
+    start: Floats
+
+    def dispersions(self, theta: Floats, distances: Floats) -> Floats:
+        """Return the dispersions that make the total distances expected (M-step); ``theta`` where nothing was ranked.
+
+        ``distances`` (n_annotators,) are those of all rankings of each annotator.
+        """
+        from .kernels.dispersion import solve_dispersions
+
+        return solve_dispersions(self.table, self.counts, distances + self.prior, theta)
+
+    def objective(self, theta: Floats, log_total: float) -> float:
+        """Return the log-likelihood with the prior, where all queries are exact and all true rankings weigh 1."""
+        from .kernels.dispersion import log_normalisers
+
+        owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
+        norms = log_normalisers(theta, int(self.sizes[-1]), self.distance)[owner, self.sizes[self.counts.row]]
+        return log_total - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
+
+    def drift(self, distances: list[Floats], what: str, n_iter: int) -> tuple[float, bool]:
+        """Return how the total distances (n_annotators,) of some iterations drift, and whether that is little.
+
+        The drift is a share of the distances of guessing. Where it is not little there is a warning.
+        """
+        early, late = np.array_split(np.array(distances) / self.guessing.sum(), 2)
+        change = float(np.abs(late.mean(axis=0) - early.mean(axis=0)).sum())
+        settled = change <= _MOST_DRIFT
+        if not settled:
+            warnings.warn(
+                f"{what}: after {n_iter} iterations the distances to the consensus still change by {change:.2g} "
+                "of those of guessing; raise max_iter",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return change, settled
 
 
 class Sampler(NamedTuple):
@@ -94,32 +153,18 @@ class MallowsCrowd:
         The rankings and the way back to codes; the names of items have no part in it.
     weight, annotator
         Of each ranking, (n_lists,).
-    prior
-        Distances of the rankings that the prior adds to each annotator's own, added up, (n_annotators,).
-    guessing
-        Distances that guessing would give the annotator's own rankings, added up, (n_annotators,).
-    sizes, counts, table
-        Sizes of rankings, how many of each an annotator gave, the prior's included, and distances by dispersion.
-    distance
-        ``"kendall"`` or ``"cayley"``.
+    annotators
+        What is known of the annotators.
     exact, sampled
         Queries that are summed over, and those that are drawn from.
-    start
-        Dispersions to begin with, (n_annotators,).
     """
 
     arranged: RankingLayout
     weight: Floats
     annotator: Ints
-    prior: Floats
-    guessing: Floats
-    sizes: Counts
-    counts: SizeCounts
-    table: DistanceTable
-    distance: str
+    annotators: Annotators
     exact: Counts
     sampled: Counts
-    start: Floats
 
     @property
     def item_query(self) -> Counts:
@@ -133,14 +178,20 @@ class MallowsCrowd:
         return int(self.arranged.lists.sizes[self.sampled].sum())
 
     @property
-    def sweep_factor(self) -> int:
-        """How many times the usual sweeps to do; more than one where there are few items to average over."""
-        return -(-_MANY_ITEMS // max(self.n_sampled_items, 1))
-
-    @property
     def shares_pairs(self) -> bool:
         """Whether two rankings put the same two items in an order."""
-        return shared_pairs(self)
+        lists = self.arranged.lists
+        length = np.diff(lists.starts)
+        query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))
+        pairs = np.bincount(query, length * (length - 1) // 2, len(lists.sizes))
+        if (pairs > lists.sizes * (lists.sizes - 1) // 2).any() or pairs.sum() > _LISTED_PAIRS:
+            return True
+        first, second = pairs_within(np.arange(len(lists.item)), np.repeat(lists.starts[1:], length))
+        untied = lists.rank[first] != lists.rank[second]
+        item = lists.item + lists.offsets[np.repeat(query, length)]
+        one, other = item[first[untied]], item[second[untied]]
+        keys = np.minimum(one, other) * len(self.arranged.item) + np.maximum(one, other)
+        return len(np.unique(keys)) < len(keys)
 
     @property
     def log_orders(self) -> float:
@@ -149,32 +200,37 @@ class MallowsCrowd:
 
         return float(sum(lgamma(size + 1) for size in self.arranged.lists.sizes[self.exact].tolist()))
 
-    def last_sweeps(self, n_samples: int, apart: int) -> int:
-        """Return the number of sweeps that scores and this many random rankings, some sweeps apart, are taken from."""
-        return apart * n_samples * min(self.sweep_factor, _MOST_SWEEP_FACTOR)
-
     def sample_array(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
         """Return room for this many random rankings, (n_draws, n_items of the crowd), fewer of many items."""
         most = max(_LEAST_SAMPLES, _MOST_SAMPLE_CELLS // max(n_items, 1))
         return np.zeros((min(n_samples, most), len(self.arranged.item)), np.float32)
 
-    def start_chains(self) -> Sampler:
-        """Return chains that begin with the items by mean standing (Borda), equal ones by their numbers."""
+    @cached_property
+    def first_chains(self) -> tuple[Ints, NDArray[np.uint64], Counts]:
+        """Chains that begin with the items by mean standing (Borda), equal ones by their numbers; see :class:`Sampler`.
+
+        Order of the items, state of the random numbers, and order of what rankings tie.
+        """
         from ...kernels.segments import segment_means
         from ...kernels.standings import ranking_standings
-        from .kernels.permutations import Chains
 
         lists, within = self.arranged.lists, self.item_query
         length = np.diff(lists.starts)
         number = np.repeat(np.arange(len(length)), length)
         query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))[number]
         # trusted annotators count for more from the start
-        weight = (self.weight * np.abs(self.start[self.annotator]))[number]
+        weight = (self.weight * np.abs(self.annotators.start[self.annotator]))[number]
         standing = segment_means(
             ranking_standings(lists.rank, lists.starts), lists.item + lists.offsets[query], weight, len(within)
         )
-        order = self.order_by_score(standing)
-        return Sampler(Chains(order, self.arranged.seeds.copy()), np.arange(len(number)) - lists.starts[number])
+        return self.order_by_score(standing), self.arranged.seeds, np.arange(len(number)) - lists.starts[number]
+
+    def chains(self, kept: Any = None) -> Sampler:
+        """Return chains that go on from where they were kept, or begin."""
+        from .kernels.permutations import Chains
+
+        order, numbers, slots = (values.copy() for values in (self.first_chains if kept is None else kept))
+        return Sampler(Chains(order, numbers), slots)
 
     def order_by_score(self, scores: Floats) -> Ints:
         """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
@@ -213,12 +269,19 @@ class MallowsCrowd:
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
         spread, log_total = place, 0.0
         if len(self.exact):
-            more = {"scores": scores, "draws": draws, "state": sampler.chains.state, "best": best}
-            summed = self._sum_exact(pull, more, sets)
+            more: Any = {"scores": scores, "draws": draws, "state": sampler.chains.state, "best": best}
+            if self.annotators.distance == "kendall":
+                from .kernels.subset_orders import sum_orders
+
+                summed = sum_orders(lists, pull, self.exact, **more, sets=sets)
+            else:
+                from .kernels.all_orders import sum_listed
+
+                summed = sum_listed(lists, self._listed_orders, pull, **more)
             distance, place, spread = summed.distance, summed.place, summed.spread
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
-            if self.distance == "kendall":
+            if self.annotators.distance == "kendall":
                 from .kernels.permutations import sweep
 
                 seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws, best=best)
@@ -226,27 +289,25 @@ class MallowsCrowd:
                 from .kernels.random_swaps import swap_randomly
 
                 seen = swap_randomly(
-                    lists, pull, *sampler, self.sampled, n_sweeps, self.distance, scores=scores, draws=draws, best=best
+                    lists,
+                    pull,
+                    *sampler,
+                    self.sampled,
+                    n_sweeps,
+                    self.annotators.distance,
+                    scores=scores,
+                    draws=draws,
+                    best=best,
                 )
             distance, place = distance + seen.distance, place + seen.place
         return Expectation(distance, place, spread, log_total)
-
-    def _sum_exact(self, pull: Floats, more: dict[str, Any], sets: Floats | None) -> OrderSums:
-        """Sums over all rankings of the exact queries."""
-        if self.distance == "kendall":
-            from .kernels.subset_orders import sum_orders
-
-            return sum_orders(self.arranged.lists, pull, self.exact, **more, sets=sets)
-        from .kernels.all_orders import sum_listed
-
-        return sum_listed(self.arranged.lists, self._listed_orders, pull, **more)
 
     @cached_property
     def _listed_orders(self) -> ListedOrders:
         """Distances of all rankings of the exact queries, where they are no sums over pairs."""
         from .kernels.all_orders import list_orders
 
-        return list_orders(self.arranged.lists, self.exact, self.distance)
+        return list_orders(self.arranged.lists, self.exact, self.annotators.distance)
 
     def distances_as_printed(
         self, theta: Floats, sampler: Sampler, rng: np.random.Generator, best: Ints, scores: Floats | None = None
@@ -254,7 +315,7 @@ class MallowsCrowd:
         """Return mean distances over random swaps from a random start; the best ranking seen goes to ``best``."""
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         ranked = np.flatnonzero(lists.sizes)
-        if self.distance == "kendall":
+        if self.annotators.distance == "kendall":
             from .kernels.printed_procedure import swap_places
 
             return swap_places(lists, pull, sampler.chains, ranked, PRINTED_MOVES, scores=scores, best=best).distance
@@ -262,58 +323,16 @@ class MallowsCrowd:
 
         sampler.chains.order[:] = self.order_by_score(rng.random(len(self.item_query)))
         n_sweeps = max(1, round(PRINTED_MOVES / float(lists.sizes[ranked].mean())))
-        swapped = swap_randomly(lists, pull, *sampler, ranked, n_sweeps, self.distance, scores=scores, best=best)
+        swapped = swap_randomly(
+            lists, pull, *sampler, ranked, n_sweeps, self.annotators.distance, scores=scores, best=best
+        )
         return swapped.distance
 
     def annotator_distances(self, distance: Floats) -> Floats:
         """Return the distances (n_lists,) added up by annotator."""
-        return np.bincount(self.annotator, distance * self.weight, len(self.start)).astype(np.float64, copy=False)
-
-    def dispersions(self, theta: Floats, distance: Floats) -> Floats:
-        """Return the dispersions that make the distances (n_lists,) expected; ``theta`` where nothing was ranked."""
-        from .kernels.dispersion import solve_dispersions
-
-        return solve_dispersions(self.table, self.counts, self.annotator_distances(distance) + self.prior, theta)
-
-    def drift(self, distances: list[Floats], what: str, n_iter: int) -> tuple[float, bool]:
-        """Return how the total distances (n_annotators,) of some iterations drift, and whether that is little.
-
-        The drift is a share of the distances of guessing. Where it is not little there is a warning.
-        """
-        early, late = np.array_split(np.array(distances) / self.guessing.sum(), 2)
-        change = float(np.abs(late.mean(axis=0) - early.mean(axis=0)).sum())
-        settled = change <= _MOST_DRIFT
-        if not settled:
-            warnings.warn(
-                f"{what}: after {n_iter} iterations the distances to the consensus still change by {change:.2g} "
-                "of those of guessing; raise max_iter",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        return change, settled
-
-    def objective(self, theta: Floats, log_total: float, *, scored: bool = False) -> float:
-        """Return the log-likelihood with the prior, where all queries are exact.
-
-        All true rankings are equally probable beforehand, unless they are ``scored``.
-        """
-        from .kernels.dispersion import log_normalisers
-
-        owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
-        norms = log_normalisers(theta, int(self.sizes[-1]), self.distance)[owner, self.sizes[self.counts.row]]
-        value = log_total - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
-        return value if scored else value - self.log_orders
-
-
-class AnnotatorSide(NamedTuple):
-    """What is known of the annotators beforehand, and by the sizes of their rankings; see :class:`MallowsCrowd`."""
-
-    prior: Floats
-    guessing: Floats
-    sizes: Counts
-    counts: SizeCounts
-    table: DistanceTable
-    start: Floats
+        return np.bincount(self.annotator, distance * self.weight, len(self.annotators.start)).astype(
+            np.float64, copy=False
+        )
 
 
 def mallows_crowd(
@@ -328,13 +347,13 @@ def mallows_crowd(
     seed: int,
     shades: NDArray[np.uint64] | None = None,
     special: Floats | None = None,
-    side: AnnotatorSide | None = None,
+    annotators: Annotators | None = None,
 ) -> MallowsCrowd:
     """Return the crowd of some rankings; without names all are by one annotator.
 
     ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
     items apart that are not alike; the other parameters are those of ``Mallows``. Where these rankings are some of all,
-    ``side`` is what all of them say of the annotators, and ``special`` (n_annotators,) tells those apart.
+    ``annotators`` is what all of them say of them, and ``special`` (n_annotators,) tells those apart.
     """
     from .kernels.all_orders import listable
     from .kernels.dispersion import size_cells
@@ -348,35 +367,49 @@ def mallows_crowd(
         rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
         (weight, annotator, trusted.astype(np.float64) if special is None else special), seed, shades=shades,
     )  # fmt: skip
-    _refuse_large(rankings, arranged.lists.sizes, distance)
     weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
-    if side is None:
+    most, query = MOST_ITEMS[distance], int(np.argmax(lists.sizes)) if len(lists.sizes) else 0
+    if len(lists.sizes) and lists.sizes[query] > most:
+        where = "" if rankings.items.single else f" (query {short(rankings.items.queries.ids[query])})"
+        raise JudgmentError(
+            f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
+            f"{int(lists.sizes[query]):,}{where}; use plackett_luce"
+        )
+    if annotators is None:
         number, total = np.bincount(annotator, minlength=n), np.bincount(annotator, np.diff(lists.starts), n)
         cells = size_cells(lists.starts, lists.rank, annotator, weight, ties=distance == "kendall")
-        usual = usual_sizes(number.astype(np.float64), total.astype(np.float64))
         rest: Any = {"distance": distance, "alpha": alpha, "bound": bound, "allow_reversed": allow_reversed}
-        side = annotator_side([cells], usual, trusted, **rest)
+        annotators = annotators_by_size([cells], number.astype(np.float64), total.astype(np.float64), trusted, **rest)
     ranked = np.flatnonzero(lists.sizes)
     exact = ranked[lists.sizes[ranked] <= n_exact]
     if distance != "kendall":
         exact = listable(lists, ranked, n_exact)
-    return MallowsCrowd(
-        arranged, weight, annotator, side.prior, side.guessing, side.sizes, side.counts, side.table, distance,
-        exact, np.setdiff1d(ranked, exact), side.start,
-    )  # fmt: skip
+    return MallowsCrowd(arranged, weight, annotator, annotators, exact, np.setdiff1d(ranked, exact))
 
 
-def annotator_side(
-    cells: Sequence[tuple[Any, Any, Floats]], usual: Counts, trusted: Bools, *, distance: str, alpha: float,
-    bound: float, allow_reversed: bool,
-) -> AnnotatorSide:  # fmt: skip
+def annotators_by_size(
+    cells: Sequence[tuple[Any, Any, Floats]],
+    number: Floats,
+    total: Floats,
+    trusted: Bools,
+    *,
+    distance: str,
+    alpha: float,
+    bound: float,
+    allow_reversed: bool,
+) -> Annotators:
     """Return what is known of the annotators by the sizes of their rankings; parameters as for :func:`mallows_crowd`.
 
-    ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``usual`` the usual sizes, (n_annotators,).
+    ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``number`` and ``total`` the number of each
+    annotator's rankings and of the items in them, (n_annotators,).
     """
     from .kernels.dispersion import SizeCounts, count_cells, distance_table, solve_dispersions
 
-    n = len(usual)
+    n = len(number)
+    # the mean size of an annotator's rankings, of all for those without
+    mean = float(total.sum() / number.sum()) if number.any() else 2.0
+    sizes_of_each = np.divide(total, number, out=np.full(n, mean), where=number > 0)
+    usual = np.maximum(np.round(sizes_of_each), 2).astype(np.int64)
     more = np.where(trusted, sum(TRUSTED) / (usual * (usual - 1) / 2), alpha / usual)
     sizes, counts = count_cells([*cells, (np.arange(n), usual, more)], n)
     table = distance_table(sizes, bound, both=allow_reversed, distance=distance)
@@ -387,71 +420,17 @@ def annotator_side(
     owner = np.repeat(np.arange(n), np.diff(counts.starts))
     guessing = np.bincount(owner, counts.weight * table.guessing[counts.row], n) - more * table.guessing[row]
     start = solve_dispersions(table, alone, far, np.zeros(n))
-    return AnnotatorSide(far * more, guessing, sizes, counts, table, start)
+    return Annotators(far * more, guessing, sizes, counts, table, distance, start)
 
 
-def usual_sizes(number: Floats, total: Floats) -> Counts:
-    """Return the mean size of each annotator's rankings from their number and total size; of all for those without."""
-    mean = float(total.sum() / number.sum()) if number.any() else 2.0
-    usual = np.divide(total, number, out=np.full(len(number), mean), where=number > 0)
-    sizes: Counts = np.maximum(np.round(usual), 2).astype(np.int64)
-    return sizes
+def sweep_factor(n_sampled_items: int) -> int:
+    """Return how many times the usual sweeps to do; more than one where there are few items to average over."""
+    return -(-_MANY_ITEMS // max(n_sampled_items, 1))
 
 
-def _refuse_large(rankings: Rankings, sizes: Counts, distance: str) -> None:
-    """Refuse a query that is too large for the distance."""
-    most, query = MOST_ITEMS[distance], int(np.argmax(sizes)) if len(sizes) else 0
-    if len(sizes) and sizes[query] > most:
-        where = "" if rankings.items.single else f" (query {short(rankings.items.queries.ids[query])})"
-        raise JudgmentError(
-            f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
-            f"{int(sizes[query]):,}{where}; use plackett_luce"
-        )
-
-
-def warn_unidentified(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
-    """Warn where agreement between rankings does not, or hardly, identify quality."""
-    n = len(np.unique(crowd.annotator)) if rankings.n_annotators else 0
-    warn_few_shared(method, n, not len(crowd.weight) or crowd.shares_pairs, depth=4)
-
-
-def warn_few_shared(method: str, n_annotators: int, shares_pairs: bool, *, depth: int) -> None:
-    """Warn of so many annotators, and of rankings that share no pair of items."""
-    if not shares_pairs:
-        text = "no two rankings share two items: quality cannot be estimated"
-    elif n_annotators == 2:
-        text = "only two annotators: where they differ, rankings hardly show which is right"
-    else:
-        return
-    warnings.warn(f"{method}: {text}; have items ranked by more annotators", DataWarning, stacklevel=depth)
-
-
-def warn_few(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
-    """Warn where quality is estimated almost from the features alone."""
-    n = len(np.unique(crowd.annotator)) if rankings.n_annotators else len(crowd.annotator)
-    if n <= 2:
-        number, what = ("one", "two")[n - 1], "annotator" if rankings.n_annotators else "ranking"
-        warnings.warn(
-            f"{method}: only {number} {what}{'s' if n > 1 else ''} put items in an order: quality is estimated "
-            "almost from the features alone; have items ranked by more annotators",
-            DataWarning, stacklevel=3,
-        )  # fmt: skip
-
-
-def shared_pairs(crowd: MallowsCrowd) -> bool:
-    """Return whether two rankings put the same two items in an order."""
-    lists = crowd.arranged.lists
-    length = np.diff(lists.starts)
-    query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))
-    pairs = np.bincount(query, length * (length - 1) // 2, len(lists.sizes))
-    if (pairs > lists.sizes * (lists.sizes - 1) // 2).any() or pairs.sum() > _LISTED_PAIRS:
-        return True
-    first, second = pairs_within(np.arange(len(lists.item)), np.repeat(lists.starts[1:], length))
-    untied = lists.rank[first] != lists.rank[second]
-    item = lists.item + lists.offsets[np.repeat(query, length)]
-    one, other = item[first[untied]], item[second[untied]]
-    keys = np.minimum(one, other) * len(crowd.arranged.item) + np.maximum(one, other)
-    return len(np.unique(keys)) < len(keys)
+def last_sweeps(n_sampled_items: int, n_samples: int, apart: int) -> int:
+    """Return the number of sweeps that scores and this many random rankings, some sweeps apart, are taken from."""
+    return apart * n_samples * min(sweep_factor(n_sampled_items), _MOST_SWEEP_FACTOR)
 
 
 def middle_places(crowd: MallowsCrowd) -> Floats:
