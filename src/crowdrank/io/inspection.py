@@ -32,8 +32,8 @@ from .tables import read_source, table_format
 
 _MOST_VALUES = 12
 _MOST_NAMED = 6
+# a time beyond this, in the year 5138, is one in milliseconds
 _LATEST_SECONDS = 1e11
-"""A time beyond this, in the year 5138, is one in milliseconds."""
 _FEW_IDS_QUERIES = 5
 _FORMATS = {"csv": "CSV", "json": "JSON", "jsonl": "JSON lines", "parquet": "Parquet", "excel": "Excel"}
 _PERSON = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|\b\d{1,3}(\.\d{1,3}){3}\b")
@@ -107,19 +107,15 @@ class Inspection:
 
     def _role_lines(self) -> list[str]:
         """A line for each role, then what was left out, not used and is to be known."""
-        rows = [(role.word + ("" if role.sure else " ?"), role.column, role.holds) for role in self.roles]
-        # further candidates of one role stand below the first
-        shown = [
-            (
-                f"{'?':>{len(word)}}" if number and word == rows[number - 1][0] and word[-1] == "?" else word,
-                column,
-                holds,
-            )
-            for number, (word, column, holds) in enumerate(rows)
-        ]
-        first = max([10, *(len(word) for word, _, _ in shown)])
-        second = max([0, *(len(column) for _, column, _ in shown)])
-        lines = [f"  {word:<{first}} {column:<{second}}  {holds}".rstrip() for word, column, holds in shown]
+        words = [role.word + ("" if role.sure else " ?") for role in self.roles]
+        first = max([10, *map(len, words)])
+        second = max([0, *(len(role.column) for role in self.roles)])
+        lines, before = list[str](), ""
+        for word, role in zip(words, self.roles, strict=True):
+            # further candidates of one role stand below the first
+            shown = f"{'?':>{len(word)}}" if word == before and not role.sure else word
+            lines.append(f"  {shown:<{first}} {role.column:<{second}}  {role.holds}".rstrip())
+            before = word
         if self.left_out:
             each = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
             lines.append(f"  {'left out':<{first}} {each}")
@@ -218,33 +214,20 @@ def _about(blank: Inspection, source: Source, options: ReadOptions) -> Inspectio
     return replace(inspection, title=f"an export of {name}", n_columns=columns)
 
 
-def _with_table(blank: Inspection, table: Table) -> Inspection:
+def _with_table(inspection: Inspection, table: Table) -> Inspection:
     """What is known once the columns are understood."""
-    if table.imported is not None:
-        imported = table.imported
-        unread = replace(
-            blank, title=imported.title, left_out={reason: n for reason, n in imported.dropped.items() if n},
-            notes=tuple(_without_people(note) for note in imported.notes), n_rows=imported.n_read, unit=imported.unit,
-        )  # fmt: skip
-        return replace(unread, roles=_roles(table), kind=imported.kind)
-    assert table.plain is not None
-    n_rows, n_columns = table.plain.shape
-    unused = tuple(_unused_column(table, name) for name in table.plain.understood.ignored)
-    return replace(
-        blank, n_rows=n_rows, n_columns=n_columns, not_used=unused, kind=table.kind, roles=_roles(table),
-        notes=tuple(_without_people(note) for note in table.plain.notes),
-    )  # fmt: skip
-
-
-def _unused_column(table: Table, name: str) -> str:
-    """A column that is not used, and whether it is blank."""
-    assert table.plain is not None
-    known = name in table.plain.whole.columns
-    return (
-        f"{_without_people(name)} (blank)"
-        if known and ColumnFacts(name, table.plain.whole[name]).empty
-        else _without_people(name)
-    )
+    imported, plain = table.imported, table.plain
+    notes = imported.notes if imported is not None else plain.notes if plain is not None else ()
+    known = replace(inspection, kind=table.kind, roles=_roles(table), notes=tuple(map(_without_people, notes)))
+    if imported is not None:
+        known = replace(known, title=imported.title, left_out=dict(imported.dropped))
+        return replace(known, n_rows=imported.n_read, unit=imported.unit)
+    assert plain is not None
+    unused: list[str] = []
+    for name in plain.understood.ignored:
+        blank = name in plain.whole.columns and ColumnFacts(name, plain.whole[name]).empty
+        unused.append(_without_people(name) + (" (blank)" if blank else ""))
+    return replace(known, n_rows=plain.shape[0], n_columns=plain.shape[1], not_used=tuple(unused))
 
 
 _ORDER = ("grade", "rank", "left", "right", "winner", "loser", "tie", "strength", "item", "annotator", "query")
@@ -257,10 +240,8 @@ def _roles(table: Table) -> tuple[Role, ...]:
         table.imported.roles if table.imported is not None else table.plain.understood.columns if table.plain else {}
     )
     words = sorted(names, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
-    return tuple(
-        Role(word, _without_people(names[word]), _without_people(_holds(word, table.frame, table.kind)))
-        for word in words
-    )  # fmt: skip
+    held = [_without_people(_holds(word, table.frame, table.kind)) for word in words]
+    return tuple(Role(word, _without_people(names[word]), text) for word, text in zip(words, held, strict=True))
 
 
 def _holds(word: str, frame: pl.DataFrame, kind: str) -> str:
@@ -272,14 +253,11 @@ def _holds(word: str, frame: pl.DataFrame, kind: str) -> str:
         return _values(cells)
     if word in ("winner", "tie") and "loser" not in frame.columns:
         return _outcomes(cells)
-    if word == "duration":
-        values, _, _ = numbers_of(cells)
-        return f"{np.nanmin(values):g} to {np.nanmax(values):g} s" if np.isfinite(values).any() else ""
     if word == "time":
         return _times(cells)
-    if word == "weight":
-        values, _, _ = numbers_of(cells)
-        return f"{np.nanmin(values):g} to {np.nanmax(values):g}" if np.isfinite(values).any() else ""
+    if word in ("duration", "weight"):
+        values, unit = numbers_of(cells)[0], " s" if word == "duration" else ""
+        return f"{np.nanmin(values):g} to {np.nanmax(values):g}{unit}" if np.isfinite(values).any() else ""
     n = cells.drop_nulls().n_unique()
     if word == "item":
         keys = [name for name in ("query", "item") if name in frame.columns]
@@ -305,18 +283,14 @@ def _values(cells: pl.Series) -> str:
     if len(counts) <= _MOST_VALUES:
         order = {value: place for place, value in enumerate(facts.values)}
         rows = sorted(counts.rows(), key=lambda row: order.get(str(row[0]).strip(), 0))
-        shown = " ".join(_short_number(str(value)) for value, _ in rows)
-        return f"{shown} ({', '.join(f'{n:,}' for _, n in rows)} times)"
+        # without needless digits
+        numbers = [(text, as_float(text) if "." in text else None) for text, _ in rows]
+        short = [text.removesuffix(".0")[:30] if number is None else f"{number:g}" for text, number in numbers]
+        return f"{' '.join(short)} ({', '.join(f'{n:,}' for _, n in rows)} times)"
     values, _, text = numbers_of(cells)
     if text.any() or not np.isfinite(values).any():
         return f"{len(counts):,} different words"
     return f"{np.nanmin(values):g} to {np.nanmax(values):g}, {len(counts):,} different"
-
-
-def _short_number(text: str) -> str:
-    """A number without needless digits."""
-    number = as_float(text)
-    return text.removesuffix(".0")[:30] if number is None or "." not in text else f"{number:g}"
 
 
 def _outcomes(cells: pl.Series) -> str:
@@ -390,15 +364,12 @@ def _next_command(problem: str, name: str, given: list[str]) -> str | None:
         words = shlex.split(match[0])
         if options and text[end : match.start()] != " and ":
             break
-        if (len(words) > 1 and not _has_gap(words[1])) or words[0] in _ALONE:
+        # NAME is a place to be filled in
+        whole = len(words) > 1 and "NAME" not in re.split("[=,]", words[1])
+        if whole or words[0] in _ALONE:
             options += words[:1] if words[0] in _ALONE else words
             end = match.end()
     return shlex.join(["crowdrank", "aggregate", name, *given, *options]) if options else None
-
-
-def _has_gap(value: str) -> bool:
-    """Whether the value of an option has a place to be filled in."""
-    return any(part == "NAME" for part in re.split("[=,]", value))
 
 
 def _with_candidates(inspection: Inspection, path: PathLike, options: ReadOptions) -> Inspection:

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,48 +200,42 @@ class Table(NamedTuple):
         return self.kind, "loser" in self.frame.columns, self.nominal, levels, self.recorded
 
 
-def read_one(source: Source, options: ReadOptions) -> Table:
-    """Return the rows of one file, by the importer of the tool that wrote it or as a plain table."""
-    name = source_name(source, options)
-    if name is not None:
-        if options.swapped is not None:
-            raise ParameterError(
-                f"{option('swapped')} applies to plain tables, but this is an export of {name}, whose order is known; "
-                f"leave it out, or read the file with {option('source', 'table')}"
-            )
-        with blaming(source.name):
-            return _import_rows(source, in_any_encoding(source, lambda one: exports.read(one, name, options)), options)
-    return _plain(source, options)
-
-
 def source_name(source: Source, options: ReadOptions) -> str | None:
     """Return the tool whose export a file is, ``None`` for a plain table."""
     name = exports.detect(source) if options.source is None else options.source
     return None if name == "table" else name
 
 
-def _import_rows(source: Source, imported: exports.Imported, options: ReadOptions) -> Table:
-    """The rows that an importer made, once it is said what was left out."""
-    if options.kind not in (None, imported.kind):
-        raise JudgmentError(f"{source.name} holds {imported.kind}s, not {options.kind}s; leave {option('kind')} out")
+def read_one(source: Source, options: ReadOptions) -> Table:
+    """Return the rows of one file, by the importer of the tool that wrote it or as a plain table."""
+    name = source_name(source, options)
+    levels = options.levels
+    if name is None:
+        with blaming(source.name):
+            plain = read_plain(source, options)
+        for sentence in (plain.understood.sentence(), *plain.notes):
+            say(f"{source.name}: {sentence}")
+        levels = plain.levels if levels is None else levels
+        recorded = options.swapped == NOT_SWAPPED
+        return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, recorded, plain=plain)
+    if options.swapped is not None:
+        raise ParameterError(
+            f"{option('swapped')} applies to plain tables, but this is an export of {name}, whose order is known; "
+            f"leave it out, or read the file with {option('source', 'table')}"
+        )
+    with blaming(source.name):
+        imported = in_any_encoding(source, lambda one: exports.read(one, name, options))
+    kind = imported.kind
+    if options.kind not in (None, kind):
+        raise JudgmentError(f"{source.name} holds {kind}s, not {options.kind}s; leave {option('kind')} out")
     for sentence in imported.sentences():
         say(f"{source.name}: {sentence}", needed=bool(imported.dropped))
     if imported.mostly_dropped:
-        warnings.warn(
-            f"{source.name}: more than half of the file was left out; see which and why above",
-            DataWarning,
-            stacklevel=5,
-        )
-    levels = options.levels if options.levels is not None else imported.levels
-    return Table(
-        source,
-        imported.kind,
-        imported.frame,
-        imported.nominal or options.nominal,
-        levels,
-        imported.recorded,
-        imported=imported,
-    )
+        left_out = f"{source.name}: more than half of the file was left out; see which and why above"
+        warnings.warn(left_out, DataWarning, stacklevel=4)
+    levels = imported.levels if levels is None else levels
+    nominal = imported.nominal or options.nominal
+    return Table(source, kind, imported.frame, nominal, levels, imported.recorded, imported=imported)
 
 
 def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float]) -> Judgments | Mixed:
@@ -272,11 +266,6 @@ def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float])
     return parts[0] if len(parts) == 1 else Mixed(tuple(parts))
 
 
-def _ids(words: Iterable[str]) -> tuple[str, ...]:
-    """Those words that stand for columns of ids; the winner is one where there is a loser."""
-    return (*_IDS, "winner") if "loser" in words else _IDS
-
-
 def _preflib(sources: list[Source], kind: str | None) -> Rankings:
     """Rankings of PrefLib files; each of several is a query of its own."""
     if kind not in (None, "ranking"):
@@ -300,18 +289,6 @@ def _preflib(sources: list[Source], kind: str | None) -> Rankings:
     return Rankings.from_frame(pl.concat(rows, how="diagonal"), items=pl.concat(items))
 
 
-def _plain(source: Source, options: ReadOptions) -> Table:
-    """The columns that matter of a plain table, under their house words."""
-    with blaming(source.name):
-        plain = read_plain(source, options)
-    say(f"{source.name}: {plain.understood.sentence()}")
-    for note in plain.notes:
-        say(f"{source.name}: {note}")
-    levels = options.levels if options.levels is not None else plain.levels
-    recorded = options.swapped == NOT_SWAPPED
-    return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, recorded, plain=plain)
-
-
 def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
     """Refuse options about a kind that no file holds."""
     held = " and ".join(f"{kind}s" for kind in kinds)
@@ -330,51 +307,41 @@ def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
         )
 
 
-def _builder(table: Table, options: ReadOptions) -> Callable[[pl.DataFrame], Judgments]:
-    """What makes judgments of the table's kind from rows."""
-    shared: dict[str, Any] = {"invalid": options.invalid, "items": options.items}
-    rule: dict[str, Any] = {"duplicates": options.duplicates or "keep"}
-    if table.kind == "grade":
-        return lambda frame: Grades.from_frame(frame, levels=table.levels, nominal=table.nominal, **rule, **shared)
-    if table.kind == "preference":
-        return lambda frame: _with_sides(
-            Preferences.from_frame(
-                frame, winner_codes=options.winner_codes, covariates=options.covariates, **rule, **shared
-            ),
-            table.recorded,
-        )
-    return lambda frame: Rankings.from_frame(frame, **shared)
-
-
-def _with_sides(preferences: Preferences, recorded: bool) -> Preferences:
-    """The preferences, told that their sides are an order of the file where they are."""
-    return replace(preferences, recorded=np.ones(len(preferences), bool)) if recorded else preferences
-
-
 def build(tables: list[Table], options: ReadOptions) -> Judgments:
     """Return the judgments of all rows; what is wrong is blamed on the file it stands in."""
-    builder = _builder(tables[0], options)
+    first = tables[0]
+    shared: dict[str, Any] = {"invalid": options.invalid, "items": options.items}
+    rule: dict[str, Any] = {"duplicates": options.duplicates or "keep"}
+
+    def made(frame: pl.DataFrame) -> Judgments:
+        """Judgments of the tables' kind from rows."""
+        if first.kind == "grade":
+            return Grades.from_frame(frame, levels=first.levels, nominal=first.nominal, **rule, **shared)
+        if first.kind == "ranking":
+            return Rankings.from_frame(frame, **shared)
+        codes, covariates = options.winner_codes, options.covariates
+        preferences = Preferences.from_frame(frame, winner_codes=codes, covariates=covariates, **rule, **shared)
+        # left and right are an order of the file, where it says so
+        return replace(preferences, recorded=np.ones(len(preferences), bool)) if first.recorded else preferences
+
     if len(tables) == 1:
-        with blaming(tables[0].source.name):
-            return _check_table(tables[0], builder(tables[0].frame), options)
+        with blaming(first.source.name):
+            judgments = made(first.frame)
+            if first.plain is not None:
+                check_repeats(first.source.name, judgments, first.plain, options)
+            return judgments
     try:
-        judgments = builder(_stack_frames([table.frame for table in tables]))
+        judgments = made(_stack_frames([table.frame for table in tables]))
         for table in tables:
-            # several files may repeat each other, which is no matter of columns
-            _check_table(table, builder(table.frame) if table.plain else judgments, options)
+            if table.plain is not None:
+                # several files may repeat each other, which is no matter of columns
+                check_repeats(table.source.name, made(table.frame), table.plain, options)
         return judgments
     except CrowdrankError:
         for table in tables:
             with blaming(table.source.name):
-                builder(table.frame)
+                made(table.frame)
         raise
-
-
-def _check_table(table: Table, judgments: Judgments, options: ReadOptions) -> Judgments:
-    """The judgments, unless a column that was not used tells repeated ones apart."""
-    if table.plain is not None:
-        check_repeats(table.source.name, judgments, table.plain, options)
-    return judgments
 
 
 def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
@@ -383,36 +350,27 @@ def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
     if "weight" in words:
         frames = [frame if "weight" in frame.columns else frame.with_columns(weight=pl.lit(1.0)) for frame in frames]
     if "ranking" in words:
-        frames = [
-            frame.with_columns(
-                pl.format("{} of file {}", word, pl.lit(number)).alias(word)
-                for word in frame.columns
-                if word == "ranking"
-            )
-            for number, frame in enumerate(frames, 1)
-        ]
+        own = [pl.format("{} of file {}", "ranking", pl.lit(number)) for number in range(1, len(frames) + 1)]
+        pairs = zip(frames, own, strict=True)
+        frames = [one.with_columns(ranking=name) if "ranking" in one.columns else one for one, name in pairs]
     differ = {w for w in words if len({frame.schema[w] for frame in frames if w in frame.columns}) > 1}
-    return pl.concat([_as_text(frame, differ) for frame in frames], how="diagonal")
+    stacked: list[pl.DataFrame] = []
+    for frame in frames:
+        ids = (*_IDS, "winner") if "loser" in frame.columns else _IDS
+        # 7.0 as an id is 7
+        texts = [id_series(cells) if cells.name in ids else cells for cells in frame if cells.name in differ]
+        stacked.append(frame.with_columns(cells.cast(pl.String) for cells in texts))
+    return pl.concat(stacked, how="diagonal")
 
 
-def _as_text(frame: pl.DataFrame, words: set[str]) -> pl.DataFrame:
-    """The table with some columns as text, in which 7.0 as an id is 7."""
-    texts = {
-        word: (id_series(frame[word]) if word in _ids(frame.columns) else frame[word]).cast(pl.String)
-        for word in frame.columns
-        if word in words
-    }
-    return frame.with_columns(**texts)
-
-
+# judgments of the same thing from which on there may be something that tells them apart
 _SEVERAL = 1.5
-"""Judgments of the same thing from which on there may be something that tells them apart."""
 
 _ONCE = 1.1
 _MANY_ROWS = 20_000
 _SHOWN = 5
+# a column with more values is a query rather than a criterion of which one is chosen
 _MOST_CRITERIA = 12
-"""A column with more values is a query rather than a criterion of which one is chosen."""
 _DIGIT = re.compile(r"\d")
 _ASIDE = re.compile(
     r"(.*_)?(index|row|comment|note|text|duration|time|seconds|ms|rt|number)(_.*)?|column_\d+|unnamed.*"
@@ -590,26 +548,26 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     )
 
 
+# bytes of a text file from which on it is read some rows at a time
 LONG_BYTES = 64 << 20
-"""Bytes of a text file from which on it is read some rows at a time."""
 
+# rows of a Parquet file from which on it is read some rows at a time
 LONG_ROWS = 2_000_000
-"""Rows of a Parquet file from which on it is read some rows at a time."""
 
+# rows of a long table that are held at a time
 ROWS_AT_ONCE = 1_000_000
-"""Rows of a long table that are held at a time."""
 
+# bytes in the cells of these rows, from which on fewer of them are held
 BYTES_AT_ONCE = 24 << 20
-"""Bytes in the cells of these rows, from which on fewer of them are held."""
 
+# batches that these rows are read in; polars reads a few of them ahead
 _BATCHES_AT_ONCE = 10
-"""Batches that these rows are read in; polars reads a few of them ahead."""
 
+# bytes of a text file that one core of polars reads at a time
 _TEXT_BYTES_AT_ONCE = 1 << 20
-"""Bytes of a text file that one core of polars reads at a time."""
 
+# rows of a long table that say what its columns are
 _HEAD = 100_000
-"""Rows of a long table that say what its columns are."""
 
 
 class Rows(NamedTuple):

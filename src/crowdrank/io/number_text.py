@@ -37,15 +37,13 @@ def without_blanks(cells: pl.Series) -> pl.Series:
     if cells.dtype != pl.String:
         return cells
     some = cells.unique().drop_nulls()
-    if (
-        not some.filter(some.str.len_bytes() <= _LONGEST_BLANK)
-        .str.strip_chars()
-        .str.to_lowercase()
-        .is_in(list(BLANKS))
-        .any()
-    ):
-        return cells
-    return cells.set(cells.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False), None)
+    short = some.filter(some.str.len_bytes() <= _LONGEST_BLANK)
+    return cells.set(_are_blank(cells), None) if _are_blank(short).any() else cells
+
+
+def _are_blank(cells: pl.Series) -> pl.Series:
+    """Whether each cell only says that it is blank."""
+    return cells.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False)
 
 
 def without_missing(
@@ -73,10 +71,9 @@ def without_missing(
     return frame.filter(~left_out), [f"{counted(n, 'row')} left out, whose answer is {listed}"]
 
 
+# numbers that forms and scripts write where there is no answer
 _NO_ANSWER = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
-"""Numbers that forms and scripts write where there is no answer."""
-
-_LARGEST_SCALE = 10.0
+_LARGEST_SCALE, _FEWEST_LEVELS = 10.0, 3
 
 
 def no_answer_note(name: str, cells: pl.Series) -> list[str]:
@@ -110,9 +107,6 @@ def no_answer_note(name: str, cells: pl.Series) -> list[str]:
     return [f"{name!r} is {either(listed)} in {n:,} of {rows}; if that means that there is no answer: {way}"]
 
 
-_FEWEST_LEVELS = 3
-
-
 def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:
     """Return the numbers in a column of text whose cells are all of one form; other columns as they are.
 
@@ -139,8 +133,35 @@ def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:
     for form, pattern in _FORMS.items():
         matches = {text: match for text in texts if (match := pattern.fullmatch(text))}
         if len(matches) == len(texts) and (commas or form != "comma"):
-            return _READERS[form](name, cells, matches)
-    return Numbers(cells)
+            break
+    else:
+        return Numbers(cells)
+    if form == "comma":
+        behind = {text: match[2] for text, match in matches.items() if match[2] is not None}
+        if all(len(digits) == 3 for digits in behind.values()):
+            text = min(behind)
+            ways = f"{_number(text):g} or {text.replace(',', '')}"
+            raise JudgmentError(f"{name!r} holds {text!r}, which may mean {ways}; write it as one of them")
+    values = {text: _number(text if form == "comma" else match[1]) for text, match in matches.items()}
+    if form == "share":
+        # the number itself where all are out of the same, else the fraction
+        whole = {text: _number(match[2]) for text, match in matches.items()}
+        if not all(whole.values()):
+            return Numbers(cells)
+        several = len(set(whole.values())) > 1
+        values = {text: value / (whole[text] if several else 1.0) for text, value in values.items()}
+    words = {text: match[2].strip() for text, match in matches.items()} if form == "worded" else {}
+    pairs = sorted({(values[text], word) for text, word in words.items()})
+    if len({number for number, _ in pairs}) < len(pairs) or len({word for _, word in pairs}) < len(pairs):
+        return Numbers(cells)
+    stripped = cells.str.strip_chars()
+    changed = stripped.filter(~stripped.is_in([*filter(_is_plain, values), ""])).drop_nulls()
+    note = f"{name!r}: {counted(len(changed), 'cell')} such as {changed[0]!r} read as {values[changed[0]]:g}"
+    if len(pairs) > 1 and all(high - low == 1 for (low, _), (high, _) in itertools.pairwise(pairs)):
+        # words with a number each are levels in the order of the numbers
+        in_words = stripped.replace_strict(words, default=None, return_dtype=pl.String)
+        return Numbers(in_words, [word for _, word in pairs], note)
+    return Numbers(stripped.replace_strict(values, default=None, return_dtype=pl.Float64), None, note)
 
 
 def _is_plain(text: str) -> bool:
@@ -155,68 +176,6 @@ def _is_plain(text: str) -> bool:
 def _number(text: str) -> float:
     """A number with a decimal point or comma."""
     return float(text.replace(",", "."))
-
-
-def _map_cells(name: str, cells: pl.Series, values: dict[str, float]) -> Numbers:
-    """The cells as the numbers found for them."""
-    changed = next(text for text in sorted(values) if not _is_plain(text))
-    n = int(cells.str.strip_chars().is_in([text for text in values if not _is_plain(text)]).sum())
-    numbers = cells.str.strip_chars().replace_strict(values, default=None, return_dtype=pl.Float64)
-    return Numbers(
-        numbers, None, f"{name!r}: {counted(n, 'cell')} such as {_first(cells, values)}" if changed else None
-    )
-
-
-def _first(cells: pl.Series, values: dict[str, float]) -> str:
-    """The first cell that was changed, with its number."""
-    text = next(text for text in cells.drop_nulls().str.strip_chars().to_list() if text and not _is_plain(text))
-    return f"{text!r} read as {values[text]:g}"
-
-
-def _comma(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
-    """Numbers with a decimal comma."""
-    behind = [match[2] for match in matches.values() if match[2] is not None]
-    if all(len(digits) == 3 for digits in behind):
-        text = min(text for text, match in matches.items() if match[2] is not None)
-        plain = text.replace(",", "")
-        ways = f"{_number(text):g} or {plain}"
-        raise JudgmentError(f"{name!r} holds {text!r}, which may mean {ways}; write it as one of them")
-    return _map_cells(name, cells, {text: _number(text) for text in matches})
-
-
-def _share(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
-    """Numbers out of others: the number itself where all are out of the same, else the fraction."""
-    whole = {text: _number(match[2]) for text, match in matches.items()}
-    if not all(whole.values()):
-        return Numbers(cells)
-    several = len(set(whole.values())) > 1
-    return _map_cells(
-        name, cells, {text: _number(match[1]) / (whole[text] if several else 1.0) for text, match in matches.items()}
-    )
-
-
-def _percent(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
-    """Percentages."""
-    return _map_cells(name, cells, {text: _number(match[1]) for text, match in matches.items()})
-
-
-def _levels_by_word(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
-    """Numbers with a word each: the words are levels in the order of the numbers."""
-    values = {text: (_number(match[1]), match[2].strip()) for text, match in matches.items()}
-    pairs = sorted(set(values.values()))
-    numbers, words = [number for number, _ in pairs], [word for _, word in pairs]
-    if len(set(numbers)) < len(pairs) or len(set(words)) < len(pairs):
-        return Numbers(cells)
-    as_number = _map_cells(name, cells, {text: number for text, (number, _) in values.items()})
-    if len(pairs) < 2 or any(high - low != 1 for low, high in itertools.pairwise(numbers)):
-        return as_number
-    in_words = cells.str.strip_chars().replace_strict(
-        {text: word for text, (_, word) in values.items()}, default=None, return_dtype=pl.String
-    )
-    return Numbers(in_words, words, as_number.note)
-
-
-_READERS = {"comma": _comma, "share": _share, "percent": _percent, "worded": _levels_by_word}
 
 
 def negative_numbers(name: str, cells: pl.Series) -> pl.Series:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,16 +44,16 @@ from ..wording import counted, either, first_few, option
 from .delimited import first_cells, read_delimited, separator_of
 from .notices import say
 from .number_text import negative_numbers, no_answer_note, numbers_in, order_note, without_blanks, without_missing
-from .read_options import ReadOptions, side_words
+from .read_options import SIDES, ReadOptions, side_words
 from .sources import NotUtf8Error, Source, show_value, title_note
-from .tables import Mixed, has_lines, in_any_encoding, read_source, table_format
+from .tables import Mixed, has_lines, in_any_encoding, read_long_lines, read_source, table_format
 
 LONG_BYTES = 64 << 20
 """Bytes of a file of JSON lines from which on it is read block by block."""
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
-_FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
+_SOME_ROWS, _MOST_ITEMS = 10_000, 2_000
 _LIST = re.compile(r"\[[^\[\]{}]*,[^\[\]{}]*\]")
 _ANCHOR = re.compile(r"(.*_)?(anchor|reference|ref|probe|standard)(_.*)?")
 
@@ -76,7 +76,7 @@ class Plain(NamedTuple):
 
 def read_plain(source: Source, options: ReadOptions) -> Plain:
     """Return the columns that matter of a plain table, under their house words."""
-    for name in _FOR_EXPORTS:
+    for name in ("keep", "baseline_model", "agreeing"):
         if getattr(options, name):
             raise ParameterError(
                 f"{option(name)} applies to exports of other tools, but this is a plain table; leave it out"
@@ -84,7 +84,7 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     form = table_format(source)
     source = below_title(source, options)
     if form == "csv" and options.header is None:
-        check_header(source, options)
+        _check_header(source, options)
     if options.header is not None and form not in ("csv", "excel"):
         raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
     turned = options.wide is not None or options.add_columns is not None or bool(options.covariates)
@@ -98,24 +98,33 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
             return plain_rows(table, mixed, options, source)
         except JudgmentError:
             if options.header is None and form in ("csv", "excel"):
-                check_first_row(table, options)
+                _check_first_row(table, options)
             raise
     names: list[str] = []
 
     def choose(known: list[str]) -> list[str]:
+        """The columns of a Parquet file whose cells are needed."""
         names.extend(known)
-        return _worth(known, options)
+        if options.add_columns is not None:
+            return known
+        roots = {root[0] for path in _named_paths(options) if (root := _root_of(known, path)) is not None}
+        wanted = covariate_columns(pl.DataFrame(schema=known), options.covariates)
+        likely = {*candidates(known, options.columns, filter(may_tell_order, known)), *roots, *wanted}
+        return [name for name in known if name in likely] or known
+
+    def wholly() -> Plain:
+        """The same with all columns of the file."""
+        return plain_rows(*read_source(source), options, source)
 
     table, mixed = read_source(source, choose=choose)
     try:
         plain = plain_rows(table, mixed, options, source)
     except JudgmentError:
         # what is unclear is said of all columns
-        return read_plain_wholly(source, options)
+        return wholly()
     spared = tuple(name for name in names if name not in table.columns)
     understood = replace(plain.understood, ignored=(*plain.understood.ignored, *spared))
-    again = partial(read_plain_wholly, source, options) if spared else None
-    return plain._replace(understood=understood, again=again)
+    return plain._replace(understood=understood, again=wholly if spared else None)
 
 
 def _read_long(source: Source, options: ReadOptions) -> Plain | None:
@@ -123,8 +132,6 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
 
     Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
     """
-    from .tables import read_long_lines
-
     asked = _named_paths(options)
 
     def is_needed(name: str) -> bool:
@@ -149,380 +156,10 @@ def _named_paths(options: ReadOptions) -> list[str]:
     return [*names, *filter(None, (options.answer, *swapped))]
 
 
-def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
-    """Return the same with all columns of a file that are not needed."""
-    return plain_rows(*read_source(source), options, source)
+# titles and header lines ---------------------------------------------------------------------------------------------
 
 
-def _worth(names: list[str], options: ReadOptions) -> list[str]:
-    """The columns of a Parquet file whose cells are needed."""
-    roots = {root[0] for path in _named_paths(options) if (root := root_of(names, path)) is not None}
-    if options.add_columns is not None:
-        return names
-    wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
-    likely = {*candidates(names, options.columns, filter(may_tell_order, names)), *roots, *wanted}
-    return [name for name in names if name in likely] or names
-
-
-def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
-    """Return the table with rows chosen and columns reached and turned, understood."""
-    columns, shape = dict(options.columns), table.shape
-    table = _each_entry(table, [*columns.values(), *options.where])
-    table = _choose_rows(table, options.where)
-    for word, path in side_words(options).items():
-        del columns[word]
-        said = f"{option('columns')} says {word} is {path!r}"
-        cells = with_path(table, path, said)[path]
-        if isinstance(cells.dtype, pl.Struct):
-            # counts by kind, as of ordered and unordered lists
-            cells = cells.struct.unnest().select(pl.sum_horizontal(pl.selectors.numeric())).to_series()
-        table = table.with_columns(cells.alias(word))
-    if options.add_columns is not None:
-        table = options.add_columns(table)
-    for word, path in columns.items():
-        table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
-    table, columns = _with_answer(table, columns, options)
-    if options.wide is not None:
-        table, columns = long_table(table, columns, options, source)
-    if options.strength is not None:
-        table, columns = _with_strength(table, columns, *options.strength)
-    elif options.kind in (None, "preference"):
-        table, columns = with_winner(*with_loser(table, columns))
-    notes: list[str] = []
-    if options.swapped not in (None, NOT_SWAPPED):
-        table, note = _as_shown(table, columns, options)
-        notes.append(note)
-    wishes = Wishes(
-        annotators=not options.no_annotators,
-        coded=options.winner_codes is not None,
-        nominal=options.nominal or options.levels is not None,
-        swapped=options.swapped is not None,
-    )
-    understood = _with_usable_times(table, understand(table, options.kind, columns, wishes=wishes), columns)
-    understood = _with_anchor_note(table, understood)
-    # these were used to tell who won
-    used = {options.columns.get("loser"), *(options.swapped or "").rpartition("=")}
-    understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
-    _refuse_mixed(table, understood, mixed)
-    answers = [understood.columns[word] for word in ("grade", "winner", "rank") if word in understood.columns]
-    table, left_out = without_missing(table, options.missing, answers)
-    notes += [*left_out, *_spelling_notes(table, understood)]
-    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
-    frame, levels, more = _with_numbers(frame, understood, options, source, _metrics(table, options))
-    if options.covariates:
-        wanted = covariate_columns(table, options.covariates)
-        frame = frame.with_columns(table.select(wanted))
-        understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in wanted))
-    return Plain(table, understood, frame, levels, (*understood.notes, *notes, *more), shape)
-
-
-def _as_shown(table: pl.DataFrame, columns: Mapping[str, str], options: ReadOptions) -> tuple[pl.DataFrame, str]:
-    """The table with sides as they were shown, and what is said of it."""
-    sides = side_columns(table, columns)
-    if sides is None or options.swapped is None or options.kind not in (None, "preference"):
-        raise ParameterError(
-            f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
-        )
-    return as_shown(table, options.swapped, sides, covariate_columns(table, options.covariates))
-
-
-def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:
-    """Return further rows of a table whose columns are understood already, under their house words."""
-    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
-    frame = _with_numbers(frame, understood, options, source)[0]
-    if options.covariates:
-        frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))
-    return frame
-
-
-def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mapping[str, str]) -> Understood:
-    """The same without a time that only its name makes one and that cannot be read; methods do without."""
-    name = understood.columns.get("time")
-    if name is None or "time" in given or key_of(name) == "time" or are_times(table[name]):
-        return understood
-    columns = {word: column for word, column in understood.columns.items() if word != "time"}
-    note = f"{name!r} is not used as the time: its cells are blank or in an unknown format"
-    return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
-
-
-def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood:
-    """The same with a note on an unused column of what two items were compared with, as triplets have one."""
-    words = understood.columns
-    if understood.kind != "preference" or "query" in words:
-        return understood
-    sides = ("left", "right") if "left" in words else ("loser", "winner")
-    for name in understood.ignored:
-        if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
-            continue
-        if "anchor" in key_of(name) or _share_cells(table, name, [words[word] for word in sides]):
-            note = (
-                f"{name!r} is not used, so items are ranked over all its values; if the question was which item is "
-                f"more like it: {option('columns', {'query': name})}"
-            )
-            return replace(understood, notes=(*understood.notes, note))
-    return understood
-
-
-def _share_cells(table: pl.DataFrame, name: str, others: list[str]) -> bool:
-    """Whether a cell of a column stands in one of some others too."""
-    cells, *rest = (table[one].cast(pl.String, strict=False).unique() for one in (name, *others))
-    return bool(cells.is_in(pl.concat(rest).implode()).any())
-
-
-_SOME_ROWS, _MOST_ITEMS = 10_000, 2_000
-
-
-def _spelling_notes(table: pl.DataFrame, understood: Understood) -> list[str]:
-    """The note on items whose ids differ in capital letters only; of a long table as some of its rows tell."""
-    words = [word for word in ("item", "left", "right", "winner", "loser") if word in understood.columns]
-    words = words if "loser" in words else [word for word in words if word != "winner"]
-    step = max(len(table) // _SOME_ROWS, 1)
-    cells = [table[understood.columns[word]].gather_every(step) for word in words]
-    ids = [one.unique().drop_nulls() for one in cells if one.dtype == pl.String]
-    if not ids or sum(map(len, ids)) > _MOST_ITEMS:
-        return []
-    known = pl.concat(ids).str.strip_chars().unique().sort()
-    alike = pl.DataFrame({"id": known, "key": known.str.to_lowercase()}).group_by("key", maintain_order=True).agg("id")
-    several = [names for names in alike["id"].to_list() if len(names) > 1]
-    if not several:
-        return []
-    more = f", and {counted(len(several) - 1, 'other item')} likewise" if len(several) > 1 else ""
-    return [
-        f"{either(map(repr, several[0]), 'and')} differ in capital letters only and count as {len(several[0])} items"
-        f"{more}; write them alike if they are the same"
-    ]
-
-
-def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
-    """Refuse ids that are text in some rows and numbers in others."""
-    ids = (*_IDS, "winner") if "loser" in understood.columns else _IDS
-    for word, name in understood.columns.items():
-        if word in ids and name in mixed:
-            value = show_value(table[name][min(mixed[name], len(table)) - 1])
-            raise JudgmentError(
-                f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
-                "write all ids as text"
-            )
-
-
-# rows and columns as asked -------------------------------------------------------------------------------------------
-
-
-def with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
-    """Return the table with what a path leads to as a column of its own."""
-    if path in table.columns:
-        return table
-    root = root_of(table.columns, path)
-    if root is None:
-        raise JudgmentError(f"{said}, but the table's columns are {_names(table)}")
-    cells = at_path(table[root[0]], root[1])
-    if cells.null_count() == len(cells):
-        raise JudgmentError(f"{said}, but there is nothing at that path; look at what {root[0]!r} holds")
-    return table.with_columns(cells.alias(path))
-
-
-def _each_entry(table: pl.DataFrame, paths: Iterable[str]) -> pl.DataFrame:
-    """The table with a row for each entry of the list that paths such as ``ratings[].score`` lead through."""
-    roots = list(dict.fromkeys(path.partition("[]")[0] for path in paths if "[]" in path and path not in table.columns))
-    if not roots:
-        return table
-    if len(roots) > 1:
-        raise JudgmentError(f"paths lead through the lists {roots[0]!r} and {roots[1]!r}; read one at a time")
-    root = roots[0]
-    table = with_path(table, root, f"{option('columns')} names the list {root!r}")
-    if not isinstance(table[root].dtype, pl.List):
-        raise JudgmentError(f"{option('columns')} names {root + '[]'!r}, and {root!r} holds no lists; leave [] out")
-    table = table.filter(pl.col(root).list.len() > 0).explode(root)
-    if not isinstance(table[root].dtype, pl.Struct):
-        return table.with_columns(pl.col(root).alias(f"{root}[]"))
-    fields = table[root].struct.fields
-    return table.with_columns(pl.col(root).struct.field(name).alias(f"{root}[].{name}") for name in fields)
-
-
-def _names(table: pl.DataFrame) -> str:
-    """The table's columns in quotes."""
-    return first_few([repr(name[:60]) for name in table.columns], shown=100)
-
-
-def _choose_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
-    """The rows that have the wanted values."""
-    for path, value in where.items():
-        table = with_path(table, path, f"{option('where')} is about {path!r}")
-        cells = table[path]
-        if cells.dtype.is_nested():
-            raise JudgmentError(f"{option('where')} is about {path!r}, which holds objects; write a path into it")
-        texts = cells.cast(pl.String, strict=False).str.strip_chars()
-        keep = texts == value.strip()
-        number = _as_number(value)
-        if number is not None:
-            keep = keep.fill_null(False) | (texts.cast(pl.Float64, strict=False) == number).fill_null(False)
-        elif cells.dtype == pl.Boolean:
-            keep = texts == value.strip().lower()
-        if not keep.fill_null(False).any():
-            known = texts.drop_nulls().unique().sort().to_list()
-            hidden = any(is_personal(path, text) for text in known)
-            holds = "other values" if hidden else first_few(map(repr, known))
-            raise JudgmentError(f"no row has {value!r} in {path!r}, as {option('where')} asks; it holds {holds}")
-        table = table.filter(keep.fill_null(False))
-    return table
-
-
-def _as_number(text: str) -> float | None:
-    """Text as a number, ``None`` where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _with_answer(
-    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions
-) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The column that ``answer`` names as the winner of pairs, or else as the grade."""
-    if options.answer is None:
-        return table, columns
-    table = with_path(table, options.answer, f"{option('answer', options.answer)} names a column")
-    kind = options.kind
-    if kind is None:
-        rest = [name for name in table.columns if name != options.answer]
-        sides = {key_of(name) for name in rest}
-        kind = "preference" if {"left", "right"} <= sides or {"model_a", "model_b"} <= sides else "grade"
-    word = {"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]
-    return table, {**columns, word: options.answer}
-
-
-def _with_strength(
-    table: pl.DataFrame, columns: dict[str, str], path: str, side: str
-) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The table with winners and strengths from a signed column."""
-    values, blank = _signed_numbers(table, path)
-    filled = values[~blank]
-    if not (filled < 0).any():
-        raise JudgmentError(
-            f"{path!r} is never negative, so it does not say which side is better; give the middle of its scale too, "
-            f"as in {option('strength', {f'{path}-{_middle(filled)}': side})}, or say what its numbers mean: "
-            f"{option('winner_codes')}"
-        )
-    better, worse = (side, "right" if side == "left" else "left")
-    signs = pl.Series(values)
-    winner = (
-        pl.select(pl.when(signs > 0).then(pl.lit(better)).when(signs < 0).then(pl.lit(worse)).otherwise(pl.lit("tie")))
-        .to_series()
-        .set(pl.Series(blank), None)
-    )
-    names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
-    added = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
-    return table.with_columns(added), {**columns, **names}
-
-
-def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
-    """The numbers of a column, or of a difference such as ``score_a-score_b`` or ``rating-4``, and which are blank."""
-    parts = (
-        [(path[:at], path[at + 1 :]) for at, mark in enumerate(path) if mark == "-"]
-        if path not in table.columns
-        else []
-    )
-    for first, second in parts:
-        if first in table.columns and (second in table.columns or _as_number(second) is not None):
-            values, blank = _numbers(table, first)
-            number = _as_number(second) if second not in table.columns else None
-            less, blank_too = (number, blank) if number is not None else _numbers(table, second)
-            return values - less, blank | blank_too
-    return _numbers(with_path(table, path, f"{option('strength')} names the column {path!r}"), path)
-
-
-def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
-    """The numbers of a column, and which cells are blank."""
-    values, blank, text = numbers_of(without_blanks(table[name]))
-    if text.any():
-        row = int(text.argmax())
-        raise JudgmentError(
-            f"{option('strength')} needs numbers; row {row + 1} of {name!r} holds {show_value(table[name][row])}"
-        )
-    return values, blank
-
-
-def _middle(values: Floats) -> str:
-    """The middle of a scale, as the user would write it."""
-    return f"{(values.min() + values.max()) / 2:g}" if len(values) else "0"
-
-
-# answers that are numbers in other clothes ---------------------------------------------------------------------------
-
-
-def _metrics(table: pl.DataFrame, options: ReadOptions) -> list[str]:
-    """What is graded where another column than the grade's name says it: the only metric, or the one that is wanted."""
-    named = (
-        table[name] for name in table.columns if names_metric(name) is not False and table[name].dtype == pl.String
-    )
-    only = [cells[0] for cells in named if cells.n_unique() == 1 and cells[0]]
-    wide = list(options.wide or ())
-    return [*options.metrics, *only, *(wide[:1] if all(map(bad_word, wide)) else [])]
-
-
-def _with_numbers(
-    frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
-) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
-    """The table with grades as numbers, the levels that their words give, and what is to be said."""
-    if "grade" not in frame.columns:
-        if options.small_is_good:
-            raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")
-        return frame, None, []
-    name, notes, levels = understood.columns["grade"], list[str](), None
-    cells = frame["grade"]
-    _refuse_lists(name, cells)
-    if options.nominal or options.levels is not None:
-        cells = without_blanks(cells)
-    else:
-        commas = table_format(source) != "csv" or separator_of(source) != ","
-        numbers = numbers_in(name, cells, commas=commas)
-        cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
-        notes += [*_class_note(name, cells), *no_answer_note(name, cells)]
-        if levels is None and (known := order_of(cells)) is not None and known.sure:
-            levels = known.levels
-            notes.append(order_note(f"{name!r} is", levels))
-        numeric = cells.dtype != pl.String or not numbers_of(cells)[2].all()
-        said = which_direction([name, *metrics], levels) if levels is not None or numeric else None
-        if options.small_is_good is None and said is not None:
-            raise JudgmentError(said)
-    if options.small_is_good and levels is not None:
-        levels = levels[::-1]
-        notes.append(f"small is good: {levels[-1]!r} is the best grade")
-    elif options.small_is_good:
-        cells = negative_numbers(name, cells)
-        notes.append("small is good: the sign of each grade is reversed")
-    return frame.with_columns(cells.alias("grade")), levels, notes
-
-
-def _refuse_lists(name: str, cells: pl.Series) -> None:
-    """Refuse answers that are lists written as text, one entry for each annotator."""
-    sample = ColumnFacts(name, cells).sample
-    if sample and all(_LIST.fullmatch(text) for text in sample):
-        raise JudgmentError(
-            f"{name!r} holds lists such as {show_value(sample[0])}; write one row per entry, with who gave it"
-        )
-
-
-def _class_note(name: str, cells: pl.Series) -> list[str]:
-    """The note on numbers without a gap that may be classes."""
-    if key_of(name) not in ("label", "class"):
-        return []
-    if len(ColumnFacts(name, cells).values) > _MOST_CLASSES:
-        return []
-    values = cells.unique().drop_nulls()
-    if not _FEWEST_CLASSES <= len(values) <= _MOST_CLASSES:
-        return []
-    numbers = values.cast(pl.Float64, strict=False).sort()
-    if numbers.null_count() or numbers.to_list() != list(range(len(numbers))):
-        return []
-    return [f"{name!r} is read as ordered grades 0 to {len(numbers) - 1}; for classes: {option('nominal', True)}"]
-
-
-_FEW_GRADES = 12
-_LARGEST_GRADE = 100.0
-_FEWEST_COLUMNS = 2
-
-
+_FEW_GRADES, _LARGEST_GRADE, _FEWEST_COLUMNS = 12, 100.0, 2
 _TITLE_BYTES, _MOST_TITLE_LINES = 1 << 14, 10
 
 
@@ -570,7 +207,7 @@ def _title_lines(lines: list[str]) -> int:
     return 0
 
 
-def check_header(source: Source, options: ReadOptions) -> None:
+def _check_header(source: Source, options: ReadOptions) -> None:
     """Refuse a text table whose first line holds numbers and no name that is known."""
     try:
         cells = first_cells(source)
@@ -580,13 +217,11 @@ def check_header(source: Source, options: ReadOptions) -> None:
     if asked & set(cells) or not any(as_float(cell) is not None for cell in cells):
         return
     # a letter alone is as likely an id
-    if any(is_known_name(cell) for cell in cells if len(cell) > 1):
-        return
-    table = read_delimited(source, names=[f"column_{number}" for number in range(1, len(cells) + 1)])
-    raise _no_header(cells, table)
+    if not any(is_known_name(cell) for cell in cells if len(cell) > 1):
+        raise _no_header(cells, read_delimited(source, names=_numbered(cells)))
 
 
-def check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
+def _check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
     """Refuse a table that nothing is understood of and whose names stand in the rows below them again."""
     cells = table.columns
     asked = {*options.columns.values(), *(options.wide or ())}
@@ -595,8 +230,13 @@ def check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
     if any(table[cell].dtype == pl.String and (table[cell] == cell).any() for cell in cells):
         first = pl.DataFrame([cells], schema=dict.fromkeys(cells, pl.String), orient="row")
         whole = pl.concat([first, table.cast(pl.String)])
-        whole.columns = [f"column_{number}" for number in range(1, len(cells) + 1)]
+        whole.columns = _numbered(cells)
         raise _no_header(cells, whole)
+
+
+def _numbered(cells: Sequence[str]) -> list[str]:
+    """Names for columns that have none."""
+    return [f"column_{number}" for number in range(1, len(cells) + 1)]
 
 
 def _no_header(cells: list[str], table: pl.DataFrame) -> JudgmentError:
@@ -616,7 +256,12 @@ def likely_names(table: pl.DataFrame) -> list[str]:
     ['annotator', 'item', 'grade']
     """
     facts = {name: ColumnFacts(name, table[name]) for name in table.columns}
-    few = [name for name in table.columns if _like_grades(facts[name])]
+    few = []
+    for name, known in facts.items():
+        values = [abs(value) for text in set(known.sample) if (value := as_float(text)) is not None]
+        small = bool(values) and max(values) <= _LARGEST_GRADE
+        if known.numbers and small and 1 < known.distinct <= _FEW_GRADES:
+            few.append(name)
     few = few or [name for name in table.columns if facts[name].numbers and not facts[name].all_different]
     if not few:
         few = [min(reversed(table.columns), key=lambda name: facts[name].distinct)]
@@ -624,121 +269,145 @@ def likely_names(table: pl.DataFrame) -> list[str]:
     ids = [name for name in table.columns if name not in grades and not facts[name].times and facts[name].sample]
     if not ids:
         ids, grades = [name for name in table.columns if name != grades[-1]], grades[-1:]
-    roles = dict.fromkeys(table.columns, "")
-    # the item is what a grade that is the same for all must hang on, or what has more values
-    fixed = [(name, item) for name in grades for item in ids if _hangs_on(table, name, item) and len(grades) > 1]
+    # the item is what a grade that is the same for all its rows must hang on, or what has more values
+    fixed = [
+        (name, item)
+        for name in (grades if len(grades) > 1 else [])
+        for item in ids
+        if (n := table[item].n_unique()) < len(table) and count_cells([table[name], table[item]]) == n
+    ]
     truth, item = fixed[-1] if fixed else (None, max(ids, key=lambda name: facts[name].distinct) if ids else None)
-    if item is not None:
-        roles[item] = "item"
-    if truth is not None:
-        roles[truth] = "truth"
-    roles[next((name for name in grades if name != truth), grades[0])] = "grade"
-    others = [name for name in ids if name != item]
-    who = next((name for name in others if not facts[name].all_different), None)
-    if who is not None:
-        roles[who] = "annotator"
-    return [role or name for name, role in roles.items()]
+    grade = next((name for name in grades if name != truth), grades[0])
+    who = next((name for name in ids if name != item and not facts[name].all_different), None)
+    roles = {item: "item", truth: "truth", grade: "grade", who: "annotator"}
+    return [roles.get(name, name) for name in table.columns]
 
 
-def _like_grades(facts: ColumnFacts) -> bool:
-    """Whether a column holds a few small numbers."""
-    values = [value for text in set(facts.sample) if (value := as_float(text)) is not None]
-    small = bool(values) and max(abs(value) for value in values) <= _LARGEST_GRADE
-    return facts.numbers and small and 1 < facts.distinct <= _FEW_GRADES
+# transforms ----------------------------------------------------------------------------------------------------------
 
 
-def _hangs_on(table: pl.DataFrame, value: str, item: str) -> bool:
-    """Whether a column has one value for each item, of which some have several rows."""
-    n = table[item].n_unique()
-    return n < len(table) and count_cells([table[value], table[item]]) == n
+@dataclass
+class _Reading:
+    """A table on its way to being understood, as the transforms leave it."""
+
+    table: pl.DataFrame
+    columns: dict[str, str]
+    """Our word -> the column that was named for it, or made."""
+    options: ReadOptions
+    source: Source
+    notes: list[str] = field(default_factory=list)
 
 
-_FORMS = ("winner_{}", "{}_wins", "{}_win", "{}_won", "{}_winner", "{}_is_better", "{}_better", "prefer_{}", "chose_{}")
-_ENDS = {"left": ("left", "a", "1", "model_a", "model_1"), "right": ("right", "b", "2", "model_b", "model_2")}
-_TIES = ("tie", "ties", "tied", "draw", "is_tie", "winner_tie", "equal", "same")
-_YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
-_NAME = "the column with a 1"
+def _with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
+    """The table with what a path leads to as a column of its own."""
+    if path in table.columns:
+        return table
+    root = _root_of(table.columns, path)
+    if root is None:
+        names = first_few([repr(name[:60]) for name in table.columns], shown=100)
+        raise JudgmentError(f"{said}, but the table's columns are {names}")
+    cells = at_path(table[root[0]], root[1])
+    if cells.null_count() == len(cells):
+        raise JudgmentError(f"{said}, but there is nothing at that path; look at what {root[0]!r} holds")
+    return table.with_columns(cells.alias(path))
 
 
-def with_winner(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Return the table with a winner column made of one for each side, where it has such.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"left": ["x", "y"], "right": ["y", "z"], "left_wins": [1, 0], "right_wins": [0, 1]})
-    >>> made, columns = with_winner(table, {})
-    >>> made[columns["winner"]].to_list()
-    ['left', 'right']
-    """
-    sides = side_columns(table, columns)
-    if "winner" in columns or sides is None:
-        return table, dict(columns)
-    free = {key_of(name): name for name in reversed(table.columns) if name not in sides}
-    flags = {}
-    for side, column in zip(("left", "right"), sides, strict=True):
-        named = [form.format(end) for end in (key_of(column), *_ENDS[side]) for form in _FORMS]
-        flags[side] = next((free[name] for name in named if name in free), None)
-    left, right = flags["left"], flags["right"]
-    if left is None or right is None:
-        return table, dict(columns)
-    tie = next((free[name] for name in _TIES if name in free and _is_truth(table[free[name]])), None)
-    names = [left, right, *([tie] if tie is not None else [])]
-    if not all(_is_truth(table[name]) for name in names):
-        return table, dict(columns)
-    yes = np.column_stack([_truths(table[name]) for name in names])
-    wrong = np.flatnonzero(yes.sum(axis=1) != 1)
-    if len(wrong):
-        row = int(wrong[0])
-        said = "none" if not yes[row].any() else "several"
-        raise JudgmentError(
-            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so it is not clear who won "
-            f"({len(wrong)} such rows); correct them"
-        )
-    words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))
-    return table.with_columns(words), {**columns, "winner": _NAME}
+def _explode_lists(one: _Reading) -> None:
+    """A row for each entry of the list that paths such as ``ratings[].score`` lead through."""
+    paths = [path for path in (*one.columns.values(), *one.options.where) if "[]" in path]
+    roots = list(dict.fromkeys(path.partition("[]")[0] for path in paths if path not in one.table.columns))
+    if not roots:
+        return
+    if len(roots) > 1:
+        raise JudgmentError(f"paths lead through the lists {roots[0]!r} and {roots[1]!r}; read one at a time")
+    root = roots[0]
+    table = _with_path(one.table, root, f"{option('columns')} names the list {root!r}")
+    if not isinstance(table[root].dtype, pl.List):
+        raise JudgmentError(f"{option('columns')} names {root + '[]'!r}, and {root!r} holds no lists; leave [] out")
+    table = table.filter(pl.col(root).list.len() > 0).explode(root)
+    if isinstance(table[root].dtype, pl.Struct):
+        fields = table[root].struct.fields
+        one.table = table.with_columns(pl.col(root).struct.field(name).alias(f"{root}[].{name}") for name in fields)
+    else:
+        one.table = table.with_columns(pl.col(root).alias(f"{root}[]"))
 
 
-def _texts(cells: pl.Series) -> pl.Series:
-    """Cells as lower-case text."""
-    return cells.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase().fill_null("")
+def _choose_rows(one: _Reading) -> None:
+    """Only the rows that have the wanted values."""
+    for path, value in one.options.where.items():
+        table = _with_path(one.table, path, f"{option('where')} is about {path!r}")
+        cells = table[path]
+        if cells.dtype.is_nested():
+            raise JudgmentError(f"{option('where')} is about {path!r}, which holds objects; write a path into it")
+        texts = cells.cast(pl.String, strict=False).str.strip_chars()
+        keep = texts == value.strip()
+        number = _as_number(value)
+        if number is not None:
+            keep = keep.fill_null(False) | (texts.cast(pl.Float64, strict=False) == number).fill_null(False)
+        elif cells.dtype == pl.Boolean:
+            keep = texts == value.strip().lower()
+        if not keep.fill_null(False).any():
+            known = texts.drop_nulls().unique().sort().to_list()
+            hidden = any(is_personal(path, text) for text in known)
+            holds = "other values" if hidden else first_few(map(repr, known))
+            raise JudgmentError(f"no row has {value!r} in {path!r}, as {option('where')} asks; it holds {holds}")
+        one.table = table.filter(keep.fill_null(False))
 
 
-def _is_truth(cells: pl.Series) -> bool:
-    """Whether all cells are yes or no."""
-    return not cells.dtype.is_nested() and bool(_texts(cells).is_in([*_YES, *_NO]).all())
+def _name_covariates(one: _Reading) -> None:
+    """Columns for the covariates of one side, whose fields the user names."""
+    for word, path in side_words(one.options).items():
+        del one.columns[word]
+        cells = _with_path(one.table, path, f"{option('columns')} says {word} is {path!r}")[path]
+        if isinstance(cells.dtype, pl.Struct):
+            # counts by kind, as of ordered and unordered lists
+            cells = cells.struct.unnest().select(pl.sum_horizontal(pl.selectors.numeric())).to_series()
+        one.table = one.table.with_columns(cells.alias(word))
 
 
-def _truths(cells: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether each cell says yes."""
-    return _texts(cells).is_in(list(_YES)).to_numpy()
+def _reach_paths(one: _Reading) -> None:
+    """Columns for what the paths lead to that the user names."""
+    if one.options.add_columns is not None:
+        one.table = one.options.add_columns(one.table)
+    for word, path in one.columns.items():
+        one.table = _with_path(one.table, path, f"{option('columns')} says {word} is {path!r}")
 
 
-def long_table(
-    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source
-) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Return one row per filled cell of the columns that hold answers, and which column is which."""
-    assert options.wide is not None
-    wide = wide_columns(table.columns, options.wide)
-    rest = [name for name in table.columns if name not in wide]
-    table = table.with_columns(without_blanks(table[name]) for name in wide)
-    left, right = (next((name for name in rest if key_of(name) in (side, f"model_{end}", f"item_{end}")), None)
-                   for side, end in (("left", "a"), ("right", "b")))  # fmt: skip
-    if {"left", "right"} <= columns.keys() or (left and right):
-        return unpivot(table, wide, "winner"), {**columns, "annotator": "annotator", "winner": "winner"}
-    people = _rows_are_people(wide, rest, columns, source)
+def _take_answer(one: _Reading) -> None:
+    """The column that ``answer`` names as the winner of pairs, or else as the grade."""
+    answer, kind = one.options.answer, one.options.kind
+    assert answer is not None
+    one.table = _with_path(one.table, answer, f"{option('answer', answer)} names a column")
+    if kind is None:
+        sides = {key_of(name) for name in one.table.columns if name != answer}
+        kind = "preference" if {"left", "right"} <= sides or {"model_a", "model_b"} <= sides else "grade"
+    one.columns[{"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]] = answer
+
+
+def _lengthen(one: _Reading) -> None:
+    """One row per filled cell of the columns that hold answers, of one annotator or of one item each."""
+    options, columns = one.options, one.columns
+    wide = wide_columns(one.table.columns, options.wide)
+    rest = [name for name in one.table.columns if name not in wide]
+    table = one.table.with_columns(without_blanks(one.table[name]) for name in wide)
+    keys = {key_of(name) for name in rest}
+    if columns.keys() >= {*SIDES} or (keys & {"left", "model_a", "item_a"} and keys & {"right", "model_b", "item_b"}):
+        one.table = unpivot(table, wide, "winner")
+        one.columns = {**columns, "annotator": "annotator", "winner": "winner"}
+        return
+    people = _rows_are_people(wide, rest, one)
     word = "rank" if options.kind == "ranking" else "grade"
     if options.kind is None:
         refuse_ranks([table[name] for name in wide], by="respondent" if people else "annotator", across=people)
     if people:
-        who = columns.get("annotator")
-        long = survey_rows(table, wide, {**columns, **({"annotator": who} if who else {})})
-        kept = {word: name for word, name in columns.items() if word != "annotator"}
-        return long.rename({"grade": word}), {**kept, "item": "item", word: word, "annotator": "annotator"}
+        one.table = survey_rows(table, wide, columns).rename({"grade": word})
+        kept = {named: name for named, name in columns.items() if named != "annotator"}
+        one.columns = {**kept, "item": "item", word: word, "annotator": "annotator"}
+        return
     clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", word) if name in rest}
-    table = table.rename(clash)
     item = columns.get("item") or thing_column([name for name in rest if name not in clash])
-    named = {**columns, **({"item": item} if item else {})}
-    return unpivot(table, wide, word), {**named, word: word, "annotator": "annotator"}
+    one.table = unpivot(table.rename(clash), wide, word)
+    one.columns = {**columns, **({"item": item} if item else {}), word: word, "annotator": "annotator"}
 
 
 def wide_columns(names: list[str], wanted: Any) -> list[str]:
@@ -776,44 +445,345 @@ def _whole_names(names: list[str], parts: list[str]) -> list[str]:
     return whole
 
 
-def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str], source: Source) -> bool:
+def _rows_are_people(wide: list[str], rest: list[str], one: _Reading) -> bool:
     """Whether a row holds the answers of one person; whatever does not say so is asked."""
-    if "annotator" in columns or "item" in columns:
-        return "annotator" in columns
+    if "annotator" in one.columns or "item" in one.columns:
+        return "annotator" in one.columns
     person, thing = person_column(rest), thing_column(rest)
-    judges = are_people(wide)
-    if person is not None and not judges and not (thing is not None and is_surely_item(thing)):
+    judges, sure = are_people(wide), thing is not None and is_surely_item(thing)
+    if person is not None and not judges and not sure:
         return True
-    if person is None and (judges or (thing is not None and is_surely_item(thing))):
+    if person is None and (judges or sure):
         return False
     name = thing or person or (rest[0] if rest else None)
     if name is None:
         raise JudgmentError(
-            f"the rows of {source.name} have no id, since all columns hold answers; leave the column of ids out of "
+            f"the rows of {one.source.name} have no id, since all columns hold answers; leave the column of ids out of "
             f"{option('wide')}"
         )
     ways = [option("columns", {word: name}) for word in ("item", "annotator")]
-    raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
+    raise JudgmentError(f"are the rows of {one.source.name} items or people? {either(ways)}")
+
+
+def _sign_winners(one: _Reading) -> None:
+    """Winners and strengths from a signed column, or a difference such as ``score_a-score_b`` or ``rating-4``."""
+    assert one.options.strength is not None
+    path, better = one.options.strength
+    values, blank = _signed_numbers(one.table, path)
+    filled = values[~blank]
+    if not (filled < 0).any():
+        middle = f"{(filled.min() + filled.max()) / 2:g}" if len(filled) else "0"
+        raise JudgmentError(
+            f"{path!r} is never negative, so it does not say which side is better; give the middle of its scale too, "
+            f"as in {option('strength', {f'{path}-{middle}': better})}, or say what its numbers mean: "
+            f"{option('winner_codes')}"
+        )
+    worse = "right" if better == "left" else "left"
+    names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
+    signs, known = pl.lit(pl.Series(values)), pl.lit(pl.Series(~blank))
+    side = pl.when(signs > 0).then(pl.lit(better)).when(signs < 0).then(pl.lit(worse)).otherwise(pl.lit("tie"))
+    one.table = one.table.with_columns(
+        pl.when(known).then(side).alias(names["winner"]), pl.when(known).then(signs.abs()).alias(names["strength"])
+    )
+    one.columns |= names
+
+
+def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
+    """The numbers of a column, or of a difference, and which are blank."""
+    cuts = [at for at, mark in enumerate(path) if mark == "-"] if path not in table.columns else []
+    for first, second in ((path[:at], path[at + 1 :]) for at in cuts):
+        number = _as_number(second) if second not in table.columns else None
+        if first in table.columns and (second in table.columns or number is not None):
+            values, blank = _numbers(table, first)
+            less, blank_too = (number, blank) if number is not None else _numbers(table, second)
+            return values - less, blank | blank_too
+    return _numbers(_with_path(table, path, f"{option('strength')} names the column {path!r}"), path)
+
+
+def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
+    """The numbers of a column, and which cells are blank."""
+    values, blank, text = numbers_of(without_blanks(table[name]))
+    if text.any():
+        row = int(text.argmax())
+        raise JudgmentError(
+            f"{option('strength')} needs numbers; row {row + 1} of {name!r} holds {show_value(table[name][row])}"
+        )
+    return values, blank
+
+
+def _as_number(text: str) -> float | None:
+    """Text as a number, ``None`` where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _put_winners_together(one: _Reading) -> None:
+    """A winner from a loser, or from a column of yes and no for each side, as ``winner_model_a, winner_model_b``."""
+    one.table, one.columns = with_winner(*with_loser(one.table, one.columns))
+
+
+_FORMS = ("winner_{}", "{}_wins", "{}_win", "{}_won", "{}_winner", "{}_is_better", "{}_better", "prefer_{}", "chose_{}")
+_ENDS = {"left": ("left", "a", "1", "model_a", "model_1"), "right": ("right", "b", "2", "model_b", "model_2")}
+_TIES = ("tie", "ties", "tied", "draw", "is_tie", "winner_tie", "equal", "same")
+_YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+_NAME = "the column with a 1"
+
+
+def with_winner(table: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Return the table with a winner column made of one for each side, where it has such.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"left": ["x", "y"], "right": ["y", "z"], "left_wins": [1, 0], "right_wins": [0, 1]})
+    >>> made, columns = with_winner(table, {})
+    >>> made[columns["winner"]].to_list()
+    ['left', 'right']
+    """
+    sides = side_columns(table, columns)
+    if "winner" in columns or sides is None:
+        return table, columns
+    free = {key_of(name): name for name in reversed(table.columns) if name not in sides}
+    names: list[str] = []
+    for side, column in zip(SIDES, sides, strict=True):
+        called = [form.format(end) for end in (key_of(column), *_ENDS[side]) for form in _FORMS]
+        names += [free[name] for name in called if name in free][:1]
+    flags = [_flags(table[name]) for name in names]
+    if len(names) < 2 or any(one is None for one in flags):
+        return table, columns
+    ties = ((free[name], _flags(table[free[name]])) for name in _TIES if name in free)
+    for name, flag in ties:
+        if flag is not None:
+            names.append(name)
+            flags.append(flag)
+            break
+    yes = np.column_stack([one for one in flags if one is not None])
+    wrong = np.flatnonzero(yes.sum(axis=1) != 1)
+    if len(wrong):
+        row = int(wrong[0])
+        said = "none" if not yes[row].any() else "several"
+        raise JudgmentError(
+            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so it is not clear who won "
+            f"({len(wrong)} such rows); correct them"
+        )
+    words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))
+    return table.with_columns(words), {**columns, "winner": _NAME}
+
+
+def _flags(cells: pl.Series) -> Bools | None:
+    """Whether each cell says yes; ``None`` where one says neither yes nor no."""
+    if cells.dtype.is_nested():
+        return None
+    texts = cells.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase().fill_null("")
+    return texts.is_in(list(_YES)).to_numpy() if texts.is_in([*_YES, *_NO]).all() else None
+
+
+def _put_as_shown(one: _Reading) -> None:
+    """Sides as they were shown, in rows in which the right item was shown first."""
+    options, sides = one.options, side_columns(one.table, one.columns)
+    if sides is None or options.swapped is None or options.kind not in (None, "preference"):
+        raise ParameterError(
+            f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
+        )
+    wanted = covariate_columns(one.table, options.covariates)
+    one.table, note = as_shown(one.table, options.swapped, sides, wanted)
+    one.notes.append(note)
+
+
+_TRANSFORMS: tuple[tuple[Callable[[ReadOptions], bool], Callable[[_Reading], None]], ...] = (
+    (lambda options: True, _explode_lists),
+    (lambda options: bool(options.where), _choose_rows),
+    (lambda options: True, _name_covariates),
+    (lambda options: True, _reach_paths),
+    (lambda options: options.answer is not None, _take_answer),
+    (lambda options: options.wide is not None, _lengthen),
+    (lambda options: options.strength is not None, _sign_winners),
+    (lambda options: options.strength is None and options.kind in (None, "preference"), _put_winners_together),
+    (lambda options: options.swapped not in (None, NOT_SWAPPED), _put_as_shown),
+)
+"""Whether options ask for a transform, and the transform, in the order in which they apply."""
+
+
+# what the columns are ------------------------------------------------------------------------------------------------
+
+
+def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
+    """Return the table with rows chosen and columns reached and turned, understood."""
+    one, shape = _Reading(table, dict(options.columns), options, source), table.shape
+    for fits, apply in _TRANSFORMS:
+        if fits(options):
+            apply(one)
+    table, notes = one.table, one.notes
+    wishes = Wishes(
+        annotators=not options.no_annotators,
+        coded=options.winner_codes is not None,
+        nominal=options.nominal or options.levels is not None,
+        swapped=options.swapped is not None,
+    )
+    understood = understand(table, options.kind, one.columns, wishes=wishes)
+    understood = _with_usable_times(table, understood, "time" in one.columns)
+    understood = _with_anchor_note(table, understood)
+    _refuse_mixed(table, understood, mixed)
+    answers = [understood.columns[word] for word in ("grade", "winner", "rank") if word in understood.columns]
+    table, left_out = without_missing(table, options.missing, answers)
+    notes += [*left_out, *_spelling_notes(table, understood)]
+    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
+    # what is graded, where another column than the grade's name says it: the only metric, or the one that is wanted
+    named = (table[name] for name in table.columns if names_metric(name) is not False)
+    only = [cells[0] for cells in named if cells.dtype == pl.String and cells.n_unique() == 1 and cells[0]]
+    wide = list(options.wide or ())
+    metrics = [*options.metrics, *only, *(wide[:1] if all(map(bad_word, wide)) else [])]
+    frame, levels, more = _with_numbers(frame, understood, options, source, metrics)
+    covariates = covariate_columns(table, options.covariates) if options.covariates else []
+    frame = frame.with_columns(table.select(covariates)) if covariates else frame
+    # these were used to tell who won, or are read beside the columns
+    used = {options.columns.get("loser"), *(options.swapped or "").rpartition("="), *covariates}
+    understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
+    return Plain(table, understood, frame, levels, (*understood.notes, *notes, *more), shape)
+
+
+def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:
+    """Return further rows of a table whose columns are understood already, under their house words."""
+    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
+    frame = _with_numbers(frame, understood, options, source)[0]
+    if options.covariates:
+        frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))
+    return frame
+
+
+def _with_usable_times(table: pl.DataFrame, understood: Understood, given: bool) -> Understood:
+    """The same without a time that only its name makes one and that cannot be read; methods do without."""
+    name = understood.columns.get("time")
+    if name is None or given or key_of(name) == "time" or are_times(table[name]):
+        return understood
+    columns = {word: column for word, column in understood.columns.items() if word != "time"}
+    note = f"{name!r} is not used as the time: its cells are blank or in an unknown format"
+    return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
+
+
+def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood:
+    """The same with a note on an unused column of what two items were compared with, as triplets have one."""
+    words = understood.columns
+    if understood.kind != "preference" or "query" in words:
+        return understood
+    sides = [words[word] for word in (("left", "right") if "left" in words else ("loser", "winner"))]
+    for name in understood.ignored:
+        if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
+            continue
+        cells, *rest = (table[one].cast(pl.String, strict=False).unique() for one in (name, *sides))
+        if "anchor" in key_of(name) or cells.is_in(pl.concat(rest).implode()).any():
+            note = (
+                f"{name!r} is not used, so items are ranked over all its values; if the question was which item is "
+                f"more like it: {option('columns', {'query': name})}"
+            )
+            return replace(understood, notes=(*understood.notes, note))
+    return understood
+
+
+def _spelling_notes(table: pl.DataFrame, understood: Understood) -> list[str]:
+    """The note on items whose ids differ in capital letters only; of a long table as some of its rows tell."""
+    words = [word for word in ("item", "left", "right", "winner", "loser") if word in understood.columns]
+    words = words if "loser" in words else [word for word in words if word != "winner"]
+    step = max(len(table) // _SOME_ROWS, 1)
+    cells = [table[understood.columns[word]].gather_every(step) for word in words]
+    ids = [one.unique().drop_nulls() for one in cells if one.dtype == pl.String]
+    if not ids or sum(map(len, ids)) > _MOST_ITEMS:
+        return []
+    known = pl.concat(ids).str.strip_chars().unique().sort()
+    alike = pl.DataFrame({"id": known, "key": known.str.to_lowercase()}).group_by("key", maintain_order=True).agg("id")
+    several = [names for names in alike["id"].to_list() if len(names) > 1]
+    if not several:
+        return []
+    more = f", and {counted(len(several) - 1, 'other item')} likewise" if len(several) > 1 else ""
+    return [
+        f"{either(map(repr, several[0]), 'and')} differ in capital letters only and count as {len(several[0])} items"
+        f"{more}; write them alike if they are the same"
+    ]
+
+
+def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
+    """Refuse ids that are text in some rows and numbers in others."""
+    ids = (*_IDS, "winner") if "loser" in understood.columns else _IDS
+    for word, name in understood.columns.items():
+        if word in ids and name in mixed:
+            value = show_value(table[name][min(mixed[name], len(table)) - 1])
+            raise JudgmentError(
+                f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
+                "write all ids as text"
+            )
+
+
+def _with_numbers(
+    frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
+) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
+    """The table with grades as numbers, the levels that their words give, and what is to be said."""
+    if "grade" not in frame.columns:
+        if options.small_is_good:
+            raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")
+        return frame, None, []
+    name, notes, levels = understood.columns["grade"], list[str](), None
+    cells = frame["grade"]
+    sample = ColumnFacts(name, cells).sample
+    if sample and all(_LIST.fullmatch(text) for text in sample):
+        raise JudgmentError(
+            f"{name!r} holds lists such as {show_value(sample[0])}; write one row per entry, with who gave it"
+        )
+    if options.nominal or options.levels is not None:
+        cells = without_blanks(cells)
+    else:
+        commas = table_format(source) != "csv" or separator_of(source) != ","
+        numbers = numbers_in(name, cells, commas=commas)
+        cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
+        notes += [*_class_note(name, cells), *no_answer_note(name, cells)]
+        if levels is None and (known := order_of(cells)) is not None and known.sure:
+            levels = known.levels
+            notes.append(order_note(f"{name!r} is", levels))
+        numeric = cells.dtype != pl.String or not numbers_of(cells)[2].all()
+        said = which_direction([name, *metrics], levels) if levels is not None or numeric else None
+        if options.small_is_good is None and said is not None:
+            raise JudgmentError(said)
+    if options.small_is_good and levels is not None:
+        levels = levels[::-1]
+        notes.append(f"small is good: {levels[-1]!r} is the best grade")
+    elif options.small_is_good:
+        cells = negative_numbers(name, cells)
+        notes.append("small is good: the sign of each grade is reversed")
+    return frame.with_columns(cells.alias("grade")), levels, notes
+
+
+def _class_note(name: str, cells: pl.Series) -> list[str]:
+    """The note on numbers without a gap that may be classes."""
+    if key_of(name) not in ("label", "class") or len(ColumnFacts(name, cells).values) > _MOST_CLASSES:
+        return []
+    numbers = cells.unique().drop_nulls().cast(pl.Float64, strict=False).sort()
+    whole = not numbers.null_count() and numbers.to_list() == list(range(len(numbers)))
+    if not whole or not _FEWEST_CLASSES <= len(numbers) <= _MOST_CLASSES:
+        return []
+    return [f"{name!r} is read as ordered grades 0 to {len(numbers) - 1}; for classes: {option('nominal', True)}"]
+
+
+# values inside nested cells ------------------------------------------------------------------------------------------
 
 
 _STEP = re.compile(r"\.|\[(\d+)\]")
 
 
-def root_of(names: Iterable[str], path: str) -> tuple[str, list[str]] | None:
+def _root_of(names: Iterable[str], path: str) -> tuple[str, list[str]] | None:
     """Return the column that a path starts with and the steps behind it; ``None`` where there is no such column.
 
     Examples
     --------
-    >>> root_of(["data", "doc.id"], "data.meta[0].url"), root_of(["data", "doc.id"], "doc.id"), root_of(["x"], "y.z")
+    >>> _root_of(["data", "doc.id"], "data.meta[0].url"), _root_of(["data", "doc.id"], "doc.id"), _root_of(["x"], "y.z")
     (('data', ['meta', '0', 'url']), ('doc.id', []), None)
-    >>> root_of(["scores"], "scores[].name")
+    >>> _root_of(["scores"], "scores[].name")
     ('scores', [])
     """
     known = set(names)
     if path in known:
         return path, []
     listed, _, rest = path.partition("[]")
-    if rest and (root := root_of(names, listed)) is not None:
+    if rest and (root := _root_of(names, listed)) is not None:
         return root
     cuts = [match.start() for match in _STEP.finditer(path)]
     for cut in reversed(cuts):
@@ -848,32 +818,24 @@ def at_path(cells: pl.Series, steps: list[str]) -> pl.Series:
 
 
 def _of_json(cells: pl.Series, steps: list[str]) -> pl.Series:
-    """Values inside cells of JSON text."""
-    values = [_walk(_parse_cell(cell), steps) for cell in cells.to_list()]
+    """Values inside cells of JSON text, ``None`` where there is nothing."""
+    values: list[Any] = []
+    for cell in cells.to_list():
+        value: Any = None
+        if cell is not None and cell.lstrip()[:1] in ("{", "["):
+            try:
+                value = json.loads(cell)
+            except (ValueError, RecursionError):
+                value = None
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            else:
+                entry = isinstance(value, list) and step.isdigit() and int(step) < len(value)
+                value = value[int(step)] if entry else None
+        values.append(value)
     kinds = {type(value) for value in values if value is not None}
     if (kinds and kinds <= {int, float}) or kinds == {bool}:
         return pl.Series(values, strict=False)
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pl.Series(texts, dtype=pl.String)
-
-
-def _parse_cell(cell: str | None) -> Any:
-    """What a cell of JSON holds, ``None`` where it is no JSON."""
-    if cell is None or cell.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        return json.loads(cell)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _walk(value: Any, steps: list[str]) -> Any:
-    """The value behind the steps."""
-    for step in steps:
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return None
-    return value

@@ -30,16 +30,10 @@ if TYPE_CHECKING:
 FORMAT = "crowdrank.consensus/1"
 _METADATA = "crowdrank"
 _FLOATS = ("score", "confidence", "std_error")
+# what a file of ours that was changed or damaged may lead to
 _BROKEN = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    AssertionError,
-    ArithmeticError,
-    pl.exceptions.PolarsError,
-)
-"""What a file of ours that was changed or damaged may lead to."""
+    LookupError, TypeError, ValueError, AttributeError, AssertionError, ArithmeticError, pl.exceptions.PolarsError
+)  # fmt: skip
 
 
 def to_json(
@@ -92,7 +86,8 @@ def to_json(
     if consensus.probabilities is not None:
         document["probabilities"] = encode_array(consensus.probabilities[best])
     if covariance and consensus.covariance is not None:
-        document["covariance"] = [None if b is None else encode_array(b) for b in _blocks(consensus, best)]
+        blocks = _permuted(consensus.covariance, consensus.items, best)
+        document["covariance"] = [None if block is None else encode_array(block) for block in blocks]
     if replicates and consensus.replicates is not None:
         document["replicates"] = encode_array(consensus.replicates[:, best])
     return document
@@ -105,7 +100,16 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
             f"this is not a consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
         )
     try:
-        return _from_document(document)
+        rows, covariance = document["items"], document.get("covariance")
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+        columns |= {name: decode_array(columns[name], "float64") for name in _FLOATS if name in columns}
+        return _rebuild(
+            document,
+            pl.DataFrame(columns),
+            probabilities=_matrix(document.get("probabilities"), np.float64, (len(rows), -1)),
+            covariance=covariance and [None if one is None else decode_array(one, "float64") for one in covariance],
+            replicates=_matrix(document.get("replicates"), np.float32, (-1, len(rows))),
+        )
     except JudgmentError:
         raise
     except _BROKEN:
@@ -239,20 +243,6 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
     }
 
 
-def _from_document(document: Mapping[str, Any]) -> Consensus:
-    """Consensus from its JSON form."""
-    rows, covariance = document["items"], document.get("covariance")
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
-    columns |= {name: decode_array(columns[name], "float64") for name in _FLOATS if name in columns}
-    return _rebuild(
-        document,
-        pl.DataFrame(columns),
-        probabilities=_matrix(document.get("probabilities"), np.float64, (len(rows), -1)),
-        covariance=covariance and [None if block is None else decode_array(block, "float64") for block in covariance],
-        replicates=_matrix(document.get("replicates"), np.float32, (-1, len(rows))),
-    )
-
-
 def consensus_table(
     consensus: Consensus, level: float | None = None, ratings: pl.DataFrame | None = None
 ) -> pl.DataFrame:
@@ -277,7 +267,8 @@ def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFram
         lists["probabilities"] = _lists(consensus.probabilities[best])
     if consensus.covariance is not None:
         rows: list[Any] = []
-        for block, size in zip(_blocks(consensus, best), np.diff(consensus.items.offsets), strict=True):
+        blocks = _permuted(consensus.covariance, consensus.items, best)
+        for block, size in zip(blocks, np.diff(consensus.items.offsets), strict=True):
             rows += [None] * int(size) if block is None else block.tolist()
         lists["covariance"] = pl.Series(rows, dtype=pl.List(pl.Float64))
     if consensus.replicates is not None:
@@ -288,11 +279,6 @@ def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFram
 def _lists(matrix: NDArray[Any]) -> pl.Series:
     """One list of numbers for each row of a matrix."""
     return pl.Series(matrix).cast(pl.List(pl.Series(matrix[:0].ravel()).dtype))
-
-
-def _matrix_of_lists(column: pl.Series) -> NDArray[Any]:
-    """The matrix whose rows a column holds as lists."""
-    return column.explode().to_numpy().reshape(len(column), -1)
 
 
 def _parquet_header(source: Source) -> dict[str, Any] | None:
@@ -308,12 +294,23 @@ def _parquet_header(source: Source) -> dict[str, Any] | None:
 
 def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
     """Consensus from the table and header of a Parquet file."""
-    arrays = {name: _matrix_of_lists(frame[name]) for name in ("probabilities", "replicates") if name in frame.columns}
-    covariance = None
+    arrays = {
+        name: frame[name].explode().to_numpy().reshape(frame.height, -1)
+        for name in ("probabilities", "replicates")
+        if name in frame.columns
+    }
+    covariance: list[Floats | None] | None = None
     if "covariance" in frame.columns:
-        rows = frame["covariance"].to_list()
-        sizes = frame.group_by("query", maintain_order=True).len() if "query" in frame.columns else None
-        covariance = _cut(header, rows, sizes)
+        # a block for each query, those without items included
+        rows, covariance, start = frame["covariance"].to_list(), [], 0
+        sizes = {"": len(rows)}
+        if "query" in frame.columns:
+            sizes = dict(frame.group_by("query", maintain_order=True).len().iter_rows())
+        for query in header["queries"] if header["queries"] is not None else [""]:
+            part = rows[start : start + sizes.get(query, 0)]
+            start += len(part)
+            missing = bool(part) and part[0] is None
+            covariance.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
     return _rebuild(
         header,
         frame,
@@ -321,19 +318,6 @@ def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
         covariance=covariance,
         replicates=arrays["replicates"].T if "replicates" in arrays else None,
     )
-
-
-def _cut(header: Mapping[str, Any], rows: list[Any], sizes: pl.DataFrame | None) -> list[Floats | None]:
-    """Rows of covariance as a block for each query, those without items included."""
-    of_query = {"": len(rows)} if sizes is None else dict(sizes.iter_rows())
-    blocks: list[Floats | None] = []
-    start = 0
-    for query in header["queries"] if header["queries"] is not None else [""]:
-        part = rows[start : start + of_query.get(query, 0)]
-        start += len(part)
-        missing = bool(part) and part[0] is None
-        blocks.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
-    return blocks
 
 
 def _rebuild(
@@ -366,7 +350,7 @@ def _rebuild(
             trace.get("errors"),
         ),
         std_error=_numbers(frame["std_error"])[order] if "std_error" in frame.columns else None,
-        covariance=None if covariance is None else _sorted_blocks(covariance, items, order),
+        covariance=None if covariance is None else tuple(_permuted(covariance, items, order)),
         replicates=None if replicates is None else np.ascontiguousarray(replicates[:, order]),
         probabilities=None if probabilities is None else probabilities[order],
         levels=levels,
@@ -395,8 +379,13 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
     grades = plain_cells(frame["grade"]) if "grade" in frame.columns else None
     grades = grades.fill_nan(None) if grades is not None and grades.dtype.is_float() else grades
-    chosen = None if grades is None or grades.null_count() == len(grades) else _levels_and_codes(grades, score)
-    levels, grade = (None, None) if chosen is None else (chosen[0], chosen[1][order])
+    levels, grade = None, None
+    if grades is not None and grades.null_count() < len(grades):
+        # levels of low scores first
+        graded = pl.DataFrame({"grade": grades, "score": score}).drop_nulls("grade")
+        means = graded.group_by("grade").agg(pl.col("score").mean()).sort("score", "grade")
+        levels = tuple(means["grade"].to_list())
+        grade = _level_codes(grades, levels)[order]
     std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
     if confidence is not None:
         confidence = np.where(np.isfinite(confidence), confidence, 0.0)
@@ -404,9 +393,14 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     if "score" in frame.columns and "rank" in columns:
         scores = _apart_by_rank(scores, _numbers(frame[columns["rank"]])[order], items)
     return Consensus(
-        items=items, scores=scores, method="file", std_error=std_error, levels=levels,
-        grade=grade, confidence=confidence,
-    )  # fmt: skip
+        items=items,
+        scores=scores,
+        method="file",
+        std_error=std_error,
+        levels=levels,
+        grade=grade,
+        confidence=confidence,
+    )
 
 
 def _apart_by_rank(scores: Floats, rank: Floats, items: Items) -> Floats:
@@ -429,14 +423,6 @@ def _apart_by_rank(scores: Floats, rank: Floats, items: Items) -> Floats:
     apart = np.empty(len(scores))
     apart[order] = score - steps * step[group]
     return apart
-
-
-def _levels_and_codes(grade: pl.Series, score: Floats) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
-    """Levels of a column of grades, those of low scores first, and the code of each row, -1 where blank."""
-    table = pl.DataFrame({"grade": grade, "score": score}).drop_nulls("grade")
-    means = table.group_by("grade").agg(pl.col("score").mean()).sort("score", "grade")
-    levels = tuple(means["grade"].to_list())
-    return levels, _level_codes(grade, levels)
 
 
 def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) -> tuple[Items, Counts]:
@@ -464,27 +450,15 @@ def _best_first(consensus: Consensus) -> Counts:
     return consensus.items.codes(table["query"] if "query" in table.columns else None, table["item"]).astype(np.int64)
 
 
-def _blocks(consensus: Consensus, best: Counts) -> list[Floats | None]:
-    """Covariance of each query with rows and columns best first."""
-    assert consensus.covariance is not None
-    blocks: list[Floats | None] = []
-    for query, block in enumerate(consensus.covariance):
-        start, stop = consensus.items.offsets[query : query + 2]
-        within = best[start:stop] - start
-        blocks.append(None if block is None else block[np.ix_(within, within)])
-    return blocks
-
-
-def _sorted_blocks(blocks: list[Floats | None], items: Items, order: Counts) -> tuple[Floats | None, ...]:
-    """Covariance of each query with rows and columns in the order of the items."""
-    ordered: list[Floats | None] = []
+def _permuted(blocks: Sequence[Floats | None], items: Items, order: Counts) -> list[Floats | None]:
+    """Covariance of each query with rows and columns in another order of the items."""
+    permuted: list[Floats | None] = []
     for query, block in enumerate(blocks):
         start, stop = items.offsets[query : query + 2]
         within = order[start:stop] - start
-        ordered.append(
-            None if block is None else np.asarray(block).reshape(len(within), len(within))[np.ix_(within, within)]
-        )
-    return tuple(ordered)
+        square = None if block is None else np.asarray(block).reshape(len(within), len(within))
+        permuted.append(None if square is None else square[np.ix_(within, within)])
+    return permuted
 
 
 def _level_codes(grade: pl.Series, levels: tuple[Any, ...]) -> NDArray[np.int32]:
@@ -515,8 +489,8 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+# key under which a parameter that is infinite or NaN is kept as text, apart from parameters that are text
 _NUMBER = "float"
-"""Key under which a parameter that is infinite or NaN is kept as text, apart from parameters that are text."""
 
 
 def encode_array(values: Any) -> Any:

@@ -23,14 +23,14 @@ from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
 from ..wording import nearest
 
+# bytes looked at in one go, so that checking a large file needs little memory
 BLOCK = 1 << 24
-"""Bytes looked at in one go, so that checking a large file needs little memory."""
 
+# a large gzip file that unpacks to more than so many times its size is no table: those reach 10 to 100 times
 _MOST_TIMES = 300
-"""A large gzip file that unpacks to more than so many times its size is no table: those reach 10 to 100 times."""
 
+# bytes from which on a file counts as large
 _LARGE = 1 << 29
-"""Bytes from which on a file counts as large."""
 
 _FEWEST_BYTES = 8
 _MOSTLY = 0.9
@@ -40,8 +40,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUIET = threading.RLock()
 """Held while standard error leads elsewhere."""
 
+# first bytes of a zip archive, which spreadsheets are too
 ZIP = b"PK\x03\x04"
-"""First bytes of a zip archive, which spreadsheets are too."""
 
 _PACKED = {
     ZIP: ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
@@ -55,8 +55,8 @@ _MARKS = {
 }  # fmt: skip
 """Byte-order marks of text that is not UTF-8, the longer first."""
 
+# first bytes of a spreadsheet of before 2007
 OLD_SPREADSHEET = b"\xd0\xcf\x11\xe0"
-"""First bytes of a spreadsheet of before 2007."""
 
 _LOOKED_AT = 4096
 

@@ -100,8 +100,9 @@ def read_source(
         return read_sheet(source, sheet, names, skip_rows=skip_rows), {}
     if form == "parquet":
         return _read_parquet(source, choose), {}
-    with_text = partial(_read_text, form=form, names=names, separator=separator)
-    return in_any_encoding(source, with_text)
+    if form == "csv":
+        return in_any_encoding(source, partial(read_delimited, names=names, separator=separator)), {}
+    return in_any_encoding(source, read_array if form == "json" else read_lines)
 
 
 def in_any_encoding(source: Source, read: Callable[[Source], Result]) -> Result:
@@ -114,15 +115,6 @@ def in_any_encoding(source: Source, read: Callable[[Source], Result]) -> Result:
     other = option("encoding", "NAME")
     say(f"{source.name}: not UTF-8, so read as Windows-1252, as in {show_value(word)}; {other} names another encoding")
     return result
-
-
-def _read_text(
-    source: Source, form: str, names: Sequence[str] | None, separator: str | None
-) -> tuple[pl.DataFrame, Mixed]:
-    """The table of a text file."""
-    if form == "csv":
-        return read_delimited(source, names=names, separator=separator), {}
-    return read_array(source) if form == "json" else read_lines(source)
 
 
 def table_format(source: Source) -> str:
@@ -171,8 +163,11 @@ def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 _INT64 = 1 << 63
+_LOOKED_AT = 1 << 16
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade": 1} on each line'
+# escapes that may be half characters, which polars turns into something else without a word
 _DOUBTFUL = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Escapes that may be half characters, which polars turns into something else without a word."""
 
 Mixed = dict[str, int]
 """Columns that hold both text and numbers -> first row of the kind that came later."""
@@ -183,9 +178,14 @@ def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
 
     A file that is one object may hold the table as a list of objects, or by columns, as pandas writes it.
     """
-    rows = _unwrap_rows(source)
-    if rows is not None:
-        return _frame(source, rows)
+    if not has_lines(source):
+        try:
+            parsed = _parse(source.text())
+        except (ValueError, RecursionError):
+            parsed = None
+        rows = rows_inside(parsed) if isinstance(parsed, dict) else None
+        if rows is not None:
+            return _frame(source, rows)
     return lines_table(source)
 
 
@@ -193,10 +193,25 @@ def lines_table(source: Source, *, first_line: int = 1) -> tuple[pl.DataFrame, M
     """Return the table of one JSON object per line; errors count lines from ``first_line``."""
     frame = _fast(source)
     if frame is not None:
-        doubtful = [name for name, dtype in frame.schema.items() if dtype == pl.String and _has_bare(source, name)]
-        if not doubtful:
+        # a key that is somewhere followed by a number or a truth value, where its column was read as text, is doubtful
+        texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+        keys = [re.escape(json.dumps(name, ensure_ascii=False).encode()) for name in texts]
+        if not any(b"\\" in key or re.search(key + rb"\s*:\s*[-0-9tf]", source.data) for key in keys):
             return frame, {}
-    return _frame(source, list(_objects(source, first_line)))
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(source.text().split("\n"), first_line):
+        if not line.strip():
+            continue
+        try:
+            row = _parse(line)
+        except (ValueError, RecursionError) as error:
+            raise JudgmentError(
+                f"{source.name}: line {number} is broken JSON ({_reason(error)}); correct or remove that line"
+            ) from None
+        if not isinstance(row, dict):
+            raise JudgmentError(f"{source.name}: line {number} is {json_kind(row)}, not an object; {_SHAPE}")
+        rows.append(row)
+    return _frame(source, rows)
 
 
 def read_array(source: Source) -> tuple[pl.DataFrame, Mixed]:
@@ -225,17 +240,6 @@ def has_lines(source: Source) -> bool:
     head = source.data[source.start : source.start + _LOOKED_AT]
     first = head.split(b"\n", 1)[0].strip()
     return source.suffix in (".jsonl", ".ndjson") or (first.endswith(b"}") and len(head) < len(source.data))
-
-
-def _unwrap_rows(source: Source) -> list[dict[str, Any]] | None:
-    """The rows inside a file that is one JSON object; ``None`` where it is none, or is a row itself."""
-    if has_lines(source):
-        return None
-    try:
-        parsed = _parse(source.text())
-    except (ValueError, RecursionError):
-        return None
-    return rows_inside(parsed) if isinstance(parsed, dict) else None
 
 
 def rows_inside(document: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -270,11 +274,6 @@ def rows_inside(document: dict[str, Any]) -> list[dict[str, Any]] | None:
     return None
 
 
-_LOOKED_AT = 1 << 16
-
-_SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade": 1} on each line'
-
-
 def _fast(source: Source) -> pl.DataFrame | None:
     """The table as polars reads it, or ``None`` where it fails or may have read something else than was written."""
     if source.start or source.data.find(b"\0") >= 0 or _DOUBTFUL.search(source.data):
@@ -289,28 +288,6 @@ def _fast(source: Source) -> pl.DataFrame | None:
     # integers beyond 64 bits can only be ids, and a column of nothing but null is blank text
     odd = [name for name, dtype in frame.schema.items() if dtype in (pl.Int128, pl.Null)]
     return frame.with_columns(pl.col(name).cast(pl.String) for name in odd)
-
-
-def _has_bare(source: Source, name: str) -> bool:
-    """Whether a key is somewhere followed by a number or a truth value, where its column was read as text."""
-    key = re.escape(json.dumps(name, ensure_ascii=False).encode())
-    return re.search(key + rb"\s*:\s*[-0-9tf]", source.data) is not None or b"\\" in key
-
-
-def _objects(source: Source, first_line: int) -> Iterator[dict[str, Any]]:
-    """The object of each line that is not blank."""
-    for number, line in enumerate(source.text().split("\n"), first_line):
-        if not line.strip():
-            continue
-        try:
-            row = _parse(line)
-        except (ValueError, RecursionError) as error:
-            raise JudgmentError(
-                f"{source.name}: line {number} is broken JSON ({_reason(error)}); correct or remove that line"
-            ) from None
-        if not isinstance(row, dict):
-            raise JudgmentError(f"{source.name}: line {number} is {json_kind(row)}, not an object; {_SHAPE}")
-        yield row
 
 
 def _parse(text: str) -> Any:
@@ -345,19 +322,11 @@ def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mi
     try:
         return pl.DataFrame([_column(name, [row.get(name) for row in rows], mixed) for name in names]), mixed
     except UnicodeEncodeError:
-        number = next(number for number, row in enumerate(rows, 1) if not _whole_characters(row))
+        texts = (json.dumps(row, ensure_ascii=False) for row in rows)
+        number = next(number for number, text in enumerate(texts, 1) if _HALF_CHARACTER.search(text))
         raise JudgmentError(f"{source.name}: row {number} holds half of a character; correct its escapes") from None
     except pl.exceptions.PolarsError as error:
         raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
-
-
-def _whole_characters(row: dict[str, Any]) -> bool:
-    """Whether all text of a row can be written as UTF-8."""
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
