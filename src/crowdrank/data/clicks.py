@@ -71,7 +71,7 @@ class Clicks(Shown):
     def from_frame(cls, data: Any, *, columns: dict[str, str] | None = None) -> Self:
         """Return the log in a frame of query, item, position and clicked [, impression]; ``columns`` names others."""
         frame = to_frame(data)
-        names = [str(name) for name in frame.columns]
+        names = frame.columns
         check_names(names)
         roles = _columns(names, columns or {})
         position = frame[roles["position"]].cast(pl.Float64, strict=False)

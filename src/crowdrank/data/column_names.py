@@ -10,57 +10,38 @@ from ..errors import JudgmentError, ParameterError
 from ..wording import first_few, naming, one_of, option
 
 FOREIGN: dict[str, tuple[str, ...]] = {
-    "annotator": (
-        "annotator_id", "worker", "worker_id", "workerid", "performer", "rater", "rater_id", "raterid",
-        "judge", "judge_id", "judgeid", "judge_model", "labeler", "labeller", "assessor", "assessor_id",
-        "reviewer", "reviewer_id", "reviewerid", "evaluator", "coder", "voter", "user", "user_id", "userid",
-    ),
-    "query": (
-        "query_id", "queryid", "qid", "topic", "topic_id", "topicid", "segment", "segment_id", "segmentid", "context",
-    ),
-    "item": (
-        "item_id", "itemid", "document", "document_id", "doc", "doc_id", "docid", "docno", "url", "object", "candidate",
-        "alternative", "system", "system_id", "model", "player", "image",
-    ),
-    "grade": ("label", "rating", "relevance", "rel", "answer", "response", "vote", "value", "score"),
-    "left": (
-        "left_item", "left_id", "item_a", "item_left", "model_a", "model_left", "system_a", "doc_a", "answer_a",
-        "response_a", "option_a", "item1", "arg1", "a",
-    ),
-    "right": (
-        "right_item", "right_id", "item_b", "item_right", "model_b", "model_right", "system_b", "doc_b", "answer_b",
-        "response_b", "option_b", "item2", "arg2", "b",
-    ),
-    "winner": (
-        "preferred", "preference", "choice", "chosen", "outcome", "verdict", "label", "answer", "vote", "result",
-    ),
-    "loser": (),
-    "tie": ("draw", "tied", "drawn", "is_tie", "is_draw"),
-    "rank": ("position", "place", "placement"),
-    "ranking": ("ranking_id", "rankingid", "list", "list_id"),
-    "weight": ("count",),
-    "time": ("timestamp", "tstamp", "datetime", "date", "created_at", "submitted_at"),
-    "group": ("family",),
-    "strength": (),
-    "duration": ("duration_seconds", "lead_time"),
-    "judgment": (),
-    "price": ("cost", "rate", "fee", "pay"),
-    "capacity": ("limit", "quota", "available", "max_judgments"),
-}  # fmt: skip
+    word: tuple(names.split())
+    for word, names in {
+        "annotator": "annotator_id worker worker_id workerid performer rater rater_id raterid judge judge_id judgeid "
+        "judge_model labeler labeller assessor assessor_id reviewer reviewer_id reviewerid evaluator coder "
+        "voter user user_id userid",
+        "query": "query_id queryid qid topic topic_id topicid segment segment_id segmentid context",
+        "item": "item_id itemid document document_id doc doc_id docid docno url object candidate alternative system "
+        "system_id model player image",
+        "grade": "label rating relevance rel answer response vote value score",
+        "left": "left_item left_id item_a item_left model_a model_left system_a doc_a answer_a response_a option_a "
+        "item1 arg1 a",
+        "right": "right_item right_id item_b item_right model_b model_right system_b doc_b answer_b response_b "
+        "option_b item2 arg2 b",
+        "winner": "preferred preference choice chosen outcome verdict label answer vote result",
+        "loser": "",
+        "tie": "draw tied drawn is_tie is_draw",
+        "rank": "position place placement",
+        "ranking": "ranking_id rankingid list list_id",
+        "weight": "count",
+        "time": "timestamp tstamp datetime date created_at submitted_at",
+        "group": "family",
+        "strength": "",
+        "duration": "duration_seconds lead_time",
+        "judgment": "",
+        "price": "cost rate fee pay",
+        "capacity": "limit quota available max_judgments",
+    }.items()
+}
 """Our word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
 
-EITHER = (
-    "task",
-    "task_id",
-    "taskid",
-    "question",
-    "question_id",
-    "prompt",
-    "prompt_id",
-    "instance",
-    "instance_id",
-    "example",
-)
+_TASKS = "task task_id taskid question question_id prompt prompt_id instance instance_id example"
+EITHER = tuple(_TASKS.split())
 """Names that mean the item when no other column does, otherwise the query."""
 
 NEEDED = {"grade": ("item", "grade"), "preference": ("left", "right", "winner"), "ranking": ("item", "rank")}
@@ -258,6 +239,7 @@ def is_surely_item(name: str) -> bool:
     return name_points("item", name) >= LISTED
 
 
+@lru_cache(maxsize=10_000)
 def key_of(name: str) -> str:
     """Return a name as it is compared: without what stands before a colon, leading marks and the s of the plural.
 
@@ -304,6 +286,7 @@ def is_known_name(name: str) -> bool:
     return is_known(key) or bool(_GOLD.fullmatch(key)) or key.endswith("_id")
 
 
+@lru_cache(maxsize=10_000)
 def name_points(role: str, name: str) -> int:
     """Points that a name alone gives a column in a role."""
     key = key_of(name)
@@ -330,25 +313,11 @@ _PART_ENDS = {
     "item": ("name", "title", "code", "number", "id"),
     "query": ("name", "title", "code", "number", "id", "text"),
 }
-_SUMMARIES = {
-    "mean",
-    "avg",
-    "average",
-    "median",
-    "std",
-    "sd",
-    "min",
-    "max",
-    "total",
-    "sum",
-    "n",
-    "num",
-    "count",
-    "normalized",
-}
+_SUMMARIES = "mean avg average median std sd min max total sum n num count normalized"
 """Words that say that a column holds what was made of several answers."""
 
 
+@lru_cache(maxsize=10_000)
 def part_role(name: str) -> str | None:
     """Return the role that a word of a longer name stands for, the last one of several; ``None`` where none does.
 
@@ -360,7 +329,7 @@ def part_role(name: str) -> str | None:
     parts = [part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(name)) if part]
     if len(parts) < 2 and len(name.split()) < 2:
         return None
-    if is_gold(name) or is_of_a_side(name) or _SUMMARIES & set(parts):
+    if is_gold(name) or is_of_a_side(name) or set(_SUMMARIES.split()).intersection(parts):
         return None
     pieces = (
         role
@@ -492,10 +461,7 @@ def understand_items(
 ) -> dict[str, str]:
     """Return the columns of a table about items, such as features or truth: item, query and the words in ``also``."""
     names = [str(name) for name in names]
-    check_names(names)
-    given = given_columns(names, columns or {})
-    words = ("item", "query", *also)
-    understood = assign_columns(words, names, given)
+    understood = assign_columns(("item", "query", *also), names, columns)
     if "item" not in understood:
         raise JudgmentError(f"the table has no item column ({could_serve(names, understood)}); {naming('item')}")
     return understood
@@ -503,43 +469,26 @@ def understand_items(
 
 def understand_pairs(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str] | None:
     """Return the columns left, right and query of a table about pairs of items; ``None`` where it is about none."""
-    names = [str(name) for name in names]
-    check_names(names)
-    understood = assign_columns(("left", "right", "query"), names, given_columns(names, columns or {}))
+    understood = assign_columns(("left", "right", "query"), [str(name) for name in names], columns)
     return understood if "left" in understood and "right" in understood else None
 
 
-def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the columns of a table about annotators: annotator, and price, capacity and group where they are there."""
-    names = [str(name) for name in names]
-    check_names(names)
-    understood = assign_columns(("annotator", "price", "capacity", "group"), names, given_columns(names, columns or {}))
-    if "annotator" not in understood:
-        raise JudgmentError(
-            f"the table has no annotator column ({could_serve(names, understood)}); "
-            "rename the one that holds it to annotator"
-        )
-    return understood
-
-
-def assign_columns(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:
+def assign_columns(
+    words: tuple[str, ...], names: list[str], columns: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Give each word its column: the given one, its own name, or the first foreign name that is free."""
+    check_names(names)
+    given = given_columns(names, columns or {})
     plain = {plain_name(name): name for name in reversed(names)}
     plain |= {name: name for name in names if name == plain_name(name)}
     assigned = {word: given[word] for word in words if word in given}
-    for word in words:
-        if word not in assigned and word in plain and plain[word] not in assigned.values():
-            assigned[word] = plain[word]
-    for word in words:
-        for foreign in FOREIGN[word] if word not in assigned else ():
-            if foreign in plain and plain[foreign] not in assigned.values():
-                assigned[word] = plain[foreign]
-                break
-    for word in ("item", "query"):
-        for foreign in EITHER if word in words and word not in assigned else ():
-            if foreign in plain and plain[foreign] not in assigned.values():
-                assigned[word] = plain[foreign]
-                break
+    either: dict[str, tuple[str, ...]] = {word: EITHER for word in ("item", "query") if word in words}
+    # all words by their own names first, then by foreign ones, then by those that may mean two
+    for known in ({word: (word,) for word in words}, {word: FOREIGN[word] for word in words}, either):
+        for word in known:
+            free = (plain[name] for name in known[word] if name in plain and plain[name] not in assigned.values())
+            if word not in assigned and (column := next(free, None)) is not None:
+                assigned[word] = column
     return assigned
 
 

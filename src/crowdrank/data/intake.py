@@ -283,35 +283,32 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
     ``answers`` are the kind's own columns, already read; ``item_codes`` holds the item columns by their words.
     """
     columns: dict[str, Any] = {**answers, "weight": rows.weight(), "time": rows.time(), "duration": rows.duration()}
-    query, query_ids = (
-        rows.codes("query") if rows.has("query") else ({"query": np.zeros(rows.n, np.int32)}, _no_query())
-    )
-    annotator, annotator_ids = rows.codes("annotator") if rows.has("annotator") else ({}, _no_ids())
-    group, group_ids = rows.codes("group") if rows.has("group") else ({}, _no_ids())
-    columns.update(item_codes[0] | query | annotator | group)
+    # one unnamed query where none is named
+    columns["query"] = np.zeros(rows.n, np.int32)
+    ids = {"query": pl.Series("id", [NO_QUERY]), "annotator": pl.Series("id", [], dtype=pl.String)}
+    for word in ("query", "annotator", "group"):
+        if rows.has(word):
+            codes, ids[word] = rows.codes(word)
+            columns |= codes
+    columns |= item_codes[0]
     keep = rows.settle()
     if keep is not None:
         columns = {word: None if column is None else column[keep] for word, column in columns.items()}
-        query_ids = _recode_used("query", columns, query_ids)
-        annotator_ids = _recode_used("annotator", columns, annotator_ids)
+        for word in ("query", "annotator"):
+            if word in columns:
+                columns[word], ids[word] = compact(columns[word], ids[word])
     columns.setdefault("annotator", np.empty(0, np.int32))
     words = tuple(item_codes[0])
     parts = [(columns["query"], columns[word]) for word in words]
     if items is None:
-        coded = build_items(Index(query_ids), parts, item_codes[1], complete=keep is None)
+        placed, numbers = build_items(Index(ids["query"]), parts, item_codes[1], complete=keep is None)
     else:
-        coded = _with_extra_items(parts, query_ids, item_codes[1], items)
+        placed, numbers = _with_extra_items(parts, ids["query"], item_codes[1], items)
     del columns["query"]
-    columns.update(zip(words, coded[1], strict=True))
-    columns.update(_groups(columns.pop("group", None), group_ids, columns["annotator"], annotator_ids))
-    return columns | {"items": coded[0], "annotators": Index(annotator_ids)}
-
-
-def _recode_used(word: str, columns: dict[str, Any], ids: pl.Series) -> pl.Series:
-    """Recode a column over those ids only that dropped rows have left, and return them."""
-    if word in columns:
-        columns[word], ids = compact(columns[word], ids)
-    return ids
+    columns.update(zip(words, numbers, strict=True))
+    if "group" in ids:
+        columns |= _groups(columns["group"], ids["group"], columns["annotator"], ids["annotator"])
+    return columns | {"items": placed, "annotators": Index(ids["annotator"])}
 
 
 def _with_extra_items(
@@ -335,20 +332,8 @@ def _with_extra_items(
     return placed, numbers[:-1]
 
 
-def _no_query() -> pl.Series:
-    """Ids of the one unnamed query."""
-    return pl.Series("id", [NO_QUERY])
-
-
-def _no_ids() -> pl.Series:
-    """No ids at all."""
-    return pl.Series("id", [], dtype=pl.String)
-
-
-def _groups(group: Ints | None, group_ids: pl.Series, annotator: Ints, annotator_ids: pl.Series) -> dict[str, Any]:
+def _groups(group: Ints, group_ids: pl.Series, annotator: Ints, annotator_ids: pl.Series) -> dict[str, Any]:
     """The group of each annotator, who may belong to only one."""
-    if group is None:
-        return {}
     if not len(annotator_ids):
         raise JudgmentError("there is a group column but no annotator column; groups are families of annotators")
     of_annotator = np.full(len(annotator_ids), -1, np.int32)
@@ -456,7 +441,10 @@ def read_grades(
     if levels is not None:
         levels = checked_levels(levels)
         if not nominal and _rising_numbers(levels):
-            return _on_scale(rows, levels)
+            values, scale = rows.numbers("grade"), np.array([float(level) for level in levels])
+            outside = np.isfinite(values) & ~np.isin(values, scale)
+            rows.blame(outside, f"the grade is none of the levels {', '.join(map(str, levels))}", DROP)
+            return values, numeric_levels(scale)
         return _level_positions(rows, cells, levels), tuple(levels)
     if nominal:
         codes, ids = factorize([cells])
@@ -466,7 +454,16 @@ def read_grades(
     if text.sum() > 0.5 * (~blank).sum():
         first = np.arange(rows.n) == text.argmax()
         said = f"the grades are text ({short(cells[int(text.argmax())])} in {rows.where(first)})"
-        raise JudgmentError(f"{said}; {_which_order(cells)}if they have no order: {option('nominal', True)}")
+        words = cells.cast(pl.String).str.strip_chars().unique().drop_nulls().sort().to_list()
+        words = [word for word in words if word]
+        if (known := order_of(cells)) is not None:
+            said += f"; if this is their order, worst first: {option('levels', known.levels)}"
+        elif len(words) == 2 and not any("," in word for word in words):
+            for worse, better in (words, words[::-1]):
+                said += f"; if {worse!r} is the worse one: {option('levels', [worse, better])}"
+        else:
+            said += f"; give their order, worst first, with {option('levels')}"
+        raise JudgmentError(f"{said}; if they have no order: {option('nominal', True)}")
     if small_is_good is None and (direction := which_direction([rows.names["grade"]])) is not None:
         raise JudgmentError(direction)
     remedy = f"{DROP}; for grades in words give {option('levels')} or {option('nominal', True)}"
@@ -491,18 +488,6 @@ def order_of(cells: pl.Series) -> Order | None:
     return known_order(word for word in words if word) if len(words) <= _MOST_WORDS else None
 
 
-def _which_order(cells: pl.Series) -> str:
-    """The question after the order of grades in words: both ways of two, the known one, or that of any others."""
-    words = [word for word in cells.cast(pl.String).str.strip_chars().unique().drop_nulls().sort().to_list() if word]
-    if (known := order_of(cells)) is not None:
-        return f"if this is their order, worst first: {option('levels', known.levels)}; "
-    if len(words) == 2 and not any("," in word for word in words):
-        ways = (f"if {worse!r} is the worse one: {option('levels', [worse, better])}; " for worse, better in
-                (words, words[::-1]))  # fmt: skip
-        return "".join(ways)
-    return f"give their order, worst first, with {option('levels')}; "
-
-
 def checked_levels(levels: Sequence[Any]) -> list[Any]:
     """The declared levels, stripped and without repeats."""
     if isinstance(levels, str):
@@ -524,15 +509,6 @@ def _rising_numbers(levels: list[Any]) -> bool:
     if any(abs(value) > LARGEST_NUMBER for value in values):
         raise ParameterError(f"a level is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
     return all(low < high for low, high in itertools.pairwise(values))
-
-
-def _on_scale(rows: Rows, levels: list[Any]) -> tuple[Floats, tuple[Any, ...]]:
-    """Numeric grades that must be among the declared levels."""
-    values = rows.numbers("grade")
-    scale = np.array([float(level) for level in levels])
-    outside = np.isfinite(values) & ~np.isin(values, scale)
-    rows.blame(outside, f"the grade is none of the levels {', '.join(str(level) for level in levels)}", DROP)
-    return values, numeric_levels(scale)
 
 
 def numeric_levels(values: Floats) -> tuple[Any, ...]:
@@ -569,12 +545,24 @@ def read_winners(
                 "winner_codes= says what a winner column beside left and right means, and the table names winners and "
                 "losers; leave it out"
             )
-        return _winner_loser_outcomes(rows, left, right)
+        rows.blame((left == right) & (left >= 0), "winner and loser are the same item", "drop that row")
+        outcome = np.ones(rows.n, np.int8)
+        if rows.has("tie"):
+            cells = rows.frame["tie"].cast(pl.String).str.strip_chars().str.to_lowercase().fill_null("")
+            rows.blame(~cells.is_in([*_YES, *_NO]).to_numpy(), "the tie column says neither yes nor no", DROP)
+            outcome[cells.is_in(list(_YES)).to_numpy()] = 0
+        return outcome
     number, values = rows.values("winner")
     values = values.cast(pl.String)
     sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
     words = _words(values, winner_codes, sides)
-    outcome = _outcomes(words, number)
+    if len(words) > 8:
+        outcome = np.append(words, np.int8(0))[number]
+    else:
+        # a comparison a word beats a look-up a row
+        outcome = np.zeros(len(number), np.int8)
+        for value in np.flatnonzero(words):
+            outcome += words[value] * (number == value).view(np.int8)
     as_item = _item_codes(values, item_ids)
     number = _without_blanks(number, values, as_item, winner_codes)
     outcome[number < 0] = 0
@@ -592,7 +580,12 @@ def read_winners(
             only = {code.outcome for code in codes_of(ids).values()} == {1, -1}
             turned = (is_item[0] & (outcome == -1)) | (is_item[1] & (outcome == 1))
             if (only and turned.any()) or not (is_item[0] | is_item[1] | (outcome == 0)).all():
-                _refuse_ids(values, words, both)
+                meant = {values[int(one)]: "left" if words[one] > 0 else "right" for one in both}
+                raise JudgmentError(
+                    f"the winners {either(map(short, list(meant)[:5]), 'and')} are codes for a side and ids of items "
+                    f"as well; if they mean the side: {option('winner_codes', meant)}; if the item: "
+                    f"{option('winner_codes', dict.fromkeys(meant, _ITEM))}"
+                )
         outcome = np.select(is_item, [np.int8(1), np.int8(-1)], outcome)
     if number.min() < 0:
         rows.blame(number < 0, "the winner is blank", DROP)
@@ -602,7 +595,8 @@ def read_winners(
             used = np.unique(number[neither])
             alone = not (np.abs(outcome) == 1).any() and int(neither.sum()) > len(used)
             _refuse_codes(values, used, words=alone)
-        rows.blame(neither, _neither_says(values, number[neither]), DROP)
+        examples = ", ".join(short(values[int(one)]) for one in np.unique(number[neither])[:3])
+        rows.blame(neither, f"the winner ({examples}) is neither of the two items nor left, right or tie", DROP)
     rows.blame(
         (left == right) & (left >= 0),
         "an item is compared with itself",
@@ -679,30 +673,6 @@ def read_numbers(rows: Rows) -> Ints | None:
     return None if len(np.unique(number)) == len(number) else number
 
 
-def _winner_loser_outcomes(rows: Rows, left: Ints, right: Ints) -> Outcomes:
-    """Outcomes of a table of winners and losers: 1, and 0 where its tie column says so."""
-    rows.blame((left == right) & (left >= 0), "winner and loser are the same item", "drop that row")
-    outcome = np.ones(rows.n, np.int8)
-    if rows.has("tie"):
-        cells = rows.frame["tie"].cast(pl.String).str.strip_chars().str.to_lowercase().fill_null("")
-        tied, neither = (cells.is_in(list(words)).to_numpy() for words in (_YES, _YES + _NO))
-        rows.blame(~neither, "the tie column says neither yes nor no", DROP)
-        outcome[tied] = 0
-    return outcome
-
-
-def _outcomes(words: Outcomes, number: Ints) -> Outcomes:
-    """What each row's winner value stands for; 0 for a blank one. A comparison a word beats a look-up a row."""
-    if len(words) > 8:
-        outcomes: Outcomes = np.append(words, np.int8(0))[number]
-        return outcomes
-    outcome = np.zeros(len(number), np.int8)
-    for value, word in enumerate(words):
-        if word:
-            outcome += word * (number == value).view(np.int8)
-    return outcome
-
-
 def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None, sides: Mapping[str, str]) -> Outcomes:
     """Outcome that each distinct winner value stands for by itself; 2 where it may be an item's id.
 
@@ -742,47 +712,30 @@ def _by_value(text: str) -> str:
     return str(int(number)) if number.is_integer() else text.strip().lower()
 
 
-def _refuse_ids(values: pl.Series, words: Outcomes, both: Counts) -> None:
-    """Ask what winners mean that are ids of items as well as codes for a side."""
-    named = {1: "left", -1: "right"}
-    meant = {values[int(number)]: named[int(words[number])] for number in both}
-    raise JudgmentError(
-        f"the winners {either(map(short, list(meant)[:5]), 'and')} are codes for a side and ids of items as well; if "
-        f"they mean the side: {option('winner_codes', meant)}; if the item: "
-        f"{option('winner_codes', dict.fromkeys(meant, _ITEM))}"
-    )
-
-
 def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
     """Ask what winners mean that are bare numbers, true and false, or any few ``words`` where no row names a side."""
     given = sorted((values[int(number)] for number in used), key=_code_order)
     numbers = all(not isinstance(_code_order(value)[1], str) or value.lower() in ("true", "false") for value in given)
     if len(given) > _MOST_CODES or not (numbers or words):
         return
-    meant = _side_of_each(given) if numbers else _side_of_words(given)
     said = f"the winners are given as {either(map(short, given), 'and')}, which could mean anything"
-    if meant is None:
-        each = option("winner_codes", dict.fromkeys(given, ...))
-        raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")
+    if numbers:
+        codes: list[Any] = [
+            int(plain) if (plain := _by_value(one)).removeprefix("-").isdigit() else one for one in given
+        ]
+        if "true" in map(str.lower, given):
+            codes.reverse()
+        if len(codes) > 2 and codes[0] == 0:
+            codes = [*codes[1:], 0]
+        meant = dict(zip(codes, ("left", "right", "tie", "tie"), strict=False))
+    else:
+        named = {1: "left", -1: "right", 0: "tie"}
+        known = {text: named[code.outcome] for text, code in codes_of(given).items()}
+        if not {"left", "right"} <= set(known.values()):
+            each = option("winner_codes", dict.fromkeys(given, ...))
+            raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")
+        meant = {text: known.get(text, "tie") for text in given}
     raise JudgmentError(f"{said}; say what with {option('winner_codes', meant)}, if that is what they mean")
-
-
-def _side_of_each(given: list[str]) -> dict[Any, str]:
-    """What numbers, or true and false, are likeliest to mean as winners."""
-    codes = [int(_by_value(value)) if _by_value(value).removeprefix("-").isdigit() else value for value in given]
-    if "true" in map(str.lower, given):
-        codes.reverse()
-    meanings = {2: ("left", "right"), 3: ("left", "right", "tie"), 4: ("left", "right", "tie", "tie")}
-    if len(codes) > 2 and codes[0] == 0:
-        codes = [*codes[1:], 0]
-    return dict(zip(codes, meanings.get(len(codes), ("left",)), strict=True))
-
-
-def _side_of_words(given: list[str]) -> dict[Any, str] | None:
-    """What words are likeliest to mean of which some are codes of both sides; ``None`` where nothing tells."""
-    named = {1: "left", -1: "right", 0: "tie"}
-    known = {text: named[code.outcome] for text, code in codes_of(given).items()}
-    return {text: known.get(text, "tie") for text in given} if {"left", "right"} <= set(known.values()) else None
 
 
 def _code_order(value: str) -> tuple[bool, float | str]:
@@ -792,9 +745,3 @@ def _code_order(value: str) -> tuple[bool, float | str]:
         return False, float(plain)
     except ValueError:
         return True, plain
-
-
-def _neither_says(values: pl.Series, used: Ints) -> str:
-    """Complaint about winners that are neither item, with the first few values."""
-    examples = [short(values[int(number)]) for number in np.unique(used)[:3]]
-    return f"the winner ({', '.join(examples)}) is neither of the two items nor left, right or tie"

@@ -15,30 +15,20 @@ from .words import as_float, code_of, words_of
 NOT_SWAPPED = "none"
 """What ``swapped`` says of a table whose winners are about its columns as they stand."""
 
-_SWAPPED = {
-    "swap", "swapped", "swaps", "switch", "switched", "flip", "flipped", "reverse", "reversed", "invert", "inverted",
-    "exchanged", "mirrored", "vertauscht", "getauscht",
-}  # fmt: skip
-_SHOWN = {
-    "order", "ordering", "position", "positions", "pos", "side", "sides", "first", "shown", "presented", "presentation",
-    "displayed", "display", "reihenfolge", "zuerst",
-}  # fmt: skip
+_SWAPPED, _SHOWN, _AS_WRITTEN = (
+    set(words.split())
+    for words in (
+        "swap swapped swaps switch switched flip flipped reverse reversed invert inverted exchanged mirrored "
+        "vertauscht getauscht",
+        "order ordering position positions pos side sides first shown presented presentation displayed display "
+        "reihenfolge zuerst",
+        "original normal unchanged forward default standard ab 12 01 lr none not",
+    )
+)
+"""Words of names that say that sides were exchanged, or where something was shown; words of cells for no exchange."""
+
 _NO = {"0", "false", "no", "f", "n", "nein"}
 _YES = {"1", "true", "yes", "t", "y", "ja"}
-_AS_WRITTEN = {
-    "original",
-    "normal",
-    "unchanged",
-    "forward",
-    "default",
-    "standard",
-    "ab",
-    "12",
-    "01",
-    "lr",
-    "none",
-    "not",
-}
 _TURNED = {*_SWAPPED, "ba", "21", "10", "rl", "backward", "backwards"}
 _MOST_VALUES = 2
 

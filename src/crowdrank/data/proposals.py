@@ -12,7 +12,7 @@ import polars as pl
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import counted, first_few, option
-from .column_names import understand_annotators
+from .column_names import assign_columns, could_serve
 from .frames import to_frame
 from .index import Index, Items, factorize
 from .intake import numbers_of, short
@@ -216,7 +216,12 @@ class Roster:
         An empty capacity means that there is no limit.
         """
         table = to_frame(data)
-        names = understand_annotators(table.columns, columns)
+        names = assign_columns(("annotator", "price", "capacity", "group"), table.columns, columns)
+        if "annotator" not in names:
+            raise JudgmentError(
+                f"the table has no annotator column ({could_serve(table.columns, names)}); "
+                "rename the one that holds it to annotator"
+            )
         if not len(table):
             raise JudgmentError("the pool has no rows; write one row per annotator")
         (codes,), ids = factorize([table[names["annotator"]]])

@@ -368,7 +368,12 @@ def code_of(text: str) -> Code | None:
     bare = text.strip().strip("[]").strip().lower()
     arrow = _ARROW.fullmatch(bare)
     if arrow:
-        return _arrow(*arrow.groups())
+        first, sign, second = arrow.groups()
+        if first == second:
+            return None
+        if sign[0] == "=":
+            return Code(0, 0)
+        return Code(1 if (sign[0] == ">") == (first == "a") else -1, len(sign))
     if bare in _GAMES:
         return Code(_GAMES[bare])
     plain = re.sub(r"[\s.\-()/=]+", "_", bare).strip("_")
@@ -396,35 +401,17 @@ def codes_of(texts: list[str]) -> dict[str, Code]:
     >>> [(code.outcome, code.strength) for code in found.values()]
     [(1, 1), (-1, 2), (0, None)]
     """
-    codes = _with_levels({text: code for text in texts if (code := code_of(text)) is not None})
+    codes = {text: code for text in texts if (code := code_of(text)) is not None}
+    worded = {text: code for text, code in codes.items() if code.how is not None}
+    levels = sorted({code.strength for code in worded.values() if code.strength is not None})
+    has_adverbs = any(code.how for code in worded.values())
+    for text, code in worded.items():
+        told = has_adverbs and code.strength is not None
+        codes[text] = code._replace(strength=levels.index(code.strength or 0) + 1 if told else None)
     letters = {text.strip().strip("[]").strip().lower() for text in texts}
     if "c" in letters and letters & {"a", "b"} and letters - _TIES <= {"a", "b", "c"}:
         codes |= {text: Code(0) for text in texts if text.strip().strip("[]").strip().lower() == "c"}
     return codes
-
-
-def _with_levels(codes: dict[str, Code]) -> dict[str, Code]:
-    """The codes with the strengths of preferences in words as 1, 2, ... where an adverb tells them apart."""
-    worded = {text: code for text, code in codes.items() if code.how is not None}
-    levels = sorted({code.strength for code in worded.values() if code.strength is not None})
-    has_adverbs = any(code.how for code in worded.values())
-    named = {
-        text: code._replace(
-            strength=levels.index(code.strength) + 1 if has_adverbs and code.strength is not None else None
-        )
-        for text, code in worded.items()
-    }
-    return codes | named
-
-
-def _arrow(first: str, sign: str, second: str) -> Code | None:
-    """The meaning of A>>B and its like."""
-    if first == second:
-        return None
-    if sign[0] == "=":
-        return Code(0, 0)
-    wins = (sign[0] == ">") == (first == "a")
-    return Code(1 if wins else -1, len(sign))
 
 
 _FIELDS = {
