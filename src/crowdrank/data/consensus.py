@@ -186,15 +186,17 @@ class Consensus(Shown):
                 object.__setattr__(self, name, view)
         if callable(self.quality_source):
             object.__setattr__(self, "quality_source", QualitySource(self.quality_source))
-        if len(self.scores) != len(self.items):
-            raise JudgmentError(f"{len(self.scores)} scores do not match {len(self.items)} items; give one for each")
-        for name in ("scores", "probabilities", "replicates", "confidence"):
-            self._expect_finite(name)
-        self._expect_shapes()
-
-    def _expect_shapes(self) -> None:
-        """Refuse parts that do not fit each other, as in a file that was changed by hand."""
         n, n_levels = len(self.items), None if self.levels is None else len(self.levels)
+        if len(self.scores) != n:
+            raise JudgmentError(f"{len(self.scores)} scores do not match {n} items; give one for each")
+        for name in ("scores", "probabilities", "replicates", "confidence"):
+            values = getattr(self, name)
+            if values is not None and not np.isfinite(values).all():
+                raise JudgmentError(
+                    f"{self.method} found {name} that are not finite numbers; grades, weights or parameters are too "
+                    "extreme for it: bring them to a usual size, or choose another method"
+                )
+        # parts may not fit each other in a file that was changed by hand
         shapes: dict[str, tuple[int | None, ...]] = {
             "std_error": (n,), "grade": (n,), "confidence": (n,), "replicates": (None, n),
             "probabilities": (n, n_levels),
@@ -203,22 +205,13 @@ class Consensus(Shown):
             values = getattr(self, name)
             if values is None:
                 continue
-            fits = len(shape) == np.ndim(values)
-            if not fits or any(want not in (None, have) for want, have in zip(shape, np.shape(values), strict=True)):
+            pairs = zip(shape, np.shape(values), strict=False)
+            if len(shape) != np.ndim(values) or any(want not in (None, have) for want, have in pairs):
                 raise JudgmentError(
                     f"{name} of the consensus does not fit its {n} items and its levels; write it again"
                 )
         if self.grade is not None and n_levels is not None and np.max(self.grade, initial=-1) >= n_levels:
             raise JudgmentError("a grade of the consensus is none of its levels; write it again")
-
-    def _expect_finite(self, name: str) -> None:
-        """Refuse a result with a figure that is NaN or infinite, however it came about."""
-        values = getattr(self, name)
-        if values is not None and not np.isfinite(values).all():
-            raise JudgmentError(
-                f"{self.method} found {name} that are not finite numbers; grades, weights or parameters are too "
-                "extreme for it: bring them to a usual size, or choose another method"
-            )
 
     @classmethod
     def of(
@@ -391,7 +384,7 @@ class Consensus(Shown):
         [1112.0, 1000.0]
         """
         number, part = self._one_query(query, "rating('gpt-4', query='q1')")
-        unit = RATING_UNIT * self._odds_scale().per_score
+        unit = RATING_UNIT * odds_scale(self.method, self.params, self.estimates).per_score
         place = None if anchor is None else self.items.code(anchor, query) - part.start
         scores, known = self.scores[part], self._uncertainty()
         columns: dict[str, Any] = {"item": self.items.ids[part]}
@@ -446,16 +439,12 @@ class Consensus(Shown):
             others = np.array([self.items.code(b, query) - part.start])
         if not len(others) or others[0] == first:
             raise ParameterError("an item has no win rate against itself; name two items")
-        scale, scores = self._odds_scale(), self.scores[part]
+        scale, scores = odds_scale(self.method, self.params, self.estimates), self.scores[part]
         share = float(scale.share(scores[first] - scores[others]).mean())
         drawn = self._uncertainty().draws(number)
         shares = scale.share(drawn[:, [first]] - drawn[:, others]).mean(axis=1)
         lower, upper = np.quantile(shares, [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
         return {"share": share, "lower": min(lower, share), "upper": max(upper, share)}
-
-    def _odds_scale(self) -> OddsScale:
-        """How scores become log-odds."""
-        return odds_scale(self.method, self.params, self.estimates)
 
     def _one_query(self, query: str | int | None, example: str) -> tuple[int, slice]:
         """Number and items of the query named, or of the only one."""
@@ -776,17 +765,13 @@ def odds_scale(method: str, params: Mapping[str, Any], estimates: Mapping[str, A
     # an even number of cuts has a level in the middle: the ties
     tie = 0.5 * (cuts[middle] - cuts[middle - 1]) if cuts is not None and middle and len(cuts) == 2 * middle else 0.0
     davidson = estimates.get("tie", 0.0) if method in ("bradley_terry", "crowd_bt") else 0.0
-    return OddsScale(_per_score(method, params, estimates), float(davidson), float(tie))
-
-
-def _per_score(method: str, params: Mapping[str, Any], estimates: Mapping[str, Any]) -> float:
-    """Log-odds of one unit of score."""
+    per_score = 1.0
     if method in ("elo", "em_elo"):
-        return float(np.log(params["base"]) / params["scale"])
-    if method == "latent_score":
+        per_score = float(np.log(params["base"]) / params["scale"])
+    elif method == "latent_score":
         scale = estimates.get("scale_preference", estimates.get("scale_ranking", 1.0))
-        return float(scale / estimates.get("unit", 1.0))
-    return 1.0
+        per_score = float(scale / estimates.get("unit", 1.0))
+    return OddsScale(per_score, float(davidson), float(tie))
 
 
 def settle_ties(method: Any, judgments: Any, scores: Floats, unit: float = 1.0) -> Floats:
@@ -812,21 +797,18 @@ def score_tolerance(method: Any, judgments: Any, scores: Floats, unit: float = 1
 
     offsets = judgments.items.offsets
     in_grades = getattr(method, "in_grades", False) and not getattr(judgments, "nominal", False)
-    size = np.maximum(segment_sizes(scores, offsets), _grade_sizes(judgments) if in_grades else unit)
-    tolerance: Floats = ROUNDING * size
+    largest: Any = unit
+    if in_grades:
+        largest = np.zeros(judgments.n_queries)
+        if len(judgments) and judgments.grade.min() < 0 < judgments.grade.max():
+            # grades of both signs may cancel
+            np.maximum.at(largest, judgments.items.query[judgments.item], np.abs(judgments.grade))
+    tolerance: Floats = ROUNDING * np.maximum(segment_sizes(scores, offsets), largest)
     precision = getattr(method, "precision", 0.0)
     if precision and len(judgments):
         unit = float(np.ptp(judgments.grade)) if in_grades else unit
         tolerance += precision * np.maximum(segment_ranges(scores, offsets), unit)
     return tolerance
-
-
-def _grade_sizes(grades: Any) -> Floats:
-    """Largest size of a grade of each query where grades of both signs may cancel, 0 where none can."""
-    sizes = np.zeros(grades.n_queries)
-    if len(grades) and grades.grade.min() < 0 < grades.grade.max():
-        np.maximum.at(sizes, grades.items.query[grades.item], np.abs(grades.grade))
-    return sizes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

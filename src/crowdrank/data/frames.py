@@ -27,13 +27,23 @@ def to_frame(data: Any) -> pl.DataFrame:
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     if isinstance(data, Mapping):
-        splits = [name for name, value in data.items() if _makes_frame(value)]
+        splits = [
+            name
+            for name, value in data.items()
+            if hasattr(value, "to_polars") or isinstance(value, pl.DataFrame | pl.LazyFrame)
+        ]
         if splits:
             raise JudgmentError(
                 f"this {type(data).__name__} holds the tables {either(map(repr, splits), 'and')}; choose one, as in "
                 f"data[{splits[0]!r}]"
             )
-        return pl.DataFrame([_column(str(name), values) for name, values in _of_one_length(data).items()])
+        for name, values in data.items():
+            if isinstance(values, str) or not hasattr(values, "__len__"):
+                raise JudgmentError(f"column {name!r} is not a sequence of values; give a list or an array")
+        if len({len(values) for values in data.values()}) > 1:
+            lengths = ", ".join(f"{name!r} has {len(values)}" for name, values in data.items())
+            raise JudgmentError(f"columns differ in length: {lengths}")
+        return pl.DataFrame([_column(str(name), values) for name, values in data.items()])
     if hasattr(data, "__arrow_c_stream__"):
         try:
             return pl.DataFrame(data)
@@ -45,7 +55,17 @@ def to_frame(data: Any) -> pl.DataFrame:
     if isinstance(data, Iterable) and not hasattr(data, "dtype") and not hasattr(data, "frame"):
         rows = list(data)
         if are_rows(rows):
-            return pl.DataFrame([_column(name, cells) for name, cells in _columns_of_rows(rows).items()])
+            named = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
+            for number, row in enumerate(named, 1):
+                if not isinstance(row, Mapping):
+                    raise JudgmentError(
+                        f"row {number} is a {type(row).__name__}, which does not name its columns; give each row as a "
+                        "dict, or call from_rows, as in Preferences.from_rows(rows) with (annotator, query, left, "
+                        "right, winner) or Grades.from_rows(rows) with (annotator, query, item, grade)"
+                    )
+            names = dict.fromkeys(name for row in named for name in row)
+            # blank where a row lacks a column
+            return pl.DataFrame([_column(str(name), [row.get(name) for row in named]) for name in names])
     raise JudgmentError(
         f"a {type(data).__name__} is not a table; give a pandas, polars, pyarrow or duckdb frame, a dict of columns, "
         "or a list of dicts, one per row"
@@ -63,39 +83,6 @@ def are_rows(data: Sequence[Any]) -> bool:
     return bool(data) and all(map(is_row, data))
 
 
-def _makes_frame(value: Any) -> bool:
-    """Whether a value is a table itself."""
-    return hasattr(value, "to_polars") or isinstance(value, pl.DataFrame | pl.LazyFrame)
-
-
-def _columns_of_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """The columns of dicts or named tuples, blank where a row lacks one."""
-    named = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
-    for number, row in enumerate(named, 1):
-        if not isinstance(row, Mapping):
-            raise JudgmentError(
-                f"row {number} is a {type(row).__name__}, which does not name its columns; give each row as a dict, or "
-                "call from_rows, as in Preferences.from_rows(rows) with (annotator, query, left, right, winner) or "
-                "Grades.from_rows(rows) with (annotator, query, item, grade)"
-            )
-    names = dict.fromkeys(name for row in named for name in row)
-    return {str(name): [row.get(name) for row in named] for name in names}
-
-
-def _of_one_length(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The same columns, once it is clear that they are of one length."""
-    lengths = {}
-    for name, values in data.items():
-        if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise JudgmentError(f"column {name!r} is not a sequence of values; give a list or an array")
-        lengths[name] = len(values)
-    if len(set(lengths.values())) > 1:
-        raise JudgmentError(
-            "columns differ in length: " + ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
-        )
-    return data
-
-
 def _column(name: str, values: Any) -> pl.Series:
     """One column of a dict of columns."""
     try:
@@ -103,7 +90,7 @@ def _column(name: str, values: Any) -> pl.Series:
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
             return pl.Series(name, [None if value is None else float(value) for value in values])
-        raise JudgmentError(_half_character_message(name, values) or _mixed_types_message(name)) from error
+        raise JudgmentError(_half_character_message(name, values) or _MIXED_TYPES.format(name)) from error
 
 
 def _half_character_message(name: str, values: Any) -> str | None:
@@ -115,9 +102,7 @@ def _half_character_message(name: str, values: Any) -> str | None:
     return None
 
 
-def _mixed_types_message(name: str) -> str:
-    """Sentence for a column whose values are of several types."""
-    return f"column {name!r} mixes integers, text or other kinds of values; turn it into text first"
+_MIXED_TYPES = "column {!r} mixes integers, text or other kinds of values; turn it into text first"
 
 
 def _cannot_convert(data: Any) -> str:
@@ -128,7 +113,7 @@ def _cannot_convert(data: Any) -> str:
         if half is not None:
             return half
         if len(kinds) > 1:
-            return _mixed_types_message(str(name))
+            return _MIXED_TYPES.format(str(name))
     what = f"this {type(data).__name__} could not be read through the Arrow interface"
     return f"{what}; convert its columns to text or numbers"
 

@@ -39,9 +39,23 @@ def expect(judgments: Any, method: Any, *, instead: Sequence[str] = (), what: st
     ``what`` is the word for the method and those ``instead`` of it.
     """
     name = method_label(method)
-    others = f", or choose a {what} that takes {_kinds_in_words(judgments)}: {', '.join(instead)}" if instead else ""
-    if isinstance(judgments, Mixed):
-        return _expect_mixed(judgments, method, name, others)
+    mixed, nominal = isinstance(judgments, Mixed), bool(getattr(judgments, "nominal", False))
+    others = ""
+    if instead:
+        kinds = "them together" if mixed else "classes" if nominal else f"{judgments.kind}s"
+        others = f", or choose a {what} that takes {kinds}: {', '.join(instead)}"
+    if mixed:
+        if not getattr(method, "mixes", False):
+            raise JudgmentError(
+                f"{name} takes one kind of judgment, not {' and '.join(f'{kind}s' for kind in judgments.kinds)} "
+                f"together; give it one kind{others or ', or use latent_score, which takes them'}"
+            )
+        lacking = [kind for kind in judgments.kinds if kind not in method.kinds]
+        if lacking:
+            raise JudgmentError(
+                f"{name} takes no {lacking[0]}s; leave them out{others or ', or choose another method'}"
+            )
+        return judgments
     if not isinstance(judgments, Grades | Preferences | Rankings):
         raise JudgmentError(
             f"{name} takes judgments, not a {type(judgments).__name__}; "
@@ -55,36 +69,12 @@ def expect(judgments: Any, method: Any, *, instead: Sequence[str] = (), what: st
         raise JudgmentError(
             f"{name} takes {takes}, not {judgments.kind}s; {remedy or f'choose a {what} for {judgments.kind}s'}"
         )
-    if isinstance(judgments, Grades) and judgments.nominal and not getattr(method, "nominal", False):
+    if nominal and not getattr(method, "nominal", False):
         raise JudgmentError(
             f"{name} needs an order and nominal grades have none; "
             f"give {option('levels')} from worst to best{others or ', or use a class method such as majority_vote'}"
         )
     return judgments
-
-
-def _kinds_in_words(judgments: Any) -> str:
-    """What a method would have to take, in words."""
-    if isinstance(judgments, Mixed):
-        return "them together"
-    return "classes" if getattr(judgments, "nominal", False) else f"{judgments.kind}s"
-
-
-def _expect_mixed(judgments: Mixed, method: Any, name: str, others: str) -> Mixed:
-    """The judgments of several kinds if the method takes them together."""
-    given = " and ".join(f"{kind}s" for kind in judgments.kinds)
-    if not getattr(method, "mixes", False):
-        raise JudgmentError(
-            f"{name} takes one kind of judgment, not {given} together; "
-            f"give it one kind{others or ', or use latent_score, which takes them'}"
-        )
-    lacking = [kind for kind in judgments.kinds if kind not in method.kinds]
-    if lacking:
-        raise JudgmentError(f"{name} takes no {lacking[0]}s; leave them out{others or ', or choose another method'}")
-    return judgments
-
-
-Part: TypeAlias = Grades | Preferences | Rankings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,10 +97,10 @@ class Mixed(Sized, Shown):
 
     kind: ClassVar[str] = "mixed"
 
-    parts: tuple[Part, ...]
+    parts: tuple[Judgments, ...]
 
     @classmethod
-    def of(cls, judgments: Sequence[Part]) -> Self:
+    def of(cls, judgments: Sequence[Judgments]) -> Self:
         """Return judgments together: ids that are equal mean the same item or annotator, whatever the kind.
 
         Judgments of one kind given in several pieces become one part. A warning says which parts have neither an item
@@ -119,7 +109,7 @@ class Mixed(Sized, Shown):
         if not judgments:
             raise JudgmentError("there are no judgments to put together; give at least one set of them")
         for part in judgments:
-            if not isinstance(part, Part):
+            if not isinstance(part, Judgments):
                 raise JudgmentError(
                     f"a {type(part).__name__} is not a set of judgments; give grades, preferences or rankings"
                 )
@@ -249,18 +239,18 @@ class Mixed(Sized, Shown):
         return stack_judgments(parts)
 
 
-def parts_of(judgments: Part | Mixed) -> tuple[Part, ...]:
+def parts_of(judgments: Judgments | Mixed) -> tuple[Judgments, ...]:
     """Return the parts of judgments of several kinds, or the judgments as the only part."""
     return judgments.parts if isinstance(judgments, Mixed) else (judgments,)
 
 
-def together(judgments: Sequence[Part]) -> Part | Mixed:
+def together(judgments: Sequence[Judgments]) -> Judgments | Mixed:
     """Return several sets of judgments as one: of their kind if that is the same, otherwise mixed."""
     mixed = Mixed.of(judgments)
     return mixed.parts[0] if len(mixed.parts) == 1 else mixed
 
 
-def _warn_apart(parts: Sequence[Part]) -> None:
+def _warn_apart(parts: Sequence[Judgments]) -> None:
     """Warn of parts that share neither an item nor an annotator with the others, directly or through a third."""
     judged = [part.judged_items for part in parts]
     busy = [np.bincount(part.annotator, minlength=part.n_annotators) > 0 for part in parts]
@@ -288,9 +278,21 @@ def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     Where one names no query, all may have only one, and items alone are compared.
     """
     items, item_codes = _items(sets)
-    annotators, annotator_codes = _annotators(sets)
+    nameless = [judged for judged in sets if not judged.n_annotators]
+    if nameless and len(nameless) < len(sets):
+        named = next(judged for judged in sets if judged.n_annotators)
+        raise JudgmentError(
+            f"the {nameless[0].kind}s do not say who gave them but the {named.kind}s do; add an annotator column, in "
+            "which one name may stand for all"
+        )
+    annotator_codes, annotator_ids = factorize([judged.annotators.ids for judged in sets])
+    annotators = Index(annotator_ids)
     fields = {"items": items, "annotators": annotators, **_groups(sets, annotators, annotator_codes)}
-    blocks = _blocks(sets)
+    # former queries of the sets whose queries were taken together
+    block_ids = [judged.blocks.ids for judged in sets if judged.blocks is not None]
+    if len({series.dtype for series in block_ids}) > 1:
+        block_ids = [series.cast(pl.String) for series in block_ids]
+    blocks = Index(pl.concat(block_ids).unique().sort()) if block_ids else None
     aligned_sets = []
     for number, judged in enumerate(sets):
         of_items = item_codes[number]
@@ -323,27 +325,6 @@ def _items(sets: Sequence[Judged]) -> tuple[Items, list[Ints]]:
         of_queries = [np.zeros(1, np.int32) if judged.items.single else next(rest) for judged in sets]
     placed = [(of_queries[n][judged.items.query], ids[n]) for n, judged in enumerate(sets)]
     return build_items(Index(queries), placed, item_ids)
-
-
-def _annotators(sets: Sequence[Judged]) -> tuple[Index, list[Ints]]:
-    """Annotators of all sets, and the new code of each annotator of each set."""
-    nameless = [judged for judged in sets if not judged.n_annotators]
-    if nameless and len(nameless) < len(sets):
-        named = next(judged for judged in sets if judged.n_annotators)
-        raise JudgmentError(
-            f"the {nameless[0].kind}s do not say who gave them but the {named.kind}s do; add an annotator column, in "
-            "which one name may stand for all"
-        )
-    codes, ids = factorize([judged.annotators.ids for judged in sets])
-    return Index(ids), codes
-
-
-def _blocks(sets: Sequence[Judged]) -> Index | None:
-    """Former queries of the sets whose queries were taken together."""
-    ids = [judged.blocks.ids for judged in sets if judged.blocks is not None]
-    if len({series.dtype for series in ids}) > 1:
-        ids = [series.cast(pl.String) for series in ids]
-    return Index(pl.concat(ids).unique().sort()) if ids else None
 
 
 def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) -> dict[str, Any]:
@@ -494,7 +475,10 @@ def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
         queries, query_of_old = Index(query_ids), to_new[old.query]
     elif old.n_queries > 1:
         raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
-    _refuse_blank(np.minimum(of_new, query_of_new))
+    blank = np.minimum(of_new, query_of_new) < 0
+    if blank.any():
+        row = int(np.argmax(blank)) + 1
+        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")
     placed, (moved, listed) = build_items(queries, [(query_of_old, of_old), (query_of_new, of_new)], ids)
     chosen = np.zeros(len(placed), bool)
     chosen[listed] = True
@@ -536,13 +520,6 @@ def with_pairs(judged: AnyJudged, pairs: Any) -> tuple[AnyJudged, tuple[Ints, In
         row = int(np.argmax(left == right)) + 1
         raise JudgmentError(f"row {row} of the list of pairs has the same item on both sides; leave it out")
     return more, (left, right)
-
-
-def _refuse_blank(codes: Ints) -> None:
-    """Say in which rows an id is blank."""
-    if len(codes) and codes.min() < 0:
-        row = int(np.argmin(codes)) + 1
-        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")
 
 
 AnyJudgments = TypeVar("AnyJudgments", bound=Judgments | Mixed)
