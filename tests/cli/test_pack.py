@@ -79,7 +79,7 @@ def test_other_commands_take_packed_votes_and_rankings_in_parquet(files, monkeyp
     ):
         done = run(*words)
         assert done.exit_code == 0, done.output
-    monkeypatch.setattr("crowdrank.cluster.one_pass.MANY_ITEMS", 10)
+    monkeypatch.setattr("crowdrank.cluster.results.MANY_ITEMS", 10)
     stored = run("aggregate", packed, "-m", "mean_grade")
     assert "stays in" in stored.output
     truth = votes().group_by("query", "item").agg(pl.col("grade").mean())

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 import crowdrank as cr
-from crowdrank.cluster.assembly import assemble
+from crowdrank.cluster.results import assemble
 
 
 def some_grades(n=900, seed=0, n_levels=4):

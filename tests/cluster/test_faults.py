@@ -21,9 +21,8 @@ import crowdrank as cr
 from crowdrank.api import in_parts
 from crowdrank.cluster import dask_executor
 from crowdrank.cluster.dask_executor import Dask, dask_client
-from crowdrank.cluster.executor import InMemory, Streamed
+from crowdrank.cluster.executor import InMemory, RunFiles, Streamed
 from crowdrank.cluster.packing import pack_judgments
-from crowdrank.cluster.run_files import RunFiles
 from crowdrank.errors import ClusterError, JudgmentError, ParameterError
 from crowdrank.protocols import BlockFit
 from crowdrank.registry import make

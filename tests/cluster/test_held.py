@@ -129,7 +129,7 @@ def test_what_cannot_go_in_parts_is_fitted_as_a_whole_in_memory_and_refused_else
 
 
 def test_a_query_larger_than_a_part_is_cut_by_annotator(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdrank.cluster.spilling.MOST_PART_ROWS", 600)
+    monkeypatch.setattr("crowdrank.cluster.packing.MOST_PART_ROWS", 600)
     preferences = shuffled(some_preferences(n_queries=1))
     held, packed = hold_judgments(preferences), pack_aside(preferences)
     assert held.by == packed.by == "annotator"

@@ -15,9 +15,8 @@ from tests.cluster.some_judgments import assert_same_bits, fitted, some_grades, 
 import crowdrank as cr
 from crowdrank.api import in_parts
 from crowdrank.cluster.dask_executor import Dask
-from crowdrank.cluster.executor import InMemory, Streamed
+from crowdrank.cluster.executor import InMemory, RunFiles, Streamed
 from crowdrank.cluster.packing import pack_judgments
-from crowdrank.cluster.run_files import RunFiles
 from crowdrank.errors import ParameterError
 from crowdrank.registry import make
 

@@ -9,10 +9,10 @@ from tests.cluster.some_judgments import some_grades
 
 import crowdrank as cr
 from crowdrank.api import in_parts
-from crowdrank.cluster import linear_ranker
+from crowdrank.cluster import ranker as cluster_ranker
 from crowdrank.cluster.executor import InMemory, Streamed
-from crowdrank.cluster.linear_ranker import HeldParts, PartedLinear, StoredParts
 from crowdrank.cluster.packing import pack_judgments
+from crowdrank.cluster.ranker import HeldParts, PartedLinear, StoredParts
 from crowdrank.errors import JudgmentError
 from crowdrank.rankers import LambdaMART, ListMLE, ListNet, RankSVM
 from crowdrank.rankers.training_rows import Lists, Matrix
@@ -29,8 +29,8 @@ RANKERS = [
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
-    monkeypatch.setattr(linear_ranker, "MANY_ROWS", 10)
-    monkeypatch.setattr(linear_ranker, "_PART_ROWS", 25)
+    monkeypatch.setattr(cluster_ranker, "MANY_ROWS", 10)
+    monkeypatch.setattr(cluster_ranker, "_PART_ROWS", 25)
 
 
 def some_rows(seed=0, n_queries=40, n_features=4, shuffled=False):

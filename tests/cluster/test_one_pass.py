@@ -6,9 +6,9 @@ import pytest
 from tests.cluster.test_packing import preferences, votes
 
 import crowdrank as cr
-from crowdrank.cluster import one_pass, stored
-from crowdrank.cluster.one_pass import fit_in_one_pass
+from crowdrank.cluster import results
 from crowdrank.cluster.packing import pack_judgments
+from crowdrank.cluster.results import fit_in_one_pass
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.registry import make, names
 
@@ -92,10 +92,10 @@ def test_quality_is_that_of_all_judgments_or_of_a_sample(graded, monkeypatch):
 
 def test_more_items_than_are_held_stay_in_parquet(graded, monkeypatch, tmp_path):
     grades, packed = graded
-    monkeypatch.setattr(one_pass, "MANY_ITEMS", 10)
+    monkeypatch.setattr(results, "MANY_ITEMS", 10)
     method = make("aggregator", "majority_vote")
     found = fit_in_one_pass(method, packed)
-    assert isinstance(found, stored.StoredConsensus)
+    assert isinstance(found, results.StoredConsensus)
     whole = method.fit(grades)
     keys = ["query", "item"]
     assert found.frame().collect().sort(keys)["rank"].equals(whole.frame().sort(keys)["rank"])

@@ -6,7 +6,7 @@ import pytest
 from tests.cluster.test_packing import assert_same_rows, contents, preferences, votes
 
 import crowdrank as cr
-from crowdrank.cluster import files
+from crowdrank.cluster import packing
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.io import judgments
 from crowdrank.io.read_options import read_options
@@ -20,7 +20,7 @@ def long_tables(monkeypatch):
     monkeypatch.setattr(judgments, "LONG_BYTES", 1)
     monkeypatch.setattr(judgments, "LONG_ROWS", 1)
     monkeypatch.setattr(judgments, "_HEAD", 50)
-    monkeypatch.setattr(files, "ROWS_AT_ONCE", 170)
+    monkeypatch.setattr(packing, "ROWS_AT_ONCE", 170)
 
 
 def rankings():
@@ -45,7 +45,7 @@ def test_some_rows_at_a_time_give_the_bytes_of_all_at_once(tmp_path, long_tables
     table.write_parquet(path) if suffix == "parquet" else table.write_csv(path)
     packed = cr.pack(path, tmp_path / "long", part=200)
     assert_same_rows(packed, cr.read_judgments(path))
-    monkeypatch.setattr(files, "ROWS_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(packing, "ROWS_AT_ONCE", 1_000_000)
     cr.pack(path, tmp_path / "whole", part=200)
     assert contents(tmp_path / "long") == contents(tmp_path / "whole")
     assert packed.rows == cr.read_judgments(path).n_judgments

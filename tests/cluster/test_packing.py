@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crowdrank as cr
-from crowdrank.cluster import packing, spilling
+from crowdrank.cluster import packing
 from crowdrank.cluster.packed import items_of, scan_judgments
-from crowdrank.cluster.packing import pack_judgments
-from crowdrank.cluster.part_tables import part_table
+from crowdrank.cluster.packing import pack_judgments, part_table
 from crowdrank.errors import JudgmentError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
@@ -86,7 +85,7 @@ def test_order_and_chunks_do_not_change_a_byte(tmp_path, monkeypatch):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert packed.n_parts > 3
     monkeypatch.setattr(packing, "_ID_BYTES_AT_ONCE", 1)  # one part at a time
-    monkeypatch.setattr(spilling, "_IDS_AT_ONCE", 1)
+    monkeypatch.setattr(packing, "_IDS_AT_ONCE", 1)
     pack_judgments(pieces, tmp_path / "three", part_rows=400)
     assert contents(tmp_path / "one") == contents(tmp_path / "three")
 
@@ -248,7 +247,7 @@ def test_what_cannot_be_packed_is_refused_and_leaves_the_folder_alone(tmp_path):
 
 
 def test_a_query_of_too_many_rows_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdrank.cluster.spilling.MOST_PART_ROWS", 500)
+    monkeypatch.setattr("crowdrank.cluster.packing.MOST_PART_ROWS", 500)
     one = cr.Grades.from_frame(votes().drop("query"))
     with pytest.raises(JudgmentError, match=r"one query has 3,000 rows, .* pack the judgments by annotator"):
         pack_judgments([one], tmp_path / "p")

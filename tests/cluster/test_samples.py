@@ -8,8 +8,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.api import in_parts
-from crowdrank.cluster.one_pass import fit_in_one_pass, sample_of
 from crowdrank.cluster.packing import pack_judgments
+from crowdrank.cluster.results import fit_in_one_pass, sample_of
 from crowdrank.data import parted
 from crowdrank.registry import make
 from crowdrank.review.habits import repeats

@@ -6,7 +6,7 @@ from tests.cluster.some_judgments import assert_same_bits, fitted, some_grades
 
 import crowdrank as cr
 from crowdrank.api import in_parts
-from crowdrank.cluster import dask_executor, sending
+from crowdrank.cluster import dask_executor
 from crowdrank.cluster.dask_executor import Dask
 from crowdrank.cluster.executor import InMemory
 from crowdrank.cluster.packing import pack_judgments
@@ -20,13 +20,13 @@ def packed(tmp_path):
 
 
 def test_rows_without_entries_are_not_sent_and_come_back_bit_by_bit(monkeypatch):
-    monkeypatch.setattr(sending, "LARGE_STATISTICS", 100)
+    monkeypatch.setattr(dask_executor, "LARGE_STATISTICS", 100)
     sparse, full, small = np.zeros((40, 2, 3)), np.ones((40, 3)), np.zeros(5)
     sparse[[3, 30], 1, 2] = 2.5, -0.0
-    cut = sending.without_empty_rows((sparse, full, small, 1.5))
+    cut = dask_executor.without_empty_rows((sparse, full, small, 1.5))
     assert cut[0].row.tolist() == [3, 30]
     assert cut[1] is full
-    found = sending.with_empty_rows(cut)
+    found = dask_executor.with_empty_rows(cut)
     assert found[0].tobytes() == sparse.tobytes()
     assert found[2:] == (small, 1.5)
 
@@ -34,15 +34,15 @@ def test_rows_without_entries_are_not_sent_and_come_back_bit_by_bit(monkeypatch)
 def test_large_statistics_and_parameters_change_no_bit_on_dask(packed, client, monkeypatch, tmp_path):
     method = make("aggregator", "dawid_skene", {"calibrated": False, "max_iter": 5})
     here = fitted(method, packed, InMemory())
-    client.run(lambda: setattr(sending, "LARGE_STATISTICS", 10))
-    monkeypatch.setattr(sending, "LARGE_PARAMETERS", 10)
+    client.run(lambda: setattr(dask_executor, "LARGE_STATISTICS", 10))
+    monkeypatch.setattr(dask_executor, "LARGE_PARAMETERS", 10)
     written = []
-    keep = sending.write_parameters
+    keep = dask_executor.write_parameters
     monkeypatch.setattr(dask_executor, "write_parameters", lambda *given: written.append(keep(*given)) or written[-1])
     try:
         assert_same_bits(here, fitted(method, packed, Dask(client)))
     finally:
-        client.run(lambda: setattr(sending, "LARGE_STATISTICS", 64 << 20))
+        client.run(lambda: setattr(dask_executor, "LARGE_STATISTICS", 64 << 20))
     assert None not in written
     assert len({path.name for path in written}) > 5
 

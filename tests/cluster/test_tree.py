@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdrank.cluster.tree import TreeSum
+from crowdrank.cluster.executor import TreeSum
 
 
 def tree_sum(values):

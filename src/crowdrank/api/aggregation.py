@@ -400,7 +400,7 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
         return judgments
     packed = as_packed(judgments)
     if packed is not None:
-        from ..cluster.one_pass import sample_of
+        from ..cluster.results import sample_of
 
         sample = sample_of(packed)
         if len(sample) < packed.rows:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..cluster.stored import StoredConsensus, is_stored, scan_consensus
+from ..cluster.results import StoredConsensus, is_stored, scan_consensus
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
 from ..errors import JudgmentError, ParameterError

@@ -33,10 +33,10 @@ from ..registry import method_class, names
 from ..wording import method_label, option
 
 if TYPE_CHECKING:
+    from ..cluster.executor import RunFiles
     from ..cluster.held import HeldJudgments
     from ..cluster.resamples import PartDraws
-    from ..cluster.run_files import RunFiles
-    from ..cluster.stored import StoredConsensus
+    from ..cluster.results import StoredConsensus
     from ..data.features import Features
     from ..data.joint_fit import JointFit
     from ..resampling import Refitted, Replicates
@@ -131,7 +131,7 @@ def fit_packed(
     """
     expect_arguments(aggregator, given)
     expect_parameters(aggregator)
-    from ..cluster.one_pass import needs_one_pass
+    from ..cluster.results import needs_one_pass
 
     files = None
     expect_parts(packed, aggregator, given)
@@ -195,8 +195,8 @@ def resample_packed(
 
     Arguments are those of :func:`fit_packed`; ``resume`` keeps each resample in a directory of its own.
     """
-    from ..cluster.one_pass import needs_one_pass
     from ..cluster.resamples import ResampledJudgments, lost_and_apart, weight_of_packed_items
+    from ..cluster.results import needs_one_pass
     from ..resampling import Refitted, scores_and_convergence, sum_up
 
     one_pass = needs_one_pass(aggregator)
@@ -226,8 +226,7 @@ def _fit(
     executor: Any, packed: Any, aggregator: Any, given: Mapping[str, Any], progress: Progress | None = None
 ) -> Any:
     """The consensus by one pass, or by as many as the method needs."""
-    from ..cluster.assembly import assemble
-    from ..cluster.one_pass import fit_in_one_pass, needs_one_pass
+    from ..cluster.results import assemble, fit_in_one_pass, needs_one_pass
 
     if needs_one_pass(aggregator):
         return fit_in_one_pass(aggregator, packed, progress=progress)
@@ -255,7 +254,7 @@ def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str
 
 def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any]) -> None:
     """Refuse a fit that cannot go in parts, saying why and what to take instead."""
-    from ..cluster.one_pass import check_one_pass, needs_one_pass
+    from ..cluster.results import check_one_pass, needs_one_pass
 
     if needs_one_pass(aggregator):
         check_one_pass(aggregator, packed)
@@ -285,7 +284,7 @@ def _run_files(
     more: Mapping[str, Any] | None = None,
 ) -> RunFiles:
     """The directory that keeps finished passes, which notes what the run is about."""
-    from ..cluster.run_files import RunFiles
+    from ..cluster.executor import RunFiles
 
     described = {
         "judgments": [part["checksum"] for part in packed.manifest["parts"]],
@@ -342,7 +341,7 @@ def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None =
     They are where their codes take more than a quarter of the free memory, unless ``stream`` says otherwise. How long
     passes take, their progress says from the second on.
     """
-    from ..cluster.one_pass import needs_one_pass
+    from ..cluster.results import needs_one_pass
 
     held = _BYTES_PER_ROW[packed.kind] * packed.rows
     free = available_memory()
@@ -381,8 +380,7 @@ def _rows_of(path: Path) -> float:
 
 def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensus) -> Facts:
     """Return what findings are made of where judgments are packed: habits of annotators are those in a sample."""
-    from ..cluster.one_pass import of_sample, sample_of
-    from ..cluster.stored import StoredConsensus
+    from ..cluster.results import StoredConsensus, of_sample, sample_of
     from ..review.diagnosis import diagnose
     from ..review.facts import facts_of
 
@@ -394,7 +392,7 @@ def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensu
 
 def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
     """Return the facts of a report: the consensus of the items in the sample that annotators are judged by."""
-    from ..cluster.one_pass import of_sample, sample_of
+    from ..cluster.results import of_sample, sample_of
     from ..review.facts import facts_of
 
     sample = sample_of(packed)
@@ -443,7 +441,7 @@ def pack(
     >>> pack(folder / "votes.csv", folder / "packed")
     PackedJudgments(2 grades, 2 items, 1 annotator, 1 part)
     """
-    from ..cluster.files import pack_files
+    from ..cluster.packing import pack_files
 
     paths = [votes] if isinstance(votes, str | os.PathLike) else list(votes)
     return pack_files(
@@ -463,8 +461,7 @@ def pack_aside(
 
     They are packed by query, and by annotator where one query is larger than a part may be.
     """
-    from ..cluster.packing import pack_judgments
-    from ..cluster.spilling import LargeQueryError
+    from ..cluster.packing import LargeQueryError, pack_judgments
 
     work: Callable[..., PackedJudgments]
     if isinstance(votes, Sequence):

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..cluster.one_pass import of_sample
-from ..cluster.stored import StoredConsensus
+from ..cluster.results import StoredConsensus, of_sample
 from ..data.column_names import understand_items, understand_pairs
 from ..data.consensus import Consensus
 from ..data.features import Features

@@ -371,7 +371,7 @@ def _ranker_of_rows(
         return ClusterLambdaMART(**plain.get_params(deep=False), cluster=cluster), None
     chosen = _chosen_ranker(ranker, params, seed)
     if isinstance(chosen, LinearRanker):
-        from ..cluster.linear_ranker import PartedLinear
+        from ..cluster.ranker import PartedLinear
 
         return PartedLinear(ranker=chosen, cluster=cluster), None
     if cluster is not None and not packed:

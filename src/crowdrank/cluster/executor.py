@@ -1,20 +1,197 @@
-"""Executors of fits over parts: all parts in memory, or read anew in every pass; what Dask shares is here too."""
+"""Fits over parts: the fixed tree of sums, the files of a run, and executors that hold all parts or read them anew.
+
+What Dask shares is here too.
+"""
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..errors import JudgmentError, ParameterError
 from ..kernels.threads import one_blas_thread, one_thread
 from ..protocols import BlockFit, BlockStep, Parts, Progress, Statistics
-from .run_files import FileStates, MemoryStates, RunFiles, States
-from .tree import TreeSum
+from ..wording import option
+
+_VERSION = 1
+
+Value = TypeVar("Value")
+
+
+class TreeSum(Generic[Value]):
+    """A sum over parts that come in their order, added like the digits of a binary counter.
+
+    Node (level, number) covers parts ``number * 2**level`` to before ``(number + 1) * 2**level``, and a missing right
+    half passes the left one up. Only the logarithm of the number of parts is held at once. Sums of aligned blocks of
+    ``2**level`` parts, added in their order, give the same tree.
+
+    Examples
+    --------
+    >>> added = TreeSum(lambda left, right: f"({left}{right})")
+    >>> for part in "abcdefg":
+    ...     added.add(part)
+    >>> added.total()
+    '(((ab)(cd))((ef)g))'
+    """
+
+    def __init__(self, merge: Callable[[Value, Value], Value]) -> None:
+        self.merge = merge
+        self._waiting: list[tuple[int, Value]] = []
+
+    def add(self, value: Value) -> None:
+        """Add the next part, joining it with every left half that waits for it."""
+        level = 0
+        while self._waiting and self._waiting[-1][0] == level:
+            value = self.merge(self._waiting.pop()[1], value)
+            level += 1
+        self._waiting.append((level, value))
+
+    def total(self) -> Value:
+        """Return the sum of all parts added so far."""
+        if not self._waiting:
+            raise ValueError("there is no part to add up")
+        total = self._waiting[-1][1]
+        for _, left in reversed(self._waiting[:-1]):
+            total = self.merge(left, total)
+        return total
+
+
+@dataclass
+class MemoryStates:
+    """What parts keep from pass to pass, in memory; generation 0 is before the first pass."""
+
+    kept: dict[tuple[int, int], Statistics] = field(default_factory=dict)
+
+    def load(self, part: int, generation: int) -> Any:
+        """Return the state that a part was left in, ``None`` before the first."""
+        return self.kept.get((part, generation))
+
+    def save(self, part: int, generation: int, state: Statistics) -> None:
+        """Keep the state of a part."""
+        self.kept[part, generation] = state
+
+    def forget(self, generation: int, n_parts: int) -> None:
+        """Forget a generation that no pass will read again."""
+        for part in range(n_parts):
+            self.kept.pop((part, generation), None)
+
+
+@dataclass(frozen=True)
+class FileStates:
+    """The same in files: written, synced, then renamed, so that a repeated or killed task does no harm."""
+
+    directory: str
+
+    def load(self, part: int, generation: int) -> Any:
+        """Return the state that a part was left in, ``None`` before the first."""
+        return _load(self._path(part, generation)) if generation else None
+
+    def save(self, part: int, generation: int, state: Statistics) -> None:
+        """Keep the state of a part."""
+        _save(self._path(part, generation), state)
+
+    def forget(self, generation: int, n_parts: int) -> None:
+        """Delete a generation that no pass will read again."""
+        for part in range(n_parts):
+            self._path(part, generation).unlink(missing_ok=True)
+
+    def _path(self, part: int, generation: int) -> Path:
+        return Path(self.directory) / f"part-{part:05d}.pass-{generation:05d}.npz"
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The directory of a run that can go on after an interruption: what is fitted, and the total of every pass.
+
+    The caller's side of a fit depends on nothing but these totals, so it is computed again from them, bit by bit.
+    """
+
+    directory: Path
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str], what: Mapping[str, Any]) -> RunFiles:
+        """Return the files of a run, new or begun before; a directory of another run is refused."""
+        path = Path(directory)
+        described = json.loads(json.dumps({**what, "version": _VERSION}, default=str, sort_keys=True))
+        note = path / "run.json"
+        try:
+            (path / "totals").mkdir(parents=True, exist_ok=True)
+            (path / "state").mkdir(exist_ok=True)
+            if not note.exists():
+                _write(note, json.dumps(described, indent=1).encode())
+        except OSError as error:
+            raise ParameterError(
+                f"{option('resume')} {path} cannot be written ({error.strerror}); name another"
+            ) from None
+        before = json.loads(note.read_text())
+        different = [name for name in described if before.get(name) != described[name]]
+        if different:
+            raise ParameterError(
+                f"{option('resume')} {path} holds a run with another {', '.join(different)}; "
+                "name the directory of this run, or a new one"
+            )
+        return cls(path)
+
+    @property
+    def states(self) -> FileStates:
+        """The states of the parts."""
+        return FileStates(str(self.directory / "state"))
+
+    def load_total(self, number: int) -> tuple[Statistics, int] | None:
+        """Return the total of a pass and the generation of states after it; ``None`` where it was not finished."""
+        path = self.directory / "totals" / f"pass-{number:05d}.npz"
+        if not path.exists():
+            return None
+        *total, generation = _load(path)
+        return tuple(total), int(generation)
+
+    def save_total(self, number: int, total: Statistics, generation: int) -> None:
+        """Keep the total of a finished pass."""
+        _save(self.directory / "totals" / f"pass-{number:05d}.npz", (*total, float(generation)))
+
+
+def _load(path: Path) -> Statistics:
+    """The arrays and floats of a file."""
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            values = [held[f"arr_{number}"] for number in range(len(held.files))]
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise JudgmentError(f"the state {path} cannot be read ({error}); delete its directory and run again") from None
+    return tuple(float(value) if value.ndim == 0 else value for value in values)
+
+
+def _save(path: Path, values: Statistics) -> None:
+    """Write arrays and floats, whole or not at all."""
+    held = io.BytesIO()
+    np.savez(held, *values)
+    _write(path, held.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file, sync it and rename it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(scratch, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise ParameterError(
+            f"{path.parent} cannot be written ({error.strerror}); nothing was lost: make room and run again"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -26,7 +203,7 @@ class BlockPass:
 
     merge: Callable[[Statistics, Statistics], Statistics]
     step: BlockStep
-    states: States
+    states: MemoryStates | FileStates
     generation: int
     number: int
     summed: bool
@@ -42,21 +219,13 @@ class BlockPass:
             if state is not None:
                 self.states.save(number, self.number, state)
                 wrote = True
-            statistics = laid_in_order(statistics)
+            # row by row in memory: the last digits of sums depend on the layout
+            statistics = tuple(np.ascontiguousarray(one) if isinstance(one, np.ndarray) else one for one in statistics)
             if self.summed:
                 added.add(statistics)
             else:
                 listed.append(statistics)
         return added.total() if self.summed else listed, wrote
-
-
-def laid_in_order(values: Statistics, *, copy: bool = False) -> Statistics:
-    """Return values with arrays row by row in memory: the last digits of their sums depend on the layout."""
-    arrays = (isinstance(value, np.ndarray) for value in values)
-    return tuple(
-        (np.array(value, order="C") if copy else np.ascontiguousarray(value)) if is_array else value
-        for value, is_array in zip(values, arrays, strict=True)
-    )
 
 
 def pass_in_words(number: int, seconds: float | None) -> str:
@@ -65,9 +234,12 @@ def pass_in_words(number: int, seconds: float | None) -> str:
 
 
 class Run(ABC):
-    """One fit on its way: counts its passes, keeps the states of the parts, and the totals where it may go on later."""
+    """One fit on its way (:class:`~crowdrank.protocols.Blocks`): counts its passes, and keeps the states of the parts.
 
-    def __init__(self, fit: BlockFit, parts: Parts, states: States, files: RunFiles | None) -> None:
+    It keeps the totals too where it may go on later.
+    """
+
+    def __init__(self, fit: BlockFit, parts: Parts, states: MemoryStates | FileStates, files: RunFiles | None) -> None:
         self.fit, self.parts, self.states, self.files = fit, parts, states, files
         self.n_passes, self.generation, self.former = 0, 0, 0
         self.seconds: float | None = None
@@ -95,51 +267,43 @@ class Run(ABC):
             yield from statistics
 
     def _finish(self, step: BlockStep, *, summed: bool) -> Statistics:
-        """The total of the next pass: kept from before, or computed and kept."""
+        """The total of the next pass, kept from before or computed and kept; of a list of parts, one row of values.
+
+        The states before those of the pass stay until the next ones are complete.
+        """
         self.n_passes += 1
         before = None if self.files is None else self.files.load_total(self.n_passes)
         if before is not None:
             total, generation = before
-            self._advance(generation, forget=False)
-            return total
-        total, wrote = self._compute(
-            BlockPass(self.fit.merge, step, self.states, self.generation, self.n_passes, summed)
-        )
-        generation = self.n_passes if wrote else self.generation
-        if self.files is not None:
-            self.files.save_total(self.n_passes, total, generation)
-        self._advance(generation, forget=True)
-        return total
-
-    def _compute(self, work: BlockPass) -> tuple[Statistics, bool]:
-        """The total of a pass and whether states were written; of a list of parts, one row of values."""
-        added, listed, wrote = TreeSum(work.merge), list[Statistics](), False
-        for statistics, new in self.results(work):
-            wrote |= new
-            if work.summed:
-                added.add(statistics)
+        else:
+            added, listed, wrote = TreeSum(self.fit.merge), list[Statistics](), False
+            work = BlockPass(self.fit.merge, step, self.states, self.generation, self.n_passes, summed)
+            for statistics, new in self.results(work):
+                wrote |= new
+                if summed:
+                    added.add(statistics)
+                else:
+                    listed += statistics
+            if summed:
+                total = tuple(np.array(one, order="C") if isinstance(one, np.ndarray) else one for one in added.total())
             else:
-                listed += statistics
-        if work.summed:
-            return laid_in_order(added.total(), copy=True), wrote
-        return (float(len(listed[0])), *(value for values in listed for value in values)), wrote
-
-    def _advance(self, generation: int, *, forget: bool) -> None:
-        """Go on to a generation of states; the one before it stays until the next is complete."""
-        if generation == self.generation:
-            return
-        if forget and self.former:
-            self.states.forget(self.former, self.parts.n_parts)
-        self.former, self.generation = self.generation, generation
+                total = (float(len(listed[0])), *(value for values in listed for value in values))
+            generation = self.n_passes if wrote else self.generation
+            if self.files is not None:
+                self.files.save_total(self.n_passes, total, generation)
+        if generation != self.generation:
+            if before is None and self.former:
+                self.states.forget(self.former, self.parts.n_parts)
+            self.former, self.generation = self.generation, generation
+        return total
 
 
 class _LocalRun(Run):
     """A fit in this process: parts laid out once and kept, or read and laid out in every pass."""
 
-    def __init__(self, executor: InMemory | Streamed, *args: Any) -> None:
+    def __init__(self, progress: Progress | None, keep: bool, *args: Any) -> None:
         super().__init__(*args)
-        self.progress = executor.progress
-        self.kept = list(self._lay_out()) if isinstance(executor, InMemory) else None
+        self.progress, self.kept = progress, list(self._lay_out()) if keep else None
 
     def _lay_out(self) -> Iterator[Any]:
         """The parts as the passes read them, one after the other."""
@@ -159,8 +323,8 @@ class _LocalRun(Run):
 
 
 @dataclass(frozen=True)
-class _Local:
-    """What both executors of this process have.
+class InMemory:
+    """Runs passes over parts that are all held in memory.
 
     Parameters
     ----------
@@ -173,22 +337,22 @@ class _Local:
     files: RunFiles | None = None
     progress: Progress | None = None
 
-
-class InMemory(_Local):
-    """Runs passes over parts that are all held in memory."""
-
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
         states = MemoryStates() if self.files is None else self.files.states
-        return fit.solve(_LocalRun(self, fit, parts, states, self.files))
+        return fit.solve(_LocalRun(self.progress, True, fit, parts, states, self.files))
 
 
-class Streamed(_Local):
-    """Runs passes over parts that are read anew in every pass; states of parts are files."""
+@dataclass(frozen=True)
+class Streamed:
+    """Runs passes over parts that are read anew in every pass; states of parts are files. See :class:`InMemory`."""
+
+    files: RunFiles | None = None
+    progress: Progress | None = None
 
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
         if self.files is not None:
-            return fit.solve(_LocalRun(self, fit, parts, self.files.states, self.files))
+            return fit.solve(_LocalRun(self.progress, False, fit, parts, self.files.states, self.files))
         with tempfile.TemporaryDirectory(prefix="crowdrank-") as scratch:
-            return fit.solve(_LocalRun(self, fit, parts, FileStates(scratch), None))
+            return fit.solve(_LocalRun(self.progress, False, fit, parts, FileStates(scratch), None))

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from ..data.index import Index, Items
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..protocols import Counts, Ints
-from . import packing, spilling
+from . import packing
 from .packed import PackedJudgments, judgments_of
-from .part_tables import part_table
-from .spilling import ITEM_COLUMNS, MOST_LEVELS, N_BUCKETS, Chunk, buckets_of, chunk_of
+from .packing import ITEM_COLUMNS, MOST_LEVELS, N_BUCKETS, Chunk, buckets_of, chunk_of, part_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +116,7 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     chunk = chunk_of(judgments, 0)
     by = "query"
     sizes = _unit_sizes(chunk, by, judgments.n_queries)
-    if judgments.n_annotators and sizes.max(initial=0) > spilling.MOST_PART_ROWS:
+    if judgments.n_annotators and sizes.max(initial=0) > packing.MOST_PART_ROWS:
         by = "annotator"
         sizes = _unit_sizes(chunk, by, judgments.n_annotators)
     bucket = buckets_of(judgments.items.queries.ids if by == "query" else judgments.annotators.ids)

@@ -11,8 +11,8 @@ from scipy.stats import kendalltau
 
 import crowdrank as cr
 from crowdrank.aggregators import BradleyTerry
-from crowdrank.cluster.one_pass import fit_in_one_pass
 from crowdrank.cluster.packing import pack_judgments
+from crowdrank.cluster.results import fit_in_one_pass
 from crowdrank.errors import DataWarning
 from crowdrank.models.pairs.bradley_terry import PairProblem
 from crowdrank.quality import held_out_quality
