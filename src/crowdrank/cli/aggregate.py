@@ -235,7 +235,7 @@ def _packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: s
     from .. import api
     from ..api import in_parts
     from ..cluster.packed import is_packed, scan_judgments
-    from ..cluster.results import MANY_ITEMS
+    from ..data.parted import MANY_ITEMS
 
     packed_before = is_packed(votes[0])
     given = [word for word in reading.words if word.startswith("--") and word != "--items"]

@@ -214,7 +214,7 @@ class _DaskRun(Run):
         """The results of one attempt; none is given out before all are there."""
         self._begun = False
         # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
-        path = write_parameters(work.step, self.states.directory, work.number)  # type: ignore[attr-defined]
+        path = write_parameters(work.step, self.states.directory, work.number)  # type: ignore[union-attr]
         step = self.client.submit(*((_identity, work.step) if path is None else (read_parameters, path)), pure=False)
         bare: Any = replace(work, step=None)  # type: ignore[arg-type]
         futures = [

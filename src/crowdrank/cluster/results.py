@@ -102,7 +102,7 @@ def store_scores(
         for former in folder.glob("part-*.parquet"):
             former.unlink()
         for number, (items, columns) in enumerate(parts):
-            table = {} if items.single else {"query": items.query_ids()}
+            table: dict[str, Any] = {} if items.single else {"query": items.query_ids()}
             ranks = Consensus(items=items, scores=columns.scores, method=method_name(method)).ranks()
             table |= {"item": items.ids, "score": columns.scores, "rank": ranks}
             if columns.grade is not None and packed.levels is not None:
