@@ -417,7 +417,7 @@ def test_compare_holds_out_classes_where_there_is_no_order():
 def test_a_truth_without_queries_meets_one_query_and_no_more():
     scores = {"query": ["q", "q"], "item": [1, 2], "score": [1, 2]}
     assert cr.evaluate(scores, {"item": ["1", "2"], "grade": [0, 1]}, ["tau"])["value"].item() == 1.0
-    with pytest.raises(JudgmentError, match="truth name no query but the items have several"):
+    with pytest.raises(JudgmentError, match="no query in the truth but several in the items"):
         cr.evaluate({"query": ["q", "r"], "item": [1, 2], "score": [1, 2]}, {"item": ["1", "2"], "grade": [0, 1]})
 
 

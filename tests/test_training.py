@@ -157,7 +157,7 @@ def test_mistakes_are_said_in_one_sentence(features, grades, truth, tmp_path):
         ({"aggregator": "bradley_terry"}, "takes preferences, not grades"),
         ({"validation": (features, pairs)}, "validation takes a truth of grades or ranks of items"),
         ({"validation": 3}, "must lie between 0 and 1"),
-        ({"features": {"item": ["x"], "f": [1]}}, "the features name no query but the judgments have several"),
+        ({"features": {"item": ["x"], "f": [1]}}, "there is no query in the features but several in the judgments"),
         ({"features": {"query": ["q"], "item": ["x"], "f": [1]}}, "none of the 96 judged items has features"),
         ({"features": str(tmp_path / "none.csv")}, "none.csv"),
         ({"judgments": {"item": ["x"]}}, "grade"),

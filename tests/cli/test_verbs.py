@@ -403,3 +403,12 @@ def test_the_option_that_trusts_people_can_be_pasted(run, tmp_path, people):
     option = said[said.index("--trusted") :]
     ran = run(f"{command} {option} --annotators who.csv")
     assert (ran.code, "program" in ran.err) == (0, False)
+
+
+def test_items_of_all_queries_are_listed_once_without_one(run, votes, tmp_path):
+    listed = sorted({*pl.read_csv(votes)["left"], *pl.read_csv(votes)["right"], "nobody-judged-it"})
+    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{item}\n" for item in listed))
+    ran = run("aggregate", votes, "--across-queries", "--items", "items.csv")
+    assert ran.code == 0, ran.err
+    assert "nobody-judged-it" in ran.out
+    assert "no query column" in run("aggregate", votes, "--items", "items.csv").err

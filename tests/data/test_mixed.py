@@ -99,7 +99,7 @@ def test_one_query_named_in_one_part_only_is_the_query_of_both():
 
 def test_several_queries_and_none_do_not_go_together():
     bare = Preferences.from_frame({"left": ["x"], "right": ["y"], "annotator": ["ann"], "winner": ["left"]})
-    with pytest.raises(JudgmentError, match="the preferences name no query but the grades have several; add the query"):
+    with pytest.raises(JudgmentError, match="there is no query in the preferences but several in the grades"):
         Mixed.of([bare, grades()])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -137,11 +138,19 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
     import numpy as np
 
     from .. import api
-    from ..data.judgments import parts_of, with_pseudonyms
+    from ..data.column_names import understand_items
+    from ..data.judgments import parts_of, with_listed_items, with_pseudonyms
     from ..io.judgments import read_files
+    from ..io.tables import read_table
 
     # annotators are left out by name before names are replaced
     options = reading.options(control, pseudonyms=False)
+    # items that are the same in all queries are listed once, without one
+    listed = read_table(reading.items) if reading.across_queries and reading.items else None
+    if listed is not None and "query" in understand_items(listed.columns):
+        listed = None
+    if listed is not None:
+        options = replace(options, items=None)
     with talk.working("reading the votes"):
         packed = expect_packed_alone(votes)
         judgments = api.as_judgments(votes[0]) if packed else read_files(votes, options)
@@ -151,6 +160,7 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
         judgments = judgments.as_rankings() if reading.as_rankings else judgments
         judgments = judgments.as_preferences() if reading.as_preferences else judgments
         judgments = judgments.across_queries() if reading.across_queries else judgments
+        judgments = judgments if listed is None else with_listed_items(judgments, listed)
         judgments = with_pseudonyms(judgments) if reading.pseudonyms else judgments
     n_annotators = int(np.count_nonzero(np.bincount(judgments.annotator, minlength=1)))
     by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""

@@ -137,7 +137,7 @@ class Items:
             return self.codes(other.query_ids(), other.ids)
         if self.n_queries > 1 or other.n_queries > 1:
             bare, several = (mine, theirs) if self.single else (theirs, mine)
-            raise JudgmentError(f"the {bare} name no query but the {several} have several; add the query column")
+            raise JudgmentError(f"there is no query in the {bare} but several in the {several}; add the query column")
         return self.codes(None, other.ids)
 
     def code(self, item: str | int, query: str | int | None = None) -> int:

@@ -319,7 +319,7 @@ def _items(sets: Sequence[Judged]) -> tuple[Items, list[Ints]]:
         if bare and len(queries) > 1:
             several = next(judged for judged in sets if not judged.items.single)
             raise JudgmentError(
-                f"the {bare[0].kind}s name no query but the {several.kind}s have several; add the query column"
+                f"there is no query in the {bare[0].kind}s but several in the {several.kind}s; add the query column"
             )
         rest = iter(named)
         of_queries = [np.zeros(1, np.int32) if judged.items.single else next(rest) for judged in sets]
@@ -493,6 +493,11 @@ def with_described_items(judged: Any, items: Items) -> Any:
     table = items.frame()
     if judged.items.single and "query" in table.columns:
         table = table.drop("query")
+    return with_listed_items(judged, table)
+
+
+def with_listed_items(judged: Any, table: Any) -> Any:
+    """Return judgments of one kind or several with a place for each item of a list (query, item)."""
     if not isinstance(judged, Mixed):
         return with_items(judged, table)[0]
     parts = [with_items(part, table)[0] for part in judged.parts]

@@ -157,7 +157,7 @@ def test_no_match_is_said_in_one_sentence(known, grades):
     with pytest.raises(JudgmentError, match=message):
         TwoStage(aggregator=MeanGrade(), ranker=ListNet()).fit(grades, other)
     bare = cr.Features.from_frame({"item": ["i0", "i1"], "f": [1, 2]})
-    with pytest.raises(JudgmentError, match="the features name no query but the judgments have several; add the query"):
+    with pytest.raises(JudgmentError, match="there is no query in the features but several in the judgments"):
         TwoStage(aggregator=MeanGrade(), ranker=ListNet()).fit(grades, bare)
 
 
