@@ -37,7 +37,7 @@ QUESTIONS = {
         "median_rank multinomial_preference singular_vector condorcet greedy_order elo em_elo mean_gain highest_grade "
         "single",
     ),
-    "Which label is right?": ("aggregator", "dawid_skene naive_bayes glad mace majority_vote"),
+    "Which label is right?": ("aggregator", "ensemble dawid_skene naive_bayes glad mace majority_vote"),
     "Who guesses, spams or answers in reverse?": (
         "aggregator",
         "latent_score crowd_bt dawid_skene naive_bayes mace glad mallows plackett_luce multinomial_preference "

@@ -95,13 +95,13 @@ def test_several_kinds_whoever_gave_them(enough):
 
 
 def test_for_a_grade_and_for_classes(enough, heard):
-    assert auto_method(enough["grade"], "grade") == CLASSES["levels"]
+    assert auto_method(enough["grade"], "grade") == CLASSES["overlap"]
     consensus = cr.aggregate(enough["grade"], want="grade")
-    assert (consensus.method, consensus.params["ordinal"]) == ("dawid_skene", True)
-    assert heard[0].startswith("method dawid_skene, ordinal=True, since ")
+    assert (consensus.method, consensus.params["ordinal"]) == ("ensemble", True)
+    assert heard[0].startswith("method ensemble, since the mean of dawid_skene and mace")
     assert cr.aggregate(enough["grade"], want="grade", params={"ordinal": False}).params["ordinal"] is False
     votes = {"item": ["x", "x", "y"], "annotator": ["a", "b", "a"], "grade": ["cat", "dog", "cat"]}
-    assert auto_method(cr.Grades.from_frame(votes, nominal=True)) == CLASSES["classes"]
+    assert auto_method(cr.Grades.from_frame(votes, nominal=True)) == CLASSES["overlap"]
     nameless = cr.Grades.from_frame({"item": ["x"], "grade": ["cat"]}, nominal=True)
     assert auto_method(nameless) == CLASSES["no annotators"]
     alone = cr.Grades.from_frame({"item": ["x", "y"], "annotator": ["a", "b"], "grade": [1, 2]})

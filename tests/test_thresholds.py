@@ -148,7 +148,6 @@ BEYOND = [
     ("validation.splits:MOST_PAIRS", 20, "compare"), ("validation.splits:_MOST_COPIES", 20, "compare"),
     ("models.classes.class_method:MANY_GRADES", 50, "grades"),
     ("models.classes.coded_grades:MOST_CELLS", 300, "grades"),
-    ("validation.class_choice:MOST_GRADES", 280, "auto"),
     ("validation.prediction:_MAX_CELLS_AT_ONCE", 10, "compare"),
     ("schemes.information:_FEW_PAIRS", 10, "propose"),
     ("schemes.information:_MAX_COVARIANCE_ITEMS", 5, "propose"),

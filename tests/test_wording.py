@@ -129,7 +129,7 @@ def test_a_method_for_another_kind_names_those_that_fit():
 def test_classes_and_mixtures_name_methods_too():
     classes = cr.Grades.from_frame({"item": ["x", "y"], "grade": ["a", "b"]}, nominal=True)
     with pytest.raises(
-        JudgmentError, match="choose a method that takes classes: dawid_skene, glad, mace, majority_vote"
+        JudgmentError, match="choose a method that takes classes: dawid_skene, ensemble, glad, mace, majority_vote"
     ):
         cr.aggregate(classes, "mean_grade")
     graded = cr.Grades.from_frame({"item": ["x", "y"], "grade": [1, 2]})

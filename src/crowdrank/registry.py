@@ -28,6 +28,7 @@ AGGREGATORS = {
     "dawid_skene": "crowdrank.models.classes.dawid_skene:DawidSkene",
     "elo": "crowdrank.models.pairs.elo:Elo",
     "em_elo": "crowdrank.models.pairs.em_elo:EMElo",
+    "ensemble": "crowdrank.models.classes.ensemble:Ensemble",
     "glad": "crowdrank.models.classes.glad:GLAD",
     "greedy_order": "crowdrank.models.pairs.greedy_order:GreedyOrder",
     "highest_grade": "crowdrank.models.averages.highest_grade:HighestGrade",

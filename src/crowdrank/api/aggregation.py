@@ -180,9 +180,7 @@ def aggregate(
     if said is not None:
         say(said)
     anchored = known is not None or trusted is not None
-    aggregator = chosen_aggregator(
-        judged, method, params, seed, want, anchored=anchored, resumed=start is not None, controlled=bool(names)
-    )
+    aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored, controlled=bool(names))
     _say_outcome_only(judged, aggregator)
     draws = None
     if bootstrap is not None:
@@ -237,7 +235,7 @@ def _aggregate_parts(
     bootstrap, resample = again
     plan = None if bootstrap is None else plan_part_draws(packed, bootstrap, resample, seed)
     anchored, first = "known" in given or "trusted" in given, first_judgments(packed)
-    aggregator = chosen_aggregator(first, method, params, seed, want, anchored=anchored, resumed="start" in given)
+    aggregator = chosen_aggregator(first, method, params, seed, want, anchored=anchored)
     _say_outcome_only(first, aggregator)
     if packed.keeps_ranking and not any(how[name] for name in ("stream", "cluster", "resume")):
         try:
@@ -307,7 +305,6 @@ def chosen_aggregator(
     want: str = "order",
     *,
     anchored: bool = False,
-    resumed: bool = False,
     controlled: bool = False,
     features: Features | None = None,
 ) -> Any:
@@ -317,9 +314,7 @@ def chosen_aggregator(
             raise ParameterError(f"{option('params')} goes with the name of a method; give them to the method itself")
         return _fitting(judgments, method)
     if method == "auto":
-        choice = auto_method(
-            judgments, want, anchored=anchored, resumed=resumed, controlled=controlled, features=features
-        )
+        choice = auto_method(judgments, want, anchored=anchored, controlled=controlled, features=features)
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
@@ -528,16 +523,10 @@ CLASSES = {
     "no overlap": Choice(
         "naive_bayes", "no item was graded by two annotators, so nothing shows who is right, and all count the same"
     ),
-    "levels": Choice(
-        "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
-    ),
-    "classes": Choice("dawid_skene", "which classes an annotator mixes up is learned"),
+    "overlap": Choice("ensemble", "the mean of dawid_skene and mace is seldom far from the better of the two"),
 }
 """Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
 
-
-RIVALS = ("naive_bayes", "glad", "mace", "majority_vote")
-"""Class methods that are tried beside ``dawid_skene``."""
 
 GOOD_FROM = 2.0
 """Grade from which on if-good-3 counts an item as good unless it is told otherwise."""
@@ -559,15 +548,14 @@ def auto_method(
     want: str = "order",
     *,
     anchored: bool = False,
-    resumed: bool = False,
     controlled: bool = False,
     features: Features | None = None,
 ) -> Choice:
     """Return the method that ``"auto"`` means for these judgments, with its parameters and why.
 
     ``want`` is what is wanted of it: an ``"order"`` of items, one of the grades (``"grade"``), or a ``"target"`` that a
-    ranker learns. ``anchored`` says that annotators known to be good, or known items, are given, ``resumed`` that a
-    former consensus is, ``controlled`` that covariates are to be controlled for. With ``features`` that a ranker is to
+    ranker learns. ``anchored`` says that annotators known to be good, or known items, are given, ``controlled`` that
+    covariates are to be controlled for. With ``features`` that a ranker is to
     learn from, the class method of ``"grade"`` is taken as its target where that pays on held-out queries.
 
     Examples
@@ -580,7 +568,7 @@ def auto_method(
     if controlled:
         return _with_control(judgments, anchored=anchored)
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
-        return _of_classes(judgments, anchored=anchored or resumed)
+        return _of_classes(judgments)
     if want == "grade":
         kinds = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
@@ -634,38 +622,16 @@ def _against_learning(judgments: Judgments) -> str | None:
     return None
 
 
-def _of_classes(grades: Grades, *, anchored: bool) -> Choice:
-    """The choice where one of the grades is wanted: by held-out grades where there are enough and none are known."""
-    from ..validation.class_choice import Candidate, best_class_method
-
+def _of_classes(grades: Grades) -> Choice:
+    """The choice where one of the grades is wanted."""
     if not grades.n_annotators:
         return CLASSES["no annotators"]
-    if not _overlap(grades):
-        return CLASSES["no overlap"]
-    usual = CLASSES["classes" if grades.nominal or len(grades.levels) < 3 else "levels"]
-    too_many = grades.declared is None and len(grades.levels) > MAX_LEVELS
-    if anchored or len(grades.levels) < 2 or too_many:
-        return usual
-    first = Candidate(usual.method, usual.params)
-    others = [Candidate(usual.method, {})] if usual.params else []
-    candidates = [first, *others, *(Candidate(name, {}) for name in RIVALS)]
-    best = best_class_method(grades, candidates)
-    if best is None:
-        return usual
-    if best.best == first:
-        others_said = f"none of {len(candidates) - 1} others predicts held-out grades clearly better"
-        return Choice(usual.method, f"{usual.reason}, and {others_said}", usual.params)
-    loss = best.losses[candidates.index(best.best)]
-    reason = (
-        f"it predicts held-out grades best of {len(candidates)} methods (log-loss {loss:.3f} against "
-        f"{best.losses[0]:.3f} of {usual.method})"
-    )
-    return Choice(best.best.name, reason, best.best.params)
+    return CLASSES["overlap" if _overlap(grades) else "no overlap"]
 
 
 def _of_target(grades: Grades, features: Features) -> Choice:
     """The choice where a ranker learns from features: the class method if it is better by a standard error."""
-    from ..validation.class_choice import Candidate, QueryHalves
+    from ..validation.target_choice import QueryHalves
 
     n_levels = len(grades.levels)
     halves = None
@@ -673,8 +639,8 @@ def _of_target(grades: Grades, features: Features) -> Choice:
         halves = QueryHalves.of(grades, features)
     if halves is None:
         return TARGET
-    rival = _of_classes(grades, anchored=False)
-    usual, other = (halves.ndcg(Candidate(choice.method, choice.params)) for choice in (TARGET, rival))
+    rival = _of_classes(grades)
+    usual, other = (halves.ndcg(choice.method) for choice in (TARGET, rival))
     if usual is None or other is None:
         return TARGET
     gain = other - usual
@@ -682,7 +648,7 @@ def _of_target(grades: Grades, features: Features) -> Choice:
     # by one standard error, as the ranker itself is chosen: two would keep the mean in most crowds where it costs .02
     if len(gain) > 1 and gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5:
         reason = f"a ranker that learns from it does better on held-out queries than from {TARGET.method} {figures}"
-        return Choice(rival.method, reason, rival.params)
+        return Choice(rival.method, reason)
     return Choice(
         TARGET.method,
         f"{TARGET.reason}, and one that learns from {rival.method} is not clearly better on held-out queries {figures}",

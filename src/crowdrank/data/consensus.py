@@ -29,7 +29,8 @@ _LOOK_AHEAD = 64
 class Trace(Shown):
     """How a fit went: rounds, whether the tolerance was met, the last change, the log-likelihood where there is one.
 
-    ``errors`` names the standard errors where they are not the method's own.
+    ``errors`` names the standard errors where they are not the method's own, ``parts`` are the traces of the methods
+    that an ensemble is made of.
 
     Examples
     --------
@@ -44,6 +45,7 @@ class Trace(Shown):
     change: float = 0.0
     log_likelihood: tuple[float, ...] | None = None
     errors: str | None = None
+    parts: Mapping[str, Trace] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return 1

@@ -219,6 +219,31 @@ def written_consensus(source: Source) -> Consensus | None:
     return None
 
 
+def _trace_to_json(trace: Trace) -> dict[str, Any]:
+    """How a fit went, with the parts that it has."""
+    return {
+        "n_iter": int(trace.n_iter),
+        "converged": bool(trace.converged),
+        "change": encode_array(np.float64(trace.change)),
+        "log_likelihood": None if trace.log_likelihood is None else encode_array(np.array(trace.log_likelihood)),
+        **({} if trace.errors is None else {"errors": trace.errors}),
+        **({"parts": {name: _trace_to_json(part) for name, part in trace.parts.items()}} if trace.parts else {}),
+    }
+
+
+def _trace_from_json(trace: Mapping[str, Any]) -> Trace:
+    """A trace from what was written of it."""
+    likelihood = trace["log_likelihood"]
+    return Trace(
+        trace["n_iter"],
+        trace["converged"],
+        float(decode_array(trace["change"], "float64")),
+        None if likelihood is None else tuple(decode_array(likelihood, "float64").tolist()),
+        trace.get("errors"),
+        {name: _trace_from_json(part) for name, part in trace.get("parts", {}).items()},
+    )
+
+
 def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
     """Everything but what there is of each item."""
     trace, own = consensus.trace, consensus.quality if quality else None
@@ -228,13 +253,7 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
         "method": consensus.method,
         "params": encode_params(consensus.params),
         "estimates": encode_params(consensus.estimates),
-        "trace": {
-            "n_iter": int(trace.n_iter),
-            "converged": bool(trace.converged),
-            "change": encode_array(np.float64(trace.change)),
-            "log_likelihood": None if trace.log_likelihood is None else encode_array(np.array(trace.log_likelihood)),
-            **({} if trace.errors is None else {"errors": trace.errors}),
-        },
+        "trace": _trace_to_json(trace),
         "nominal": consensus.nominal,
         "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
         "queries": None if consensus.items.single else consensus.items.queries.ids.to_list(),
@@ -332,9 +351,7 @@ def _rebuild(
     queries = header["queries"]
     query = None if queries is None else frame["query"]
     items, order = _items(frame["item"], query, None if queries is None else pl.Series("id", queries))
-    trace = header["trace"]
     levels = None if header["levels"] is None else tuple(header["levels"])
-    likelihood = trace["log_likelihood"]
     return Consensus(
         items=items,
         scores=_numbers(frame["score"])[order],
@@ -342,13 +359,7 @@ def _rebuild(
         params=decode_params(header["params"]),
         estimates=decode_params(header["estimates"]),
         nominal=bool(header["nominal"]),
-        trace=Trace(
-            trace["n_iter"],
-            trace["converged"],
-            float(decode_array(trace["change"], "float64")),
-            None if likelihood is None else tuple(decode_array(likelihood, "float64").tolist()),
-            trace.get("errors"),
-        ),
+        trace=_trace_from_json(header["trace"]),
         std_error=_numbers(frame["std_error"])[order] if "std_error" in frame.columns else None,
         covariance=None if covariance is None else tuple(_permuted(covariance, items, order)),
         replicates=None if replicates is None else np.ascontiguousarray(replicates[:, order]),

@@ -155,6 +155,28 @@ def test_ordinal_misses_are_near_ones():
     assert never_falls(tied.trace)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_ordinal_keeps_the_levels_where_the_crowd_sees_less_of_a_difference_than_there_is():
+    # a shift of all levels by one is nearly a liking for lower ones; with its prior tied too it used to be taken
+    right = {True: [], False: []}
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        truth, bias = rng.choice(5, 400, p=[0.4, 0.2, 0.2, 0.1, 0.1]), rng.normal(0, 0.7, 60)
+        spread, slope = 0.8 * rng.uniform(0.6, 1.4, 60), rng.uniform(0.4, 1.0, 60)
+        rows = [
+            (f"a{who}", "q", item, int(np.clip(round(2 + slope[who] * (level - 2) + bias[who] + error), 0, 4)))
+            for item, level in enumerate(truth)
+            for who in rng.choice(60, 5, replace=False)
+            for error in [rng.normal(0, spread[who])]
+        ]
+        grades = Grades.from_rows(rows)
+        item = np.array([int(one) for one in grades.items.ids])
+        for ordinal, shares in right.items():
+            fitted = DawidSkene(ordinal=ordinal, calibrated=False).fit(grades)
+            shares.append((fitted.grade == truth[item]).mean())
+    assert np.mean(right[True]) > np.mean(right[False]) - 0.03
+
+
 def test_ordinal_needs_an_order():
     grades = Grades.from_rows([("a", "q", "x", "cat"), ("b", "q", "x", "dog")], nominal=True)
     with pytest.raises(JudgmentError, match="ordinal=True needs an order"):

@@ -45,19 +45,23 @@ def fit_matrices(
     rows: ClassRows, form: Form, prior: Prior, begin: Estimate | None, *, tol: float, max_iter: int
 ) -> ClassFit:
     """Return the fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes."""
+    # the prior is learned by free matrices: tied rows can be shifted by a level at little loss, and the prior with them
+    free = FreeMatrices(rows.n_annotators, rows.n_levels)
     first, n_iter = first_estimate(crowd_shares(rows), begin, rows.n_annotators), 0
-    state = form.likeliest_state(first.confusion, first.prior, None)
+    state = free.likeliest_state(first.confusion, first.prior, None)
     if begin is not None and not prior.is_settled:
-        prior = prior.of_former().learn(_e_step(rows, form.estimate(state)))
+        prior = prior.of_former().learn(_e_step(rows, free.estimate(state)))
     for _ in range(_MOST_ROUNDS):
         n_passes = min(_N_PASSES_A_ROUND, max_iter - n_iter - 1)
         if prior.is_settled or n_passes < 1:
             break
-        rough = _walk(rows, form, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
+        rough = _walk(rows, free, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
         moved = float(np.abs(rough.state - state).max())
         state, prior, n_iter = rough.state, prior.learn(rough.expected), n_iter + rough.trace.n_iter
         if moved < _STILL and prior.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT + 1:
             break
+    if not isinstance(form, FreeMatrices):
+        state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
     state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
     best, trace = form.estimate(state), replace(trace, n_iter=n_iter + trace.n_iter)
     reading = MatrixReading(best.confusion, best.prior)
@@ -114,7 +118,7 @@ def _e_step(rows: ClassRows, here: Estimate) -> Tallies:
     return rows.expected_counts(here.confusion, here.prior)
 
 
-def _m_step(expected: Tallies, prior: Prior, form: Form, state: Floats) -> Floats:
+def _m_step(expected: Tallies, prior: Prior, form: Form, state: Floats | None) -> Floats:
     """M-step: the state that makes the expected numbers, with those of the prior, likeliest."""
     return form.likeliest_state(expected.counts + prior.counts, expected.shares + prior.shares, state)
 

@@ -66,7 +66,9 @@ class DawidSkene(ClassMethod):
 
         where :math:`b` is the liking of the annotator for a level, :math:`\delta` (``exactness``) the gain of the true
         one and :math:`\beta` (``closeness``) the loss with distance: agreement and linear-by-linear association
-        [Agresti88]_. With five levels that is 6 numbers per annotator instead of 20.
+        [Agresti88]_. With five levels that is 6 numbers per annotator instead of 20. Their prior is learned by free
+        matrices: a shift by one level is nearly the same as a liking for higher ones, and rows and prior that are both
+        tied have no hold.
     calibrated
         Whether to temper the probabilities so that they mean what they say (see the notes); ``False`` gives the
         model's own.

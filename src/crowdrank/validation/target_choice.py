@@ -1,83 +1,21 @@
-"""Which class method predicts held-out grades best, and whether rankers learn better from it: what ``auto`` goes by."""
+"""Whether rankers learn better from a class method than from mean grades: what ``auto`` goes by."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..data.features import Features
 from ..data.judgments import Grades
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Counts, Floats
 from ..quality import fit_quietly
 from ..registry import make
 from ..resampling import with_levels
-from .prediction import Figure, PredictedGrades, ratio_std_error, without_calibration
-from .splits import Pairs, Split
-
-MOST_GRADES = 10_000
-"""Of more grades those of a part of the items are looked at."""
-
-FEWEST_HELD_OUT = 250
-"""With fewer held-out grades nothing can be said of methods that differ by a few hundredths."""
-
-_N_FOLDS = 5
-_TOL, _MAX_ITER, _N_RESTARTS = 1e-3, 60, 2
-"""Fits to choose by need no more digits."""
-
-_SIGNIFICANCE_LEVEL = 0.05
-"""Another method takes the place of the first one if it is better at this level, two-sided, over all that are tried."""
-
-
-class Candidate(NamedTuple):
-    """A method by its name, and its parameters."""
-
-    name: str
-    params: Mapping[str, Any]
-
-
-class ClassChoice(NamedTuple):
-    """The candidate that predicts best, the log-loss of each, and how many grades were held out."""
-
-    best: Candidate
-    losses: tuple[float, ...]
-    n_held_out: int
-
-
-def best_class_method(grades: Grades, candidates: Sequence[Candidate]) -> ClassChoice | None:
-    """Return the candidate that predicts held-out grades best; ``None`` where there are too few of them.
-
-    Each fifth of the grades is held out in turn; each candidate is fitted to the rest and predicts them by the item's
-    probabilities and what the annotator makes of each level (``grade_log_loss`` of ``compare``). The first candidate
-    stays unless another is clearly better, annotators being independent and the level corrected for the number of
-    candidates. What is held out, and which items are looked at, follows from who gave what, so that neither names nor
-    the order of rows matter.
-    """
-    from scipy.special import ndtri
-
-    known: Any = with_levels(grades)
-    item, fold = _draws_and_folds(known)
-    if len(grades) > MOST_GRADES:
-        use = item < np.uint64(MOST_GRADES / len(grades) * float(np.iinfo(np.uint64).max))
-        known, fold = known.select(use), fold[use]
-    n_held_out = len(fold)
-    if n_held_out < FEWEST_HELD_OUT:
-        return None
-    nothing = np.empty(0, np.int32)
-    pairs = Pairs(nothing, nothing, np.empty(0, np.int64), np.empty(0, np.int64), nothing, np.empty(0))
-    split = Split(known, fold, _N_FOLDS, pairs, known.annotator, known.n_annotators, "annotator")
-    figures = [_loss(_in_few_passes(candidate), split) for candidate in candidates]
-    best = min(range(len(candidates)), key=lambda number: round(figures[number].value, 9))
-    rest = figures[0].sums - figures[best].sums
-    gain = figures[0].value - figures[best].value
-    error = ratio_std_error(rest - gain * figures[0].weight, figures[0].weight)
-    if error is None or gain <= -float(ndtri(0.5 * _SIGNIFICANCE_LEVEL / max(len(candidates) - 1, 1))) * error:
-        best = 0
-    return ClassChoice(candidates[best], tuple(figure.value for figure in figures), n_held_out)
-
+from .prediction import without_calibration
 
 MOST_GRADES_LEARNED = 50_000
 """Of more grades those of a part of the queries are learned from and measured by."""
@@ -86,6 +24,7 @@ FEWEST_QUERIES = 20
 """With fewer held-out queries the standard error of a difference is itself a sixth or more off."""
 
 _N_DIVISIONS = 3
+_TOL, _MAX_ITER = 1e-3, 60
 
 
 @dataclass(frozen=True)
@@ -146,7 +85,7 @@ class QueryHalves:
         halves = [query_parts(matrix, lists, 2, seed) for seed in range(_N_DIVISIONS)]
         return cls(known, matrix, replace(lists, target=total[item] / weight[item]), item, halves)
 
-    def ndcg(self, candidate: Candidate) -> Floats | None:
+    def ndcg(self, name: str) -> Floats | None:
         """Return the nDCG@10 of each held-out query, of a linear ranker that learned from a method's consensus.
 
         The consensus of a half knows nothing of the other, whose grades are measured by as they are: that favours no
@@ -155,7 +94,10 @@ class QueryHalves:
         from ..rankers.held_out import Fold, held_out, rows_of
         from ..rankers.list_net import ListNet
 
-        method, folds = _in_few_passes(candidate), []
+        method, folds = make("aggregator", name), []
+        # fits to choose by need no more digits
+        brief = {"tol": _TOL, "max_iter": _MAX_ITER}
+        method = replace(method, **{name: value for name, value in brief.items() if hasattr(method, name)})
         turns = [turn for pair in self.halves for turn in (pair, pair[::-1])]
         for learned, held in turns:
             use = np.zeros(self.grades.n_items, np.bool_)
@@ -170,29 +112,3 @@ class QueryHalves:
         query = np.concatenate([held[has_gain[held]] for _, held in turns])
         mean: Floats = np.bincount(query, measured.by_query[-1], self.lists.n_queries) / len(self.halves)
         return mean[has_gain]
-
-
-def _draws_and_folds(grades: Grades) -> tuple[Any, Ints]:
-    """A random number for the item of each grade, and the fold of each grade, both from who gave what."""
-    from ..models.classes.calibration import structure_numbers
-    from ..models.classes.class_method import class_rows
-
-    items, annotators = structure_numbers(class_rows(grades), seed=0)
-    item = items[grades.item]
-    mixed = (item ^ (annotators[grades.annotator] * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xBF58476D1CE4E5B9)
-    return item, ((mixed >> np.uint64(33)) % np.uint64(_N_FOLDS)).astype(np.int32)
-
-
-def _in_few_passes(candidate: Candidate) -> Any:
-    """The method, in few passes."""
-    method = make("aggregator", candidate.name, candidate.params)
-    brief = {"tol": _TOL, "max_iter": _MAX_ITER, "n_restarts": _N_RESTARTS}
-    return replace(method, **{name: value for name, value in brief.items() if hasattr(method, name)})
-
-
-def _loss(method: Any, split: Split) -> Figure:
-    """The log-loss of held-out grades."""
-    predicted = PredictedGrades(split)
-    for number in range(_N_FOLDS):
-        predicted.add(number, fit_quietly(without_calibration(method), split.outside_fold(number)))
-    return predicted.figures()["grade_log_loss"]
