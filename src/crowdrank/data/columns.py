@@ -247,7 +247,17 @@ class _Roles:
             kind = kind or self._kind()
             columns = self._sides_and_winner() if kind == "preference" else self._item_and_answer(kind)
         columns |= self._optional_columns(kind, columns)
-        self._refuse_lists(columns)
+        if {"annotator", "grade"} <= columns.keys():
+            names = [columns["annotator"], columns["grade"]]
+            cells = [self.facts[name].sample for name in names]
+            for mark in ";|":
+                counts = [[cell.count(mark) for cell in each] for each in cells]
+                if counts[0] == counts[1] and counts[0] and min(counts[0]) > 0:
+                    # the annotators of an item and their grades in one cell each
+                    raise JudgmentError(
+                        f"{names[0]!r} and {names[1]!r} hold lists ({cells[1][0]!r}); write one row for each annotator "
+                        "and item"
+                    )
         if kind == "preference" and not by_winner and not self.wishes.swapped:
             self._ask_order(columns)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
@@ -416,27 +426,35 @@ class _Roles:
         if len({"left", "right"} & columns.keys()) < 2:
             raise JudgmentError(self._missing("preference", columns))
         winner = self._pick("winner", columns)
-        if winner is None or self._is_uncoded(winner):
+        if winner is None:
+            raise JudgmentError(self._no_winner(columns, None))
+        texts = set(self.facts[winner].sample)
+        values = {as_float(text) for text in texts}
+        coded = self.wishes.coded or (-1.0 in values and values <= {-1.0, 0.0, 1.0})
+        if texts and None not in values and not coded and not texts <= self._items:
+            # numbers of which nobody said what they mean
             raise JudgmentError(self._no_winner(columns, winner))
         return {**columns, "winner": winner}
-
-    def _is_uncoded(self, winner: str) -> bool:
-        """Whether winners are numbers of which nobody said what they mean."""
-        facts = self.facts[winner]
-        if self.wishes.coded or not facts.sample:
-            return False
-        values = {as_float(text) for text in facts.sample}
-        if None in values or set(facts.sample) <= self._items:
-            return False
-        return not (-1.0 in values and values <= {-1.0, 0.0, 1.0})
 
     def _item_and_answer(self, kind: str) -> dict[str, str]:
         """The columns of items and of their grades or ranks."""
         columns = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
         self._refuse_unlisted_sides(kind, columns)
-        self._refuse_best_and_worst(columns)
-        if kind == "ranking":
-            self._refuse_clicks()
+        marks = [name for name in self.names if key_of(name) in ("best", "worst") and self.facts[name].truths]
+        if len(marks) == 2 and not columns:
+            raise JudgmentError(
+                f"{marks[0]!r} and {marks[1]!r} mark one item of a set each, and neither is a grade; write one row per "
+                "set, with columns item1, item2, item3, ..., best and worst"
+            )
+        clicks = next((name for name in self.names if key_of(name) in _CLICKS and self.facts[name].truths), None)
+        if kind == "ranking" and clicks is not None and not {"rank", "grade"} & self.given.keys():
+            best = self.best("rank")
+            shown = best.name if best is not None else "rank"
+            raise JudgmentError(
+                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank; if "
+                f"clicks are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
+                f"{option('columns', {'rank': shown})}"
+            )
         # a column that can only be the item is none for the answer, and the other way round
         for role in ("grade" if kind == "grade" else "rank", "item"):
             if role not in columns and (picked := self._pick(role, columns)) is not None:
@@ -449,6 +467,20 @@ class _Roles:
             self._refuse_like_grades(columns)
             self._refuse_written_objects(columns["grade"])
         return columns
+
+    def _refuse_written_objects(self, name: str) -> None:
+        """Refuse grades that are objects written as text, with the paths of their short values."""
+        sample = self.facts[name].sample
+        if not sample or not all(cell[:1] == "{" for cell in sample):
+            return
+        try:
+            held = json.loads(sample[0])
+        except ValueError:
+            return
+        keys = [key for key, value in held.items() if isinstance(value, str | int | float)]
+        more = f" (or {either([f'{name}.{key}' for key in keys[1:6]])})" if len(keys) > 1 else ""
+        path = option("columns", {"grade": f"{name}.{keys[0]}" if keys else ...})
+        raise JudgmentError(f"{name!r} holds objects; write the path: {path}{more}")
 
     def _pick(self, role: str, taken: Mapping[str, str]) -> str | None:
         """The column of a role, ``None`` where there is none; two that are near are refused."""
@@ -463,8 +495,12 @@ class _Roles:
             return None
         if not rest or best.points - rest[0].points >= AHEAD or rest[0].points < min(_LEAST[role], WEAK + 1):
             return best.name
-        if role == "query" and self._same_rows(best.name, rest[0].name):
-            return best.name
+        if role == "query":
+            pair = [self.facts[one.name] for one in (best, rest[0])]
+            cells = [facts.cells for facts in pair if facts.cells is not None]
+            # two columns that divide the rows in the same way
+            if len(cells) == 2 and count_cells(cells) == pair[0].distinct == pair[1].distinct:
+                return best.name
         names = [one.name for one in candidates]
         stems = {re.sub(r"\d+", "", name) for name in names}
         if role == "rank" and len(names) >= _FEWEST_RANKS and len(stems) == 1 and stems.isdisjoint(names):
@@ -476,13 +512,6 @@ class _Roles:
             f"columns {best.name!r} and {rest[0].name!r} could both be the {role}; "
             f"say which: {option('columns', {role: best.name})}"
         )
-
-    def _same_rows(self, one: str, other: str) -> bool:
-        """Whether two columns divide the rows in the same way."""
-        first, second = self.facts[one], self.facts[other]
-        if first.cells is None or second.cells is None or first.distinct != second.distinct:
-            return False
-        return count_cells([first.cells, second.cells]) == first.distinct
 
     def _optional_columns(self, kind: str, columns: Mapping[str, str]) -> dict[str, str]:
         """The columns that may be there as well."""
@@ -539,32 +568,6 @@ class _Roles:
 
     # tables that look like judgments and are something else ----------------------------------------------------------
 
-    def _refuse_lists(self, columns: Mapping[str, str]) -> None:
-        """Refuse cells that hold the annotators of an item and their grades as lists of the same length."""
-        if not {"annotator", "grade"} <= columns.keys():
-            return
-        names = [columns["annotator"], columns["grade"]]
-        cells = [self.facts[name].sample for name in names]
-        for mark in ";|":
-            counts = [[cell.count(mark) for cell in each] for each in cells]
-            if counts[0] == counts[1] and counts[0] and min(counts[0]) > 0:
-                raise JudgmentError(
-                    f"{names[0]!r} and {names[1]!r} hold lists ({cells[1][0]!r}); write one row for each annotator and "
-                    "item"
-                )
-
-    def _refuse_clicks(self) -> None:
-        """Refuse a log of clicks, whose positions are those that items were shown at and nobody's ranks."""
-        clicks = next((name for name in self.names if key_of(name) in _CLICKS and self.facts[name].truths), None)
-        if clicks is not None and not {"rank", "grade"} & self.given.keys():
-            best = self.best("rank")
-            shown = best.name if best is not None else "rank"
-            raise JudgmentError(
-                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank; if "
-                f"clicks are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
-                f"{option('columns', {'rank': shown})}"
-            )
-
     def _refuse_marks(self, grade: str | None) -> None:
         """Refuse rows that mark a part of an item, whose label is no grade of the item; numbers beside it may be."""
         marked = marked_columns(self.names)
@@ -592,37 +595,26 @@ class _Roles:
             name, kind = next(iter(kinds.items()))
             raise JudgmentError(not_supported(f"{name!r} holds", kind or "", other=False))
 
-    def _refuse_best_and_worst(self, columns: Mapping[str, str]) -> None:
-        """Refuse a row per item with a mark for the best and for the worst, of which neither is the grade."""
-        marks = [name for name in self.names if key_of(name) in ("best", "worst") and self.facts[name].truths]
-        if len(marks) == 2 and not columns:
-            raise JudgmentError(
-                f"{marks[0]!r} and {marks[1]!r} mark one item of a set each, and neither is a grade; write one row per "
-                "set, with columns item1, item2, item3, ..., best and worst"
-            )
-
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
         if role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
             return
-        name = next((name for name in self.names if self.facts[name].is_nested and self._may_hold(role, name)), None)
-        if name is None:
-            return
-        if role == "grade":
-            self._refuse_nested_pairs()
-            self._refuse_unsupported([name])
-        raise JudgmentError(_nested_sentence(role, name, self.facts[name].cells))
-
-    def _may_hold(self, role: str, name: str) -> bool:
-        """Whether a column of objects has a name for a role, or entries that are graded or ranked where nothing is."""
-        cells = self.facts[name].cells
-        if name_points(role, name):
-            # a list of names beside a list of graded objects says which they are and no more
-            return cells is None or cells.dtype != pl.List(pl.String)
-        # what a model predicts or suggests is nobody's judgment
-        if role not in ("grade", "rank") or key_of(name) in _PREDICTED:
-            return False
-        return any(number and _is_answer(path) for path, number in short_paths(name, cells).items())
+        for name in self.names:
+            cells = self.facts[name].cells
+            if cells is None or not self.facts[name].is_nested:
+                continue
+            if name_points(role, name):
+                # a list of names beside a list of graded objects says which they are and no more
+                holds = cells.dtype != pl.List(pl.String)
+            else:
+                # entries that are graded or ranked; what a model predicts or suggests is nobody's judgment
+                holds = role in ("grade", "rank") and key_of(name) not in _PREDICTED
+                holds = holds and any(n and _is_answer(path) for path, n in short_paths(name, cells).items())
+            if holds:
+                if role == "grade":
+                    self._refuse_nested_pairs()
+                    self._refuse_unsupported([name])
+                raise JudgmentError(_nested_sentence(role, name, cells))
 
     def _refuse_nested_pairs(self) -> None:
         """Refuse objects that hold two sides and a winner, with the paths of all three."""
@@ -638,20 +630,6 @@ class _Roles:
                     continue
                 sides = option("columns", {"left": left, "right": right, "winner": winner})
                 raise JudgmentError(f"{left!r} and {right!r} may be two sides, and {winner!r} the winner: {sides}")
-
-    def _refuse_written_objects(self, name: str) -> None:
-        """Refuse grades that are objects written as text, with the paths of their short values."""
-        sample = self.facts[name].sample
-        if not sample or not all(cell[:1] == "{" for cell in sample):
-            return
-        try:
-            held = json.loads(sample[0])
-        except ValueError:
-            return
-        keys = [key for key, value in held.items() if isinstance(value, str | int | float)]
-        more = f" (or {either([f'{name}.{key}' for key in keys[1:6]])})" if len(keys) > 1 else ""
-        path = option("columns", {"grade": f"{name}.{keys[0]}" if keys else ...})
-        raise JudgmentError(f"{name!r} holds objects; write the path: {path}{more}")
 
     def _refuse_like_grades(self, columns: Mapping[str, str]) -> None:
         """Refuse a grade with a weak name beside columns that nothing is known of with numbers of the same range."""

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Counts, Floats, Ints
+from ..protocols import Bools, Floats, Ints
 from ..wording import option
 from .columns import Wishes
 from .frames import survey_rows, unpivot
@@ -264,10 +264,6 @@ class Grades(Judged):
             survey_rows(data, items, named), columns={**named, **own}, levels=levels, nominal=nominal,
             duplicates=duplicates, invalid=invalid,
         )  # fmt: skip
-
-    def select(self, mask: Bools | Counts) -> Self:
-        """Return the grades of some rows only; items and annotators stay."""
-        return replace(self, item=self.item[mask], grade=self.grade[mask], **self.meta(mask))
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids and grades."""

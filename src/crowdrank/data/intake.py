@@ -300,10 +300,10 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
     columns.setdefault("annotator", np.empty(0, np.int32))
     words = tuple(item_codes[0])
     parts = [(columns["query"], columns[word]) for word in words]
-    if items is None:
-        placed, numbers = build_items(Index(ids["query"]), parts, item_codes[1], complete=keep is None)
-    else:
-        placed, numbers = _with_extra_items(parts, ids["query"], item_codes[1], items)
+    placed, numbers = build_items(Index(ids["query"]), parts, item_codes[1], complete=keep is None)
+    if items is not None:
+        placed, moved, _ = place_items(placed, items)
+        numbers = [moved[number] for number in numbers]
     del columns["query"]
     columns.update(zip(words, numbers, strict=True))
     if "group" in ids:
@@ -311,25 +311,27 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
     return columns | {"items": placed, "annotators": Index(ids["annotator"])}
 
 
-def _with_extra_items(
-    parts: list[tuple[Ints, Ints]], query_ids: pl.Series, item_ids: pl.Series, items: Any
-) -> tuple[Items, list[Ints]]:
-    """Items of the rows, with those of the extra list ``items`` (query, item) that nobody judged."""
+def place_items(old: Items, items: Any) -> tuple[Items, Ints, Bools]:
+    """Return items with those of a list (query, item) beside them, the new code of each, and which the list names."""
     table = to_frame(items)
     names = understand_items(table.columns)
+    (of_old, of_new), ids = factorize([old.ids, table[names["item"]]])
+    queries, query_of_old, query_of_new = old.queries, old.query, np.zeros(len(table), np.int32)
     if "query" in names:
-        (of_rows, of_extra), query_ids = factorize([query_ids, table[names["query"]]])
-        parts = [(of_rows[query], code) for query, code in parts]
-    elif len(query_ids) == 1:
-        of_extra = np.zeros(len(table), np.int32)
-    else:
+        if old.single:
+            raise JudgmentError("the list of items names queries and the judgments do not; add the query column there")
+        (to_new, query_of_new), query_ids = factorize([old.queries.ids, table[names["query"]]])
+        queries, query_of_old = Index(query_ids), to_new[old.query]
+    elif old.n_queries > 1:
         raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
-    (of_ids, extra), item_ids = factorize([item_ids, table[names["item"]]])
-    if (extra < 0).any() or (of_extra < 0).any() or any((query < 0).any() for query, _ in parts):
-        raise JudgmentError("the list of items has a blank query or item id, or queries the judgments lack; correct it")
-    parts = [(query, of_ids[code]) for query, code in parts]
-    placed, numbers = build_items(Index(query_ids), [*parts, (of_extra, extra)], item_ids)
-    return placed, numbers[:-1]
+    blank = np.minimum(of_new, query_of_new) < 0
+    if blank.any():
+        row = int(np.argmax(blank)) + 1
+        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")
+    placed, (moved, listed) = build_items(queries, [(query_of_old, of_old), (query_of_new, of_new)], ids)
+    chosen = np.zeros(len(placed), bool)
+    chosen[listed] = True
+    return placed, moved, chosen
 
 
 def _groups(group: Ints, group_ids: pl.Series, annotator: Ints, annotator_ids: pl.Series) -> dict[str, Any]:

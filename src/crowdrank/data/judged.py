@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -21,15 +21,24 @@ _MOST_TIMES = 1e15
 """Most times that the largest weight may be of the smallest; beyond that, rounding of the one hides the other."""
 
 
+_COLUMNS = ("annotator", "weight", "time", "duration", "block")
+"""What every kind may have of each judgment."""
+
+_TYPES = {"recorded": np.bool_, "strength": np.float64, "judgment": np.int32, "covariates": np.float64}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Judged(Sized, Shown):
     """What every kind has: who judged what; arrays are read-only and one entry per judgment.
+
+    ``answers`` are a kind's own columns, ``besides`` those that it may have as well.
 
     ``duration`` is how many seconds a judgment took, NaN where that is not known.
     """
 
     kind: ClassVar[str]
     answers: ClassVar[tuple[str, ...]]
+    besides: ClassVar[tuple[str, ...]] = ()
 
     items: Items
     annotators: Index
@@ -43,14 +52,14 @@ class Judged(Sized, Shown):
     block: Ints | None = None
 
     def __post_init__(self) -> None:
-        for name in ("annotator", "weight", "time", "duration", "block", "group", *self.answers):
+        for name in (*_COLUMNS, "group", *self.answers, *self.besides):
             column = getattr(self, name)
             if column is not None:
-                view = np.ascontiguousarray(column).view()
+                view = np.ascontiguousarray(column, _TYPES.get(name)).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
         n = len(self)
-        for name in ("annotator", "weight", "time", "duration", "block"):
+        for name in (*_COLUMNS, *self.besides):
             column = getattr(self, name)
             if column is not None and len(column) != n and not (name == "annotator" and not len(self.annotators)):
                 raise JudgmentError(f"{name} has {len(column)} entries for {n} {self.kind}s; give one for each")
@@ -126,7 +135,9 @@ class Judged(Sized, Shown):
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the judgments only; items and annotators stay."""
-        raise NotImplementedError
+        own = {name: getattr(self, name) for name in (*self.answers, *self.besides)}
+        kept: dict[str, Any] = {name: None if column is None else column[mask] for name, column in own.items()}
+        return replace(self, **kept, **self.meta(mask))
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids."""
@@ -134,7 +145,7 @@ class Judged(Sized, Shown):
 
     def meta(self, keep: Any) -> dict[str, Any]:
         """Columns that every kind has, at the rows ``keep``."""
-        columns = {name: getattr(self, name) for name in ("annotator", "weight", "time", "duration", "block")}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
         return {
             n: c if c is None or (n == "annotator" and not self.n_annotators) else c[keep] for n, c in columns.items()
         }

@@ -13,11 +13,11 @@ import polars as pl
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import call, method_label, option
-from .column_names import understand_items, understand_pairs
+from .column_names import understand_pairs
 from .frames import to_frame
 from .grades import Grades
 from .index import NO_QUERY, Index, Items, Sized, build_items, factorize
-from .intake import short
+from .intake import place_items, short
 from .judged import AnyJudged, Judged
 from .preferences import Preferences, Rankings
 from .showing import Shown
@@ -464,24 +464,7 @@ def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
     >>> more.items.ids.to_list(), listed.tolist()
     (['x', 'y', 'z'], [False, True, True])
     """
-    table, old = to_frame(items), judged.items
-    names = understand_items(table.columns)
-    (of_old, of_new), ids = factorize([old.ids, table[names["item"]]])
-    queries, query_of_old, query_of_new = old.queries, old.query, np.zeros(len(table), np.int32)
-    if "query" in names:
-        if old.single:
-            raise JudgmentError("the list of items names queries and the judgments do not; add the query column there")
-        (to_new, query_of_new), query_ids = factorize([old.queries.ids, table[names["query"]]])
-        queries, query_of_old = Index(query_ids), to_new[old.query]
-    elif old.n_queries > 1:
-        raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
-    blank = np.minimum(of_new, query_of_new) < 0
-    if blank.any():
-        row = int(np.argmax(blank)) + 1
-        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")
-    placed, (moved, listed) = build_items(queries, [(query_of_old, of_old), (query_of_new, of_new)], ids)
-    chosen = np.zeros(len(placed), bool)
-    chosen[listed] = True
+    placed, moved, chosen = place_items(judged.items, items)
     columns = {name: moved[getattr(judged, name)] for name in {"item", "left", "right"}.intersection(judged.answers)}
     return replace(judged, items=placed, **columns), chosen
 

@@ -47,6 +47,7 @@ class Preferences(Judged):
 
     kind: ClassVar[str] = "preference"
     answers: ClassVar[tuple[str, ...]] = ("left", "right", "outcome")
+    besides: ClassVar[tuple[str, ...]] = ("recorded", "strength", "judgment", "covariates")
 
     left: Ints
     right: Ints
@@ -61,62 +62,36 @@ class Preferences(Judged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.recorded is not None:
-            known = np.ascontiguousarray(self.recorded, bool).view()
-            known.flags.writeable = False
-            object.__setattr__(self, "recorded", known)
         check_codes("left", self.left, self.n_items)
         check_codes("right", self.right, self.n_items)
         if not len(self.left) == len(self.right) == len(self.outcome):
             raise JudgmentError("left, right and outcome differ in length; give one of each per row")
-        if self.recorded is not None and len(self.recorded) != len(self.outcome):
-            raise JudgmentError(f"recorded has {len(self.recorded)} entries for {len(self.outcome)} preferences")
-        self._check_strength()
-        self._check_covariates()
-        if self.judgment is not None:
-            if len(self.judgment) != len(self.outcome):
-                raise JudgmentError(f"judgment has {len(self.judgment)} entries for {len(self.outcome)} preferences")
-            number = np.ascontiguousarray(self.judgment, np.int32).view()
-            number.flags.writeable = False
-            object.__setattr__(self, "judgment", number)
-
-    def _check_strength(self) -> None:
-        """Refuse strengths that do not match the outcomes, and keep the largest."""
-        if self.strength is None:
-            object.__setattr__(self, "strength_levels", None)
-            return
-        strength = np.ascontiguousarray(self.strength, np.float64).view()
-        if len(strength) != len(self.outcome):
-            raise JudgmentError(f"strength has {len(strength)} entries for {len(self.outcome)} preferences")
-        if not (np.isfinite(strength).all() and (strength >= 0).all()):
-            raise JudgmentError("strengths must be finite numbers of at least 0")
-        if ((strength == 0) != (self.outcome == 0)).any():
-            raise JudgmentError("a strength is 0 exactly where two items tie; correct the strengths or the outcomes")
-        strength.flags.writeable = False
-        object.__setattr__(self, "strength", strength)
-        largest = float(strength.max(initial=0.0))
-        object.__setattr__(self, "strength_levels", max(largest, self.strength_levels or 0.0))
-
-    def _check_covariates(self) -> None:
-        """Refuse covariates that do not match the preferences or their names."""
-        if self.covariates is None:
-            object.__setattr__(self, "covariate_names", ())
-            object.__setattr__(self, "covariate_transforms", ())
-            return
-        values = np.ascontiguousarray(self.covariates, np.float64).view()
-        if values.shape != (len(self.outcome), len(self.covariate_names)):
-            raise JudgmentError(
-                f"covariates of shape {values.shape} do not match {len(self.outcome)} preferences and the names "
-                f"{', '.join(self.covariate_names)}; give a row to each and a column to each name"
-            )
-        if not np.isfinite(values).all():
-            raise JudgmentError("covariates must be finite numbers")
-        transforms = self.covariate_transforms or (GIVEN,) * len(self.covariate_names)
-        if len(transforms) != len(self.covariate_names):
-            raise JudgmentError("covariate_transforms has another length than covariate_names; give one to each name")
-        object.__setattr__(self, "covariate_transforms", transforms)
-        values.flags.writeable = False
-        object.__setattr__(self, "covariates", values)
+        levels = None
+        if self.strength is not None:
+            if not (np.isfinite(self.strength).all() and (self.strength >= 0).all()):
+                raise JudgmentError("strengths must be finite numbers of at least 0")
+            if ((self.strength == 0) != (self.outcome == 0)).any():
+                raise JudgmentError(
+                    "a strength is 0 exactly where two items tie; correct the strengths or the outcomes"
+                )
+            levels = max(float(self.strength.max(initial=0.0)), self.strength_levels or 0.0)
+        names = () if self.covariates is None else self.covariate_names
+        transforms = () if self.covariates is None else self.covariate_transforms or (GIVEN,) * len(names)
+        if self.covariates is not None:
+            if self.covariates.shape != (len(self), len(names)):
+                raise JudgmentError(
+                    f"covariates of shape {self.covariates.shape} do not match {len(self)} preferences and the names "
+                    f"{', '.join(names)}; give a row to each and a column to each name"
+                )
+            if not np.isfinite(self.covariates).all():
+                raise JudgmentError("covariates must be finite numbers")
+            if len(transforms) != len(names):
+                raise JudgmentError(
+                    "covariate_transforms has another length than covariate_names; give one to each name"
+                )
+        known = {"strength_levels": levels, "covariate_names": names, "covariate_transforms": transforms}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -225,14 +200,6 @@ class Preferences(Judged):
             unpivot(data, annotators, "winner"), columns=columns, winner_codes=winner_codes, items=items,
             duplicates=duplicates, invalid=invalid,
         )  # fmt: skip
-
-    def select(self, mask: Bools | Counts) -> Self:
-        """Return the preferences of some rows only; items and annotators stay."""
-        own = {name: getattr(self, name) for name in ("recorded", "strength", "judgment", "covariates")}
-        kept: dict[str, Any] = {name: None if column is None else column[mask] for name, column in own.items()}
-        return replace(
-            self, left=self.left[mask], right=self.right[mask], outcome=self.outcome[mask], **kept, **self.meta(mask)
-        )
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids; the winner is left, right or tie."""
