@@ -88,7 +88,7 @@ def first_cells(source: Source) -> list[str]:
     """Return the cells of the first line of a text table."""
     source = _with_tabs(_with_newlines(source))
     first = _first_record(source, _first_content(source))
-    return _split(source, first, _separator(first, source.suffix)) if not _TOLD.fullmatch(first) else []
+    return _split(source, first, separator_in(first, source.suffix)) if not _TOLD.fullmatch(first) else []
 
 
 def separator_of(source: Source) -> str:
@@ -97,7 +97,7 @@ def separator_of(source: Source) -> str:
     try:
         first = _first_record(source, _first_content(source))
         declaration = _TOLD.fullmatch(first)
-        return declaration[1] if declaration is not None else _separator(first, source.suffix)
+        return declaration[1] if declaration is not None else separator_in(first, source.suffix)
     except NotUtf8Error:
         return separator_of(as_windows_text(source)[0])
 
@@ -147,19 +147,15 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
         start = _first_content(source, start + len(first.encode()))
         first, separator = _first_record(source, start), separator or declaration[1]
     if separator is None:
-        separator = _separator(first, source.suffix)
+        separator = separator_in(first, source.suffix)
     elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise ParameterError(f"separator={separator!r} is not a single character; give one such as ',' or a tab")
     cells = _split(source, first, separator)
     if names is not None and len(names) != len(cells):
         raise JudgmentError(f"{source.name} has {len(cells)} columns where {len(names)} names were given")
-    header = (
-        tuple(cell or f"column_{number}" for number, cell in enumerate(cells, 1)) if names is None else tuple(names)
-    )
-    doubled = (
-        next((name for name in header if header.count(name) > 1), None) if len(set(header)) < len(header) else None
-    )
-    if doubled is not None:
+    header = tuple(names or (cell or f"column_{number}" for number, cell in enumerate(cells, 1)))
+    if len(set(header)) < len(header):
+        doubled = next(name for name in header if header.count(name) > 1)
         times = header.count(doubled)
         raise JudgmentError(
             f"{source.name}: column {show_value(doubled)} appears {times} times in the header; rename one of them"
@@ -198,8 +194,8 @@ def _first_record(source: Source, start: int) -> str:
         raise source.not_utf8(start + error.start) from None
 
 
-def _separator(first: str, suffix: str) -> str:
-    """The candidate that stands most often in the first record, outside quotes."""
+def separator_in(first: str, suffix: str) -> str:
+    """Return the candidate that stands most often in the first record, outside quotes."""
     bare = re.sub(r'"[^"]*"', "", first)
     preferred = "\t" if suffix in (".tsv", ".tab") else ","
     return max(preferred + _SEPARATORS, key=lambda candidate: bare.count(candidate))
@@ -207,14 +203,13 @@ def _separator(first: str, suffix: str) -> str:
 
 def _split(source: Source, first: str, separator: str) -> list[str]:
     """Stripped cells of the first record."""
-    with _long_cells():
+    text = io.StringIO(first, newline="")
+    with long_cells():
         try:
-            rows = list(
-                csv.reader(io.StringIO(first, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
-            )
+            cells = next(csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True))
         except csv.Error:
             raise JudgmentError(f"{source.name}: {_quoting('the first line')}") from None
-    return [cell.strip() for cell in rows[0]]
+    return [cell.strip() for cell in cells]
 
 
 def _scan(source: Source, separator: str) -> tuple[bool, bool, bool]:
@@ -334,7 +329,7 @@ def _careful(source: Source, layout: _Layout) -> pl.DataFrame:
     first_line = source.line_at(layout.start)
     parts: list[pl.DataFrame] = []
     rows: list[list[str | None]] = []
-    with _long_cells():
+    with long_cells():
         for row in _records(source.name, text, layout, first_line):
             rows.append(row)
             if len(rows) == _ROWS_AT_ONCE:
@@ -388,7 +383,7 @@ def _frame(rows: list[list[str | None]], layout: _Layout) -> pl.DataFrame:
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
+def long_cells() -> Iterator[None]:
     """Let the csv module read cells of any length."""
     limit = csv.field_size_limit(sys.maxsize)
     try:

@@ -1,4 +1,4 @@
-"""Features of items from LETOR files or tables."""
+"""What is known of items: features from LETOR files or tables, and their texts and links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgments from files of every kind."""
+"""Judgments from files of every kind, as a whole or some rows at a time."""
 
 from __future__ import annotations
 
@@ -363,6 +363,9 @@ def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(stacked, how="diagonal")
 
 
+# several judgments of the same thing, where a column that was not used tells them apart ------------------------------
+
+
 # judgments of the same thing from which on there may be something that tells them apart
 _SEVERAL = 1.5
 
@@ -548,6 +551,9 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     )
 
 
+# tables too long to be held: some rows at a time, understood by the first of them ------------------------------------
+
+
 # bytes of a text file from which on it is read some rows at a time
 LONG_BYTES = 64 << 20
 
@@ -591,7 +597,9 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
             raise JudgmentError(f"{source.name} is a PrefLib file; write it as a table of rankings first")
         long = None if _must_be_whole(source, options) else _Long.of(source, options)
         if long is None:
-            yield from _cut(read_one(source, options), rows, number)
+            table = read_one(source, options)
+            for start in range(0, len(table.frame), rows):
+                yield Rows(table._replace(frame=table.frame.slice(start, rows), plain=None), start, number)
             continue
         with blaming(source.name):
             yield from long.chunks(rows, number)
@@ -612,12 +620,6 @@ def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     except (pl.exceptions.PolarsError, OSError):
         return True
     return source_name(source, options) is not None
-
-
-def _cut(table: Table, rows: int, number: int) -> Iterator[Rows]:
-    """The rows of a table that was read as a whole, some at a time."""
-    for start in range(0, len(table.frame), rows):
-        yield Rows(table._replace(frame=table.frame.slice(start, rows), plain=None), start, number)
 
 
 class _Long(NamedTuple):
@@ -649,9 +651,8 @@ class _Long(NamedTuple):
         names = list(plain.understood.columns.values())
         if not set(names) <= set(head.columns):
             return None
-        say(f"{source.name}: {plain.understood.sentence()}")
-        for note in plain.notes:
-            say(f"{source.name}: {note}")
+        for sentence in (plain.understood.sentence(), *plain.notes):
+            say(f"{source.name}: {sentence}")
         levels = options.levels if options.levels is not None else plain.levels
         wanted = [*names, *covariate_columns(head, options.covariates), *([text.last] if text else [])]
         if plain.levels is not None:

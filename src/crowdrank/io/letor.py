@@ -257,10 +257,17 @@ def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> p
         raise _broken_line(source, line[int(query.is_null().arg_max() or 0)], "has no qid: while other lines have one")
     if groups is None:
         return None
-    sizes, name = _group_sizes(groups)
-    if int(sizes.sum()) != len(query):
+    listed = open_source(groups)
+    sizes: list[int] = []
+    for number, text in enumerate(listed.text().split("\n"), 1):
+        if text.strip() and (not text.strip().isdecimal() or int(text) < 1):
+            raise JudgmentError(
+                f"{listed.name}: line {number} holds {show_value(text)}; each line should count the lines of one query"
+            )
+        sizes += [int(text)] if text.strip() else []
+    if sum(sizes) != len(query):
         raise JudgmentError(
-            f"{name} counts {int(sizes.sum())} lines where {source.name} has {len(query)}; give the file of groups "
+            f"{listed.name} counts {sum(sizes)} lines where {source.name} has {len(query)}; give the file of groups "
             "that belongs to it"
         )
     return pl.Series(np.repeat(np.arange(1, len(sizes) + 1), sizes)).cast(pl.String)
@@ -273,21 +280,6 @@ def groups_beside(path: PathLike) -> Path | None:
     plain = str(path).removesuffix(".gz")
     candidates = [Path(f"{plain}{suffix}") for suffix in (".query", ".group", ".query.gz")]
     return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-def _group_sizes(path: PathLike) -> tuple[Counts, str]:
-    """Number of lines of each query, and the file's name."""
-    source = open_source(path)
-    sizes = []
-    for number, text in enumerate(source.text().split("\n"), 1):
-        if not text.strip():
-            continue
-        if not text.strip().isdecimal() or int(text) < 1:
-            raise JudgmentError(
-                f"{source.name}: line {number} holds {show_value(text)}; each line should count the lines of one query"
-            )
-        sizes.append(int(text))
-    return np.array(sizes, np.int64), source.name
 
 
 def _broken_line(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:

@@ -1,4 +1,4 @@
-"""Tables out: written beside the target and renamed, so that nothing half written ever stays."""
+"""Tables, TREC files and records for other tools out, renamed once whole, so that nothing half written ever stays."""
 
 from __future__ import annotations
 
@@ -135,7 +135,16 @@ def check_target(path: PathLike | None) -> None:
 def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None:
     """Let ``write`` fill a file that takes its name only once it is whole; ``None`` or ``-`` means standard output."""
     if path is None or path == "-":
-        _to_stdout(write)
+        binary = getattr(sys.stdout, "buffer", None)
+        if binary is None:
+            # standard output was replaced by something that takes only text
+            memory = io.BytesIO()
+            write(memory)
+            sys.stdout.write(memory.getvalue().decode("utf-8", errors="replace"))
+            return
+        sys.stdout.flush()
+        write(binary)
+        binary.flush()
         return
     target = Path(os.path.realpath(path))
     name = plain(str(path))
@@ -151,20 +160,8 @@ def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None
     except pl.exceptions.PolarsError as error:
         if "No space left" in str(error):
             raise ParameterError(refusal(name, target, OSError(errno.ENOSPC, ""))) from None
-        raise ParameterError(f"{name} could not be written: {_first_line(error)}; try another format") from None
-
-
-def _to_stdout(write: Callable[[IO[bytes]], Any]) -> None:
-    """Write to standard output, also where that was replaced by something that takes only text."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:
-        memory = io.BytesIO()
-        write(memory)
-        sys.stdout.write(memory.getvalue().decode("utf-8", errors="replace"))
-        return
-    sys.stdout.flush()
-    write(binary)
-    binary.flush()
+        why = plain(str(error).split("\n", 1)[0][:200])
+        raise ParameterError(f"{name} could not be written: {why}; try another format") from None
 
 
 def write_parquet(frame: pl.DataFrame, handle: IO[bytes], metadata: Any = None) -> None:
@@ -185,11 +182,6 @@ def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
         for name in texts
     )
     return safe.rename({name: f"'{name}" for name in safe.columns if re.match(_FORMULA, name)})
-
-
-def _first_line(error: Exception) -> str:
-    """The first line of a message."""
-    return plain(str(error).split("\n", 1)[0][:200])
 
 
 def _write_delimited(frame: pl.DataFrame, handle: IO[bytes], separator: str) -> None:
@@ -258,7 +250,10 @@ def write_qrels(frame: pl.DataFrame, path: PathLike | None = None) -> None:
     q1 0 d3 2
     """
     _check_ids(frame, ("query", "item"))
-    line = pl.format("{} 0 {} {}\n", "query", "item", _plain_number(frame, "grade"))
+    grade = frame["grade"]
+    if grade.dtype.is_float() and (grade == grade.round()).all() and (grade.abs() < 2**53).all():
+        frame = frame.with_columns(grade.cast(pl.Int64))
+    line = pl.format("{} 0 {} {}\n", "query", "item", "grade")
     write_text("".join(frame.select(line).to_series().to_list()), path)
 
 
@@ -305,14 +300,6 @@ def _check_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> None:
             raise ParameterError(
                 f"{name} {show_value(bad[0])} is blank or has white space in it, which TREC files cannot hold"
             )
-
-
-def _plain_number(frame: pl.DataFrame, name: str) -> pl.Expr:
-    """Numbers as text, whole ones without a decimal point."""
-    values = frame[name]
-    if values.dtype.is_float() and (values == values.round()).all() and (values.abs() < 2**53).all():
-        return pl.col(name).cast(pl.Int64)
-    return pl.col(name)
 
 
 def write_records(records: Sequence[Mapping[str, Any]], to: str, path: PathLike | None = None) -> None:

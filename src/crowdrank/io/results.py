@@ -1,4 +1,4 @@
-"""A consensus as JSON, Parquet or CSV, and back; command line and web share the JSON form."""
+"""A consensus as JSON, Parquet or CSV, and back; command line and web share the JSON form. Saved rankers read back."""
 
 from __future__ import annotations
 
@@ -500,6 +500,9 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+# arrays and parameters as values that strict JSON can hold: NaN as null, infinity as text ----------------------------
+
+
 # key under which a parameter that is infinite or NaN is kept as text, apart from parameters that are text
 _NUMBER = "float"
 
@@ -577,6 +580,9 @@ def _decode_param(value: Any) -> Any:
     return value
 
 
+# quality and diagnostics of annotators -------------------------------------------------------------------------------
+
+
 _TYPES = {str(dtype): dtype for dtype in (pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Null())}
 
 
@@ -614,32 +620,24 @@ def quality_from_json(document: Mapping[str, Any]) -> Quality:
     )
 
 
+_VALUES = ("kind", "n_annotators", "effective_annotators")
+_SENTENCES = ("annotator_messages", "group_messages", "notes")
+_TABLES = {"annotators": "annotator_table", "families": "family_table"}
+# of the diagnostics, pairs of annotators and groups of items stay out
+
+
 def diagnostics_to_json(diagnostics: Diagnostics) -> dict[str, Any]:
     """Return diagnostics as plain values: the sentences, and the rows of annotators and families."""
-    return {
-        "kind": diagnostics.kind,
-        "n_annotators": diagnostics.n_annotators,
-        "effective_annotators": diagnostics.effective_annotators,
-        "annotator_messages": list(diagnostics.annotator_messages),
-        "group_messages": list(diagnostics.group_messages),
-        "notes": list(diagnostics.notes),
-        "annotators": _typed_rows(diagnostics.annotator_table),
-        "families": _typed_rows(diagnostics.family_table),
-    }
+    values = {name: getattr(diagnostics, name) for name in _VALUES}
+    sentences = {name: list(getattr(diagnostics, name)) for name in _SENTENCES}
+    return {**values, **sentences, **{key: _typed_rows(getattr(diagnostics, name)) for key, name in _TABLES.items()}}
 
 
 def diagnostics_from_json(document: Mapping[str, Any]) -> Diagnostics:
     """Return the diagnostics that :func:`diagnostics_to_json` made plain values of."""
-    return Diagnostics(
-        kind=document["kind"],
-        n_annotators=document["n_annotators"],
-        effective_annotators=document["effective_annotators"],
-        annotator_messages=tuple(document["annotator_messages"]),
-        group_messages=tuple(document["group_messages"]),
-        notes=tuple(document["notes"]),
-        annotator_table=_frame_of_rows(document["annotators"]),
-        family_table=_frame_of_rows(document["families"]),
-    )
+    values: dict[str, Any] = {name: document[name] for name in _VALUES}
+    values |= {name: tuple(document[name]) for name in _SENTENCES}
+    return Diagnostics(**values, **{name: _frame_of_rows(document[key]) for key, name in _TABLES.items()})
 
 
 def _typed_rows(frame: pl.DataFrame) -> dict[str, Any]:
@@ -655,6 +653,9 @@ def _frame_of_rows(table: Mapping[str, Any]) -> pl.DataFrame:
     """The table of such types and rows."""
     schema = {name: _TYPES[dtype] for name, dtype in table["types"].items()}
     return pl.DataFrame(table["rows"], schema=schema, orient="row")
+
+
+# saved rankers -------------------------------------------------------------------------------------------------------
 
 
 def load_ranker(path: PathLike) -> Ranker:

@@ -289,7 +289,13 @@ def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:
                 parts.append(part)
                 total += len(part)
                 if total > most or (total > _LARGE and total > _MOST_TIMES * len(data)):
-                    raise _too_large(name, len(data), total, most)
+                    limit = f"{_MOST_TIMES} times its size, which is unlike a table"
+                    remedy = "unpack it yourself if that is intended"
+                    if total > most:
+                        limit = f"a quarter of the free memory ({in_words(most)})"
+                        remedy = "split it, or use a machine with more memory"
+                    packed, unpacked = in_words(len(data)), in_words(total)
+                    raise JudgmentError(f"{name} ({packed}) unpacks to more than {unpacked}, beyond {limit}; {remedy}")
             position -= len(unpacker.unused_data)
             # zeros may stand behind the last member, as tapes pad them
             while position < len(data) and data[position] == 0:
@@ -297,19 +303,6 @@ def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:
     except (EOFError, zlib.error):
         raise JudgmentError(f"{name} is a truncated or damaged gzip file; copy or download it again") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _too_large(name: str, packed: int, total: int, most: int) -> JudgmentError:
-    """The error for a gzip file that unpacks to more than can be held, or than any table would."""
-    if total > most:
-        limit = f"a quarter of the free memory ({in_words(most)})"
-        remedy = "split it, or use a machine with more memory"
-    else:
-        limit = f"{_MOST_TIMES} times its size, which is unlike a table"
-        remedy = "unpack it yourself if that is intended"
-    return JudgmentError(
-        f"{name} ({in_words(packed)}) unpacks to more than {in_words(total)}, beyond {limit}; {remedy}"
-    )
 
 
 def _standard_input() -> bytes:

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet and JSON, each also gzipped, or from standard input."""
+"""Tables in files: CSV, TSV, Parquet, JSON and spreadsheets, each also gzipped, or from standard input."""
 
 from __future__ import annotations
 
@@ -160,6 +160,9 @@ def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
                     break
         columns.append(column)
     return pl.DataFrame(columns)
+
+
+# JSON: one object per line, or one array of objects ------------------------------------------------------------------
 
 
 _INT64 = 1 << 63
@@ -367,6 +370,9 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+# long files of JSON lines, some megabytes at a time and with long text cut -------------------------------------------
+
+
 _BLOCK_BYTES = 16 << 20
 _LONG_CELL_BYTES = 256
 _SHOWN_CHARACTERS = 80
@@ -437,21 +443,12 @@ def _cut_text(frame: pl.DataFrame, whole: Callable[[str], bool]) -> tuple[pl.Dat
         for column in frame.iter_columns()
         if column.dtype == pl.String and not whole(column.name) and (column.str.len_bytes() > _LONG_CELL_BYTES).any()
     ]
-    short = [
-        pl.when(pl.col(name).str.len_bytes() > _LONG_CELL_BYTES)
-        .then(
-            pl.concat_str(
-                pl.col(name).str.head(_SHOWN_CHARACTERS),
-                pl.lit("… "),
-                pl.col(name).hash(0).cast(pl.String),
-                pl.lit(" "),
-                pl.col(name).hash(1).cast(pl.String),
-            )
-        )
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name in names
-    ]
+    short = []
+    for name in names:
+        cell = pl.col(name)
+        hashes = [cell.hash(seed).cast(pl.String) for seed in (0, 1)]
+        cut = pl.concat_str(cell.str.head(_SHOWN_CHARACTERS), pl.lit("… "), hashes[0], pl.lit(" "), hashes[1])
+        short.append(pl.when(cell.str.len_bytes() > _LONG_CELL_BYTES).then(cut).otherwise(cell).alias(name))
     return frame.with_columns(short), names
 
 
@@ -502,6 +499,9 @@ def _is_blank(column: pl.Series) -> bool:
     return column.null_count() == len(column)
 
 
+# sheets of Excel and OpenDocument files, as the text that they would have in CSV -------------------------------------
+
+
 _SHEET_SUFFIXES = {".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"}
 _SHEET_PARTS = ("xl/", "content.xml")
 
@@ -545,19 +545,15 @@ def read_sheet(
         raise MissingExtraError(
             f"{source.name} is an Excel file; pip install 'crowdrank[excel]', or save the sheet as CSV"
         ) from None
-    damaged = JudgmentError(f"{source.name} is a truncated or damaged Excel file; save or copy it again")
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:]))
-    except (CalamineError, OSError, ValueError, zipfile.BadZipFile):
-        raise damaged from None
-    name = _sheet_name(source, book.sheet_names, sheet)
-    try:
-        page = book.get_sheet_by_name(name)
+        page = book.get_sheet_by_name(_sheet_name(source, book.sheet_names, sheet))
         merged = getattr(page, "merged_cell_ranges", None) or []
-        rows = page.to_python(skip_empty_area=False)
+        rows = page.to_python(skip_empty_area=False)[skip_rows:]
+    except JudgmentError:
+        raise
     except (CalamineError, OSError, ValueError, zipfile.BadZipFile):
-        raise damaged from None
-    rows = rows[skip_rows:]
+        raise JudgmentError(f"{source.name} is a truncated or damaged Excel file; save or copy it again") from None
     merged = [one for one in merged if one[1][0] >= skip_rows + _title_rows(rows)]
     if merged:
         (first_row, first_column), (last_row, last_column) = merged[0]

@@ -1,4 +1,4 @@
-"""Known answers from qrels files or tables."""
+"""What methods are compared with or evaluated by: known answers, rankings of systems, logs of clicks."""
 
 from __future__ import annotations
 

@@ -384,7 +384,9 @@ def _sides(
     try:
         names = pair_columns(filled)
     except JudgmentError:
-        if _words_for_sides(frame[answer]):
+        values = frame[answer].unique().to_list()
+        if len(codes_of(values)) == len(values):
+            # words such as left and right
             raise
         return None
     if names is None or not frame.height:
@@ -422,12 +424,6 @@ def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], i
         f"pairs of {left!r} and {right!r}, but {answer!r} holds {first_few(map(repr, values))}; "
         f"if that says which is better: {option('winner_codes', codes)}; {graded}"
     )
-
-
-def _words_for_sides(answers: pl.Series) -> bool:
-    """Whether the answers are words such as left and right."""
-    values = answers.unique().to_list()
-    return len(codes_of(values)) == len(values)
 
 
 def _winners(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], sides: tuple[str, str]) -> list[str | None]:

@@ -81,12 +81,7 @@ class Imported:
         roles = ", ".join(f"{word} = {name}" for word, name in self.roles.items())
         plainly = f"{option('source', 'table')} to read it plainly"
         title = f"{self.title.removesuffix(')')}; {plainly})" if "(" in self.title else f"{self.title} ({plainly})"
-        return [
-            title,
-            f"{counted(self.n_read, self.unit)}: {', '.join([*left_out, *gold, kept])}",
-            roles,
-            *self.notes,
-        ]
+        return [title, f"{counted(self.n_read, self.unit)}: {', '.join([*left_out, *gold, kept])}", roles, *self.notes]
 
     @property
     def mostly_dropped(self) -> bool:

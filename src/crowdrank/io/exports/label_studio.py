@@ -99,9 +99,11 @@ class _Answers:
                 name, kind = as_text(result.get("from_name")), str(result.get("type", "")).lower()
                 if name is not None and kind in _ANSWERS:
                     types.setdefault(name, kind)
-                    sides[name] = sides.get(name, True) and _names_a_side(result, task)
-                    if kind == "choices" and _has_sides(task):
-                        words.setdefault(name, {}).update(dict.fromkeys(as_labels(_value(result).get("choices"))))
+                    chosen, two = as_labels(_value(result).get("choices")), _has_sides(task)
+                    named = len(chosen) == 1 and side(chosen[0]) is not None and two
+                    sides[name] = sides.get(name, True) and named
+                    if kind == "choices" and two:
+                        words.setdefault(name, {}).update(dict.fromkeys(chosen))
                 else:
                     others.setdefault(name or kind, []).append({**result, **_value(result), kind: True})
         if not types and others:
@@ -180,7 +182,12 @@ class _Answers:
                 rows.add(where, item=task.get("id"), grade=as_number(value), **cells)
         else:
             rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
-            labels = _paths(value) if kind == "taxonomy" else as_labels(value)
+            labels = as_labels(value)
+            if kind == "taxonomy":
+                # paths, joined
+                paths = value if isinstance(value, list) else []
+                paths = paths if all(isinstance(path, list) for path in paths) else [paths]
+                labels = [path for path in (" / ".join(as_labels(path)) for path in paths) if path]
             if not labels:
                 rows.drop("without an answer")
             elif gold:
@@ -350,27 +357,18 @@ def _no_sides(task: Mapping[str, Any]) -> str:
     listed = next((name for name, value in data.items() if isinstance(value, list) and len(value) == 2), None)
     paths: list[Any] = [..., ...]
     if listed is not None:
-        paths = [f"data.{listed}.{place}{_short_path(value)}" for place, value in enumerate(data[listed])]
+        for place, value in enumerate(data[listed]):
+            paths[place] = f"data.{listed}.{place}"
+            if isinstance(value, Mapping):
+                # what names an entry of a list
+                names = [name for name in ("model", "id", "name", "title", "text", "body") if as_text(value.get(name))]
+                paths[place] += f".{names[0] if names else next(iter(value), 'id')}"
     elif len(fields := [name for name in _plain_fields(task) if name.lower() not in CONTEXTS]) == 2:
         paths = [f"data.{name}" for name in fields]
     return (
         f"task {task.get('id')} has no two fields such as text1 and text2 for the sides (it has "
         f"{first_few(map(repr, data))}); name them with {option('columns', dict(zip(SIDES, paths, strict=True)))}"
     )
-
-
-def _short_path(value: Any) -> str:
-    """The way from an entry of a list to what names it."""
-    if not isinstance(value, Mapping):
-        return ""
-    names = [name for name in ("model", "id", "name", "title", "text", "body") if as_text(value.get(name))]
-    return f".{names[0]}" if names else f".{next(iter(value), 'id')}"
-
-
-def _names_a_side(result: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
-    """Whether the one choice of a result is a side of two fields of its task."""
-    chosen = as_labels(_value(result).get("choices"))
-    return len(chosen) == 1 and side(chosen[0]) is not None and _has_sides(task)
 
 
 def _has_sides(task: Mapping[str, Any]) -> bool:
@@ -390,10 +388,3 @@ def _named_buckets(value: Any) -> dict[str, list[Any]]:
     """Buckets by name, without the one of what was not sorted."""
     buckets = value if isinstance(value, Mapping) else {}
     return {str(name): ids for name, ids in buckets.items() if name != "_" and isinstance(ids, list)}
-
-
-def _paths(value: Any) -> list[str]:
-    """Paths of a taxonomy, joined."""
-    paths = value if isinstance(value, list) else []
-    joined = [" / ".join(as_labels(path)) for path in (paths if all(isinstance(p, list) for p in paths) else [paths])]
-    return [path for path in joined if path]

@@ -21,7 +21,7 @@ import polars as pl
 from ...data.files import plain
 from ...errors import JudgmentError
 from ...wording import either
-from ..delimited import read_delimited
+from ..delimited import long_cells, read_delimited, separator_in
 from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
 from ..tables import json_kind, read_sheet, read_source, table_format
 from .cells import as_text
@@ -166,14 +166,10 @@ def _close_json(text: str) -> str:
 
 def _csv_rows(text: str, suffix: str, most: int | None = None) -> list[list[str]]:
     """Stripped cells of the rows of a text table, or of the first of them."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip("\n").split("\n", 1)[0])
-    separator = max(("\t,;|" if suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
-    limit = csv.field_size_limit(1 << 30)
-    try:
+    separator = separator_in(text.lstrip("\n").split("\n", 1)[0], suffix)
+    with long_cells():
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         return [[cell.strip() for cell in row] for row in islice(reader, most)]
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _empty_value(dtype: Any) -> Any:
