@@ -87,6 +87,7 @@ class CovariateDesign:
 
 def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse: bool = True) -> CovariateDesign:
     """Return the covariates named, scaled; refuse those that scores are confounded with, unless asked not to."""
+    from .kernels.laplacian import solve_columns
     from .kernels.pairs import side_moments
 
     if not control:
@@ -110,15 +111,26 @@ def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse
         )
     differences, sums, products = side_moments(preferences.left, preferences.right, weight, values, preferences.n_items)
     unit = np.sqrt(np.diag(products) / whole)
-    _refuse_zeros(control, unit)
-    transforms = tuple(preferences.covariate_transforms[place] for place in places)
-    identified = _identified_shares(preferences, differences / unit, whole)
-    design = CovariateDesign(tuple(control), values / unit, unit, identified, transforms)
+    none = [repr(name) for name, size in zip(control, unit, strict=True) if not size > 0]
+    if none:
+        others = ",".join(name for name, size in zip(control, unit, strict=True) if size > 0)
+        remedy = f"control for the others: {option('control', others)}" if others else f"leave {option('control')} out"
+        which = f"covariate {none[0]} is" if len(none) == 1 else f"covariates {first_few(none)} are"
+        raise JudgmentError(f"{which} 0 in all preferences, so there is nothing to control for; {remedy}")
+    # 1 - R2 of each covariate regressed on differences between items; scaled, all have the same sum of squares
+    differences = differences / unit
+    counts, n = count_preferences(preferences, "split"), preferences.n_items
+    first = np.repeat(np.arange(n), np.diff(counts.starts))
+    degree = np.bincount(first, counts.number, n) + np.bincount(counts.second, counts.number, n)
+    diagonal = np.asarray(degree * (1 + _RIDGE) + _RIDGE, np.float64)
+    fitted = solve_columns(counts.starts, counts.second, counts.number, diagonal, differences)
+    rest = whole - (fitted * (differences + (diagonal - degree)[:, None] * fitted)).sum(axis=0)
+    identified = np.clip(rest / whole, 0.0, 1.0)
     if refuse:
-        _check(
-            design, sums / unit / whole, products / np.outer(unit, unit) / whole, across=preferences.block is not None
-        )
-    return design
+        alike, together = np.abs(sums / unit / whole), np.abs(products / np.outer(unit, unit) / whole)
+        _refuse_confounded(control, identified, alike, together, across=preferences.block is not None)
+    transforms = tuple(preferences.covariate_transforms[place] for place in places)
+    return CovariateDesign(tuple(control), values / unit, unit, identified, transforms)
 
 
 def _columns(preferences: Preferences, places: list[int]) -> Floats:
@@ -126,31 +138,6 @@ def _columns(preferences: Preferences, places: list[int]) -> Floats:
     values = preferences.covariates
     assert values is not None
     return values if places == list(range(values.shape[1])) else np.ascontiguousarray(values[:, places])
-
-
-def _refuse_zeros(control: Sequence[str], unit: Floats) -> None:
-    """Refuse covariates that are 0 in all preferences, and say which are not."""
-    none = [repr(name) for name, size in zip(control, unit, strict=True) if not size > 0]
-    if none:
-        others = ",".join(name for name, size in zip(control, unit, strict=True) if size > 0)
-        remedy = f"control for the others: {option('control', others)}" if others else f"leave {option('control')} out"
-        which = f"covariate {none[0]} is" if len(none) == 1 else f"covariates {first_few(none)} are"
-        raise JudgmentError(f"{which} 0 in all preferences, so there is nothing to control for; {remedy}")
-
-
-def _identified_shares(preferences: Preferences, differences: Floats, squares: float) -> Floats:
-    """1 - R2 of each covariate regressed on differences between items; all have the same sum of squares."""
-    from .kernels.laplacian import solve_columns
-
-    counts, n = count_preferences(preferences, "split"), preferences.n_items
-    first = np.repeat(np.arange(n), np.diff(counts.starts))
-    degree = np.bincount(first, counts.number, n) + np.bincount(counts.second, counts.number, n)
-    diagonal = np.asarray(degree * (1 + _RIDGE) + _RIDGE, np.float64)
-    fitted = solve_columns(counts.starts, counts.second, counts.number, diagonal, differences)
-    # what differences leave of the squares, where they solve the equations above
-    rest = squares - (fitted * (differences + (diagonal - degree)[:, None] * fitted)).sum(axis=0)
-    shares: Floats = np.clip(rest / squares, 0.0, 1.0)
-    return shares
 
 
 def comparable_annotators(preferences: Preferences, values: Floats) -> Bools:
@@ -176,20 +163,20 @@ def comparable_annotators(preferences: Preferences, values: Floats) -> Bools:
     return comparable
 
 
-def _check(design: CovariateDesign, means: Floats, products: Floats, *, across: bool) -> None:
+def _refuse_confounded(
+    names: Sequence[str], identified: Floats, alike: Floats, together: Floats, *, across: bool
+) -> None:
     """Refuse or warn of covariates that judgments cannot tell from scores, from the side, or from each other.
 
-    ``means`` (k,) and ``products`` (k, k) are weighted means of scaled covariates and of their products.
+    ``alike`` (k,) is how far each is the same in all preferences, ``together`` (k, k) how far two vary together.
     """
-    for name, share in zip(design.names, design.identified, strict=True):
+    for name, share in zip(names, identified, strict=True):
         if share < MIN_IDENTIFIED:
-            remedy = f"use {call('across_queries')}, or leave it out"
+            remedy = "leave it out" if across else f"use {call('across_queries')}, or leave it out"
             if name == "self":
                 remedy = (
                     "name families of several annotators and items, with people among the annotators, or leave it out"
                 )
-            elif across:
-                remedy = "leave it out"
             raise UnidentifiedError(
                 f"{name} does not vary within pairs of items, so scores and {name} are confounded; {remedy}"
             )
@@ -198,14 +185,6 @@ def _check(design: CovariateDesign, means: Floats, products: Floats, *, across: 
                 f"only {100 * share:.0f} % of the variation of {name} is within pairs of items, so the prior decides "
                 "much of its coefficient"
             )
-    _check_side(design.names, np.abs(means))
-    together = np.abs(products)
-    for one, other in zip(*np.nonzero(np.triu(together > _ALIKE, 1)), strict=True):
-        _warn(f"{design.names[one]} and {design.names[other]} vary together, so only their sum is reliable")
-
-
-def _check_side(names: Sequence[str], alike: Floats) -> None:
-    """Refuse or warn of covariates that hardly differ between preferences: they are the side that items stand on."""
     for name, share in zip(names, alike, strict=True):
         if share > 1.0 - _SAME:
             raise JudgmentError(
@@ -214,6 +193,8 @@ def _check_side(names: Sequence[str], alike: Floats) -> None:
             )
         if share > _ALIKE:
             _warn(f"{name} is nearly the same in all preferences, so it is hardly told from a favour of one side")
+    for one, other in zip(*np.nonzero(np.triu(together > _ALIKE, 1)), strict=True):
+        _warn(f"{names[one]} and {names[other]} vary together, so only their sum is reliable")
 
 
 def _warn(message: str) -> None:

@@ -46,15 +46,43 @@ _POLL = 2.0
 _SHARE_OF_MEMORY = 0.8
 
 
+LARGE_STATISTICS = 64 << 20
+"""Bytes of an array of statistics from which on rows without an entry are not sent."""
+
+LARGE_PARAMETERS = 10 << 20
+"""Bytes of parameters from which on they go by a file beside the states and not through the scheduler."""
+
+
 @contextmanager
 def dask_client(cluster: Any) -> Iterator[Any]:
     """Yield a Dask client: the one given, that of an address, or of this many worker processes here (``local:N``)."""
     if not isinstance(cluster, str):
         yield cluster
         return
-    distributed = _import_distributed()
+    try:
+        import dask
+        import distributed
+    except ImportError:
+        raise MissingExtraError("a cluster needs Dask; install it with pip install 'crowdrank[cluster]'") from None
     if cluster.startswith("local:"):
-        with _local_cluster(distributed, cluster) as client:
+        number = cluster.removeprefix("local:")
+        n_workers = int(number) if number.isdecimal() else 0
+        if not 1 <= n_workers <= 1024:
+            raise ParameterError(f"{option('cluster', cluster)} names no number of workers; write local:2 for two")
+        memory = int(_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / n_workers)
+        settings = {
+            # Dask would have workers give back all memory at once, and the arrays of a pass be mapped anew every time
+            "distributed.nanny.pre-spawn-environ": dict.fromkeys(_ONE_THREAD_EACH, 1),
+            "distributed.scheduler.allowed-failures": 5,
+            "distributed.worker.memory.target": False,
+            "distributed.worker.memory.spill": False,
+        }
+        workers = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": memory, "silence_logs": 50}
+        with (
+            dask.config.set(settings),
+            distributed.LocalCluster(dashboard_address="127.0.0.1:0", **workers) as started,
+            distributed.Client(started) as client,
+        ):
             yield client
         return
     try:
@@ -65,48 +93,6 @@ def dask_client(cluster: Any) -> Iterator[Any]:
             f"dask scheduler and name its address, or use {option('cluster', 'local:2')}"
         ) from None
     with client:
-        yield client
-
-
-def _import_distributed() -> Any:
-    """The package of the cluster."""
-    try:
-        import distributed
-    except ImportError:
-        raise MissingExtraError("a cluster needs Dask; install it with pip install 'crowdrank[cluster]'") from None
-    return distributed
-
-
-@contextmanager
-def _local_cluster(distributed: Any, cluster: str) -> Iterator[Any]:
-    """A client of worker processes on this machine, one thread each."""
-    import dask
-
-    try:
-        n_workers = int(cluster.removeprefix("local:"))
-    except ValueError:
-        n_workers = 0
-    if not 1 <= n_workers <= 1024:
-        raise ParameterError(f"{option('cluster', cluster)} names no number of workers; write local:2 for two")
-    memory = int(_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / n_workers)
-    settings = {
-        # Dask would have workers give back all memory at once, and the arrays of a pass be mapped anew for every part
-        "distributed.nanny.pre-spawn-environ": dict.fromkeys(_ONE_THREAD_EACH, 1),
-        "distributed.scheduler.allowed-failures": 5,
-        "distributed.worker.memory.target": False,
-        "distributed.worker.memory.spill": False,
-    }
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            memory_limit=memory,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-        ) as started,
-        distributed.Client(started) as client,
-    ):
         yield client
 
 
@@ -339,13 +325,6 @@ def describe_cluster(client: Any) -> str:
     return f"{counted(len(workers), 'worker')}, {counted(sum(one['nthreads'] for one in workers), 'thread')}"
 
 
-LARGE_STATISTICS = 64 << 20
-"""Bytes of an array of statistics from which on rows without an entry are not sent."""
-
-LARGE_PARAMETERS = 10 << 20
-"""Bytes of parameters from which on they go by a file beside the states and not through the scheduler."""
-
-
 class FilledRows(NamedTuple):
     """An array of which most rows are 0: those that are not, in rising order."""
 
@@ -363,28 +342,24 @@ def without_empty_rows(statistics: Statistics) -> Statistics:
     >>> len(kept.row), len(with_empty_rows((kept,))[0])
     (0, 9437184)
     """
-    return tuple(_rows_with_entries(value) if isinstance(value, np.ndarray) else value for value in statistics)
-
-
-def _rows_with_entries(value: NDArray[Any]) -> NDArray[Any] | FilledRows:
-    """The rows of an array that have an entry, where that is less to send; 0 and -0 are two entries."""
-    if value.nbytes <= LARGE_STATISTICS or not value.ndim:
-        return value
-    flat = np.ascontiguousarray(value).reshape(len(value), -1)
-    row = np.flatnonzero(flat.view(np.uint8).any(axis=1))
-    return FilledRows(row, value[row], len(value)) if 2 * len(row) < len(value) else value
+    kept = list(statistics)
+    for place, value in enumerate(kept):
+        if isinstance(value, np.ndarray) and value.nbytes > LARGE_STATISTICS and value.ndim:
+            # 0 and -0 are two entries
+            row = np.flatnonzero(np.ascontiguousarray(value).reshape(len(value), -1).view(np.uint8).any(axis=1))
+            if 2 * len(row) < len(value):
+                kept[place] = FilledRows(row, value[row], len(value))
+    return tuple(kept)
 
 
 def with_empty_rows(statistics: Statistics) -> Statistics:
     """Return statistics as they were, bit by bit."""
-    return tuple(_fill(value) if isinstance(value, FilledRows) else value for value in statistics)
-
-
-def _fill(cut: FilledRows) -> NDArray[Any]:
-    """The whole array."""
-    value = np.zeros((cut.n_rows, *cut.values.shape[1:]), cut.values.dtype)
-    value[cut.row] = cut.values
-    return value
+    whole = list(statistics)
+    for place, cut in enumerate(whole):
+        if isinstance(cut, FilledRows):
+            whole[place] = np.zeros((cut.n_rows, *cut.values.shape[1:]), cut.values.dtype)
+            whole[place][cut.row] = cut.values
+    return tuple(whole)
 
 
 def write_parameters(parameters: Any, folder: str, number: int) -> Path | None:

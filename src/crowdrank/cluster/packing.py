@@ -762,16 +762,14 @@ def _number_judgments(chunk: Chunk, rows: Rows) -> None:
         )
     (codes,), ids = factorize([table["judgment"]])
     alone = row_numbers([np.arange(len(table)) + rows.first, np.full(len(table), rows.file)])
-    chunk.columns["judgment"] = np.where(codes < 0, _to_whole(alone), _ids_as_numbers(ids, rows.file)[codes])
+    chunk.columns["judgment"] = np.where(
+        codes < 0, (alone >> np.uint64(1)).astype(np.int64), _ids_as_numbers(ids, rows.file)[codes]
+    )
 
 
 def _ids_as_numbers(ids: Any, file: int) -> Any:
     """Numbers of ids that are the same in all chunks of a file; equal ids in two files are two things."""
-    return _to_whole(row_numbers([stable_hashes(ids).view(np.int64), np.full(len(ids), file)]))
-
-
-def _to_whole(hashes: Any) -> Any:
-    """Hashes as whole numbers from 0 on."""
+    hashes = row_numbers([stable_hashes(ids).view(np.int64), np.full(len(ids), file)])
     return (hashes >> np.uint64(1)).astype(np.int64)
 
 

@@ -42,6 +42,15 @@ _WAIT_FOR_END = 20.0
 _LOCK = "crowdrank-lambda-mart"
 
 
+MANY_ROWS = 1_000_000
+"""Training rows from which on linear rankers are fitted in parts; fewer are taken as a whole, wherever the fit runs."""
+
+_PART_ROWS = 250_000
+"""Training rows of a part, unless one query has more."""
+
+_COLUMNS = ("offsets", "target", "n_items", "rows", "weight", "item")
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClusterLambdaMART(LambdaMART):
     """LambdaMART whose trees are grown on a Dask cluster; what it leaves is a plain :class:`LambdaMART`.
@@ -175,7 +184,13 @@ class _Training:
     def _slice(self, n_trees: int) -> str:
         """The text of this many more trees; a slice that loses a worker is grown again."""
         for _ in range(_TRIES):
-            before = self._expect_workers()
+            until = time.monotonic() + _WAIT_FOR_WORKERS
+            while not (before := _workers(self.client)):
+                if time.monotonic() > until:
+                    raise ClusterError(
+                        f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds; start some and train again"
+                    )
+                time.sleep(0.2)
             attempt = _Attempt(lambda: self._grow_slice(n_trees))
             while not attempt.over.wait(_POLL):
                 if before - _workers(self.client):
@@ -189,34 +204,20 @@ class _Training:
                     f"LightGBM could not grow the trees on {describe_cluster(self.client)} ({said}); change the "
                     f"parameters of lambda_mart, or leave {option('cluster')} out"
                 )
-            self._restart(attempt)
+            # the training waits for a lost worker, and would for ever
+            try:
+                self.client.restart(timeout=30, wait_for_workers=False)
+            except Exception as error:
+                raise ClusterError(
+                    f"a worker was lost and the others could not be started anew ({type(error).__name__}); start the "
+                    "cluster again"
+                ) from None
+            attempt.over.wait(_WAIT_FOR_END)
         raise ClusterError(
             f"a worker was lost in each of {_TRIES} attempts to grow trees {len(self.texts) * SLICE_TREES + 1} and "
             f"following; give workers more memory, or leave {option('cluster')} out: one machine holds 50 million rows "
             "of 136 features in 6.8 GB"
         )
-
-    def _expect_workers(self) -> set[str]:
-        """The workers, waited for as long as there are none."""
-        until = time.monotonic() + _WAIT_FOR_WORKERS
-        while not (workers := _workers(self.client)):
-            if time.monotonic() > until:
-                raise ClusterError(
-                    f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds; start some and train again"
-                )
-            time.sleep(0.2)
-        return workers
-
-    def _restart(self, attempt: _Attempt) -> None:
-        """End a training that waits for a lost worker."""
-        try:
-            self.client.restart(timeout=30, wait_for_workers=False)
-        except Exception as error:
-            raise ClusterError(
-                f"a worker was lost and the others could not be started anew ({type(error).__name__}); start the "
-                "cluster again"
-            ) from None
-        attempt.over.wait(_WAIT_FOR_END)
 
     def _grow_slice(self, n_trees: int) -> str:
         """Trees on top of those done, by LightGBM; data are read anew, so a lost worker loses none."""
@@ -276,15 +277,6 @@ def _load(folder: str, number: int, name: str, texts: tuple[str, ...]) -> Any:
 
     rows = np.load(Path(folder) / f"{number}-rows.npy")
     return sum(lightgbm.Booster(model_str=text).predict(rows, raw_score=True) for text in texts)
-
-
-MANY_ROWS = 1_000_000
-"""Training rows from which on linear rankers are fitted in parts; fewer are taken as a whole, wherever the fit runs."""
-
-_PART_ROWS = 250_000
-"""Training rows of a part, unless one query has more."""
-
-_COLUMNS = ("offsets", "target", "n_items", "rows", "weight", "item")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -132,7 +132,7 @@ def test_large_matrices_are_solved_in_steps(monkeypatch):
 
 def test_many_preferences_start_from_a_part_in_several_threads(monkeypatch):
     import crowdrank.models.pairs.bradley_terry as room
-    from crowdrank.models.pairs.kernels import controlled as kernel
+    from crowdrank.models.pairs.kernels import pair_likelihood as kernel
 
     table, _ = arena(n=1200, n_items=6)
     heavy = read(table.with_columns(weight=pl.Series(np.tile([1.0, 1.0, 0.5], 400))))

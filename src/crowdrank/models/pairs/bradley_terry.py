@@ -308,7 +308,7 @@ class RowDesign:
     ) -> RowDesign:  # fmt: skip
         """Return the rows of preferences; whether sides have a coefficient is asked of them unless it is known."""
         from ...kernels.pairs import pair_numbers
-        from .kernels.controlled import turned_values
+        from .kernels.pair_likelihood import turned_values
 
         n = preferences.n_items
         small, large = np.minimum(preferences.left, preferences.right), np.maximum(preferences.left, preferences.right)
@@ -479,7 +479,7 @@ class PairProblem:
     ) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
         """Log-likelihood, gradient and curvatures of preferences one by one."""
         from ...kernels.pairs import side_differences
-        from .kernels.controlled import evaluate_controlled
+        from .kernels.pair_likelihood import evaluate_controlled
 
         n, counts, grading = self.n_items, self.counts, design.grading
         first = np.repeat(np.arange(n, dtype=np.int32), np.diff(counts.starts))
@@ -763,7 +763,7 @@ class PairRefits:
 
     def _fit_together(self, copies: NDArray[Any]) -> Refitted:
         """Scores of all the resamples by Newton steps, which each takes as it would alone."""
-        from .kernels.resampled_pairs import count_resamples, evaluate_resamples, join_pairs, solve_resamples
+        from .kernels.pair_likelihood import count_resamples, evaluate_resamples, join_pairs, solve_resamples
 
         rows, ridge, n_items, n_resamples = self.rows, self.method.ridge, len(self.start), len(copies)
         starts, second = rows.starts, rows.second

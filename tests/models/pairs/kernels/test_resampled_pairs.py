@@ -5,10 +5,10 @@ import pytest
 from tests.oracles import pairs as slow_pairs
 from tests.oracles import resampling as slow
 
-from crowdrank.models.pairs.kernels.pair_likelihood import evaluate_ties
-from crowdrank.models.pairs.kernels.resampled_pairs import (
+from crowdrank.models.pairs.kernels.pair_likelihood import (
     count_resamples,
     evaluate_resamples,
+    evaluate_ties,
     join_pairs,
     solve_resamples,
 )
