@@ -4,25 +4,100 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ...covariate_design import CovariateDesign, comparable_annotators, covariate_design
-from ...data.consensus import Consensus
+from ...data.consensus import Consensus, Trace, settle_ties
 from ...data.grades import check_levels
-from ...data.judgments import Preferences, expect
+from ...data.index import Items
+from ...data.judgments import Preferences, align_judgments, expect, stack_judgments
+from ...data.naming import first_ids
+from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
 from ...errors import DataWarning, JudgmentError, ParameterError
-from ...protocols import BlockFit, Bools, Counts, Floats, Ints
-from ...quality import trusted_annotators
+from ...fitting import warn_unconverged
+from ...pair_counts import steps_of_strengths, strength_weights
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, add_statistics
+from ...quality import LearnedQuality, trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, option
-from .model import first_state, former_state, known_scores, lay_out, preference_levels
-from .outcomes import latent_consensus, latent_score_gradients, rereading, warn_about
-from .rounds import Options, ScoreFit, fit_scores
-from .steps import RelativeCoefficients, check_names, control_parameters
+from .model import (
+    Anchors,
+    ItemInputs,
+    Kind,
+    Known,
+    Layout,
+    LevelScale,
+    State,
+    find_anchors,
+    first_state,
+    former_habits,
+    former_scores,
+    former_state,
+    hold_out_grades,
+    known_scores,
+    lay_out,
+    lay_out_part,
+    level_sums,
+    n_held_out_folds,
+    preference_levels,
+)
+from .outcomes import (
+    Marginal,
+    Refit,
+    annotator_quality,
+    estimates,
+    lapse_curvature,
+    latent_consensus,
+    latent_score_gradients,
+    rereading,
+    score_errors,
+    separate_groups,
+    two_groups,
+    unexplained_shares,
+    variance_inflation,
+    warn_about,
+    warn_undetermined,
+    weighted_mode,
+)
+from .rounds import (
+    Options,
+    Path,
+    ScoreFit,
+    annotator_round,
+    are_likelier,
+    finished_fit,
+    fit_scores,
+    has_converged,
+    has_settled,
+    last_scores,
+    log_likelihood,
+    may_have_difficulties,
+    round_scores,
+    score_round,
+    tolerance,
+    trial_options,
+    typical_change,
+)
+from .steps import (
+    Evidence,
+    ItemSums,
+    RelativeCoefficients,
+    VarianceSums,
+    annotator_sums,
+    check_names,
+    control_parameters,
+    difficulty_evidence,
+    widened_variance,
+    with_difficulties,
+)
+
+if TYPE_CHECKING:
+    from .kernels.ordinal import AnnotatorSums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +246,15 @@ class LatentScore:
         reliable = self._trusted_mask(judgments, trusted)
         if not len(judgments):
             return Consensus.of(self, judgments, clamped.to_user_scale(clamped.scores))
-        design = self._design(judgments, control) if control else None
+        design = None
+        if control:
+            if not isinstance(judgments, Preferences):
+                kinds = " and ".join(f"{kind}s" for kind in getattr(judgments, "kinds", (judgments.kind,)))
+                raise JudgmentError(
+                    f"only preferences have covariates to control for, not {kinds}; give preferences alone"
+                )
+            check_names(control)
+            design = covariate_design(judgments, control)
         values = None if design is None else design.values
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse, values=values)
         state = None if start is None else former_state(start, judgments, layout)
@@ -194,7 +277,6 @@ class LatentScore:
         self, judged: Any, *, start: Consensus | None = None, trusted: Any | None = None, **given: Any
     ) -> BlockFit:
         """Return the passes of a fit to judgments of one kind in parts."""
-        from .latent_score_passes import LatentScorePasses
 
         for name in [name for name, value in given.items() if value is not None]:
             raise ParameterError(
@@ -210,8 +292,8 @@ class LatentScore:
             )
         if judged.kind == "grade" and self.bins is None:
             check_levels(judged.levels, judged.declared)
-        passes = LatentScorePasses(self, judged, self._options, start, mask)
-        return BlockFit(passes.lay_out, passes.solve, passes.merge)
+        rounds = _BlockRounds(self, judged, self._options, start, mask)
+        return BlockFit(_ScoreBlock, rounds.solve, _merge)
 
     def _with_tastes(self, judgments: Any, trusted: Bools, known: Any | None) -> Bools | None:
         """Which annotators have tastes; ``None`` where there are none to learn."""
@@ -227,26 +309,22 @@ class LatentScore:
             against = (
                 f"taste is learned for up to {MAX_TASTE_ITEMS} items of one query; take them with across_queries()"
             )
-        if against is not None:
-            if wanted:
-                raise ParameterError(f"{against}; or leave taste out")
-            if judgments.n_items > MAX_TASTE_ITEMS and isinstance(judgments, Preferences):
-                self._warn_of_heavy_annotators(judgments, trusted)
+        if against is not None and wanted:
+            raise ParameterError(f"{against}; or leave taste out")
+        if not isinstance(judgments, Preferences) or (against is not None and judgments.n_items <= MAX_TASTE_ITEMS):
             return None
         heavy = with_tastes(judgments, trusted)
-        return heavy if heavy.any() and not heavy[judgments.annotator].all() else None
-
-    def _warn_of_heavy_annotators(self, judgments: Preferences, trusted: Bools) -> None:
-        """Warn that those who judge much count as much as they judge, where their tastes are not learned."""
-        heavy = with_tastes(judgments, trusted)
+        if against is None:
+            return heavy if heavy.any() and not heavy[judgments.annotator].all() else None
         if heavy.any():
             who = first_few(map(repr, judgments.annotators.ids.filter(pl.Series(heavy)).to_list()))
             warnings.warn(
                 f"tastes are learned for up to {MAX_TASTE_ITEMS} items, not for {judgments.n_items:,}: every answer of "
                 f"{who} counts as independent evidence, so intervals are too narrow",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        return None
 
     def _with_taste_scores(
         self, consensus: Consensus, judgments: Preferences, heavy: Bools, trusted: Bools, design: CovariateDesign | None
@@ -263,14 +341,6 @@ class LatentScore:
             covariance=(taste.covariance,), reread=None,
             estimates={**consensus.estimates, "taste": {**taste.estimates, "annotators": who}},
         )  # fmt: skip
-
-    def _design(self, judgments: Any, control: Sequence[str]) -> CovariateDesign:
-        """The covariates to control for."""
-        if not isinstance(judgments, Preferences):
-            kinds = " and ".join(f"{kind}s" for kind in getattr(judgments, "kinds", (judgments.kind,)))
-            raise JudgmentError(f"only preferences have covariates to control for, not {kinds}; give preferences alone")
-        check_names(control)
-        return covariate_design(judgments, control)
 
     def score_gradients(self, judgments: Any, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the judgments, of one kind, in the scores at the consensus."""
@@ -595,3 +665,380 @@ def _laplace(preferences: _OtherPreferences, prior: _TastePrior) -> tuple[Floats
     value -= 0.5 * np.einsum("ga,gab,gb->g", scores, prior.precision, scores)
     value -= 0.5 * np.linalg.slogdet(curvature + prior.precision)[1]
     return scores, np.asarray(value, np.float64)
+
+
+# Blocks: annotators are shared, and blocks keep the scores of their items. A step takes the scores of a block one round
+# further and returns the sums that annotators and crowd are learned from. How far scores follow a round depends on all
+# of them, so that they do so at the beginning of the next step. That is why rounds.fit_scores has rounds of its own for
+# judgments in memory: here a last round finds that the one before was enough, and fits take 6 to 34 rounds.
+
+
+class _Common(NamedTuple):
+    """What holds for the responses of all blocks: their levels, and once these are counted, what is said of the kind.
+
+    ``taken`` says which: all, or of a fold 0 those that a trial learns from, or 1 those that it holds out; which these
+    are follows from ``level_sums``.
+    """
+
+    method: LatentScore
+    scale: LevelScale
+    kind: Kind | None = None
+    active: Bools | None = None
+    has_query_levels: bool = False
+    taken: tuple[int, int] | None = None
+    level_sums: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoreBlock:
+    """The judgments of a block, and their responses once the levels of all blocks are known."""
+
+    judgments: Any
+    laid_out: list[Layout] = field(default_factory=list)
+
+    def layout(self, common: _Common) -> Layout:
+        """Return the responses; a block keeps them from step to step."""
+        if not self.laid_out:
+            method = common.method
+            self.laid_out.append(lay_out_part(self.judgments, common.scale, bins=method.bins, lapse=method.lapse))
+        (own,) = self.laid_out
+        if common.taken is not None:
+            fold, place = common.taken
+            own = hold_out_grades(own, fold, common.level_sums)[place]
+        if common.kind is None or common.active is None:
+            return own
+        kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
+        return replace(own, kinds=(kind,), active=common.active, has_query_levels=common.has_query_levels)
+
+
+class _ItemState(NamedTuple):
+    """What belongs to the items of a block in the state of a fit.
+
+    ``curvature`` is empty before the first round, ``difficulty`` and its variance are where items do not differ in it.
+    """
+
+    scores: Floats
+    variance: Floats
+    covariance: Floats
+    curvature: Floats
+    difficulty: Floats
+    difficulty_variance: Floats
+
+    @classmethod
+    def of(cls, state: State) -> _ItemState:
+        """Return that of a state."""
+        curvature = state.cell_curvature[0] if state.cell_curvature else np.empty(0)
+        own = state.difficulty, state.difficulty_variance
+        return cls(state.scores, state.variance, state.covariance, curvature, *own)
+
+    def within(self, state: State) -> State:
+        """Return the state of a block, given what is shared."""
+        own = self._asdict()
+        curvature = own.pop("curvature")
+        return replace(state, **own, cell_curvature=(curvature,) if len(curvature) else ())
+
+
+class _Follow(NamedTuple):
+    """How scores follow a round: their standard deviation before and after it, and the factors on them and on steps."""
+
+    before: float
+    after: float
+    scale: float
+    factor: float
+
+    @property
+    def of_step(self) -> Floats:
+        """The step of the scores in standard deviations, from the step before, their move and where they were, (3,)."""
+        return np.array([0.0, self.scale / self.after, self.scale / self.after - 1.0 / self.before])
+
+    def after_round(self, layout: Layout, held: _ItemState, made: _ItemState) -> tuple[_ItemState, Floats]:
+        """Return the scores to go on from, and the step of judged items."""
+        step = self.scale * made.scores / self.after - held.scores / self.before
+        here = made._replace(
+            scores=self.after * (held.scores / self.before + np.where(layout.judged, self.factor, 1.0) * step),
+            variance=made.variance * self.scale**2,
+            covariance=made.covariance * self.scale**2,
+            curvature=made.curvature / self.scale**2,
+        )
+        return here, np.where(layout.judged, step, 0.0)
+
+
+class _RoundSums(NamedTuple):
+    """The statistics of a round: the largest step of a score in the round before, and sums.
+
+    ``products`` (3, 3) are those of the step before, the move, and the scores of judged items. ``items`` are what the
+    prior variances are learned from.
+    """
+
+    largest: float
+    products: Floats
+    n_judged: float
+    items: ItemSums
+    annotators: AnnotatorSums
+
+    @classmethod
+    def of(cls, total: Statistics) -> _RoundSums:
+        """Return the statistics of a step by their names."""
+        from .kernels.ordinal import AnnotatorSums
+
+        largest, products, n_judged, items, levels, difficulties, *rest = total
+        # there are no features
+        sums = ItemSums(VarianceSums(*items), VarianceSums(*levels), difficulties=VarianceSums(*difficulties))
+        return cls(largest, products, n_judged, sums, AnnotatorSums(*rest))
+
+
+def _merge(first: Statistics, second: Statistics) -> Statistics:
+    """The larger of the first entries, and the sums of the others."""
+    return max(first[0], second[0]), *add_statistics(first[1:], second[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class _BlockRounds:
+    """The fit over blocks of judgments of one kind."""
+
+    method: LatentScore
+    judged: Any
+    options: Options
+    start: Consensus | None
+    trusted: Bools
+
+    def solve(self, blocks: Blocks) -> PartedFit:
+        """Return the scores of all items and what was learned of the annotators."""
+        from .kernels.ordinal import AnnotatorSums
+
+        lows, highs, ties, strengths, weights = zip(*blocks.each(_scale_of), strict=True)
+        sizes, place = np.unique(np.concatenate(strengths), return_inverse=True)
+        weight = np.bincount(place, np.concatenate(weights), len(sizes)).astype(np.float64)
+        scale = LevelScale(min(lows), max(highs), *steps_of_strengths(sizes, weight), bool(max(ties)))
+        common, layout, given = self._survey(blocks, _Common(self.method, scale))
+        anchors = find_anchors(layout, np.empty((0, 0)), Known.nothing(0), self.trusted)
+        state = first_state(layout, anchors.prior.mean.copy(), 0)
+        begin: tuple[Items, Floats] | None = None
+        if self.start is not None:
+            state = former_habits(self.start, self.judged.annotators, layout)
+            begin = (self.start.items, former_scores(self.start))
+        state, items, trace = self._run_rounds(blocks, common, layout, anchors, state, begin)
+        variance = widened_variance(layout, state, items)
+        widened, state = variance != state.variance_of_items, replace(state, variance_of_items=variance)
+        _, shares, number, n_separate, of_lapses, *rest = blocks.total(partial(_finish, common, state, widened))
+        fit = finished_fit(layout, state, anchors, trace)
+        marginal = Marginal([AnnotatorSums(*rest)], variance_inflation(layout, shares, number), of_lapses)
+        by_block = list(blocks.read(partial(_read_scores, common, fit, marginal)))
+        if not trace.converged:
+            warn_unconverged("latent_score", self.options.max_iter, trace.change, self.options.tol)
+        names = next((words for *_, words in by_block if words), "")
+        warn_undetermined(fit, layout, (int(n_separate), names), depth=2)
+        columns, kind = [PartColumns(*values[:3]) for values in by_block], layout.kinds[0]
+        if kind.name == "grade" and kind.n_levels == 2:
+            # all scores together are split into two groups
+            chosen = np.concatenate([part.grade for part in columns])  # type: ignore[misc]
+            judged, scores = chosen >= 0, np.concatenate([part.scores for part in columns])
+            chosen[judged] = two_groups(scores[judged], chosen[judged])
+            own = np.split(chosen, np.cumsum([len(part.scores) for part in columns])[:-1])
+            columns = [part._replace(grade=grade) for part, grade in zip(columns, own, strict=True)]
+        of_scale = max(of_block for *_, of_block, _ in by_block)
+        return PartedFit(
+            columns,
+            trace,
+            self._quality(blocks, layout, fit, given),
+            kind.levels if kind.name == "grade" else None,
+            {**estimates(layout, fit.state), "scale_error": of_scale},
+        )
+
+    def _survey(self, blocks: Blocks, common: _Common) -> tuple[_Common, Layout, Floats]:
+        """What is common to all blocks, the layout of annotators without items, and the weight of their judgments."""
+        from .kernels.item_systems import Graph
+
+        _, weight, by_level, n_sided, n_queries, given = blocks.total(partial(_count, common))
+        nothing = self.judged.part(0).select(np.empty(0, np.int64))
+        empty = lay_out_part(nothing, common.scale, bins=self.method.bins, lapse=self.method.lapse)
+        shares = by_level / max(float(by_level.sum()), 1e-300)
+        kind = replace(empty.kinds[0], weight=weight, shares=shares, has_sides=bool(n_sided))
+        has_levels = bool(n_queries > 1 and kind.name == "grade" and kind.n_levels > 1)
+        common = common._replace(kind=kind, active=weight > 0, has_query_levels=has_levels)
+        none: Any = np.empty(0, np.int32)
+        graph = Graph(np.zeros(1, np.int64), none, none, np.zeros(1, np.int64))
+        layout = Layout((kind,), graph, none, np.empty(0, bool), weight > 0, empty.named, has_levels)
+        return common, layout, given
+
+    def _run_rounds(
+        self, blocks: Blocks, common: _Common, layout: Layout, anchors: Anchors, state: State, begin: Any
+    ) -> tuple[State, VarianceSums, Trace]:
+        """The shared state at the end, what the variance of scores follows from there, and how it went."""
+        path, values = Path(layout.judged), list[float]()
+        first = state, begin
+        follow: _Follow | None = None
+        change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
+        may_differ = may_have_difficulties(layout, state, self.options)
+        weight = float(layout.kinds[0].weight.sum())
+        while True:
+            sums = _RoundSums.of(blocks.total(partial(_run_round, common, state, follow, begin)))
+            if follow is not None:
+                change = max(of_crowd, typical_change(sums.largest, squares, sums.n_judged))
+                converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
+            if may_differ and has_settled(change, values):
+                may_differ = False
+                if self.options.difficulty:
+                    state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
+                    sums = _RoundSums.of(blocks.total(partial(_run_round_again, common, state)))
+                elif Evidence(*blocks.total(partial(_weigh_difficulty, common, state))[1:]).is_enough:
+                    return self._run_after_trial(blocks, common, layout, anchors, *first)
+            if converged or len(values) >= self.options.max_iter:
+                return state, sums.items.items, Trace(len(values), converged, change, tuple(values))
+            settled = has_settled(change, values)
+            following, factor = annotator_round(
+                layout, state, sums.items, [sums.annotators], anchors, learn_mean_lapse=settled
+            )
+            values.append(sums.annotators.log_likelihood)
+            follow = _Follow(state.variance_of_items**0.5, following.variance_of_items**0.5, factor, 1.0)
+            step, products = follow.of_step, sums.products
+            turn, squares = np.array([1.0, 0.0, 0.0]) - step, max(float(step @ products @ step), 0.0)
+            elsewhere = (float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
+            state, of_crowd = path.follow(state, following, elsewhere)
+            follow, begin = follow._replace(factor=path.means.factor), None
+
+    def _run_after_trial(
+        self, blocks: Blocks, common: _Common, layout: Layout, anchors: Anchors, state: State, begin: Any
+    ) -> tuple[State, VarianceSums, Trace]:
+        """Rounds from the start, with difficulties if grades that a fit has not seen are likelier with them."""
+        common = common._replace(level_sums=blocks.total(partial(_add_levels, common))[1])
+        likelihoods = {False: 0.0, True: 0.0}
+        for fold in range(n_held_out_folds(layout)):
+            learned, of_learned, _ = self._survey(blocks, common._replace(kind=None, active=None, taken=(fold, 0)))
+            for difficulty in likelihoods:
+                trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
+                shared = trial._run_rounds(blocks, learned, of_learned, anchors, state, begin)[0]
+                held = partial(_predict_held_out, common._replace(taken=(fold, 1)), shared)
+                likelihoods[difficulty] += float(blocks.total(held)[1])
+        options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
+        return replace(self, options=options)._run_rounds(blocks, common, layout, anchors, state, begin)
+
+    def _quality(self, blocks: Blocks, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
+        """Quality of the annotators, held out on a sample of the queries where judgments are many."""
+        if not layout.named:
+            return None
+        read = list(blocks.read(partial(_sample, given, share_of_rows(self.judged.rows))))
+        sampled = [(part, own) for part, *own in read if len(part)] or [(part, own) for part, *own in read[:1]]
+        sample: Any = stack_judgments(align_judgments([part for part, _ in sampled]))
+        values = np.zeros((3, sample.n_items))
+        for part, own in sampled:
+            values[:, sample.items.codes(part.items.query_ids(), part.items.ids)] = own
+        state, known = replace(fit.state, scores=values[0]), Known.nothing(sample.n_items)
+        if state.variance_of_difficulty > 0.0:
+            state = replace(state, difficulty=values[1], difficulty_variance=values[2])
+        fit = fit._replace(state=state, anchors=replace(fit.anchors, inputs=ItemInputs.nothing(sample.n_items)))
+        quality = annotator_quality(sample, layout, fit.state, Refit(self.method, len(sample), fit, known))
+        return quality and replace(quality, n_judgments=given)
+
+
+def _scale_of(block: _ScoreBlock, state: Any) -> tuple[Statistics, Any]:
+    """Range of grades, whether there are ties, and the strengths of preferences with their weights."""
+    judgments, scale = block.judgments, LevelScale.of(block.judgments)
+    strengths = strength_weights(judgments) if judgments.kind == "preference" else (np.empty(0), np.empty(0))
+    return (scale.low, scale.high, float(scale.has_ties), *strengths), None
+
+
+def _count(common: _Common, block: _ScoreBlock, state: Any) -> tuple[Statistics, Any]:
+    """Weight of responses by annotator and by level, those that name sides, judged queries, and weight of judgments."""
+    judgments, layout = block.judgments, block.layout(common)
+    (kind,) = layout.kinds
+    given = np.bincount(judgments.row_annotator, judgments.weight, layout.n_annotators).astype(np.float64)
+    counts = float(kind.has_sides), float(len(layout.judged_queries)), given
+    return (0.0, kind.weight, kind.shares * kind.weight.sum(), *counts), None
+
+
+def _run_round(
+    common: _Common,
+    shared: State,
+    follow: _Follow | None,
+    begin: tuple[Items, Floats] | None,
+    block: _ScoreBlock,
+    kept: Any,
+) -> tuple[Statistics, Any]:
+    """A round of the scores of a block, after these have followed the round before."""
+    layout, items = block.layout(common), block.judgments.items
+    if follow is not None:
+        held, step = follow.after_round(layout, _ItemState(*kept[:6]), _ItemState(*kept[6:]))
+        return _round_from(layout, held.within(shared), step)
+    scores, none = np.zeros(len(items)), np.empty(0)
+    if begin is not None and len(items):
+        # those of a former consensus, 0 for new items
+        code = begin[0].codes_of(items, "start", "judgments")
+        scores = np.where(code >= 0, np.append(begin[1], 0.0)[code], 0.0)
+    held = _ItemState(scores, 0.0 * scores, np.zeros(len(layout.graph.second)), none, none, none)
+    return _round_from(layout, held.within(shared), 0.0 * scores)
+
+
+def _run_round_again(common: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
+    """The last round once more, now with difficulties of items."""
+    layout = block.layout(common)
+    state = with_difficulties(layout, _ItemState(*kept[:6]).within(shared))
+    return _round_from(layout, state, np.zeros(layout.n_items))
+
+
+def _round_from(layout: Layout, state: State, step: Floats) -> tuple[Statistics, Any]:
+    """A round of the scores of a block from a state; ``step`` is that of the round before."""
+    inputs = ItemInputs.nothing(layout.n_items)
+    following, items, sums = score_round(layout, state, inputs)
+    rows = np.stack([step, following.scores - state.scores, state.scores])[:, layout.judged]
+    variances = np.array(items.items), np.array(items.levels), np.array(items.difficulties)
+    largest = float(np.abs(step).max(initial=0.0))
+    statistics = (largest, rows @ rows.T, float(layout.judged.sum()), *variances, *sums[0])
+    return statistics, (*_ItemState.of(state), *_ItemState.of(following))
+
+
+def _weigh_difficulty(common: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
+    """What the grades of a block say for difficulties, at the scores that its last round began with."""
+    return (0.0, *difficulty_evidence(block.layout(common), _ItemState(*kept[:6]).within(shared))), kept
+
+
+def _add_levels(common: _Common, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
+    """Sum of the levels of each annotator's grades."""
+    return (0.0, level_sums(block.layout(common))), kept
+
+
+def _predict_held_out(held: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
+    """Log-likelihood of the grades of a block that a trial has not seen."""
+    return (0.0, log_likelihood(block.layout(held), _ItemState(*kept[:6]).within(shared))), kept
+
+
+def _finish(common: _Common, shared: State, widened: bool, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
+    """The last scores of a block as its state; sums for standard errors, and the number of groups never compared."""
+    layout = block.layout(common)
+    state = _ItemState(*kept[:6]).within(shared)
+    if widened:
+        state = last_scores(layout, state, ItemInputs.nothing(layout.n_items))
+    state = replace(state, scores=round_scores(state.scores, state.variance_of_items**0.5))
+    separate = separate_groups(layout)
+    n_separate = 0.0 if separate is None else float(separate.sum())
+    of_lapses, sums = lapse_curvature(layout, state), annotator_sums(layout, state)[0]
+    statistics = (0.0, *unexplained_shares(layout, state), n_separate, of_lapses, *sums)
+    return statistics, tuple(_ItemState.of(state))
+
+
+def _read_scores(
+    common: _Common, fit: ScoreFit, marginal: Marginal, block: _ScoreBlock, kept: Any
+) -> tuple[Statistics, Any]:
+    """Scores, errors and levels of the items of a block, the error of their scale, and who was not compared."""
+    layout, items = block.layout(common), block.judgments.items
+    state = _ItemState(*kept).within(fit.state)
+    inputs = ItemInputs.nothing(len(items))
+    own = fit._replace(state=state, anchors=replace(fit.anchors, inputs=inputs))
+    (kind,), (habits,) = layout.kinds, state.kinds
+    grade = weighted_mode(layout, state, kind, habits) if kind.name == "grade" else None
+    if not len(items):
+        return (state.scores, np.empty(0), grade, 0.0, ""), None
+    errors, separate = score_errors(layout, own, marginal), separate_groups(layout)
+    names = "" if separate is None or not separate.any() else first_ids(items, separate)
+    scores = settle_ties(common.method, block.judgments, state.scores)
+    return (scores, errors.std_error, grade, errors.of_scale, names), None
+
+
+def _sample(given: Floats, share: float, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
+    """The judgments of some queries of a block; scores, difficulties and the variances of these of their items."""
+    judgments = block.judgments
+    sample = sample_queries(judgments, given, share)
+    code = judgments.items.codes(sample.items.query_ids(), sample.items.ids)
+    held, none = _ItemState(*kept), np.zeros(len(judgments.items))
+    own = (held.scores, *(values if len(values) else none for values in (held.difficulty, held.difficulty_variance)))
+    return (sample, *(values[code] for values in own)), None

@@ -621,6 +621,11 @@ class ItemInputs:
     clamped: Bools
     known: Floats
 
+    @classmethod
+    def nothing(cls, n_items: int) -> ItemInputs:
+        """Return that nothing is given of so many items."""
+        return cls(np.empty((n_items, 0)), np.zeros(n_items, bool), np.zeros(n_items))
+
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
