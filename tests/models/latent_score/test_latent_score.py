@@ -19,7 +19,7 @@ from crowdrank.errors import DataWarning, JudgmentError, ParameterError, Unknown
 from crowdrank.models.latent_score import outcomes
 from crowdrank.models.latent_score.kernels import item_systems
 from crowdrank.models.latent_score.model import ItemInputs, first_state, lay_out
-from crowdrank.models.latent_score.rounds import Options, fit_scores, with_items
+from crowdrank.models.latent_score.rounds import Options, fit_scores
 from crowdrank.models.latent_score.steps import item_step
 
 
@@ -95,7 +95,7 @@ def test_scores_of_known_annotators_are_those_of_the_slow_twin():
     inputs = ItemInputs(np.empty((20, 0)), none.astype(bool), none)
     state = first_state(layout, alpha, 0)
     for _ in range(200):
-        state = with_items(state, item_step(layout, state, inputs))
+        state = item_step(layout, state, inputs)[0]
     rows = [
         (a, i, j, 1, int(o > 0), 1.0)
         for a, i, j, o in zip(drawn.annotator, drawn.left, drawn.right, drawn.outcome, strict=True)

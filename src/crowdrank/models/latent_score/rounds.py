@@ -32,7 +32,6 @@ from .model import (
     weight_variances,
 )
 from .steps import (
-    ItemEstimates,
     ItemSums,
     annotator_step,
     annotator_sums,
@@ -41,7 +40,6 @@ from .steps import (
     difficulty_evidence,
     difficulty_step,
     item_step,
-    mean_discrimination,
     scale_step,
     variance_step,
     widened_variance,
@@ -142,7 +140,11 @@ def fit_scores(
     state = first_state(layout, anchors.prior.mean.copy(), features.shape[1]) if start is None else start
     state = replace(state, scores=np.where(known.clamped, known.scores, state.scores))
     state, trace = _run_rounds(layout, state, anchors, options, progress)
-    return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
+    variance = widened_variance(layout, state, item_step(layout, state, anchors.inputs)[1].items)
+    if variance != state.variance_of_items:
+        # the annotators stay as they are
+        state = last_scores(layout, replace(state, variance_of_items=variance), anchors.inputs)
+    return finished_fit(layout, state, anchors, trace)
 
 
 def _run_rounds(
@@ -158,7 +160,10 @@ def _run_rounds(
     may_differ = may_have_difficulties(layout, state, options)
     total, tol = sum(float(kind.weight.sum()) for kind in layout.kinds), tolerance(layout, options.tol)
     while not converged and len(values) < options.max_iter:
-        following, value = one_round(layout, state, anchors, learn_mean_lapse=has_settled(change, values))
+        following, items, sums = score_round(layout, state, anchors.inputs)
+        settled = has_settled(change, values)
+        following = annotator_round(layout, following, items, sums, anchors, learn_mean_lapse=settled)[0]
+        value = float(sum(of.log_likelihood for of in sums))
         values.append(value)
         if progress is not None:
             said = f"latent_score, log-likelihood of a judgment {value / total:.4f}"
@@ -176,7 +181,10 @@ def _run_rounds(
 def finished_fit(layout: Layout, state: State, anchors: Anchors, trace: Trace) -> ScoreFit:
     """Return the fit that ends in a state."""
     setters, prior = anchors.scale_setters, anchors.prior
-    mean = 1.0 if setters is None else mean_discrimination(state, setters)
+    mean = 1.0
+    if setters is not None:
+        precision = setters / state.alpha_variance
+        mean = float((precision * state.alpha).sum() / precision.sum())
     # annotators without judgments have the prior of those who see
     variance = prior.variance(state.variance_of_alpha)
     state = replace(
@@ -245,19 +253,11 @@ def has_converged(
     return change <= tol or (len(values) > min_still_rounds and stands_still)
 
 
-def one_round(layout: Layout, state: State, anchors: Anchors, *, learn_mean_lapse: bool = True) -> tuple[State, float]:
-    """Return the state after one round, and the log-likelihood within it."""
-    state, items, sums = score_round(layout, state, anchors.inputs)
-    state = annotator_round(layout, state, items, sums, anchors, learn_mean_lapse=learn_mean_lapse)[0]
-    return state, sum(of.log_likelihood for of in sums)
-
-
 def score_round(layout: Layout, state: State, inputs: ItemInputs) -> tuple[State, ItemSums, list[AnnotatorSums]]:
     """Return the state with scores given annotators, and the sums that annotators and variances are learned from."""
-    items = item_step(layout, state, inputs)
-    following, difficulties = difficulty_step(layout, with_items(state, items))
-    sums = items.sums(layout, state)._replace(difficulties=difficulties)
-    return following, sums, annotator_sums(layout, following)
+    following, items = item_step(layout, state, inputs)
+    following, difficulties = difficulty_step(layout, following)
+    return following, items._replace(difficulties=difficulties), annotator_sums(layout, following)
 
 
 def annotator_round(
@@ -275,33 +275,15 @@ def annotator_round(
     return scale_step(state, discriminations, anchors.prior, anchors.scale_setters)
 
 
-def with_items(state: State, items: ItemEstimates) -> State:
-    """Return the state with new scores."""
-    return replace(
-        state, scores=items.scores, variance=items.variance, covariance=items.covariance, weights=items.weights,
-        weights_covariance=items.weights_covariance, cell_curvature=items.cell_curvature,
-        feature_variances=items.feature_variances,
-    )  # fmt: skip
-
-
 def round_scores(scores: Floats, unit: float) -> Floats:
     """Return scores, equal where they differ by rounding alone, as those of two items with the same judgments."""
     return np.round(scores / unit, _SCORE_DIGITS) * unit + 0.0
 
 
-def _widen_scores(layout: Layout, state: State, anchors: Anchors) -> State:
-    """The state with scores of the widened variance, the annotators unchanged."""
-    sums = item_step(layout, state, anchors.inputs).sums(layout, state)
-    variance = widened_variance(layout, state, sums.items)
-    if variance == state.variance_of_items:
-        return state
-    return last_scores(layout, replace(state, variance_of_items=variance), anchors.inputs)
-
-
 def last_scores(layout: Layout, state: State, inputs: ItemInputs) -> State:
     """Return the state with scores of another variance, the annotators unchanged."""
     for _ in range(_N_LAST_ITEM_STEPS):
-        state = with_items(state, item_step(layout, state, inputs))
+        state = item_step(layout, state, inputs)[0]
     return state
 
 
@@ -374,7 +356,9 @@ def typical_change(largest: float, squares: float, number: float) -> float:
 
 def _means(state: State) -> Floats:
     """Scores in standard deviations, discriminations, biases and spreads, one after the other."""
-    habits = [part for kind in state.kinds for part in (kind.bias, kind.spread, *_coefficients(kind))]
+    habits = list[Floats]()
+    for kind in state.kinds:
+        habits += [kind.bias, kind.spread, *(() if kind.control is None else kind.control.own.T)]
     return np.concatenate([state.scores / state.variance_of_items**0.5, state.alpha, *habits])
 
 
@@ -391,11 +375,6 @@ def _with_means(state: State, values: Floats) -> State:
             kinds[-1] = replace(kinds[-1], control=replace(kind.control, own=rest[place : place + k].T))
             place += k
     return replace(state, scores=scores, alpha=alpha, kinds=tuple(kinds))
-
-
-def _coefficients(kind: KindState) -> Floats:
-    """Coefficients of covariates, (k, n_annotators)."""
-    return np.empty((0, len(kind.bias))) if kind.control is None else kind.control.own.T
 
 
 def _shared_numbers(state: State) -> Floats:

@@ -8,7 +8,7 @@ difficulties.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,40 +110,11 @@ class ItemSums(NamedTuple):
     difficulties: VarianceSums = NO_SUMS
 
 
-class ItemEstimates(NamedTuple):
-    """New scores with their variances, and what the prior variances are learned from.
+def item_step(layout: Layout, state: State, inputs: ItemInputs) -> tuple[State, ItemSums]:
+    """Return the state after one Newton step of the scores, and what prior variances are learned from.
 
-    ``residual`` and ``residual_variance`` (n_items,) are what neither features nor the query's level explain of a
-    score; ``levels`` and ``levels_variance`` (n_queries,) are the levels of queries.
+    The step is at most 3 long in each query.
     """
-
-    scores: Floats
-    variance: Floats
-    covariance: Floats
-    weights: Floats
-    weights_covariance: Floats
-    residual: Floats
-    residual_variance: Floats
-    levels: Floats
-    levels_variance: Floats
-    cell_curvature: tuple[Floats, ...]
-    feature_variances: FeatureVariances | None
-
-    def sums(self, layout: Layout, state: State) -> ItemSums:
-        """Return what prior variances are learned from; ``state`` has those so far."""
-        judged, here = layout.judged, layout.judged_queries
-        of_levels = NO_SUMS
-        if state.variance_of_levels > 0.0:
-            of_levels = VarianceSums.of(self.levels[here] ** 2, self.levels_variance[here], state.variance_of_levels)
-        return ItemSums(
-            VarianceSums.of(self.residual[judged] ** 2, self.residual_variance[judged], state.variance_of_items),
-            of_levels,
-            VarianceSums.of(self.weights**2, np.diag(self.weights_covariance), state.variance_of_weights),
-        )
-
-
-def item_step(layout: Layout, state: State, inputs: ItemInputs) -> ItemEstimates:
-    """Return the scores after one Newton step, at most 3 long in each query, with their variances."""
     prior = ScorePrior(layout, state)
     curvature = score_curvature(layout, state, inputs, state.cell_curvature)
     posterior = ScorePosterior(layout, curvature, prior)
@@ -159,14 +130,36 @@ def item_step(layout: Layout, state: State, inputs: ItemInputs) -> ItemEstimates
         )
         target, residual_variance = target + shift, variance + of_features.of_residuals
         variance, covariance = variance + of_features.of_scores, covariance + of_features.of_pairs
-    scores = _cap_steps(layout, state.scores, target)
-    levels, levels_variance, residual, residual_variance = _split_off_levels(
-        prior, posterior, scores - mean, residual_variance
+    longest = np.zeros(prior.n_queries)
+    np.maximum.at(longest, layout.query, np.abs(target - state.scores))
+    if longest.max(initial=0.0) > MAX_SCORE_STEP:
+        share = np.minimum(1.0, MAX_SCORE_STEP / np.maximum(longest, 1e-300))[layout.query]
+        target = state.scores + (target - state.scores) * share
+    # what neither features nor the query's level explain of a score
+    residual, of_levels = target - mean, NO_SUMS
+    if prior.of_levels > 0.0:
+        levels = prior.level_share * prior.sums(residual)
+        with_sum = posterior.row_sums * (1.0 + posterior.update * prior.sums(posterior.row_sums))[layout.query]
+        levels_variance = prior.level_share**2 * prior.sums(with_sum) + prior.level_variance
+        residual = residual - levels[layout.query]
+        residual_variance = residual_variance - 2.0 * prior.level_share[layout.query] * with_sum
+        residual_variance = np.maximum(residual_variance + levels_variance[layout.query], 0.0)
+        here = layout.judged_queries
+        of_levels = VarianceSums.of(levels[here] ** 2, levels_variance[here], prior.of_levels)
+    judged = layout.judged
+    of_items = VarianceSums.of(residual[judged] ** 2, residual_variance[judged], state.variance_of_items)
+    of_weights = VarianceSums.of(weights**2, np.diag(weights_covariance), state.variance_of_weights)
+    following = replace(
+        state,
+        scores=target,
+        variance=variance,
+        covariance=covariance,
+        weights=weights,
+        weights_covariance=weights_covariance,
+        cell_curvature=curvature.of_cells,
+        feature_variances=of_features,
     )
-    return ItemEstimates(
-        scores, variance, covariance, weights, weights_covariance, residual, residual_variance, levels, levels_variance,
-        curvature.of_cells, of_features,
-    )  # fmt: skip
+    return following, ItemSums(of_items, of_levels, of_weights)
 
 
 def score_curvature(layout: Layout, state: State, inputs: ItemInputs, former: tuple[Floats, ...] = ()) -> Curvature:
@@ -274,30 +267,6 @@ class ScorePosterior:
             level = np.repeat(self.update[:, None] * self.prior.column_sums(image), self.prior.size, axis=0)
             image += level * self.row_sums[:, None]
         return image
-
-
-def _cap_steps(layout: Layout, before: Floats, after: Floats) -> Floats:
-    """The scores after a step, shortened in queries where an item would move too far."""
-    longest = np.zeros(len(layout.offsets) - 1)
-    np.maximum.at(longest, layout.query, np.abs(after - before))
-    if longest.max(initial=0.0) <= MAX_SCORE_STEP:
-        return after
-    return before + (after - before) * np.minimum(1.0, MAX_SCORE_STEP / np.maximum(longest, 1e-300))[layout.query]
-
-
-def _split_off_levels(
-    prior: ScorePrior, posterior: ScorePosterior, scores: Floats, variance: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Levels of the queries and their variances; the residuals of the scores, and their variances."""
-    if prior.of_levels == 0.0:
-        return np.zeros(prior.n_queries), np.zeros(prior.n_queries), scores, variance
-    levels = prior.level_share * prior.sums(scores)
-    sums = prior.sums(posterior.row_sums)
-    with_sum = posterior.row_sums * (1.0 + posterior.update * sums)[posterior.query]
-    of_levels = prior.level_share**2 * prior.sums(with_sum) + prior.level_variance
-    share = prior.level_share[posterior.query]
-    residual_variance = variance - 2.0 * share * with_sum + of_levels[posterior.query]
-    return levels, of_levels, scores - levels[posterior.query], np.maximum(residual_variance, 0.0)
 
 
 # Difficulties: how much more, or less, grades of an item differ than those of others
@@ -477,6 +446,8 @@ def _diagonal_product(features: Floats, precision: Floats, update: Floats, prior
     Items that are not compared have a precision each, less a matrix of rank one for the level of their query. Rows are
     taken in blocks, and those that nobody judged have no precision.
     """
+    from ...kernels.threads import even_bounds, over_bounds, total
+
     root, sums = np.sqrt(precision), np.zeros((prior.n_queries, features.shape[1]))
 
     def add(first: int, last: int) -> Floats:
@@ -491,9 +462,11 @@ def _diagonal_product(features: Floats, precision: Floats, update: Floats, prior
             sums[query[starts]] += query_sums(weighted, starts, root[rows])
         return matrix
 
-    total = _over_queries(add, prior)
+    # stretches of rows end where a query does
+    ends = np.searchsorted(prior.starts, even_bounds(len(features), _ROWS_PER_THREAD)[1:-1], "right")
+    bounds = np.concatenate([[0], prior.starts[ends - 1], [len(features)]])
     with one_blas_thread():
-        product: Floats = total - sums.T @ (update[:, None] * sums)
+        product: Floats = total(over_bounds(add, bounds)) - sums.T @ (update[:, None] * sums)
     return product
 
 
@@ -505,16 +478,6 @@ def query_sums(columns: Floats, starts: Counts, weight: Floats) -> Floats:
     ends = np.append(starts, n_rows)
     sums: Floats = csr_array((weight, np.arange(n_rows), ends), shape=(len(starts), n_rows)) @ columns
     return sums
-
-
-def _over_queries(add: Callable[[int, int], Floats], prior: ScorePrior) -> Floats:
-    """The sum of what threads find, whose stretches of rows end where a query does."""
-    from ...kernels.threads import even_bounds, over_bounds, total
-
-    n_items = len(prior.query)
-    bounds = prior.starts[np.searchsorted(prior.starts, even_bounds(n_items, _ROWS_PER_THREAD)[1:-1], "right") - 1]
-    with one_blas_thread():
-        return total(over_bounds(add, np.concatenate([[0], bounds, [n_items]])))
 
 
 def product(features: Floats, columns: Floats) -> Floats:
@@ -716,13 +679,6 @@ def _discriminations(state: State, gradient: Floats, curvature: Floats, crowd: D
     return Discriminations(mean, variance, group, means, variances)
 
 
-def eliminated_habits(kind: Kind, habits: KindState, of: AnnotatorSums) -> Eliminated | None:
-    """Return bias and coefficients of covariates given the discrimination; ``None`` without covariates."""
-    if habits.control is None:
-        return None
-    return eliminate(kind, habits.control, of, (_bias_gradient(habits, of), bias_curvature(habits, of)))
-
-
 def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
     """Return the curvature in the bias, prior included."""
     return of.bias_bias + 1.0 / habits.variance_of_bias
@@ -787,23 +743,19 @@ def _lapse_step(kind: Kind, habits: KindState, of: AnnotatorSums, learn_mean_lap
 
 def cut_step(layout: Layout, state: State, sums: list[AnnotatorSums]) -> State:
     """Return the state after one step of each kind's cuts and lambda; the reference kind's lambda stays 1."""
-    reference = reference_kind(layout)
-    kinds = [
-        _move_cuts(kind, _move_scale(habits, of) if place != reference else habits, of)
-        for place, (kind, habits, of) in enumerate(zip(layout.kinds, state.kinds, sums, strict=True))
-    ]
+    reference, kinds = reference_kind(layout), []
+    for place, (kind, habits, of) in enumerate(zip(layout.kinds, state.kinds, sums, strict=True)):
+        if place != reference:
+            step = (of.scale - _LOG_SCALE_PRECISION * habits.log_scale) / (of.scale_scale + _LOG_SCALE_PRECISION)
+            step = float(np.clip(step, -_MAX_LOG_SCALE_STEP, _MAX_LOG_SCALE_STEP))
+            habits = replace(habits, log_scale=habits.log_scale + step)
+        kinds.append(_move_cuts(kind, habits, of))
     return replace(state, kinds=tuple(kinds))
 
 
 def reference_kind(layout: Layout) -> int:
     """The kind whose lambda is 1: that with most judgments."""
     return int(np.argmax([kind.weight.sum() for kind in layout.kinds]))
-
-
-def _move_scale(habits: KindState, of: AnnotatorSums) -> KindState:
-    """A Newton step of log lambda."""
-    step = (of.scale - _LOG_SCALE_PRECISION * habits.log_scale) / (of.scale_scale + _LOG_SCALE_PRECISION)
-    return replace(habits, log_scale=habits.log_scale + float(np.clip(step, -_MAX_LOG_SCALE_STEP, _MAX_LOG_SCALE_STEP)))
 
 
 def _move_cuts(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
@@ -835,7 +787,17 @@ def variance_step(
 ) -> State:
     """Return the state with the prior variances of scores, annotators, levels and weights learned from these."""
     free = layout.active & np.isnan(prior.fixed_variance)
-    of_alpha = _variance_of_alpha(state, posterior, prior, free)
+    # of those who do not guess, around the mean of their group
+    squares = (posterior.means[:2] - np.stack([prior.mean, -prior.mean]))[:, free].ravel() ** 2
+    variances, weight = posterior.variances[:2, free].ravel(), posterior.group[:2, free].ravel()
+    of_alpha = _variance("alpha", VarianceSums.of(squares, variances, state.variance_of_alpha, weight))
+    shares = state.shares
+    if prior.groups:
+        # those who see, are reversed, and guess
+        n, before = int(free.sum()), _SHARES_PRIOR_ANNOTATORS * first_shares(int(free.sum()))
+        shares = (posterior.group[:, free].sum(axis=1) + before) / (n + _SHARES_PRIOR_ANNOTATORS)
+        most = MAX_REVERSED_SHARE * (shares[0] + shares[1])
+        shares[:2] = shares[0] + max(shares[1] - most, 0.0), min(shares[1], most)
     of_levels, of_weights = state.variance_of_levels, state.variance_of_weights
     if of_levels > 0.0:
         of_levels = _variance("level", items.levels)
@@ -846,27 +808,10 @@ def variance_step(
         of_weights = _variance("weight", items.weights, bounds=weight_variances(len(state.weights)))
     return replace(
         state, variance_of_items=_variance("item", items.items), variance_of_alpha=of_alpha,
-        shares=_group_shares(posterior, free) if prior.groups else state.shares,
+        shares=shares,
         variance_of_levels=of_levels, variance_of_weights=of_weights, variance_of_difficulty=of_difficulty,
         kinds=tuple(_habit_variances(kind, habits) for kind, habits in zip(layout.kinds, state.kinds, strict=True)),
     )  # fmt: skip
-
-
-def _variance_of_alpha(state: State, posterior: Discriminations, prior: DiscriminationPrior, free: Bools) -> float:
-    """Variance of the discriminations of those who do not guess, around the mean of their group."""
-    middle = np.stack([prior.mean, -prior.mean])
-    weight = posterior.group[:2, free].ravel()
-    squares, variances = (posterior.means[:2] - middle)[:, free].ravel() ** 2, posterior.variances[:2, free].ravel()
-    return _variance("alpha", VarianceSums.of(squares, variances, state.variance_of_alpha, weight))
-
-
-def _group_shares(posterior: Discriminations, free: Bools) -> Floats:
-    """Shares of those who see, are reversed, and guess."""
-    prior = _SHARES_PRIOR_ANNOTATORS * first_shares(int(free.sum()))
-    shares: Floats = (posterior.group[:, free].sum(axis=1) + prior) / (int(free.sum()) + _SHARES_PRIOR_ANNOTATORS)
-    most = MAX_REVERSED_SHARE * (shares[0] + shares[1])
-    shares[:2] = shares[0] + max(shares[1] - most, 0.0), min(shares[1], most)
-    return shares
 
 
 def _habit_variances(kind: Kind, habits: KindState) -> KindState:
@@ -942,12 +887,6 @@ def scale_step(
     return state.rescale(factor), factor
 
 
-def mean_discrimination(state: State, setters: Bools) -> float:
-    """Return the precision-weighted mean discrimination of annotators."""
-    precision = setters / state.alpha_variance
-    return float((precision * state.alpha).sum() / precision.sum())
-
-
 PRIOR_ANNOTATORS = 4.0
 """Number of annotators that the start of the variance counts as."""
 
@@ -988,36 +927,30 @@ class Eliminated(NamedTuple):
         outer: Floats = self.ratio[:, :, None] * self.ratio[:, None, :]
         return self.inverse + outer * alpha_variance[:, None, None]
 
-    @property
-    def root(self) -> Floats:
-        """A root of the covariance."""
-        return np.asarray(np.linalg.cholesky(self.inverse), np.float64)
 
-
-def eliminate(kind: Kind, control: ControlState, of: AnnotatorSums, bias: tuple[Floats, Floats]) -> Eliminated:
-    """Return bias and coefficients given the discrimination; ``bias`` is gradient and curvature, prior included.
+def eliminated_habits(kind: Kind, habits: KindState, of: AnnotatorSums) -> Eliminated | None:
+    """Return bias and coefficients of covariates given the discrimination; ``None`` without covariates.
 
     Where no bias is learned it has no variance to speak of.
     """
+    control = habits.control
+    if control is None:
+        return None
     n, k = control.own.shape
     precision = 1.0 / control.variances
-    cross, matrix = np.empty((n, 1 + k)), np.empty((n, 1 + k, 1 + k))
-    gradient = np.empty((n, 1 + k))
-    gradient[:, 0], matrix[:, 0, 0] = bias if kind.has_bias else (np.zeros(n), np.full(n, 1.0 / ALONE_VARIANCE**2))
+    cross, matrix, gradient = np.zeros((n, 1 + k)), np.zeros((n, 1 + k, 1 + k)), np.zeros((n, 1 + k))
+    matrix[:, 0, 0] = 1.0 / ALONE_VARIANCE**2
+    if kind.has_bias:
+        gradient[:, 0], matrix[:, 0, 0] = _bias_gradient(habits, of), bias_curvature(habits, of)
+        cross[:, 0] = of.alpha_bias
+        matrix[:, 0, 1:] = matrix[:, 1:, 0] = of.control_curvature[:, :, 1]
     gradient[:, 1:] = of.control + precision * (control.shared - control.own)
-    cross[:, 0] = of.alpha_bias if kind.has_bias else 0.0
     cross[:, 1:] = of.control_curvature[:, :, 0]
-    matrix[:, 0, 1:] = matrix[:, 1:, 0] = of.control_curvature[:, :, 1] if kind.has_bias else 0.0
     matrix[:, 1:, 1:] = of.control_curvature[:, :, 2:] + np.diag(precision)
     both = np.asarray(np.linalg.inv(matrix), np.float64)
     inverse: Floats = 0.5 * (both + both.transpose(0, 2, 1))
-    return Eliminated(cross, inverse, _matrix_times(inverse, gradient), _matrix_times(inverse, cross))
-
-
-def _matrix_times(matrices: Floats, vectors: Floats) -> Floats:
-    """Each matrix times its vector."""
-    image: Floats = np.einsum("aij,aj->ai", matrices, vectors)
-    return image
+    newton, ratio = (np.einsum("aij,aj->ai", inverse, vectors) for vectors in (gradient, cross))
+    return Eliminated(cross, inverse, newton, ratio)
 
 
 def control_step(
