@@ -493,6 +493,6 @@ def typed_words(options: tuple[Option, ...], given: Mapping[str, Any]) -> list[s
         if value is True or (value is False and no):
             words.append(yes if value else no)
         elif value is not None and value is not False:
-            for one in value if isinstance(value, list) else [value]:
+            for one in value if isinstance(value, list | tuple) else [value]:
                 words += [yes, str(one)]
     return words

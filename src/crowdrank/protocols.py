@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import math
 import numbers
-import re
 import typing
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ParameterError
-from .wording import method_label, option
+from .wording import method_label, option, snake_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -251,17 +250,12 @@ def method_name(method: Any) -> str:
     >>> method_name(type("CrowdBT", (), {})()), method_name(type("EMElo", (), {})())
     ('crowd_bt', 'em_elo')
     """
-    return _snake_case(type(method).__name__)
-
-
-def _snake_case(name: str) -> str:
-    """The name of a class as that of a file."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return snake_case(type(method).__name__)
 
 
 def method_named(package: str, name: str) -> Any:
     """Return a method of a package by the name of its class: ``ListNet`` lives in ``list_net.py``."""
-    file = _snake_case(name)
+    file = snake_case(name)
     if name[:1].isupper():
         try:
             return getattr(import_module(f".{file}", package), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -108,8 +109,19 @@ def method_label(method: Any) -> str:
     ...     print(method_label(CrowdBT()))
     crowd_bt
     """
-    kind = type(method)
-    return kind.__module__.rsplit(".", 1)[-1] if _surface["shell"] else kind.__name__
+    name = type(method).__name__
+    return snake_case(name) if _surface["shell"] else name
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a class as the registry and files have it.
+
+    Examples
+    --------
+    >>> snake_case("CrowdBT"), snake_case("EMElo")
+    ('crowd_bt', 'em_elo')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def either(words: Iterable[Any], last: str = "or") -> str:

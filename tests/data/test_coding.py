@@ -72,6 +72,19 @@ def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch
             assert ids.gather(column[column >= 0]).equals(loose_ids.gather(loose_column[column >= 0]))
 
 
+def test_few_texts_are_coded_like_more(monkeypatch):
+    texts = ["b", " a", "", None, "\u2003é\xa0", "\x1c", "𝔸", "\uffff", "a\n", "Z", "\u3000", "b"]
+    columns = [pl.Series("one", texts), pl.Series("other", [*reversed(texts), None], pl.String)]
+    one_by_one = factorize(columns)
+    monkeypatch.setattr(index, "_FEW", 0)
+    at_once = factorize(columns)
+    assert one_by_one[1].equals(at_once[1])
+    assert one_by_one[1].name == at_once[1].name
+    for few, more in zip(one_by_one[0], at_once[0], strict=True):
+        assert few.dtype == more.dtype
+        assert few.tolist() == more.tolist()
+
+
 def test_texts_with_one_hash_are_told_apart_by_the_other(monkeypatch):
     monkeypatch.setattr(index, "LONG", 10)
     texts = pl.Series([f"id-{k % 60}" for k in range(100)])

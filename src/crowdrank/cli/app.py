@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import pairwise, takewhile
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -50,10 +50,38 @@ annotators. Next:
 """
 
 
+class _AsTyped(NamedTuple):
+    """Values as they were typed, where typer would check each by pydantic: loading that is a fifth of a short command.
+
+    Only text that is to be something else goes through typer, whose ``convert`` refuses what it cannot be.
+    """
+
+    kind: Any
+    convert: Callable[[], Any]
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value as typer would."""
+        if self.kind == list[str]:
+            return list(value or ())
+        if value is None or self.kind is str or not isinstance(value, str):
+            return value
+        return self.convert().coerce(value, param=param, ctx=ctx)
+
+
 class _WithExamples:
     """A help page that begins with an example and ends with more, which stand as they are."""
 
     epilog: str | None
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the arguments and options, whose values stay as they were typed."""
+        params: Any = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            # where this typer has it: it came with 0.29
+            if hasattr(param, "get_runtime_param") and "get_runtime_param" not in vars(param):
+                as_typed = _AsTyped(param.type_descriptor.annotation, param.get_runtime_param)
+                param.get_runtime_param = partial(lambda one: one, as_typed)
+        return params
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Write the usage line, and the first example below it."""
@@ -76,7 +104,7 @@ class _Verb(_WithExamples, TyperCommand):
         """Return what is left of the words, unless an option stands where the value of another one is missing."""
         options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
         flags = {flag for param in options for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")}
-        valued = {flag for param in options if not param.is_flag and not param.count for flag in param.opts}  # type: ignore[attr-defined]
+        valued = {flag for param in options if not param.is_flag and not param.count for flag in param.opts}
         for word, following in pairwise(takewhile(lambda one: one != "--", args)):
             if word in valued and following in flags:
                 raise ParameterError(

@@ -305,7 +305,12 @@ class Consensus(Shown):
                 columns["confidence"] = pl.Series(confidence).set(pl.Series(self.grade < 0), None)
         if self.std_error is not None:
             columns["std_error"] = self.std_error
-        return pl.DataFrame(columns)[self._best_first()]
+        order = self._best_first()
+        # column by column: to wait for polars' threads takes longer than a few items
+        return pl.DataFrame({
+            name: column.gather(order) if isinstance(column, pl.Series) else column[order]
+            for name, column in columns.items()
+        })  # fmt: skip
 
     def _best_first(self) -> Counts:
         """Item codes, query after query, best first; equal scores keep the order of their ids."""

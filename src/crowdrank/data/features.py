@@ -105,7 +105,7 @@ class Features:
                 f"the table of features has no column besides the ids{besides}; add the numbers that describe the "
                 "items, or name the columns to use with features= (--features)"
             )
-        matrix = _matrix(frame.select(understood.features))
+        matrix = _matrix(frame[list(understood.features)])
         _warn_of_left_out(frame, understood)
         query = None if understood.query is None else frame[understood.query]
         grade = None if understood.grade is None else _grades(frame[understood.grade])
@@ -254,6 +254,10 @@ def _matrix(frame: pl.DataFrame) -> Floats:
     """Columns of numbers side by side, NaN where blank; numbers and texts all at once, as each column costs a call."""
     plain = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.String]
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    if not texts and len(plain) == frame.width:
+        # missing numbers are NaN in numpy
+        doubles = all(kind == pl.Float64 for kind in frame.dtypes)
+        return (frame if doubles else frame.cast(pl.Float64)).to_numpy(order="c", writable=True)
     filled = frame.select(plain)
     if texts:
         filled = filled.with_columns(pl.col(texts).str.strip_chars())

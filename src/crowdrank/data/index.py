@@ -245,6 +245,12 @@ def _nearest(wanted: str, ids: pl.Series) -> str:
 LONG = 500_000
 """From this many cells on compiled passes are worth the time that loading them takes."""
 
+_FEW = 200
+"""Up to this many cells of text are coded one by one."""
+
+_WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What polars strips texts of; Python would strip four separators more."""
+
 _MAX_ROWS_SAMPLED = 50_000
 _SEEDS = (0, 1)
 _TABLE_CELLS = 1 << 26
@@ -310,9 +316,25 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]], *, ordered: bool = T
         integers = series[0].dtype == pl.Int64
         coded.append(_factorize_integers(series) if integers else None)
         texts += [] if integers else [series]
-    long = sum(len(column) for series in texts for column in series) >= LONG
-    coded_texts = iter(_by_hash(texts, ordered) if long else [_code_texts(*_encode(series)) for series in texts])
-    return [done or next(coded_texts) for done in coded]
+    n_cells = sum(len(column) for series in texts for column in series)
+    if n_cells >= LONG:
+        coded_texts = _by_hash(texts, ordered)
+    elif n_cells <= _FEW:
+        coded_texts = [_code_few(series) for series in texts]
+    else:
+        coded_texts = [_code_texts(*_encode(series)) for series in texts]
+    rest = iter(coded_texts)
+    return [done or next(rest) for done in coded]
+
+
+def _code_few(series: list[pl.Series]) -> Coded:
+    """Codes of a few texts; with so few cells, any call of polars costs more than all of this."""
+    columns = [column.fill_null("").to_list() if column.null_count() else column.to_list() for column in series]
+    stripped = {text: text.strip(_WHITE_SPACE) for column in columns for text in column}
+    ids = sorted(set(stripped.values()) - {""})
+    places = {text: place for place, text in enumerate(ids)}
+    codes = [np.array([places.get(stripped[text], -1) for text in column], np.int32) for column in columns]
+    return codes, pl.Series("id", ids, pl.String)
 
 
 def _by_hash(groups: list[list[pl.Series]], ordered: bool) -> list[Coded]:
