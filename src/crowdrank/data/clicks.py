@@ -12,7 +12,7 @@ from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from .column_names import assign_columns, check_names, could_serve
 from .frames import to_frame
-from .index import NO_QUERY, Index, Items, build_items, factorize
+from .index import Items, code_items
 from .showing import Shown
 
 _NAMES = {
@@ -90,28 +90,28 @@ class Clicks(Shown):
                 f"row {row + 1} has clicked = {frame[roles['clicked']][row]!r}; write 1 where it was clicked and 0 "
                 "where it was not"
             )
-        items, item = _items(frame, roles)
+        if not len(frame):
+            raise JudgmentError("the log is empty; give at least one row of query, item, position and clicked")
+        query = frame[roles["query"]] if "query" in roles else None
+        items, item = code_items(query, frame[roles["item"]], "the {} is blank in row {} of the log; fill it in")
         impression = None
         if "impression" in roles:
             keys = pl.struct(pl.Series(items.query[item]), frame[roles["impression"]].cast(pl.String))
             impression = frame.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
-        return cls._sort_rows(items, item, position.to_numpy().astype(np.int32), clicked.to_numpy(), impression)
-
-    @classmethod
-    def _sort_rows(cls, items: Items, item: Ints, position: Ints, clicked: Bools, impression: Counts | None) -> Self:
-        """The rows in an order that does not depend on that of the file."""
+        place = position.to_numpy().astype(np.int32)
+        # in an order that does not depend on that of the file
         first = np.zeros(len(item), np.int64) if impression is None else impression
-        order = np.lexsort((clicked, item, position, first))
+        order = np.lexsort((clicked.to_numpy(), item, place, first))
         if impression is not None:
-            again = (np.diff(first[order]) == 0) & (np.diff(position[order]) == 0)
+            again = (np.diff(first[order]) == 0) & (np.diff(place[order]) == 0)
             if again.any():
                 row = int(order[int(np.argmax(again)) + 1])
                 raise JudgmentError(
-                    f"row {row + 1} shows a second item at position {position[row]} of the same impression "
+                    f"row {row + 1} shows a second item at position {place[row]} of the same impression "
                     f"(query {items.queries.ids[int(items.query[item[row]])]!r}); give each page its own id"
                 )
-        rest = None if impression is None else impression[order]
-        return cls(items, item[order], position[order], clicked[order], rest)
+            impression = impression[order]
+        return cls(items, item[order], place[order], clicked.to_numpy()[order], impression)
 
     def frame(self) -> pl.DataFrame:
         """Return the log as a table."""
@@ -146,18 +146,3 @@ def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
                 f"and, for cascade models, impression: rename one or name it with columns={{'{word}': ...}}"
             )
     return roles
-
-
-def _items(frame: pl.DataFrame, columns: dict[str, str]) -> tuple[Items, Ints]:
-    """Items within their queries, and the code of each row's."""
-    (item,), item_ids = factorize([frame[columns["item"]].alias("item")])
-    query, query_ids = np.zeros(len(frame), np.int32), pl.Series("id", [NO_QUERY])
-    if "query" in columns:
-        (query,), query_ids = factorize([frame[columns["query"]].alias("query")])
-    for word, codes in (("item", item), ("query", query)):
-        if (codes < 0).any():
-            raise JudgmentError(f"the {word} is blank in row {int(np.argmax(codes < 0)) + 1} of the log; fill it in")
-    if not len(frame):
-        raise JudgmentError("the log is empty; give at least one row of query, item, position and clicked")
-    items, (code,) = build_items(Index(query_ids), [(query, item)], item_ids)
-    return items, code

@@ -534,8 +534,11 @@ class Uncertainty:
             else:
                 half = _normal_quantile(1 - tail) * self._query_std_errors(number)
                 bounds["lower"][part], bounds["upper"][part] = scores - half, scores + half
+            # bounds of ranks: of the better ranks of ties below, of the worse ones above
             equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
-            lower, upper = _rank_bounds(draws, scores, tail, equal)
+            (better, worse), (own_better, own_worse) = _ranks_of_draws(draws, equal), _ranks_of_draws(scores[None, :])
+            lower = np.minimum(np.quantile(better, tail, axis=0, method="nearest"), own_better[0])
+            upper = np.maximum(np.quantile(worse, 1 - tail, axis=0, method="nearest"), own_worse[0])
             # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
             bounds["rank_lower"][part] = np.where(self.may_be_first(level, number), 1, np.maximum(lower, 2))
             bounds["rank_upper"][part] = upper
@@ -642,9 +645,16 @@ class Uncertainty:
     def draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
         part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
-        if self.replicates is not None:
-            return self._with_noise(self.replicates[:, part].astype(np.float64), query, seed)
         rng = np.random.default_rng([seed, query])
+        if self.replicates is not None:
+            drawn = self.replicates[:, part].astype(np.float64)
+            if self.std_error is not None and len(drawn) > 1:
+                # they scatter as the standard errors say, which may be more [SilvermanYoung87]_
+                lacking = self._query_std_errors(query) ** 2 - drawn.var(axis=0, ddof=1)
+                few = lacking > _ROUNDING * self._query_std_errors(query) ** 2
+                if few.any():
+                    drawn[:, few] += np.sqrt(lacking[few]) * rng.standard_normal((len(drawn), int(few.sum())))
+            return drawn
         n = part.stop - part.start
         n_draws = max(100, min(n_draws, _DRAW_CELLS // max(n, 1)))
         noise = rng.standard_normal((n_draws, n))
@@ -654,17 +664,6 @@ class Uncertainty:
         values, vectors = np.linalg.eigh(block)
         correlated: Floats = noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         return self.scores[part] + correlated
-
-    def _with_noise(self, drawn: Floats, query: int, seed: int) -> Floats:
-        """Replicates of a query that scatter as their standard errors say, which may be more [SilvermanYoung87]_."""
-        if self.std_error is None or len(drawn) < 2:
-            return drawn
-        lacking = self._query_std_errors(query) ** 2 - drawn.var(axis=0, ddof=1)
-        few = lacking > _ROUNDING * self._query_std_errors(query) ** 2
-        if few.any():
-            noise = np.random.default_rng([seed, query]).standard_normal((len(drawn), int(few.sum())))
-            drawn[:, few] += np.sqrt(lacking[few]) * noise
-        return drawn
 
     def _block(self, query: int) -> Floats | None:
         """Covariance of a query's scores, if there is one."""
@@ -685,15 +684,6 @@ class Uncertainty:
             raise ParameterError(
                 f"{self.method} gives no uncertainty of its own; aggregate with {option('bootstrap', 200)}"
             )
-
-
-def _rank_bounds(draws: Floats, scores: Floats, tail: float, equal: float) -> tuple[Ints, Ints]:
-    """Bounds of the rank of each item: of the better ranks of ties below, of the worse ones above."""
-    better, worse = _ranks_of_draws(draws, equal)
-    own_better, own_worse = _ranks_of_draws(scores[None, :])
-    lower = np.quantile(better, tail, axis=0, method="nearest")
-    upper = np.quantile(worse, 1 - tail, axis=0, method="nearest")
-    return np.minimum(lower, own_better[0]), np.maximum(upper, own_worse[0])
 
 
 def _ranks_of_draws(draws: Floats, equal: float = 0.0) -> tuple[Ints, Ints]:

@@ -17,7 +17,7 @@ from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
 from ..wording import did_you_mean, first_few
 from .column_names import EITHER, FOREIGN, plain_name, quote_names, understand_items
 from .frames import to_frame
-from .index import NO_QUERY, Index, Items, build_items, factorize, plain_cells
+from .index import Items, code_items, plain_cells
 from .intake import short
 from .naming import first_ids
 
@@ -165,20 +165,13 @@ class Features:
         grade: Floats | None = None,
     ) -> Self:
         """Return features from ids and a matrix whose rows may stand in any order; ``query=None`` means one query."""
-        item_codes, item_ids = factorize([pl.Series("item", item)])
-        query_codes, query_ids = [np.zeros(len(matrix), np.int32)], pl.Series("id", [NO_QUERY])
-        if query is not None:
-            query_codes, query_ids = factorize([pl.Series("query", query)])
-        for word, codes in (("item", item_codes[0]), ("query", query_codes[0])):
-            if (codes < 0).any():
-                raise JudgmentError(
-                    f"the {word} id is blank in row {int(np.argmax(codes < 0)) + 1} of the features; fill it in"
-                )
-        items, (code,) = build_items(Index(query_ids), [(query_codes[0], item_codes[0])], item_ids)
+        queries = None if query is None else pl.Series("query", query)
+        blank = "the {} id is blank in row {} of the features; fill it in"
+        items, code = code_items(queries, pl.Series("item", item), blank)
         order = np.argsort(code, kind="stable")
         if len(items) != len(matrix):
             again = order[1:][np.diff(code[order]) == 0].min()
-            repeated = item_ids[int(item_codes[0][again])]
+            repeated = items.ids[int(code[again])]
             raise JudgmentError(f"row {int(again) + 1} of the features repeats item {repeated!r}; keep one row")
         names = tuple(names) if names is not None else tuple(str(number + 1) for number in range(matrix.shape[1]))
         sorted_already = bool((order == np.arange(len(order))).all())
@@ -373,7 +366,12 @@ def understand_features(
     used = set(understood.values()) | set(given.values())
     rest = [name for name in names if name not in used]
     judged = [name for name in rest if _like_judgment(name, names)]
-    ids = [name for name in rest if name not in judged and _like_id(name)]
+    plain = {name: plain_name(name) for name in rest if name not in judged}
+    ids = [
+        name
+        for name, text in plain.items()
+        if text in _IDS or _ID_FORMS.fullmatch(text) or _CAMEL_ID.fullmatch(name.strip())
+    ]
     if features is None:
         chosen = [name for name in rest if name not in {*judged, *ids}]
     else:
@@ -416,12 +414,6 @@ def _like_judgment(name: str, names: Sequence[str]) -> bool:
     words = {re.sub(r"\d+$", "", word) for word in plain.split("_")} - {""}
     known = words <= _TRUTH | _SOURCES | _JUDGED | _QUALIFIERS
     return known and bool(words & _TRUTH or (words & _SOURCES and words & _JUDGED))
-
-
-def _like_id(name: str) -> bool:
-    """Whether a column is named like an id."""
-    plain = plain_name(name)
-    return plain in _IDS or bool(_ID_FORMS.fullmatch(plain) or _CAMEL_ID.fullmatch(name.strip()))
 
 
 def _grade_among(judged: Sequence[str]) -> str | None:

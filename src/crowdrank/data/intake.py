@@ -127,16 +127,12 @@ class Rows:
     def where(self, mask: Bools) -> str:
         """The first five of the masked rows, with their ids, and a count."""
         rows = np.flatnonzero(mask)
-        first = [self._describe(int(row)) for row in rows[:5]]
-        if len(rows) == 1:
-            return first[0]
-        return f"{len(rows)} rows: {first_few(first, len(rows))}"
-
-    def _describe(self, row: int) -> str:
-        """A row by its number and ids."""
-        words = [w for w in ("query", "item", "left", "right", "annotator", "ranking") if self.has(w)]
-        named = [f"{self.word(w)} {short(self.frame[w][row])}" for w in words]
-        return f"row {(_FIRST_ROW.get() or 0) + row + 1} ({', '.join(named)})"
+        words = [word for word in ("query", "item", "left", "right", "annotator", "ranking") if self.has(word)]
+        first = []
+        for row in rows[:5].tolist():
+            ids = ", ".join(f"{self.word(word)} {short(self.frame[word][row])}" for word in words)
+            first.append(f"row {(_FIRST_ROW.get() or 0) + row + 1} ({ids})")
+        return first[0] if len(rows) == 1 else f"{len(rows)} rows: {first_few(first, len(rows))}"
 
     def word(self, word: str) -> str:
         """The house word that the table itself has for a column."""

@@ -129,34 +129,25 @@ class Requests(Shown):
         """Return how many requests there are, what they cost and what they are expected to change, in one line."""
         if not len(self):
             return f"nothing to ask: {self._why_nothing()}"
-        about = self._about()
-        number_and_cost = f"{counted(self.n_judgments, 'request')} about {about}, cost {_amount(self.cost)}"
-        return f"{number_and_cost}; {self._change()}{self._rest()}"
-
-    def _about(self) -> str:
-        """How many things are asked about."""
-        word = "item" if len(self.things) == 1 else "pair"
         columns: Any = np.sort(np.stack(list(self.things.values()), axis=1), axis=1)
-        return counted(len(np.unique(columns, axis=0)), word)
-
-    def _change(self) -> str:
-        """What the requests are expected to change."""
+        about = counted(len(np.unique(columns, axis=0)), "item" if len(self.things) == 1 else "pair")
+        # money without decimals where it has none
+        cost = f"{self.cost:,.0f}" if self.cost == round(self.cost) else f"{self.cost:,.2f}"
+        parts = [f"{counted(self.n_judgments, 'request')} about {about}, cost {cost}"]
         gain = self.expected_gain
-        if not self.before:
-            return f"expected to lower the {self.measure} by {gain:.4g}"
-        share, left = 100 * gain / self.before, self.before - gain
-        return f"expected to lower the {self.measure} by {share:.1f} % (from {self.before:.4g} to {left:.4g})"
-
-    def _rest(self) -> str:
-        """What is wanted and not asked for."""
-        parts = []
+        if self.before:
+            share, left = 100 * gain / self.before, self.before - gain
+            change = f"{share:.1f} % (from {self.before:.4g} to {left:.4g})"
+        else:
+            change = f"{gain:.4g}"
+        parts.append(f"expected to lower the {self.measure} by {change}")
         if self.n_unaffordable:
             parts.append(f"{self.n_unaffordable:,} more would be wanted beyond the budget")
         if self.n_unworthy:
             parts.append("further judgments are not worth their price")
         if self.n_nobody:
             parts.append(f"nobody is left for {self.n_nobody:,} more")
-        return f"; {'; '.join(parts)}" if parts else ""
+        return "; ".join(parts)
 
     def _why_nothing(self) -> str:
         """Why no request was made."""
@@ -167,11 +158,6 @@ class Requests(Shown):
         if self.n_unaffordable:
             return "the budget does not pay for a single judgment; raise it"
         return f"{self.scheme} wants nothing more"
-
-
-def _amount(value: float) -> str:
-    """A sum of money, without decimals where it has none."""
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
 UNLIMITED = 2**62
