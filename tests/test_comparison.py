@@ -11,8 +11,15 @@ import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.io.notices import listen
 from crowdrank.report.comparison_displays import OrdersDisplay
-from crowdrank.validation.prediction import Figure, common_scale, own_scales, predict_held_out
-from crowdrank.validation.splits import MOST_PAIRS, PARTNERS, split_judgments
+from crowdrank.validation.prediction import (
+    MOST_PAIRS,
+    PARTNERS,
+    Figure,
+    common_scale,
+    own_scales,
+    predict_held_out,
+    split_judgments,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 

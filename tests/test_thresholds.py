@@ -145,7 +145,7 @@ BEYOND = [
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),
     ("review.dependence:_MAX_TABLE_CELLS", 16, "diagnose"), ("review.dependence:_FEW_EVENTS", 1, "diagnose"),
     ("review.dependence:FEW", 10, "diagnose"), ("review.habits:_MAX_SCORES_SAMPLED", 10, "diagnose"),
-    ("validation.splits:MOST_PAIRS", 20, "compare"), ("validation.splits:_MOST_COPIES", 20, "compare"),
+    ("validation.prediction:MOST_PAIRS", 20, "compare"), ("validation.prediction:_MOST_COPIES", 20, "compare"),
     ("models.classes.class_method:MANY_GRADES", 50, "grades"),
     ("models.classes.coded_grades:MOST_CELLS", 300, "grades"),
     ("validation.prediction:_MAX_CELLS_AT_ONCE", 10, "compare"),

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from crowdrank.datasets.catalog import FOLDERS, Folder, folder_of
-from crowdrank.datasets.store import data_folder
-from crowdrank.datasets.trec import BROKEN
+from crowdrank.datasets.catalog import FOLDERS, Folder, data_folder, folder_of
+from crowdrank.datasets.loaders import BROKEN
 from crowdrank.errors import CrowdrankError, JudgmentError, MissingDataError, ParameterError
 from crowdrank.protocols import Bools, Counts
 

@@ -10,7 +10,7 @@ from crowdrank.data.judgments import together, with_pseudonyms
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.io.judgments import weighted_by_strength
 from crowdrank.resampling import plan_draws
-from crowdrank.validation.splits import split_judgments
+from crowdrank.validation.prediction import split_judgments
 
 GRADED = {
     "left": ["x", "y", "x"], "right": ["y", "z", "z"], "winner": ["left", "tie", "right"],

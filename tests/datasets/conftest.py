@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from crowdrank import datasets
-from crowdrank.datasets.catalog import ENTRIES, FOLDERS
-from crowdrank.datasets.store import Store
+from crowdrank.datasets.catalog import ENTRIES, FOLDERS, Store
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import pytest
 from tests.oracles import diagnosis as slow
 
 from crowdrank.kernels import threads
-from crowdrank.kernels.outcomes import count_outcomes
+from crowdrank.kernels.pairs import count_outcomes
 from crowdrank.review.kernels.pairings import Events, Rows, Sums, add_up
 
 
@@ -15,7 +15,7 @@ def test_outcomes_are_counted_alike_in_threads(monkeypatch):
     expected = np.zeros((7, 3), np.int64)
     np.add.at(expected, (annotator, outcome + 1), 1)
     np.testing.assert_array_equal(count_outcomes(annotator, outcome, 7), expected)
-    monkeypatch.setattr("crowdrank.kernels.outcomes._ROWS_PER_THREAD", 100)
+    monkeypatch.setattr("crowdrank.kernels.pairs._OUTCOMES_PER_THREAD", 100)
     monkeypatch.setattr(threads, "_n_threads", lambda n_rows, smallest: 4 if smallest <= 100 else 1)
     np.testing.assert_array_equal(count_outcomes(annotator, outcome, 7), expected)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from crowdrank.data.fingerprint import row_numbers
-from crowdrank.kernels.hashing import count_before
-from crowdrank.kernels.repeats import count_repeats
+from crowdrank.kernels.numbering import count_before, count_repeats
 
 
 @pytest.mark.parametrize("sizes", [(1, 3, 1), (4, 1, 5), (7, 9, 3), (200, 2, 1)])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import votes as slow
 
-from crowdrank.kernels.standings import grade_standings, group_codes, ranking_standings
+from crowdrank.kernels.segments import grade_standings, group_codes, ranking_standings
 
 WEIGHT = st.sampled_from([0.5, 1.0, 2.0])
 GROUPS = st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), WEIGHT), min_size=1, max_size=7), max_size=5)

@@ -56,7 +56,7 @@ def postgres_dump(address: str) -> str:
     from sqlalchemy.dialects import postgresql
     from sqlalchemy.schema import CreateTable
 
-    from crowdrank.web.tables import metadata
+    from crowdrank.web.setup import metadata
 
     tables = [str(CreateTable(table).compile(dialect=postgresql.dialect())).strip() for table in metadata.sorted_tables]
     lines = [*tables, "CREATE TABLE schema_version (version INTEGER NOT NULL)"]

@@ -11,7 +11,7 @@ from crowdrank.api import describe_evaluation
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.metrics.measures import parse
 from crowdrank.report.evaluation_page import render_evaluation
-from crowdrank.validation.run_verdicts import extreme_queries, items_of_query, verdicts
+from crowdrank.validation.run_evaluation import extreme_queries, items_of_query, verdicts
 
 
 def make_runs(n_queries=30, n_items=8, seed=0, judged=1.0):

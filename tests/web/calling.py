@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from starlette.testclient import TestClient
 from tests.web.collecting import campaign
 
-from crowdrank.web.access import OWNER, new_token, token_hash
+from crowdrank.web.access import OWNER, Invite, join, new_invite, new_token, token_hash
 from crowdrank.web.app import make_app
-from crowdrank.web.people import Invite, join, new_invite
 from crowdrank.web.service import Service
 from crowdrank.web.setup import open_collection
 

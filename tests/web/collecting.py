@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crowdrank.web.campaign_file import Campaign, Item, Settings, check_settings
-from crowdrank.web.collection import Collection
-from crowdrank.web.faults import Fault
+from crowdrank.web.collection import Collection, Fault
 from crowdrank.web.setup import open_collection
 from crowdrank.web.submitting import Submission
 from crowdrank.web.upkeep import broken_promises

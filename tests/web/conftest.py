@@ -7,7 +7,7 @@ import warnings
 import pytest
 from tests.web.serving import PATIENCE
 
-from crowdrank.web.store import PostgresStore, SqliteStore
+from crowdrank.web.collection import PostgresStore, SqliteStore
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SERVER = "CROWDRANK_TEST_POSTGRES"

@@ -10,8 +10,8 @@ from tests.web.collecting import campaign, expect_promises
 
 from crowdrank.web.access import OWNER, Access, Buckets, new_token, token_hash
 from crowdrank.web.app import POLICY, ROUTERS
-from crowdrank.web.calls import Allow
-from crowdrank.web.store import SqliteStore
+from crowdrank.web.collection import SqliteStore
+from crowdrank.web.routes import Allow
 
 
 @pytest.fixture

@@ -24,14 +24,12 @@ from tests.web.serving import PATIENCE, Server, until
 from crowdrank.client import Client
 from crowdrank.errors import CrowdrankError, ParameterError
 from crowdrank.web import refit as refit_module
-from crowdrank.web import tables
-from crowdrank.web.claiming import claim
-from crowdrank.web.faults import Fault
+from crowdrank.web import setup as campaign_setup
+from crowdrank.web.collection import Fault, PostgresStore, SqliteStore
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.server import Options
 from crowdrank.web.setup import open_collection
-from crowdrank.web.store import PostgresStore, SqliteStore
-from crowdrank.web.submitting import submit
+from crowdrank.web.submitting import claim, submit
 from crowdrank.web.upkeep import check, copy
 
 pytestmark = pytest.mark.slow
@@ -108,7 +106,7 @@ def _headers_that_never_end(server):
 
 
 def test_headers_have_a_deadline():
-    from crowdrank.web.protocol import HEADER_SECONDS, PatientProtocol
+    from crowdrank.web.app import HEADER_SECONDS, PatientProtocol
 
     assert HEADER_SECONDS == 10
     assert PatientProtocol.connection_made is not PatientProtocol.__mro__[1].connection_made
@@ -272,11 +270,11 @@ def test_old_databases_are_brought_up_to_date_and_newer_ones_refused(store, monk
     def second(connection):
         connection.exec_driver_sql("ALTER TABLE item ADD COLUMN note TEXT")
 
-    monkeypatch.setattr(tables, "MIGRATIONS", (*tables.MIGRATIONS, second))
+    monkeypatch.setattr(campaign_setup, "MIGRATIONS", (*campaign_setup.MIGRATIONS, second))
     again = open_collection(store, campaign(n_items=2), "0")[0]
     assert ask(again, "SELECT note FROM item LIMIT 1")[0].note is None
     assert ask(again, "SELECT version FROM schema_version")[0].version == 2
-    monkeypatch.setattr(tables, "MIGRATIONS", tables.MIGRATIONS[:1])
+    monkeypatch.setattr(campaign_setup, "MIGRATIONS", campaign_setup.MIGRATIONS[:1])
     with pytest.raises(ParameterError, match="install a newer crowdrank"):
         open_collection(store, campaign(n_items=2), "0")
     store.submit(lambda c: c.execute(text("UPDATE schema_version SET version = 1"))).result()

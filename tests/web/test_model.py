@@ -10,11 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sqlalchemy import text
 from tests.web.collecting import add_annotator, allow, ask, campaign, expect_promises, run, sent
 
-from crowdrank.web.claiming import claim
-from crowdrank.web.faults import Fault
-from crowdrank.web.people import set_annotator_state, uncount_some
+from crowdrank.web.access import set_annotator_state, uncount_some
+from crowdrank.web.collection import Fault
 from crowdrank.web.setup import open_collection, set_campaign_state
-from crowdrank.web.submitting import extend, skip, submit, withdraw
+from crowdrank.web.submitting import claim, extend, skip, submit, withdraw
 
 WHO = st.integers(0, 3)
 BUDGET, LEASE = 14, 10

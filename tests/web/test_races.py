@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.web.collecting import add_annotator, allow, ask, collect, expect_promises, run, sent
 
-from crowdrank.web.claiming import claim
-from crowdrank.web.submitting import skip, submit, withdraw
+from crowdrank.web.submitting import claim, skip, submit, withdraw
 
 SIZE = "CROWDRANK_RACES"
 """Environment variable with the size of the crowd, such as ``32x2000``: threads and operations of each."""

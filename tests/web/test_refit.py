@@ -10,14 +10,13 @@ from tests.web.collecting import add_annotator, ask, collect, expect_promises, r
 
 import crowdrank as cr
 from crowdrank.api import touched_items
-from crowdrank.web.claiming import claim
-from crowdrank.web.exporting import export, judgment_frame
+from crowdrank.web.collection import SqliteStore
 from crowdrank.web.overview import consensus_view, fit_view, version_of
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.refit_worker import Held, fit, read_snapshot, update
 from crowdrank.web.setup import set_campaign_state
-from crowdrank.web.store import SqliteStore
-from crowdrank.web.submitting import submit
+from crowdrank.web.submitting import claim, submit
+from crowdrank.web.transfer import export, judgment_frame
 
 
 class Inside:

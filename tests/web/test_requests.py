@@ -5,12 +5,10 @@ import uuid
 import pytest
 from tests.web.collecting import add_annotator, ask, collect, expect_promises, run, sent
 
-from crowdrank.web import claiming, service, setup
-from crowdrank.web.claiming import claim
-from crowdrank.web.faults import Fault
+from crowdrank.web import service, setup, submitting
+from crowdrank.web.collection import Fault, SqliteStore
 from crowdrank.web.service import _submit_all, item_contents
-from crowdrank.web.store import SqliteStore
-from crowdrank.web.submitting import _LAST_WITHDRAWN, extend, skip, submit, withdraw
+from crowdrank.web.submitting import claim, extend, skip, submit, withdraw
 
 
 def answer(collection, who, grade=2):
@@ -328,7 +326,8 @@ def test_no_statement_for_one_judgment_reads_a_whole_campaign(tmp_path):
     store = SqliteStore(tmp_path / "campaign.db")
     collection = collect(store)
     try:
-        for statement in (service._ITEMS, claiming._MEANT, claiming._EARLIEST_LEASE, setup._ANY_HELD, _LAST_WITHDRAWN):
+        statements = (submitting._MEANT, submitting._EARLIEST_LEASE, submitting._LAST_WITHDRAWN)
+        for statement in (service._ITEMS, setup._ANY_HELD, *statements):
             values = dict.fromkeys(re.findall(r":(\w+)", statement._sqlite), "[1]")
             plan = ask(collection, f"EXPLAIN QUERY PLAN {statement._sqlite}", **values)
             steps = [row.detail for row in plan if "json_each" not in row.detail]

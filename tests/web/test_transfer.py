@@ -11,7 +11,7 @@ from tests.web.calling import Called
 from tests.web.collecting import ask, expect_promises
 
 import crowdrank as cr
-from crowdrank.web.store import SqliteStore
+from crowdrank.web.collection import SqliteStore
 
 ANSWERS = {
     "grade": lambda n: {"grade": n % 4},

@@ -21,17 +21,25 @@ from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..io.truth import as_scored, read_slices, read_truth
 from ..metrics.measures import Measure, parse
-from ..metrics.prediction_powered import PoweredMean, prediction_powered_mean
+from ..metrics.significance import PoweredMean, prediction_powered_mean
 from ..protocols import Aggregator, Progress
 from ..quality import scores_quietly
 from ..registry import label, make
-from ..validation.alignment import align
+from ..validation.alignment import Scored, align
 from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
-from ..validation.prediction import Figure, predict_held_out
-from ..validation.run_evaluation import Evaluation, check_fit, checked_measures, expect_baseline, measure_runs
-from ..validation.run_verdicts import counts_in_words, extreme_queries, slice_sentences, unjudged_sentence, verdicts
-from ..validation.scored_items import Scored
-from ..validation.splits import N_FOLDS, Split, split_judgments
+from ..validation.prediction import N_FOLDS, Figure, Split, predict_held_out, split_judgments
+from ..validation.run_evaluation import (
+    Evaluation,
+    check_fit,
+    checked_measures,
+    counts_in_words,
+    expect_baseline,
+    extreme_queries,
+    measure_runs,
+    slice_sentences,
+    unjudged_sentence,
+    verdicts,
+)
 from ..wording import counted, option
 from .aggregation import as_judgments, check_level, methods_for
 from .arguments import takes_arguments_of

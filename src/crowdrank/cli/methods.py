@@ -133,8 +133,7 @@ def datasets(*, talk: Talk, name: str | None, folder: str | None, out: str | Non
     import polars as pl
 
     from ..datasets import data_folder, present
-    from ..datasets.catalog import ENTRIES, entry
-    from ..datasets.store import Store
+    from ..datasets.catalog import ENTRIES, Store, entry
     from .terminal_tables import show_frame
 
     check_files([], [out], format=format)

@@ -73,7 +73,7 @@ def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
     >>> bool((stable_hashes(pl.Series([7, 12])) == stable_hashes(pl.Series(["7", "12"]))).all())
     True
     """
-    from ..kernels.hashing import hash_texts
+    from ..kernels.numbering import hash_texts
 
     texts = ids.cast(pl.String)
     data = np.frombuffer(str(texts.str.join("").item() or "").encode(), np.uint8)
@@ -106,7 +106,7 @@ def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:
         # 0.0 and -0.0 are one number
         bits = (array + 0.0).view(np.uint64) if array.dtype == np.float64 else array
         if len(state) >= LONG:
-            from ..kernels.hashing import mix_column
+            from ..kernels.numbering import mix_column
 
             mix_column(state, bits)
             continue

@@ -146,7 +146,7 @@ def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[p
 
     A table for about ``n_likely`` texts, which stays in the cache, is tried before one that holds as many as cells.
     """
-    from ..kernels.hashing import number_hashes
+    from ..kernels.numbering import number_hashes
 
     cells = column.fill_null("") if column.null_count() else column
     of_known = [known.hash(seed).to_numpy() for seed in _SEEDS]
@@ -432,7 +432,7 @@ def build_items(
     # the cells of a table of queries and ids that occur are numbered, row by row
     n_entries, n_cells = sum(len(query) for query, _ in parts), len(queries) * len(ids)
     if n_entries >= LONG and n_cells <= min(_TABLE_CELLS, _CELLS_PER_ENTRY * n_entries):
-        from ..kernels.cells import mark_cells, number_cells, read_cells
+        from ..kernels.numbering import mark_cells, number_cells, read_cells
 
         table = np.zeros((len(queries), len(ids)), np.int32)
         for query, code in parts:

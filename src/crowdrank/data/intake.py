@@ -391,7 +391,7 @@ def count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
             return n_rows - key.n_unique()
         rising = np.sort(key.to_numpy())  # quicker than a table of hashes
         return int((rising[1:] == rising[:-1]).sum())
-    from ..kernels.repeats import count_repeats as count
+    from ..kernels.numbering import count_repeats as count
 
     third = keys[2] if len(keys) > 2 else (np.empty(0, np.int32), 1)
     return int(count(keys[0][0], keys[1][0], keys[1][1], third[0], third[1], cells))

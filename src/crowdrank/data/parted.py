@@ -157,7 +157,7 @@ def _question_or_row_numbers(judgments: Judgments) -> NDArray[np.uint64]:
     Of many answers to a question, rows with the same content are counted and the count makes their number: any two of
     them are drawn together as often, whether equal or not.
     """
-    from ..kernels.hashing import count_before
+    from ..kernels.numbering import count_before
 
     number = question_numbers(judgments)
     buckets = min(1 << len(number).bit_length(), _MOST_BUCKETS) - 1

@@ -601,7 +601,7 @@ def _outcome_weights(who: Ints, preferences: Preferences, n: int) -> Floats:
 def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1) -> Counts:
     """Return how often each of ``n`` annotators chose right, tied and chose left, (n, 3); of one block in ``step``."""
     if len(outcome) >= LONG:
-        from ..kernels.outcomes import count_outcomes
+        from ..kernels.pairs import count_outcomes
 
         return count_outcomes(annotator, outcome, n, step)
     return np.bincount(annotator * np.int64(3) + outcome + 1, minlength=3 * n).reshape(n, 3)

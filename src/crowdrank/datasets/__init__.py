@@ -10,9 +10,7 @@ from polars.exceptions import PolarsError
 
 from ..errors import JudgmentError
 from . import catalog
-from .catalog import names
-from .dataset import Dataset, Fold
-from .store import Store, data_folder
+from .catalog import Dataset, Fold, Store, data_folder, names
 
 __all__ = ["Dataset", "Fold", "data_folder", "load", "names", "present"]
 
@@ -42,8 +40,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     """
     entry = catalog.entry(name)
     store = Store(name, entry.folder, data_folder(folder), entry.description)
-    module, function = entry.loader.split(":")
-    loader: Callable[..., Dataset] = getattr(import_module(f"{__name__}.{module}"), function)
+    loader: Callable[..., Dataset] = getattr(import_module(".loaders", __name__), entry.loader)
     try:
         return loader(store, **entry.options)
     except JudgmentError as error:

@@ -1,15 +1,30 @@
-"""Every data set by name: what it is, where its files come from and on what terms; read from ``catalog.toml``."""
+"""Public data sets by name, and their files: what they are and on what terms (``catalog.toml``), where they lie.
+
+A missing or damaged file says what to do about it.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
+import os
 import tomllib
-from collections.abc import Mapping
+import warnings
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from ..errors import UnknownNameError
-from ..wording import did_you_mean
+import polars as pl
+
+from ..data.features import Features
+from ..data.judgments import Grades, Preferences, Rankings
+from ..data.truth import Truth
+from ..errors import DataWarning, JudgmentError, MissingDataError, UnknownNameError
+from ..wording import counted, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -55,7 +70,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set: its folder, its loader as ``module:function`` with options, and what it is."""
+    """One data set: its folder, its function in ``loaders`` with options, and what it is."""
 
     folder: str
     loader: str
@@ -99,3 +114,267 @@ def entry(name: str) -> Entry:
 def folder_of(name: str) -> str:
     """Return the folder that a data set, or a folder, goes by."""
     return name if name in FOLDERS else entry(name).folder
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One split of a data set, as ids of its queries.
+
+    Parameters
+    ----------
+    name
+        Name of the split in its source, such as ``Fold1``.
+    train, vali, test
+        Query ids to train on, to tune on and to report on; ``vali`` is empty where the source has none.
+
+    Examples
+    --------
+    >>> Fold("Fold1", ("1", "2", "3"), ("4",), ("5",)).test
+    ('5',)
+    """
+
+    name: str
+    train: tuple[str, ...]
+    vali: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Dataset:
+    """One public data set as judgments, truth and features; a field is ``None`` where the set has nothing for it.
+
+    Parameters
+    ----------
+    name
+        Name it was loaded by.
+    judgments
+        What annotators said: grades, preferences or rankings.
+    truth
+        What is known to be right, for all items or for a part of them.
+    features
+        One row of numbers for each item; the labels of a learning-to-rank set are its truth.
+    folds
+        Splits that come with the set, as query ids.
+    details
+        What else is known of the items: ``query`` (where there are several), ``item``, then ``text``, ``source`` and
+        other columns that a study may need.
+    notes
+        What loading left out or decided, one sentence each.
+    description
+        What the set is.
+    source
+        The public repository it comes from (owner/name), the commit and the path inside it.
+    licence
+        Terms of the source.
+
+    Examples
+    --------
+    >>> grades = Grades.from_rows([("ann", "q", "x", 2), ("bob", "q", "y", 1)])
+    >>> Dataset(name="tiny", judgments=grades, truth=Truth.from_frame({"item": ["x"], "grade": [2]}))
+    <Dataset tiny: 2 grades by 2 annotators on 2 items of 1 query; truth of 1 item>
+    """
+
+    name: str
+    judgments: Grades | Preferences | Rankings | None = None
+    truth: Truth | None = None
+    features: Features | None = None
+    folds: tuple[Fold, ...] | None = None
+    details: pl.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    description: str = ""
+    source: str = ""
+    licence: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name}: {'; '.join(self._parts())}>"
+
+    def _parts(self) -> Iterator[str]:
+        """What the set has, in a few words each."""
+        if (given := self.judgments) is not None:
+            by = f" by {counted(given.n_annotators, 'annotator')}" if given.n_annotators else ""
+            of = f"{counted(given.n_items, 'item')} of {counted(given.n_queries, 'query')}"
+            yield f"{counted(len(given), given.kind)}{by} on {of}"
+        if self.truth is not None:
+            yield f"truth of {counted(len(self.truth), 'pair' if self.truth.form == 'pairs' else 'item')}"
+        if self.features is not None:
+            yield f"{counted(self.features.matrix.shape[1], 'feature')} of {counted(len(self.features), 'item')}"
+        if self.folds is not None:
+            yield counted(len(self.folds), "fold")
+
+
+ENVIRONMENT = "CROWDRANK_DATA"
+"""Environment variable that names the folder holding all data sets."""
+
+
+def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder that holds the data sets: the given one, ``$CROWDRANK_DATA``, or the user's cache.
+
+    Examples
+    --------
+    >>> data_folder("somewhere").name
+    'somewhere'
+    """
+    if folder is not None:
+        return Path(folder).expanduser()
+    if named := os.environ.get(ENVIRONMENT):
+        return Path(named).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
+    return (Path(cache) if cache else Path.home() / ".cache") / "crowdrank" / "data"
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Silence warnings about what is known of a set and stands in its notes, such as repeated judgments."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
+@dataclass(frozen=True)
+class Store:
+    """The files of one data set below the data folder."""
+
+    name: str
+    folder: str
+    root: Path
+    description: str = ""
+
+    def dataset(self, **fields: Any) -> Dataset:
+        """Return the data set with these fields and what is known of its source."""
+        terms = self.terms
+        return Dataset(
+            name=self.name, description=self.description, source=str(terms.source), licence=terms.licence, **fields
+        )
+
+    @property
+    def terms(self) -> Folder:
+        """Source, licence and files of the folder this set lies in."""
+        return FOLDERS[self.folder]
+
+    @property
+    def place(self) -> Path:
+        """Folder that the files lie in."""
+        return self.root / (self.terms.directory or self.folder)
+
+    def find(self, file: str) -> Path | None:
+        """Return where a file lies, plain or gzipped; ``None`` where it does not."""
+        for path in (self.place / file, self.place / f"{file}.gz"):
+            if path.is_file():
+                return path
+        return None
+
+    def path(self, file: str) -> Path:
+        """Return where a file lies, or say how to get it."""
+        path, terms = self.find(file), self.terms
+        if path is not None:
+            return path
+        head = f"data set {self.name!r} lacks {self.place / file} (or {file}.gz)"
+        command = f"python tools/prepare_datasets.py {self.folder} SOURCE --out {self.root}"
+        if not terms.source.repository:
+            how = f"; it is {terms.source}: copy that folder to {self.place}"
+        elif terms.files.get(file):
+            how = f": put {terms.files[file]} there, or run `{command}` on a copy of {terms.source}"
+        else:
+            how = f", which is made from public files: get {terms.source} and run `{command}` with SOURCE its folder"
+        raise MissingDataError(head + how)
+
+    def neighbour(self, folder: str) -> Store:
+        """Return the store of another folder of the same place."""
+        return Store(self.name, folder, self.root)
+
+    def read(self, file: str) -> bytes:
+        """Return the content of a file, unzipped."""
+        path = self.path(file)
+        try:
+            content = path.read_bytes()
+            return gzip.decompress(content) if path.suffix == ".gz" else content
+        except (OSError, EOFError, zlib.error) as error:
+            self.refuse_damaged(file, str(error))
+
+    def text(self, file: str, encoding: str = "utf-8") -> str:
+        """Return the text of a file."""
+        try:
+            return self.read(file).decode(encoding).removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            self.refuse_damaged(file, f"byte {error.start + 1} is not {encoding}")
+
+    def table(
+        self,
+        file: str,
+        columns: Mapping[str, str] | Sequence[str],
+        *,
+        numbers: Sequence[str] = (),
+        separator: str = ",",
+        encoding: str = "utf-8",
+        skip: int = 0,
+    ) -> pl.DataFrame:
+        """Return columns of a table as text.
+
+        Parameters
+        ----------
+        file
+            File of the set.
+        columns
+            Our word -> name in the header; or, where the file has no header, the words of its first columns.
+        numbers
+            Words whose cells must be numbers.
+        separator, encoding
+            How the file is written.
+        skip
+            Lines to pass over at the top of a file without a usable header.
+        """
+        header = isinstance(columns, Mapping)
+        content = self.text(file, encoding).encode()
+        try:
+            frame = pl.read_csv(
+                io.BytesIO(content),
+                separator=separator,
+                has_header=header,
+                skip_rows=skip,
+                columns=None if header else list(range(len(columns))),
+                infer_schema=False,
+                truncate_ragged_lines=not header,
+            )
+        except pl.exceptions.PolarsError as error:
+            self.refuse_damaged(file, str(error).splitlines()[0])
+        if isinstance(columns, Mapping):
+            if lost := [name for name in columns.values() if name not in frame.columns]:
+                self.refuse_damaged(file, f"its header lacks {lost[0]!r}")
+            frame = frame.select([pl.col(name).alias(word) for word, name in columns.items()])
+        else:
+            frame.columns = list(columns)
+        frame = frame.with_columns(pl.all().str.strip_chars())
+        for word in numbers:
+            cells = frame[word].cast(pl.Float64, strict=False)
+            if cells.null_count():
+                row = int(cells.is_null().arg_true()[0])
+                self.refuse_damaged(file, f"row {row + 1} has {frame[word][row]!r} where a number should stand")
+            frame = frame.with_columns(cells)
+        return frame
+
+    def rows(self, file: str) -> pl.DataFrame:
+        """Return a file of JSON lines as a table."""
+        try:
+            return pl.read_ndjson(io.BytesIO(self.read(file)), infer_schema_length=None)
+        except pl.exceptions.PolarsError as error:
+            self.refuse_damaged(file, str(error).splitlines()[0])
+
+    def json(self, file: str) -> Any:
+        """Return the content of a JSON file."""
+        try:
+            return json.loads(self.text(file))
+        except json.JSONDecodeError as error:
+            self.refuse_damaged(file, str(error))
+
+    def match(self, table: pl.DataFrame, other: pl.DataFrame, word: str, file: str) -> pl.DataFrame:
+        """Return the table with the columns of another, which ``file`` holds and must have for every row."""
+        joined = table.join(other, on=word, how="inner", maintain_order="left")
+        if len(joined) != len(table):
+            lost = table.join(other, on=word, how="anti", maintain_order="left")[word]
+            self.refuse_damaged(file, f"it lacks {word} {lost[0]!r}" if len(lost) else f"a {word} stands in it twice")
+        return joined
+
+    def refuse_damaged(self, file: str | None, what: str) -> NoReturn:
+        """Say that a file, or ``None`` for one of them, is damaged, how, and where to get it again."""
+        named = self.path(file) if file else f"a file in {self.place}"
+        raise JudgmentError(f"{named} is damaged ({what}); get it again from {self.terms.source}")

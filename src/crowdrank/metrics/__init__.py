@@ -9,41 +9,28 @@ if TYPE_CHECKING:
     from .agreement import accuracy, cohen_kappa, fleiss_kappa, krippendorff_alpha, quality_divergence
     from .correlation import footrule, kendall_tau, pair_accuracy, preference_accuracy, spearman, tau_ap, weighted_tau
     from .measures import Measure, names, parse
-    from .prediction_powered import prediction_powered_mean
     from .ranking import average_precision, dcg, err, ndcg, precision, rbp, recall, reciprocal_rank
-    from .significance import bootstrap_interval, coefficient_of_variation, holm, mcnemar, paired_randomisation
+    from .significance import (
+        bootstrap_interval,
+        coefficient_of_variation,
+        holm,
+        mcnemar,
+        paired_randomisation,
+        prediction_powered_mean,
+    )
 
-_HOMES = {
-    "accuracy": "agreement",
-    "average_precision": "ranking",
-    "bootstrap_interval": "significance",
-    "coefficient_of_variation": "significance",
-    "cohen_kappa": "agreement",
-    "dcg": "ranking",
-    "err": "ranking",
-    "fleiss_kappa": "agreement",
-    "footrule": "correlation",
-    "holm": "significance",
-    "kendall_tau": "correlation",
-    "krippendorff_alpha": "agreement",
-    "mcnemar": "significance",
-    "Measure": "measures",
-    "names": "measures",
-    "ndcg": "ranking",
-    "pair_accuracy": "correlation",
-    "paired_randomisation": "significance",
-    "parse": "measures",
-    "precision": "ranking",
-    "prediction_powered_mean": "prediction_powered",
-    "preference_accuracy": "correlation",
-    "quality_divergence": "agreement",
-    "rbp": "ranking",
-    "recall": "ranking",
-    "reciprocal_rank": "ranking",
-    "spearman": "correlation",
-    "tau_ap": "correlation",
-    "weighted_tau": "correlation",
-}
+_MODULES = {
+    "agreement": ("accuracy", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "quality_divergence"),
+    "correlation": (
+        "footrule", "kendall_tau", "pair_accuracy", "preference_accuracy", "spearman", "tau_ap", "weighted_tau",
+    ),
+    "measures": ("Measure", "names", "parse"),
+    "ranking": ("average_precision", "dcg", "err", "ndcg", "precision", "rbp", "recall", "reciprocal_rank"),
+    "significance": (
+        "bootstrap_interval", "coefficient_of_variation", "holm", "mcnemar", "paired_randomisation",
+        "prediction_powered_mean",
+    ),
+}  # fmt: skip
 
 __all__ = [
     "Measure",
@@ -80,9 +67,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a measure when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -90,12 +90,7 @@ def arrange(truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Arranged:
         return Arranged(read_only(truth.ravel()), read_only(scores.ravel()), read_only(offsets))
     if qid is None:
         return Arranged(read_only(truth), read_only(scores), read_only(np.array([0, len(truth)], np.int64)))
-    return _side_by_side(truth, scores, one_dimensional(qid, len(truth), "qid"))
-
-
-def _side_by_side(truth: Floats, scores: Floats, qid: NDArray[Any] | pl.Series) -> Arranged:
-    """Truth and scores query after query; nothing is moved when each query's items are next to each other already."""
-    groups = group_rows(qid)
+    groups = group_rows(one_dimensional(qid, len(truth), "qid"))
     if groups.rows is not None:
         truth, scores = truth[groups.rows], scores[groups.rows]
     return Arranged(read_only(truth), read_only(scores), groups.offsets, groups.by_id)
@@ -111,7 +106,9 @@ class Groups(NamedTuple):
 
 def group_rows(qid: NDArray[Any] | pl.Series) -> Groups:
     """Return how rows are brought together by query; they stay where each query's are next to each other already."""
-    starts = _run_starts(qid)
+    # rows whose id differs from that of the row before
+    changes = qid[1:].ne_missing(qid[:-1]).to_numpy() if isinstance(qid, pl.Series) else qid[1:] != qid[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1]).astype(np.int64)
     codes, n_queries = dense_codes(qid[starts], "qid", starts)
     ends = np.append(starts, len(qid))
     if n_queries == len(starts):
@@ -121,12 +118,6 @@ def group_rows(qid: NDArray[Any] | pl.Series) -> Groups:
 
     offsets, rows = gather(read_only(np.repeat(codes, np.diff(ends))), n_queries)
     return Groups(read_only(offsets), rows, None)
-
-
-def _run_starts(ids: NDArray[Any] | pl.Series) -> Counts:
-    """Rows whose id differs from that of the row before."""
-    changes = ids[1:].ne_missing(ids[:-1]).to_numpy() if isinstance(ids, pl.Series) else ids[1:] != ids[:-1]
-    return np.concatenate([[0], np.flatnonzero(changes) + 1]).astype(np.int64)
 
 
 def over_queries(

@@ -87,10 +87,13 @@ def ndcg(
     >>> ndcg([[1, 0], [0, 1]], [[0.9, 0.1], [0.8, 0.2]], gain="linear", per_query=True).round(4)
     array([1.    , 0.6309])
     """
+    from ..kernels import ranking_measures as kernels
+
     items, exponential = _gains(truth, scores, qid, gain, negative)
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    best = _ideal(items, depth, exponential, _logarithmic(depth))
-    value = _discounted_sums(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
+    discount = read_only(1 / np.log2(np.arange(2, depth + 2)))
+    best = over_queries(kernels.ideal_gain, (items.truth,), items.offsets, depth, exponential, discount)
+    value = _discounted_sums(items.truth, items, depth, rule, exponential, discount)
     # rounding may lift a perfect order above 1
     return items.report(np.minimum(_share(value, best), 1.0), best > 0, empty, per_query)
 
@@ -115,7 +118,8 @@ def dcg(
     """
     items, exponential = _gains(truth, scores, qid, gain, negative)
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    value = _discounted_sums(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
+    discount = read_only(1 / np.log2(np.arange(2, depth + 2)))
+    value = _discounted_sums(items.truth, items, depth, rule, exponential, discount)
     return items.report(value, np.isfinite(value), "zero", per_query)
 
 
@@ -235,7 +239,7 @@ def rbp(
         items, relevant = _relevant(truth, scores, qid, relevant_from)
     depth = cutoff(k, items.longest)
     weights = np.asarray((1 - p) * p ** np.arange(depth), dtype=np.float64)
-    value = _discounted_sums(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
+    value = _discounted_sums(relevant, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
     return items.report(value, items.sums(relevant) > 0, empty, per_query)
 
 
@@ -399,32 +403,17 @@ def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Any, relevant_from: floa
 def _count_relevant(items: Arranged, relevant: Floats, k: int | None, ties: str) -> Floats:
     """Number of relevant items among the first ``k`` places of each query."""
     depth = cutoff(k, items.longest)
-    return _discounted_sums(
-        relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth)
-    )
+    return _discounted_sums(relevant, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth))
 
 
 def _discounted_sums(
-    values: Floats, scores: Floats, items: Arranged, depth: int, rule: int, exponential: bool, discount: Floats
+    values: Floats, items: Arranged, depth: int, rule: int, exponential: bool, discount: Floats
 ) -> Floats:
     """Sum over the first places of gain times discount, for each query."""
     from ..kernels import ranking_measures as kernels
 
     rest = depth, rule, exponential, read_only(discount)
-    return over_queries(kernels.discounted_gain, (values, scores), items.offsets, *rest)
-
-
-def _ideal(items: Arranged, depth: int, exponential: bool, discount: Floats) -> Floats:
-    """The same sum when the items of each query stand in the best order."""
-    from ..kernels import ranking_measures as kernels
-
-    return over_queries(kernels.ideal_gain, (items.truth,), items.offsets, depth, exponential, read_only(discount))
-
-
-def _logarithmic(depth: int) -> Floats:
-    """Discount 1 / log2(1 + rank) of the first places."""
-    discount: Floats = 1 / np.log2(np.arange(2, depth + 2))
-    return discount
+    return over_queries(kernels.discounted_gain, (values, items.scores), items.offsets, *rest)
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

@@ -1,7 +1,9 @@
-"""Whether a difference between two rankings' measures is more than chance, from their values per query."""
+"""Whether a difference between two rankings' measures is more than chance, and means with their intervals."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +107,7 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
     >>> paired_randomisation([0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.4])
     0.125
     """
-    first, second = _values(a, "a"), _values(b, "b")
-    if first.shape != second.shape:
-        raise JudgmentError(f"a has {len(first)} queries and b {len(second)}; give values of the same queries")
+    first, second = _paired_values(a, b)
     if n < 1:
         raise ParameterError(f"n={n} is not a number of random patterns; give at least 1")
     difference = first - second
@@ -118,7 +118,10 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
     # the same sum reached in another order of addition may differ in its last digits
     observed = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()
     if len(difference) < 63 and 2 ** len(difference) <= n:
-        return float(np.mean(np.abs(_all_sums(difference)) >= observed))
+        sums = np.zeros(1)  # under every pattern of signs
+        for value in difference:
+            sums = np.concatenate([sums + value, sums - value])
+        return float(np.mean(np.abs(sums) >= observed))
     rng = np.random.default_rng(seed)
     larger = 0
     for start in range(0, n, step := max(1, _MAX_RANDOM_NUMBERS // len(difference))):
@@ -145,9 +148,7 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> float:
     """
     from scipy.special import stdtr
 
-    first, second = _values(a, "a"), _values(b, "b")
-    if first.shape != second.shape:
-        raise JudgmentError(f"a has {len(first)} queries and b {len(second)}; give values of the same queries")
+    first, second = _paired_values(a, b)
     difference = first - second
     difference = difference[~np.isnan(difference)]
     if len(difference) < 2:
@@ -159,14 +160,6 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> float:
     if spread <= 1e-12 * size:  # the same difference everywhere, but for rounding
         return 0.0
     return float(2 * stdtr(len(difference) - 1, -abs(mean) / (spread / np.sqrt(len(difference)))))
-
-
-def _all_sums(difference: Floats) -> Floats:
-    """Sum of the differences under every pattern of signs."""
-    sums = np.zeros(1)
-    for value in difference:
-        sums = np.concatenate([sums + value, sums - value])
-    return sums
 
 
 def holm(p_values: ArrayLike) -> Floats:
@@ -254,6 +247,14 @@ def bootstrap_interval(
     return float(lower), float(upper)
 
 
+def _paired_values(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
+    """Values of two rankings for the same queries."""
+    first, second = _values(a, "a"), _values(b, "b")
+    if first.shape != second.shape:
+        raise JudgmentError(f"a has {len(first)} queries and b {len(second)}; give values of the same queries")
+    return first, second
+
+
 def _values(values: ArrayLike, name: str) -> Floats:
     """One-dimensional array of numbers; NaN may be among them."""
     try:
@@ -263,3 +264,64 @@ def _values(values: ArrayLike, name: str) -> Floats:
     if array.ndim != 1:
         raise JudgmentError(f"{name} has {array.ndim} dimensions; give one number per query")
     return array
+
+
+@dataclass(frozen=True)
+class PoweredMean:
+    """A mean with its interval; ``lam`` is how much the predictions count, 0 is not at all and 1 is fully."""
+
+    mean: float
+    lower: float
+    upper: float
+    lam: float
+
+
+def prediction_powered_mean(
+    measured: ArrayLike, predicted: ArrayLike, elsewhere: ArrayLike, *, level: float = 0.95, lam: float | None = None
+) -> PoweredMean:
+    r"""Return the prediction-powered mean: what was measured, sharpened by predictions [PPI23]_.
+
+    With :math:`h` measured and :math:`f` predicted for the same :math:`n` cases, and :math:`f'` predicted for :math:`N`
+    others, it is
+
+    .. math:: \bar h + \lambda (\bar f' - \bar f), \qquad
+              \lambda = \frac{\mathrm{Cov}(h, f)}{(1 + n / N) \mathrm{Var}(f)} \text{ within } 0 \ldots 1,
+
+    whatever the predictions are worth: useless ones have :math:`\lambda = 0`, which leaves the mean of :math:`h`.
+
+    Parameters
+    ----------
+    measured, predicted
+        Both values of the same cases.
+    elsewhere
+        Predictions of the other cases.
+    level
+        Of the normal interval.
+    lam
+        Weight of the predictions in place of the best one; 0 does without them.
+
+    Examples
+    --------
+    >>> found = prediction_powered_mean([1, 0, 1, 1], [0.9, 0.2, 0.8, 0.9], [0.7, 0.3, 0.9, 0.2, 0.1, 0.4])
+    >>> round(found.mean, 3)
+    0.567
+    """
+    h, f, other = (np.asarray(values, np.float64) for values in (measured, predicted, elsewhere))
+    if h.shape != f.shape or h.ndim != 1:
+        raise ParameterError(f"{len(h)} measured values do not match {len(f)} predicted ones; give both of each case")
+    if len(h) < 2:
+        raise ParameterError(f"{len(h)} measured values do not show a spread; measure at least 2 cases")
+    n, n_other = len(h), len(other)
+    if lam is None:
+        variance = np.var(np.concatenate([f, other]), ddof=1)
+        covariance = float((h - h.mean()) @ (f - f.mean())) / n
+        lam = 0.0 if not n_other or variance == 0 else covariance / ((1 + n / n_other) * float(variance))
+        lam = min(max(lam, 0.0), 1.0)
+    elif lam and not n_other:
+        raise ParameterError("there are no further predictions; leave lam out")
+    mean, variance = float(h.mean()), float(np.var(h - lam * f)) / n
+    if lam:
+        mean += lam * float(other.mean() - f.mean())
+        variance += lam**2 * float(np.var(other)) / n_other
+    half = NormalDist().inv_cdf(0.5 + 0.5 * level) * variance**0.5
+    return PoweredMean(mean, mean - half, mean + half, lam)

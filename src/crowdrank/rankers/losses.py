@@ -94,7 +94,7 @@ def likely_sets(sets: Floats, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
 
     ``sets`` are the chances of each query's 2^n sets of places to be the first ones of its order.
     """
-    from .kernels.expected_choices import bend_sets, choose_from_sets
+    from .kernels.list_losses import bend_sets, choose_from_sets
 
     factor = np.full(len(offsets) - 1, 1 / (len(offsets) - 1))
 

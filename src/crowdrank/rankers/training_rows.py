@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -163,26 +164,23 @@ class Lists:
         sizes, n_items = np.diff(self.offsets)[queries], self.n_items[queries]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][queries] - offsets[:-1], sizes)
-        item = None
-        if self.item is not None:
-            moved = np.concatenate([[0], np.cumsum(n_items)])[:-1] - self.item_offsets[:-1][queries]
-            item = read_only((self.item[place] + np.repeat(moved, sizes)).astype(np.int32))
-        return replace(
-            self, rows=place if self.rows is None else self.rows[place], offsets=read_only(offsets), item=item,
-            target=read_only(self.target[place]), n_items=read_only(n_items),
-            weight=None if self.weight is None else read_only(self.weight[place]),
-        )  # fmt: skip
+        part = replace(self._at(place), offsets=read_only(offsets), n_items=read_only(n_items))
+        if part.item is None:
+            return part
+        moved = np.concatenate([[0], np.cumsum(n_items)])[:-1] - self.item_offsets[:-1][queries]
+        return replace(part, item=read_only((part.item + np.repeat(moved, sizes)).astype(np.int32)))
 
     def best_first(self, rng: np.random.Generator | None = None) -> Lists:
         """Return the lists with the places of each query by falling target, equal ones shuffled if there is a rng."""
         tie = np.arange(self.n_places) if rng is None else rng.permutation(self.n_places)
-        order = np.lexsort((tie, -self.target, self.query))
-        rows = order if self.rows is None else self.rows[order]
-        return replace(
-            self, rows=rows, target=read_only(self.target[order]),
-            weight=None if self.weight is None else read_only(self.weight[order]),
-            item=None if self.item is None else read_only(self.item[order]),
-        )  # fmt: skip
+        return self._at(np.lexsort((tie, -self.target, self.query)))
+
+    def _at(self, place: Counts) -> Lists:
+        """Some places, in this order."""
+        rows = place if self.rows is None else self.rows[place]
+        weight = None if self.weight is None else read_only(self.weight[place])
+        item = None if self.item is None else read_only(self.item[place])
+        return replace(self, rows=rows, target=read_only(self.target[place]), weight=weight, item=item)
 
     def tie_starts(self) -> Counts:
         """Return the first place with the same query and target as each place; best first order is needed."""
@@ -558,33 +556,11 @@ class Design:
         return scores
 
     def pulls(self, slopes: Floats) -> Floats:
-        """Return the transposed product with one slope per place, which add up to 0 in a query: one pull per "
-        "feature."""
+        """Return the transposed product with one slope per place, which add up to 0 in a query: one per feature."""
         if self.is_streamed:
             pulls: Floats = self.matrix.values.T @ self._on_rows(slopes) / self.scaling.spread
             return pulls
-
-        def add(stretches: list[_Stretch]) -> Floats:
-            return _sum([self._block(part).T @ slopes[part.begin : part.end] for part in stretches])
-
-        return _sum(self._in_threads(add, self._stretches(self.scaling.per_query)))
-
-    def curvature(self, bend: Callable[[int, int, Floats], Floats]) -> Floats:
-        """Return the products of every two columns through ``bend``, (n_features, n_features).
-
-        ``bend(first, last, block)`` multiplies the rows of queries ``first`` up to ``last`` by the curvature of a loss
-        in the scores.
-        """
-
-        def add(stretches: list[_Stretch]) -> Floats:
-            product = np.zeros((self.n_features, self.n_features))
-            for part in stretches:
-                block = self._block(part)
-                product += block.T @ bend(part.first, part.last, block)
-            return product
-
-        product = _sum(self._in_threads(add, self._stretches(True)))
-        return 0.5 * (product + product.T)
+        return self._sum(lambda part, block: block.T @ slopes[part.begin : part.end])
 
     def squares(self, slopes: Floats) -> Floats:
         """Return the sum of slope times squared feature over the places: one number per feature."""
@@ -592,11 +568,24 @@ class Design:
             values = self.matrix.values
             sums: Floats = values.multiply(values).T @ self._on_rows(slopes) / self.scaling.spread**2
             return sums
+        return self._sum(lambda part, block: np.square(block).T @ slopes[part.begin : part.end])
+
+    def curvature(self, bend: Callable[[int, int, Floats], Floats]) -> Floats:
+        """Return the products of every two columns through ``bend``, (n_features, n_features).
+
+        ``bend(first, last, block)`` multiplies the rows of queries ``first`` up to ``last`` by the curvature of a loss
+        in the scores.
+        """
+        product = self._sum(lambda part, block: block.T @ bend(part.first, part.last, block), whole_queries=True)
+        return 0.5 * (product + product.T)
+
+    def _sum(self, product: Callable[[_Stretch, Floats], Floats], whole_queries: bool = False) -> Floats:
+        """Sum of what is made of each block of rows."""
 
         def add(stretches: list[_Stretch]) -> Floats:
-            return _sum([np.square(self._block(part)).T @ slopes[part.begin : part.end] for part in stretches])
+            return reduce(np.add, (product(part, self._block(part)) for part in stretches))
 
-        return _sum(self._in_threads(add, self._stretches(self.scaling.per_query)))
+        return reduce(np.add, self._in_threads(add, self._stretches(whole_queries or self.scaling.per_query)))
 
     def blocks(self) -> Iterator[tuple[int, int, Floats]]:
         """Yield the scaled rows block by block: first place, last place and one more, rows."""
@@ -642,11 +631,3 @@ def scoring_design(matrix: Matrix, qid: Any, scaling: Scaling) -> Design:
         groups = group_queries(qid, matrix.n_rows)
         return Design(matrix, groups.rows, groups.offsets, scaling)
     return Design(matrix, None, np.array([0, matrix.n_rows], np.int64), scaling)
-
-
-def _sum(parts: list[Floats]) -> Floats:
-    """Sum of arrays of one shape."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total

@@ -11,7 +11,7 @@ from ..api import Evaluation
 from ..errors import ParameterError
 from ..protocols import Floats
 from ..validation.method_comparison import LEADING, Comparison, Measured
-from ..validation.paired_tests import TIE
+from ..validation.run_evaluation import TIE
 from .consensus_displays import cluster_order, heat_map
 from .drawing import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, Display, RowsDisplay, name_rows, short
 

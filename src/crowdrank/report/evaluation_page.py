@@ -14,7 +14,7 @@ from ..io.features import describe_items
 from ..io.output import check_target, write_text
 from ..review.findings import Finding
 from ..validation.method_comparison import Measured
-from ..validation.run_verdicts import (
+from ..validation.run_evaluation import (
     Verdict,
     extreme_queries,
     items_of_query,

@@ -12,7 +12,7 @@ from ..data.showing import Shown
 from ..metrics.significance import mean_interval, paired_randomisation
 from ..protocols import Counts
 from ..wording import counted
-from .scored_items import Scored
+from .alignment import Scored
 
 SCHEMA: dict[str, Any] = {
     "impression": pl.Int64, "query": pl.String, "position": pl.Int64, "item": pl.String, "team": pl.String,

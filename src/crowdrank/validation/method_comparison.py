@@ -17,9 +17,8 @@ from ..metrics.correlation import kendall_tau
 from ..metrics.significance import paired_randomisation
 from ..protocols import Floats
 from ..wording import first_few
-from .paired_tests import correct_by_holm
 from .prediction import Figure, ratio_std_error
-from .run_evaluation import Evaluation
+from .run_evaluation import Evaluation, correct_by_holm
 
 LEVEL = 0.95
 _NORMAL_QUANTILE = 1.959963984540054

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,10 @@ from ..data.truth import Truth
 from ..errors import ParameterError, UnknownNameError
 from ..metrics.measures import Measure, parse
 from ..metrics.ranking import TIES
-from ..metrics.significance import bootstrap_interval
+from ..metrics.significance import bootstrap_interval, holm, mean_interval, paired_randomisation, paired_t
 from ..protocols import Floats
-from ..wording import did_you_mean, one_of, option
-from .alignment import TIES_BY_ID, Aligned, align
-from .paired_tests import mean_of, paired_tests, query_differences, slice_results
-from .scored_items import Scored
-from .unjudged import value_bounds
+from ..wording import counted, did_you_mean, one_of, option, percent
+from .alignment import TIES_BY_ID, Aligned, Scored, align, difference_bounds, value_bounds
 
 DEFAULT_METRICS = {
     "grade": ("ndcg@10", "map", "tau"),
@@ -262,3 +260,325 @@ def _measure_queries(
         return values, (None, None)
     lower, upper = np.quantile(drawn_means, [(1 - level) / 2, (1 + level) / 2])
     return values, (float(lower), float(upper))
+
+
+TIE = 1e-9
+"""Values that differ by no more than this are tied."""
+
+_MAX_SLICES = 12
+_N_PARTS = 4
+
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(("metric", "run", "other"), pl.String),
+    **dict.fromkeys(("difference", "p_value", "p_holm", "lower", "upper", "p_t"), pl.Float64),
+    **dict.fromkeys(("wins", "losses", "ties", "n_queries"), pl.Int64),
+}
+"""Columns of a table of paired tests."""
+
+
+def paired_tests(
+    per_query: pl.DataFrame,
+    runs: Sequence[str],
+    measures: Sequence[Measure],
+    baseline: str | None,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Return paired tests of every two runs, or of each run and the baseline, on the queries that both have."""
+    rows = []
+    for measure in measures:
+        of_metric = per_query.filter(pl.col("metric") == measure.name)
+        tests = []
+        for run, other in pairs_of(runs, baseline):
+            a, b = _common_values(of_metric, run, other)
+            names = {"metric": measure.name, "run": run, "other": other}
+            tests.append({**names, **_test(a, b, measure.larger_is_better, level, seed)})
+        rows += correct_by_holm(tests)
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def pairs_of(runs: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
+    """Return the pairs of runs that are tested."""
+    if baseline is None:
+        return list(combinations(runs, 2))
+    return [(run, baseline) for run in runs if run != baseline]
+
+
+def query_differences(
+    per_query: pl.DataFrame, runs: Sequence[str], measures: Sequence[Measure], baseline: str | None
+) -> pl.DataFrame:
+    """Return metric, run, other, query, value, other_value, difference and outcome (win, loss or tie of the run)."""
+    parts = []
+    for measure in measures:
+        of_metric = per_query.filter(pl.col("metric") == measure.name)
+        sign = 1.0 if measure.larger_is_better else -1.0
+        for run, other in pairs_of(runs, baseline):
+            first = of_metric.filter(pl.col("run") == run).select("metric", "run", "query", "value")
+            second = of_metric.filter(pl.col("run") == other).select("query", other_value="value")
+            ahead = sign * pl.col("difference")
+            outcome = pl.when(ahead > TIE).then(pl.lit("win")).when(ahead < -TIE).then(pl.lit("loss"))
+            parts.append(
+                first.join(second, on="query", maintain_order="left")
+                .with_columns(difference=pl.col("value") - pl.col("other_value"), other=pl.lit(other))
+                .filter(pl.col("difference").is_finite())
+                .with_columns(outcome=outcome.otherwise(pl.lit("tie")))
+            )
+    columns = ["metric", "run", "other", "query", "value", "other_value", "difference", "outcome"]
+    if not parts:
+        numbers = ("value", "other_value", "difference")
+        return pl.DataFrame(schema={name: pl.Float64 if name in numbers else pl.String for name in columns})
+    return pl.concat(parts).select(columns)
+
+
+def slice_results(
+    per_query: pl.DataFrame,
+    slices: pl.DataFrame,
+    runs: Sequence[str],
+    measures: Sequence[Measure],
+    baseline: str | None,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Return the tests within each slice of the queries, corrected over the slices of a column.
+
+    ``slices`` has a query column and one column or more that say what slice a query is in. Numbers of many values are
+    cut into quarters, and of words of many values the commonest are kept. With one run its mean stands alone.
+    """
+    tables = []
+    for column in slices.columns:
+        if column == "query":
+            continue
+        part_of = pl.DataFrame({"query": slices["query"], "slice": _parts(slices[column])}).drop_nulls()
+        joined = per_query.join(part_of, on="query", maintain_order="left")
+        names = part_of["slice"].unique(maintain_order=True).sort().to_list()
+        rows = [row for name in names for row in _slice_rows(joined, name, runs, measures, baseline, level, seed)]
+        corrected: list[dict[str, Any]] = []
+        for measure in measures:
+            for pair in sorted({(row["run"], row["other"]) for row in rows}, key=str):
+                same = [r for r in rows if r["metric"] == measure.name and (r["run"], r["other"]) == pair]
+                corrected += correct_by_holm(same)
+        tables.append(pl.DataFrame(corrected, schema={"slice": pl.String, "value": pl.Float64,
+                                                      "other_value": pl.Float64, **SCHEMA})
+                      .with_columns(by=pl.lit(column)))  # fmt: skip
+    if not tables:
+        return pl.DataFrame(schema={"by": pl.String, "slice": pl.String, **SCHEMA})
+    return pl.concat(tables).select("by", "slice", pl.all().exclude("by", "slice"))
+
+
+def _slice_rows(
+    joined: pl.DataFrame, name: str, runs: Sequence[str], measures: Sequence[Measure], baseline: str | None,
+    level: float, seed: int,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The tests of one slice, before their correction."""
+    rows = []
+    for measure in measures:
+        here = joined.filter((pl.col("slice") == name) & (pl.col("metric") == measure.name))
+        if len(runs) == 1:
+            values = here["value"].to_numpy()
+            lone: dict[str, Any] = {"difference": None, "p_value": None, "p_t": None, "lower": None, "upper": None}
+            lone |= {"wins": None, "losses": None, "ties": None, "n_queries": int(np.isfinite(values).sum())}
+            rows.append({"slice": name, "metric": measure.name, "run": runs[0], "other": None,
+                         "value": mean_of(values), "other_value": None, **lone})  # fmt: skip
+        for run, other in pairs_of(runs, baseline):
+            a, b = _common_values(here, run, other)
+            means = {"value": mean_of(a), "other_value": mean_of(b)}
+            names = {"slice": name, "metric": measure.name, "run": run, "other": other}
+            rows.append({**names, **means, **_test(a, b, measure.larger_is_better, level, seed)})
+    return rows
+
+
+def _parts(values: pl.Series) -> pl.Series:
+    """The slice of each query as text: the words of a column, or the quarters of its numbers."""
+    text = values.cast(pl.String)
+    number = text.cast(pl.Float64, strict=False)
+    if number.null_count() == text.null_count() and number.n_unique() > _MAX_SLICES:
+        cuts = np.unique(np.quantile(number.drop_nulls().to_numpy(), np.linspace(0, 1, _N_PARTS + 1)))
+        places = np.clip(
+            np.searchsorted(cuts, number.fill_null(cuts[0]).to_numpy(), side="right") - 1, 0, len(cuts) - 2
+        )
+        names = [f"{place + 1}: {cuts[place]:g} to {cuts[place + 1]:g}" for place in range(len(cuts) - 1)]
+        return pl.Series(names).gather(places).set(number.is_null(), None)
+    common = text.drop_nulls().value_counts(sort=True).sort(["count", text.name], descending=[True, False])
+    kept = common[text.name].head(_MAX_SLICES - 1 if len(common) > _MAX_SLICES else _MAX_SLICES).to_list()
+    others = text.is_not_null() & ~text.is_in(kept)
+    return text.set(others, "(others)")
+
+
+def _common_values(of_metric: pl.DataFrame, run: str, other: str) -> tuple[Floats, Floats]:
+    """The values of two runs on the queries that both have."""
+    first, second = (of_metric.filter(pl.col("run") == name).select("query", "value") for name in (run, other))
+    both = first.join(second, on="query", maintain_order="left")
+    a, b = both["value"].to_numpy(), both["value_right"].to_numpy()
+    finite = np.isfinite(a) & np.isfinite(b)
+    return a[finite], b[finite]
+
+
+def _test(a: Floats, b: Floats, larger_is_better: bool, level: float, seed: int) -> dict[str, Any]:
+    """All that is said of two columns of paired values."""
+    difference = a - b
+    ahead = difference if larger_is_better else -difference
+    several = len(difference) > 1
+    lower, upper = mean_interval(difference, level) if several else (None, None)
+    return {
+        "difference": mean_of(difference), "p_value": paired_randomisation(a, b, seed=seed) if several else None,
+        "lower": lower, "upper": upper, "p_t": paired_t(a, b) if several else None,
+        "wins": int((ahead > TIE).sum()), "losses": int((ahead < -TIE).sum()),
+        "ties": int((np.abs(ahead) <= TIE).sum()), "n_queries": len(difference),
+    }  # fmt: skip
+
+
+def mean_of(values: Floats) -> float | None:
+    """Return the mean over the queries that have a value."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else None
+
+
+def correct_by_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return tests with p values after Holm's correction over all of them."""
+    tested = [row["p_value"] for row in rows if row["p_value"] is not None]
+    adjusted = iter(holm(tested).tolist() if tested else [])
+    return [{**row, "p_holm": None if row["p_value"] is None else next(adjusted)} for row in rows]
+
+
+CLEAR = 0.05
+"""Differences with a p value up to this, after correction, are called clear."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Two runs by one metric: what was found, and whether it is clear."""
+
+    row: dict[str, Any]
+    ahead: bool
+    clear: bool
+    bounds: tuple[float, float] | None
+    """Between which ends the difference lies by what the unjudged items are; ``None`` where all are judged."""
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        row = self.row
+        pair = f"{row['run']} and {row['other']}"
+        if row["difference"] is None:
+            return f"{row['metric']}: {pair} have no query in common"
+        if row["p_holm"] is None:
+            return f"{row['metric']}: {row['run']} - {row['other']} = {row['difference']:+.4f}; too few queries to test"
+        if self.clear:
+            what = f"{row['run']} is {'better' if self.ahead else 'worse'} than {row['other']} by {row['metric']}"
+        else:
+            what = f"{pair} are not clearly different by {row['metric']}"
+        return (
+            f"{what}: {row['difference']:+.4f} ({row['lower']:+.4f} to {row['upper']:+.4f}); {counts_in_words(row)}; "
+            f"p = {row['p_holm']:.3g} by randomisation with Holm's correction, {row['p_t']:.3g} by a t test alone"
+        )
+
+    @property
+    def open_sentence(self) -> str | None:
+        """What the unjudged items could change, ``None`` where nothing."""
+        if self.bounds is None:
+            return None
+        low, high = self.bounds
+        rest = (
+            f"{self.row['run']} - {self.row['other']} lies between {low:+.4f} and {high:+.4f} by {self.row['metric']}"
+        )
+        could = ", so they could turn the order round; judge them first" if low < 0 < high else ""
+        return f"depending on the unjudged items, {rest}{could}"
+
+
+def counts_in_words(row: dict[str, Any]) -> str:
+    """Return wins, losses and ties in words."""
+    parts = [
+        counted(row["wins"], "win"),
+        f"{row['losses']:,} loss{'' if row['losses'] == 1 else 'es'}",
+        counted(row["ties"], "tie"),
+    ]
+    return ", ".join(parts)
+
+
+def verdicts(evaluation: Evaluation) -> list[Verdict]:
+    """Return what was found of each tested pair of runs, metric by metric."""
+    larger = {measure.name: measure.larger_is_better for measure in evaluation.measures}
+    all_verdicts = []
+    for row in evaluation.comparisons.iter_rows(named=True):
+        difference = row["difference"] or 0.0
+        ahead = (difference > 0) == larger.get(row["metric"], True)
+        clear = row["p_holm"] is not None and row["p_holm"] <= CLEAR
+        bounds = None
+        if evaluation.bounded:
+            measure = next(one for one in evaluation.measures if one.name == row["metric"])
+            bounds = difference_bounds(evaluation.runs[row["run"]], evaluation.runs[row["other"]], measure)
+        all_verdicts.append(Verdict(row, ahead, clear, bounds))
+    return all_verdicts
+
+
+def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
+    """Return the slices of the first metric with a clear difference: whether the run is ahead, and a sentence."""
+    if evaluation.slices is None or not len(evaluation.slices):
+        return []
+    measure = evaluation.measures[0]
+    sentences = []
+    for row in evaluation.slices.filter(pl.col("metric") == measure.name).iter_rows(named=True):
+        if row["p_holm"] is not None and row["p_holm"] <= CLEAR:
+            ahead = (row["difference"] > 0) == measure.larger_is_better
+            word = "better" if ahead else "worse"
+            sentences.append(
+                (
+                    ahead,
+                    f"where {row['by']} is {row['slice']}, {row['run']} is {word} than {row['other']} by "
+                    f"{measure.name}: {row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, "
+                    f"p = {row['p_holm']:.3g} over the slices",
+                )
+            )
+    return sentences
+
+
+def unjudged_sentence(evaluation: Evaluation) -> str | None:
+    """Return how much of what the first metric reads is unjudged, ``None`` where all of it is judged."""
+    rows = evaluation.table.filter(pl.col("metric") == evaluation.measures[0].name).drop_nulls("unjudged")
+    if not len(rows) or not rows["unjudged"].max():
+        return None
+    depth = evaluation.measures[0].parameters.get("k")
+    where = f"in the first {depth} places" if depth else "in all places"
+    shares = ", ".join(f"{row['run']} {percent(row['unjudged'])}" for row in rows.iter_rows(named=True))
+    return f"unjudged items {where}: {shares}"
+
+
+def extreme_queries(evaluation: Evaluation, row: dict[str, Any], number: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the queries of the largest losses and of the largest gains of a tested pair, the extreme first."""
+    keys = [pl.col(name) == row[name] for name in ("metric", "run", "other")]
+    of_pair = evaluation.differences.filter(*keys)
+    larger = {measure.name: measure.larger_is_better for measure in evaluation.measures}[row["metric"]]
+    parts = []
+    for outcome, falling in (("loss", not larger), ("win", larger)):
+        part = of_pair.filter(pl.col("outcome") == outcome)
+        parts.append(part.sort(["difference", "query"], descending=[falling, False]).head(number))
+    return parts[0], parts[1]
+
+
+def items_of_query(evaluation: Evaluation, query: str, names: tuple[str, str], depth: int = 10) -> pl.DataFrame:
+    """Return the items that one of two runs has among the first: item, grade, and the rank in each run.
+
+    Examples
+    --------
+    >>> from crowdrank.api import evaluate_runs
+    >>> truth = {"query": list("aabb"), "item": list("xyxy"), "grade": [1, 0] * 2}
+    >>> runs = {name: {**truth, "score": scores} for name, scores in (("old", [0, 1] * 2), ("new", [1, 0] * 2))}
+    >>> items_of_query(evaluate_runs(runs, truth), "a", ("new", "old")).rows()
+    [('x', 1.0, 1, 2), ('y', 0.0, 2, 1)]
+    """
+    tables = []
+    for name in names:
+        aligned = evaluation.runs[name]
+        items, places = aligned.run.items, aligned.places()
+        here = items.query_ids().cast(pl.String) == query if not items.single else pl.Series([True] * len(items))
+        mask = here.to_numpy() & aligned.ranked
+        grade = np.where(aligned.judged, aligned.grade, np.nan)
+        frame = pl.DataFrame({"item": items.ids.cast(pl.String), "grade": grade, "rank": places + 1})
+        tables.append(frame.filter(pl.Series(mask)))
+    both = tables[0].join(tables[1], on="item", how="full", coalesce=True)
+    both = both.select("item", pl.coalesce("grade", "grade_right").fill_nan(None).alias("grade"), "rank", "rank_right")
+    return both.filter((pl.col("rank") <= depth) | (pl.col("rank_right") <= depth)).sort(
+        ["rank", "rank_right", "item"], nulls_last=True
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,13 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import CrowdrankError
-from . import annotator_routes, owner_routes
-from .calls import Answer, Anyone, limit_body
-from .faults import Fault, refusal
-from .service import Service
-from .telemetry import log
+from .collection import Fault, refusal
+from .routes import Answer, Anyone, annotator_router, limit_body, owner_router
+from .service import Service, log
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; media-src 'self'; "
@@ -38,6 +38,8 @@ _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
+
+HEADER_SECONDS = 10.0
 
 PAGES = Path(__file__).parent / "pages"
 _TYPES = {
@@ -91,7 +93,7 @@ async def static(request: Request, caller: Anyone, name: str) -> Response:
     return _serve_file(name, request)
 
 
-ROUTERS = (annotator_routes.router, owner_routes.router, pages)
+ROUTERS = (annotator_router, owner_router, pages)
 
 
 def make_app(service: Service, *, start: Callable[[], Any] | None = None, stop: Callable[[], Any] | None = None) -> Any:
@@ -201,3 +203,45 @@ class Guard:
 def _route_of(scope: Scope) -> str:
     """The path of the route that a call went to, with the names of its parts."""
     return getattr(scope.get("route"), "path", "none")
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 that ends connections whose headers do not arrive in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first headers."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what arrived; headers that have begun must be whole soon."""
+        if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
+            self._wait()
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Be patient with a caller who thinks before the next call."""
+        self._stop_waiting()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the caller."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._deadline = asyncio.get_running_loop().call_later(HEADER_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self.transport.close()

@@ -1,21 +1,548 @@
-"""A campaign that runs: its settings, its rule and its database, for the operations on it."""
+"""A campaign that runs: faults that it answers with, its database, statements for both kinds, its settings and rule.
+
+An operation is a function of a connection; it runs in a transaction and is answered once that is on disk. SQLite has
+one writer thread that commits many waiting operations together; PostgreSQL runs each in a transaction of its own and
+repeats it where another got in its way.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import queue
+import random
 import re
+import sqlite3
+import threading
+import time
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
+import psycopg
 import sqlalchemy as sa
+from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
+from pydantic_core import PydanticCustomError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
 
 from ..api import TargetRule, target_rule
+from ..errors import CrowdrankError, ParameterError
 from .campaign_file import Settings
-from .store import Store
+
+STATUSES = {
+    "bad_request": 400, "not_json": 400, "unauthorized": 401, "forbidden": 403, "cross_site": 403,
+    "consent_needed": 403, "not_found": 404, "already_answered": 409, "submission_conflict": 409, "name_taken": 409,
+    "closed": 409, "not_yours_to_undo": 409, "lease_over": 409, "too_large": 413, "invalid": 422, "too_many": 429,
+    "internal": 500, "busy": 503, "stopping": 503, "storage_full": 507,
+}  # fmt: skip
+"""Every type of fault and its HTTP status."""
+
+
+class Fault(CrowdrankError):
+    """Something that was asked for and cannot be done.
+
+    Parameters
+    ----------
+    kind
+        One of :data:`STATUSES`.
+    message
+        What is wrong and what to do, in one sentence; never a token, never an item's content.
+    detail
+        What else the answer holds.
+    retry_after
+        Seconds after which to try again, where that helps.
+    """
+
+    def __init__(self, kind: str, message: str, *, retry_after: float | None = None, **detail: Any) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = STATUSES[kind]
+        self.detail = detail
+        self.retry_after = retry_after
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fault as the body of an answer."""
+        return {"error": {"type": self.kind, "message": str(self), **self.detail}}
+
+
+def must_be(words: str) -> WrapValidator:
+    """Say in these words what a field must be, where it is not."""
+
+    def check(value: Any, validate: Callable[[Any], Any]) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise PydanticCustomError("refused", "{words}", {"words": words}) from None
+
+    return WrapValidator(check)
+
+
+def refusal(error: Mapping[str, Any]) -> Fault:
+    """Return what to answer where something that was sent does not fit: one of the errors that pydantic lists."""
+    place = [str(part) for part in error["loc"] if part not in ("body", "query")]
+    if place and place[0] == "path":
+        return Fault("not_found", f"{place[-1]} must be a number")
+    name = place[0] if place else ""
+    return Fault("invalid", f"{name or 'a judgment'} must be {error['msg']}", field=name)
+
+
+class Body(BaseModel):
+    """What a call sends; other keys are passed over."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+Result = TypeVar("Result")
+Operation = Callable[[sa.Connection], Result]
+
+MAX_TRIES = 5
+
+
+class AgainError(Exception):
+    """Another call took what this one was after; the operation is run again."""
+
+
+class Store(Protocol):
+    """A database that operations run on."""
+
+    dialect: str
+    url: str
+
+    def submit(self, operation: Operation[Result]) -> Future[Result]:
+        """Run an operation in a transaction; the future is done once it is durable."""
+        ...
+
+    def submit_read(self, operation: Operation[Result]) -> Future[Result]:
+        """Run an operation that only reads, on one consistent snapshot."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[sa.Connection]:
+        """Return a connection of its own that sees one moment for as long as it is held."""
+        ...
+
+    def now(self, connection: sa.Connection) -> int:
+        """Return the time in microseconds by the clock that leases go by."""
+        ...
+
+    @property
+    def n_waiting(self) -> int:
+        """Operations that wait for their turn."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was begun, and let go of the database."""
+        ...
+
+
+def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -> Store:
+    """Return the store in a file (SQLite) or on a server (``postgresql://...``)."""
+    if database.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        expect_answer(database)
+        return PostgresStore(database, n_threads=n_threads)
+    if "://" in database:
+        scheme = database.split("://", 1)[0]
+        raise ParameterError(f"--db {scheme}:// is not supported; name a file, or postgresql://user@host/name")
+    return SqliteStore(database, read_only=read_only)
+
+
+def expect_answer(database: str) -> None:
+    """Refuse a PostgreSQL database that cannot be reached, in a sentence without its password."""
+    try:
+        psycopg.connect(f"postgresql://{database.split('://', 1)[1]}", connect_timeout=5).close()
+    except psycopg.Error as error:
+        shown = sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string(hide_password=True)
+        why = " ".join(str(error).split())
+        raise ParameterError(f"{shown} cannot be used: {why}; start it, or name another --db") from None
+
+
+@contextmanager
+def savepoint(connection: sa.Connection) -> Iterator[None]:
+    """Undo what an error inside leaves behind, and nothing else."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute("SAVEPOINT one")
+    try:
+        yield
+    except Exception:
+        # a full disk or a lost connection has ended the whole transaction
+        if driver.in_transaction if connection.dialect.name == "sqlite" else not driver.closed:
+            driver.execute("ROLLBACK TO SAVEPOINT one")
+            driver.execute("RELEASE SAVEPOINT one")
+        raise
+    driver.execute("RELEASE SAVEPOINT one")
+
+
+def postgres_url(database: str) -> str:
+    """Return the address of a PostgreSQL database with the driver that we use."""
+    return f"postgresql+psycopg://{database.split('://', 1)[1]}"
+
+
+class PostgresStore:
+    """A PostgreSQL database, for several server processes at once.
+
+    Locks are always taken in the order annotator, target, campaign, so that two operations cannot wait for each other.
+    """
+
+    dialect = "postgresql"
+
+    def __init__(self, database: str, *, n_threads: int = 12) -> None:
+        self.url = database
+        self.engine = sa.create_engine(
+            postgres_url(database), pool_size=n_threads, max_overflow=2, pool_pre_ping=False, pool_timeout=10,
+            connect_args={"connect_timeout": 5, "options": "-c lock_timeout=10s -c statement_timeout=300s"},
+        )  # fmt: skip
+        self.engine = self.engine.execution_options(isolation_level="READ COMMITTED")
+        self._threads = ThreadPoolExecutor(n_threads, "postgres")
+
+    def submit(self, operation: Operation[Result]) -> Future[Result]:
+        """Run an operation in a transaction, again where another got in its way; see :class:`Store`."""
+        return self._threads.submit(self._write, operation)
+
+    def submit_read(self, operation: Operation[Result]) -> Future[Result]:
+        """Run an operation that only reads; see :class:`Store`."""
+        return self._threads.submit(self._read, operation)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Hold one moment of the database; see :class:`Store`."""
+        with self._connection() as connection:
+            connection.info.pop("now", None)
+            yield connection.execution_options(isolation_level="REPEATABLE READ")
+
+    def now(self, connection: sa.Connection) -> int:
+        """Return the database's time."""
+        # the same all through a transaction, so it is asked for once
+        if "now" not in connection.info:
+            row = connection.exec_driver_sql("SELECT (EXTRACT(EPOCH FROM now()) * 1000000)::bigint")
+            connection.info["now"] = int(row.scalar_one())
+        time_now: int = connection.info["now"]
+        return time_now
+
+    @property
+    def n_waiting(self) -> int:
+        """Operations that wait for a thread."""
+        return self._threads._work_queue.qsize()
+
+    def close(self) -> None:
+        """Finish what was begun, and disconnect."""
+        self._threads.shutdown(wait=True)
+        self.engine.dispose()
+
+    def _write(self, operation: Operation[Result]) -> Result:
+        lost: Exception | None = None
+        for attempt in range(MAX_TRIES):
+            try:
+                with self._connection() as connection, connection.begin():
+                    connection.info.pop("now", None)
+                    return operation(connection)
+            except AgainError:
+                pass
+            except (DBAPIError, psycopg.Error) as error:
+                if not _worth_repeating(error):
+                    raise _postgres_fault(error) from None
+                lost = error if _is_lost(error) else None
+            time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
+        if lost is not None:
+            raise _postgres_fault(lost)
+        raise Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
+
+    def _read(self, operation: Operation[Result]) -> Result:
+        for attempt in range(MAX_TRIES):
+            try:
+                with self.snapshot() as connection:
+                    return operation(connection)
+            except (DBAPIError, psycopg.Error) as error:
+                if not _worth_repeating(error):
+                    raise _postgres_fault(error) from None
+            time.sleep(0.02 * 2**attempt)
+        raise Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sa.Connection]:
+        """A connection of the pool, which is thrown away where it was lost."""
+        with self.engine.connect() as connection:
+            try:
+                yield connection
+            except psycopg.Error:
+                driver: Any = connection.connection.driver_connection
+                if driver is not None and (driver.closed or driver.broken):
+                    connection.invalidate()
+                raise
+
+
+_REPEATABLE = ("40001", "40P01", "55P03", "23505")
+"""Serialization failure, deadlock, lock not available, a unique index that stopped a race the other side won."""
+
+
+def _driver_error(error: Exception) -> Any:
+    """The driver's own error."""
+    return error.orig if isinstance(error, DBAPIError) else error
+
+
+def _worth_repeating(error: Exception) -> bool:
+    """Whether the same operation may go through the next time: a clash, or a connection that was lost."""
+    state = getattr(_driver_error(error), "sqlstate", None) or ""
+    return state in _REPEATABLE or _is_lost(error) or state.startswith(("57P", "08"))
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether there is no connection to the database."""
+    cause = _driver_error(error)
+    return isinstance(cause, psycopg.OperationalError) and not cause.sqlstate
+
+
+def _postgres_fault(error: Exception) -> Exception:
+    """What to answer for an error of the database."""
+    state = getattr(_driver_error(error), "sqlstate", None) or ""
+    if state.startswith("53"):
+        return Fault("storage_full", "the database has no room left; nothing was stored", retry_after=30)
+    if isinstance(_driver_error(error), psycopg.OperationalError):
+        return Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
+    return error
+
+
+MAX_GROUP = 64
+"""Operations that are committed together at most."""
+
+N_READERS = 4
+_CHECKPOINT_SECONDS = 20.0
+
+
+class SqliteStore:
+    """A campaign in one file."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.url = str(path)
+        self._clock = Clock()
+        self._lock: IO[bytes] | None = None
+        self._reads = ThreadPoolExecutor(N_READERS, "sqlite-read")
+        self._local = threading.local()
+        self._readers: list[sa.Engine] = []
+        self._queue: queue.SimpleQueue[tuple[Operation[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        if read_only:
+            return
+        self._lock = _lock_beside(Path(path))
+        self._engine = _engine(self.url, read_only=False)
+        try:
+            self._connection = self._engine.connect()
+        except DBAPIError as error:
+            self._lock.close()
+            raise ParameterError(f"{path} cannot be used as a database ({error.orig}); choose another --db") from None
+        self._writer = threading.Thread(target=self._write_all, name="sqlite-write", daemon=True)
+        self._writer.start()
+
+    def submit(self, operation: Operation[Result]) -> Future[Result]:
+        """Queue an operation for the writer; see :class:`~crowdrank.web.collection.Store`."""
+        future: Future[Result] = Future()
+        if self._writer is None or not self._writer.is_alive():
+            future.set_exception(Fault("stopping", "the service is stopping; try again in a moment", retry_after=2))
+        else:
+            self._queue.put((operation, future))
+        return future
+
+    def submit_read(self, operation: Operation[Result]) -> Future[Result]:
+        """Run an operation that only reads, beside the writer."""
+        return self._reads.submit(self._read, operation)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Hold one moment of the database; see :class:`~crowdrank.web.collection.Store`."""
+        engine = _engine(self.url, read_only=True)
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("BEGIN")
+                yield connection
+                connection.exec_driver_sql("ROLLBACK")
+        finally:
+            engine.dispose()
+
+    def now(self, connection: sa.Connection) -> int:
+        """Return the server's time, which a clock set back does not turn back."""
+        return self._clock.now()
+
+    @property
+    def n_waiting(self) -> int:
+        """Operations that wait for the writer."""
+        return self._queue.qsize()
+
+    def close(self) -> None:
+        """Finish what was begun, fold the log into the file, and unlock it."""
+        if self._writer is not None:
+            self._queue.put(None)
+            self._writer.join(30)
+        self._reads.shutdown(wait=True)
+        for engine in self._readers:
+            engine.dispose()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _read(self, operation: Operation[Result]) -> Result:
+        if not hasattr(self._local, "engine"):
+            self._local.engine = _engine(self.url, read_only=True)
+            self._readers.append(self._local.engine)
+        with self._local.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                return operation(connection)
+            finally:
+                connection.exec_driver_sql("ROLLBACK")
+
+    def _write_all(self) -> None:
+        """Commit groups of operations until the end is queued."""
+        checkpointed = time.monotonic()
+        while True:
+            first = self._queue.get()
+            if first is None:
+                break
+            group: list[Any] = [first]
+            for future, result, error in self._commit(group):
+                _settle(future, result, error)
+            if group[-1] is None:
+                break
+            if time.monotonic() - checkpointed > _CHECKPOINT_SECONDS:
+                checkpointed = time.monotonic()
+                with contextlib.suppress(DBAPIError):
+                    self._connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+        with contextlib.suppress(DBAPIError):
+            self._connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+        self._engine.dispose()
+
+    def _commit(self, group: list[Any]) -> list[tuple[Future[Any], Any, BaseException | None]]:
+        """Run the operations of a group, each in a savepoint, and commit them together."""
+        answers: list[tuple[Future[Any], Any, BaseException | None]] = []
+        connection = self._connection
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            while True:
+                operation, future = group[-1]
+                answers.append((future, *self._in_savepoint(operation)))
+                if len(group) >= MAX_GROUP:
+                    break
+                try:
+                    following = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                group.append(following)
+                if following is None:
+                    break
+            connection.exec_driver_sql("COMMIT")
+        except Exception as error:
+            fault = _sqlite_fault(error)
+            self._roll_back()
+            known = {id(future) for future, _, _ in answers}
+            late = [entry[1] for entry in group if entry is not None and id(entry[1]) not in known]
+            return [(future, None, fault) for future in [*(future for future, _, _ in answers), *late]]
+        return answers
+
+    def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, BaseException | None]:
+        """Result or error of one operation; an error undoes that operation only, unless SQLite undid them all."""
+        try:
+            with savepoint(self._connection):
+                return operation(self._connection), None
+        except Exception as error:
+            if not _in_transaction(self._connection):
+                # a full disk ends the whole transaction: nothing of the group is stored
+                raise
+            return None, _sqlite_fault(error)
+
+    def _roll_back(self) -> None:
+        """Leave whatever transaction is left open."""
+        if _in_transaction(self._connection):
+            with contextlib.suppress(DBAPIError):
+                self._connection.exec_driver_sql("ROLLBACK")
+
+
+class Clock:
+    """The time since 1970 in microseconds, by a clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self._start = time.time_ns() // 1000
+        self._counter = time.monotonic_ns() // 1000
+
+    def now(self) -> int:
+        """Return the time."""
+        return self._start + time.monotonic_ns() // 1000 - self._counter
+
+    def not_before(self, moment: int) -> None:
+        """Go on from a moment that was written down before, if the machine's clock is behind it."""
+        self._start += max(0, moment - self.now())
+
+
+def _settle(future: Future[Any], result: Any, error: BaseException | None) -> None:
+    """Answer the caller that waits, if it still does."""
+    if not future.set_running_or_notify_cancel():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _sqlite_fault(error: Exception) -> Exception:
+    """What to answer for an error of the database."""
+    if not isinstance(error, DBAPIError | sqlite3.Error):
+        return error
+    words = str(error)
+    if "disk is full" in words or "disk I/O" in words:
+        return Fault("storage_full", "the disk is full; nothing was stored, try again later", retry_after=30)
+    if "locked" in words or "busy" in words:
+        return Fault("busy", "the database is in use by another program; try again", retry_after=2)
+    return error
+
+
+def _in_transaction(connection: sa.Connection) -> bool:
+    """Whether the driver's connection has a transaction open."""
+    driver = connection.connection.driver_connection
+    return isinstance(driver, sqlite3.Connection) and driver.in_transaction
+
+
+def _engine(path: str, *, read_only: bool) -> sa.Engine:
+    """An engine with a single connection, whose transactions are begun and ended by hand."""
+
+    def connect() -> sqlite3.Connection:
+        mode = "ro" if read_only else "rwc"
+        quoted = Path(path).resolve().as_uri()
+        driver = sqlite3.connect(f"{quoted}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
+        driver.execute("PRAGMA busy_timeout = 5000")
+        driver.execute("PRAGMA foreign_keys = ON")
+        driver.execute("PRAGMA cache_size = -32000")
+        if read_only:
+            driver.execute("PRAGMA query_only = ON")
+        else:
+            driver.execute("PRAGMA journal_mode = WAL")
+            driver.execute("PRAGMA synchronous = FULL")
+            driver.execute("PRAGMA wal_autocheckpoint = 1000")
+            driver.execute("PRAGMA journal_size_limit = 16777216")
+        return driver
+
+    return sa.create_engine("sqlite+pysqlite://", creator=connect, poolclass=StaticPool).execution_options(
+        isolation_level="AUTOCOMMIT"
+    )
+
+
+def _lock_beside(path: Path) -> IO[bytes]:
+    """A lock that a second server on the same file does not get."""
+    name = path.with_name(f"{path.name}.lock")
+    try:
+        handle = name.open("ab")
+    except OSError as error:
+        raise ParameterError(f"{name} cannot be written: {error.strerror}; choose another --db") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        handle.close()
+        raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another") from None
+    return handle
 
 
 class Done(NamedTuple):
@@ -59,7 +586,7 @@ class Statement:
             return Done(cursor.rowcount, [])
         if self._row is None:
             # a column that is called like a keyword of Python keeps its value and loses its name
-            self._row = _row_type([column[0] for column in cursor.description])
+            self._row = namedtuple("Row", [column[0] for column in cursor.description], rename=True)  # type: ignore[misc]
         rows = [self._row._make(row) for row in cursor.fetchall()]
         return Done(len(rows), rows)
 
@@ -84,11 +611,6 @@ class Statement:
         """Return the number in the first column of the one row, 0 where it is blank."""
         rows = self.run(connection, **values).rows
         return int(rows[0][0] or 0) if rows else 0
-
-
-def _row_type(names: list[str]) -> Any:
-    """A tuple whose entries have these names."""
-    return namedtuple("Row", names, rename=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,10 +69,9 @@ def write_demo(folder: Path) -> Path:
 
 def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
     """Serve the demo until the process is told to stop; say where, and open the annotator's page."""
-    from .access import OWNER, new_token, token_hash
-    from .people import Invite, new_invite
+    from .access import OWNER, Invite, new_invite, new_token, token_hash
+    from .collection import open_store
     from .setup import open_collection
-    from .store import open_store
 
     with tempfile.TemporaryDirectory() as folder:
         campaign = write_demo(Path(folder))

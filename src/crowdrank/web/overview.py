@@ -8,8 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .collection import Collection, Statement
-from .faults import Fault
+from .collection import Collection, Fault, Statement
 from .service import latest_fit
 
 MAX_PAGE = 10_000

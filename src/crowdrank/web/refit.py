@@ -13,9 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from .collection import Collection, Statement, record_event
-from .setup import nothing_left, set_campaign_state, target_key, target_row
-from .tables import metadata
-from .telemetry import log
+from .service import log
+from .setup import metadata, nothing_left, set_campaign_state, target_key, target_row
 
 FIT_SECONDS = 1_800.0
 """A fit that takes longer is given up; the former one stays."""

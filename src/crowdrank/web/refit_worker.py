@@ -23,10 +23,9 @@ from .. import api
 from ..errors import CrowdrankError, ParameterError
 from ..io.results import to_json
 from .campaign_file import Settings
-from .collection import Collection, Statement
-from .exporting import judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
+from .collection import Collection, Statement, Store, open_store
 from .overview import item_ids
-from .store import Store, open_store
+from .transfer import judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
 
 _NICENESS = 10
 PIECE = 500

@@ -12,7 +12,6 @@ from ..errors import MissingExtraError, ParameterError
 from .campaign_file import Campaign, read_campaign
 
 KEEP_ALIVE_SECONDS = 75
-HEADER_SECONDS = 10.0
 GRACE_SECONDS = 20
 _OPTIONS = "CROWDRANK_SERVE"
 
@@ -82,8 +81,8 @@ def expect_port(options: Options) -> None:
 def first_start(options: Options, campaign: Campaign) -> str | None:
     """Lay the campaign out where it is new; return the owner's token, which is known to nobody afterwards."""
     from .access import OWNER, new_token, token_hash
+    from .collection import open_store
     from .setup import open_collection
-    from .store import open_store
 
     token = new_token(OWNER)
     store = open_store(options.db)
@@ -101,13 +100,13 @@ def run(options: Options) -> None:
 
     import uvicorn
 
-    from .telemetry import log_to_stderr
+    from .service import log_to_stderr
 
     settings: dict[str, Any] = {
         "host": options.host, "port": options.port, "log_config": None, "access_log": False, "server_header": False,
         "date_header": False, "timeout_keep_alive": KEEP_ALIVE_SECONDS, "proxy_headers": False,
         "timeout_graceful_shutdown": GRACE_SECONDS, "lifespan": "on", "ws": "none", "backlog": 2048,
-        "http": "crowdrank.web.protocol:PatientProtocol", "loop": "auto", "h11_max_incomplete_event_size": 64 * 1024,
+        "http": "crowdrank.web.app:PatientProtocol", "loop": "auto", "h11_max_incomplete_event_size": 64 * 1024,
     }  # fmt: skip
     log_to_stderr(calls=options.log_calls)
     if options.workers > 1:
@@ -121,7 +120,7 @@ def app_of_environment() -> Any:
     """Return the application of one of several processes, which find their options in the environment."""
     import json
 
-    from .telemetry import log_to_stderr
+    from .service import log_to_stderr
 
     options = Options(**json.loads(os.environ[_OPTIONS]))
     log_to_stderr(calls=options.log_calls)
@@ -131,10 +130,10 @@ def app_of_environment() -> Any:
 def build_app(options: Options) -> Any:
     """Return the application, which opens nothing before it is started and closes everything when it stops."""
     from .app import make_app
+    from .collection import open_store
     from .refit import Refit
     from .service import Service
     from .setup import open_collection
-    from .store import open_store
 
     # two threads share the interpreter, the writer and the event loop; a long turn of one is a wait for the other
     sys.setswitchinterval(0.001)
@@ -184,7 +183,7 @@ def _replaced_token(options: Options, campaign: Campaign) -> str:
     from sqlalchemy import text
 
     from .access import OWNER, new_token, token_hash
-    from .store import open_store
+    from .collection import open_store
 
     token = new_token(OWNER)
     statement = text("UPDATE campaign SET owner_hash = :hash WHERE name = :name")

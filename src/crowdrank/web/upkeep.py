@@ -11,9 +11,9 @@ from sqlalchemy import text
 
 from ..errors import CrowdrankError, ParameterError
 from ..wording import counted
+from .collection import Store, open_store
 from .server import Options
-from .store import Store, open_store
-from .tables import metadata, migrate, schema_version
+from .setup import metadata, migrate, schema_version
 
 _RECOUNTS = {
     "{n} targets have a wrong counter of taken seats": """

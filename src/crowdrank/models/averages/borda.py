@@ -90,8 +90,7 @@ def _of_preferences(preferences: Preferences, weight: Floats | None) -> Floats:
 
 def _of_grades(grades: Grades) -> Floats:
     """Mean standing of each item among an annotator's grades."""
-    from ...kernels.segments import segment_means
-    from ...kernels.standings import grade_standings, group_codes
+    from ...kernels.segments import grade_standings, group_codes, segment_means
 
     group = group_codes(grades.items.query[grades.item], grades.annotator, grades.block)
     item, standing, weight = grade_standings(group, grades.item, grades.grade, grades.weight)
@@ -100,8 +99,7 @@ def _of_grades(grades: Grades) -> Floats:
 
 def _of_rankings(rankings: Rankings) -> Callable[[Floats | None], Floats]:
     """Function from the weights of the rankings, their own without any, to the mean standing of each item."""
-    from ...kernels.segments import segment_means
-    from ...kernels.standings import ranking_standings
+    from ...kernels.segments import ranking_standings, segment_means
 
     standing, number = ranking_standings(rankings.rank, rankings.offsets), rankings.ranking
     several = np.diff(rankings.offsets) > 1

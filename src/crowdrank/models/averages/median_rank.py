@@ -71,7 +71,7 @@ class MedianRank:
 
 def _standings(judgments: Rankings | Grades) -> tuple[Ints, Floats, Floats]:
     """Item, standing and weight of each judgment that compares the item with another."""
-    from ...kernels.standings import grade_standings, group_codes, ranking_standings
+    from ...kernels.segments import grade_standings, group_codes, ranking_standings
 
     if isinstance(judgments, Grades):
         group = group_codes(judgments.items.query[judgments.item], judgments.annotator, judgments.block)

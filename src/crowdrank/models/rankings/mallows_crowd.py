@@ -211,8 +211,7 @@ class MallowsCrowd:
 
         Order of the items, state of the random numbers, and order of what rankings tie.
         """
-        from ...kernels.segments import segment_means
-        from ...kernels.standings import ranking_standings
+        from ...kernels.segments import ranking_standings, segment_means
 
         lists, within = self.arranged.lists, self.item_query
         length = np.diff(lists.starts)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.standings import ranking_standings
+from ....kernels.segments import ranking_standings
 from ....kernels.structure import Numbers, mix_bits
 from ....kernels.threads import read_only
 from ....protocols import Bools, Counts, Floats, Ints

@@ -132,3 +132,77 @@ def _mix_rows(state, column, begin, end):  # type: ignore[no-untyped-def]
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state[row] = mixed ^ (mixed >> np.uint64(31))
+
+
+@numba.njit(cache=True, nogil=True)
+def mark_cells(row, column, table):  # type: ignore[no-untyped-def]
+    """Set the cells (row, column) of a table, (n_rows, n_columns) int32, to 1; row and column are int32, (n,)."""
+    for place in range(len(row)):
+        table[row[place], column[place]] = 1
+
+
+@numba.njit(cache=True, nogil=True)
+def number_cells(table):  # type: ignore[no-untyped-def]
+    """Number the cells of a table that are 1 from 0 on, in place; return the row and the column of each, (n,) int32."""
+    n = table.sum()
+    rows, columns = np.empty(n, np.int32), np.empty(n, np.int32)
+    number = 0
+    for row in range(table.shape[0]):
+        for column in range(table.shape[1]):
+            if table[row, column]:
+                table[row, column] = number
+                rows[number], columns[number] = row, column
+                number += 1
+    return rows, columns
+
+
+@numba.njit(cache=True, nogil=True)
+def read_cells(row, column, table):  # type: ignore[no-untyped-def]
+    """Return what stands in the cells (row, column) of a table, (n,) int32."""
+    values = np.empty(len(row), np.int32)
+    for place in range(len(row)):
+        values[place] = table[row[place], column[place]]
+    return values
+
+
+@numba.njit(cache=True, nogil=True)
+def count_repeats(first, second, n_second, third, n_third, n_cells):  # type: ignore[no-untyped-def]
+    """Count the rows whose three codes stood together in an earlier row.
+
+    Rows are put together by their first code, so that one small table of bits serves each of them in turn: a table of
+    all combinations is read at random places, which takes three times as long.
+
+    Parameters
+    ----------
+    first, second, third : (n_rows,) int32
+        Codes; ``third`` may be empty, with ``n_third`` 1.
+    n_second, n_third : int
+        Number of codes of the second and third column.
+    n_cells : int
+        Number of possible combinations.
+    """
+    width = n_second * n_third
+    start = np.zeros(n_cells // width + 1, np.int64)
+    for row in range(len(first)):
+        start[first[row] + 1] += 1
+    for code in range(1, len(start)):
+        start[code] += start[code - 1]
+    place = start[:-1].copy()
+    keys = np.empty(len(first), np.int64)
+    for row in range(len(first)):
+        key = np.int64(second[row])
+        if n_third > 1:
+            key = key * n_third + third[row]
+        keys[place[first[row]]] = key
+        place[first[row]] += 1
+    seen = np.zeros((width + 7) >> 3, np.uint8)
+    repeats = 0
+    for code in range(len(start) - 1):
+        for row in range(start[code], start[code + 1]):
+            bit = np.uint8(1 << (keys[row] & 7))
+            if seen[keys[row] >> 3] & bit:
+                repeats += 1
+            seen[keys[row] >> 3] |= bit
+        for row in range(start[code], start[code + 1]):
+            seen[keys[row] >> 3] = 0
+    return repeats

@@ -1,0 +1,641 @@
+"""One function for each form of public data set: from its files to judgments, truth and features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import polars as pl
+
+from ..data.features import Features
+from ..data.index import Index
+from ..data.judgments import Grades, Preferences, Rankings
+from ..data.truth import Truth
+from ..io.letor import read_letor
+from ..io.preflib import read_preflib
+from .catalog import Dataset, Fold, Store, quietly
+
+SITES = ("G", "P", "R", "X")
+"""Levels of the adult-site ratings; a larger grade means more adult."""
+
+
+def labels(store: Store) -> Dataset:
+    """Items labelled on a numeric scale: ``label.csv`` (item, worker, label) and ``truth.csv`` (item, truth)."""
+    given = store.table("label.csv", {"item": "item", "annotator": "worker", "grade": "label"}, numbers=["grade"])
+    truth = store.table("truth.csv", {"item": "item", "grade": "truth"}, numbers=["grade"])
+    return store.dataset(judgments=Grades.from_frame(given), truth=Truth.from_frame(truth))
+
+
+def answers(store: Store, *, nominal: bool = False) -> Dataset:
+    """The truth inference survey: ``answer.csv`` (question, worker, answer) and ``truth.csv`` (question, truth)."""
+    given = store.table("answer.csv", {"item": "question", "annotator": "worker", "grade": "answer"}, numbers=["grade"])
+    truth = store.table("truth.csv", {"item": "question", "grade": "truth"}, numbers=["grade"])
+    if nominal:
+        given = given.with_columns(pl.col("grade").cast(pl.Int64))
+    return store.dataset(judgments=Grades.from_frame(given, nominal=nominal), truth=Truth.from_frame(truth))
+
+
+def adult(store: Store) -> Dataset:
+    """Web sites rated G, P, R or X; the gold covers more sites than the crowd saw."""
+    given = store.table("labels.tsv", ("annotator", "item", "grade"), separator="\t")
+    gold = store.table("gold.tsv", ("item", "grade"), separator="\t")
+    for file, frame in (("labels.tsv", given), ("gold.tsv", gold)):
+        strange = frame.filter(~pl.col("grade").is_in(SITES))
+        if len(strange):
+            store.refuse_damaged(file, f"{strange['grade'][0]!r} is none of {', '.join(SITES)}")
+    positions = {level: float(position) for position, level in enumerate(SITES)}
+    gold = gold.with_columns(pl.col("grade").replace_strict(positions, return_dtype=pl.Float64))
+    labelled = int(gold["item"].is_in(given["item"].unique().implode()).sum())
+    with quietly():
+        grades = Grades.from_frame(given, levels=SITES)
+    repeats = len(given) - given.n_unique(["annotator", "item"])
+    return store.dataset(
+        judgments=grades,
+        truth=replace(Truth.from_frame(gold), levels=SITES),
+        notes=(
+            f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",
+            f"{len(gold):,} sites have gold, {labelled:,} of them were graded",
+        ),
+    )
+
+
+def peer_grading(store: Store, *, file: str = "peer.csv") -> Dataset:
+    """Students' grades of group submissions; the truth is the mean grade of the teaching assistants."""
+    columns = {"query": "taskid", "item": "groupid", "annotator": "reviewerid", "grade": "grade"}
+    given = store.table(file, columns, numbers=["grade"])
+    assistants = store.table("ta.csv", columns, numbers=["grade"])
+    truth = assistants.group_by("query", "item", maintain_order=True).agg(pl.col("grade").mean())
+    return store.dataset(judgments=Grades.from_frame(given), truth=Truth.from_frame(truth))
+
+
+WINNERS = {"a1": "left", "a2": "right", "equal": "tie"}
+SIDES = {"query": "topic", "left": "arg1", "right": "arg2", "winner": "label"}
+JUDGES = ("gpt3", "gpt4")
+
+
+def mirex(store: Store) -> Dataset:
+    """Which of two melodies is more similar to the query; the truth is the crowd's own grouping."""
+    columns = {
+        "query": "Input.query",
+        "left": "Input.docA",
+        "right": "Input.docB",
+        "annotator": "WorkerId",
+        "winner": "Answer.radio",
+        "time": "SubmitTime",
+    }
+    given = store.table("judgments.csv", columns, encoding="latin-1")
+    answered = given.filter(pl.col("winner").is_in(["a", "b", "s"]))
+    answered = answered.with_columns(
+        pl.col("winner").replace_strict({"a": "left", "b": "right", "s": "tie"}),
+        pl.col("time").str.to_datetime("%a %b %d %H:%M:%S GMT %Y"),
+    )
+    groups = store.table("MTurk.qrel", ("run", "query", "item", "rank"), numbers=["rank"], separator="\t").drop("run")
+    notes = (f"{len(given) - len(answered)} of {len(given):,} answers are blank and left out",)
+    return store.dataset(judgments=Preferences.from_frame(answered), truth=Truth.from_frame(groups), notes=notes)
+
+
+def arguments(store: Store, *, pairs: bool = False) -> Dataset:
+    """Which argument is more convincing; the truth is a ranking of the arguments, or with ``pairs`` the gold pairs."""
+    votes = store.table("votes.csv", {**SIDES, "annotator": "worker"})
+    texts = store.table("arguments.csv", {"query": "topic", "item": "arg", "text": "text"})
+    if pairs:
+        truth = store.table("gold_pairs.csv", SIDES).with_columns(_winners())
+    else:
+        scores = store.table("gold_ranking.csv", {"query": "topic", "item": "arg", "grade": "score"}, numbers=["grade"])
+        # the source's score falls as an argument convinces more
+        truth = scores.with_columns(-pl.col("grade"))
+    return store.dataset(
+        judgments=Preferences.from_frame(votes.with_columns(_winners())), truth=Truth.from_frame(truth), details=texts
+    )
+
+
+def _winners() -> pl.Expr:
+    """The source's a1 / a2 / equal as left / right / tie."""
+    return pl.col("winner").replace_strict(WINNERS, default=pl.col("winner"))
+
+
+def model_answers(store: Store, *, who: str = "crowd") -> Dataset:
+    """Answers of language models to prompts, compared by the ``crowd``, by two ``judges`` or by ``all``."""
+    columns = {"query": "prompt", "left": "left", "right": "right", "winner": "winner"}
+    parts = []
+    if who != "judges":
+        parts.append(store.table("crowd-comparisons.csv", {**columns, "annotator": "worker"}))
+    if who != "crowd":
+        judged = [(judge, store.table(f"{judge}-comparisons.csv", columns)) for judge in JUDGES]
+        parts += [table.with_columns(annotator=pl.lit(judge)) for judge, table in judged]
+    votes = pl.concat(parts)
+    if who == "all":
+        family = pl.when(pl.col("annotator").is_in(JUDGES)).then(pl.lit("llm")).otherwise(pl.lit("crowd"))
+        votes = votes.with_columns(group=family)
+    answers = store.rows("results.jsonl").select(query=pl.col("prompt").cast(pl.String), item="name", text="result")
+    return store.dataset(judgments=Preferences.from_frame(votes), details=answers)
+
+
+def web_pages(store: Store) -> Dataset:
+    """Which of two home pages is more attractive; the truth is the source's own Bradley-Terry score of these votes."""
+    columns = {"annotator": "annotator", "group": "accepted", "left": "left", "right": "right", "winner": "chosen"}
+    votes = store.table("calista_votes.csv", columns)
+    answered = votes.filter(pl.col("winner").is_in(["left", "right"])).with_columns(
+        pl.col("group").replace_strict({"1": "accepted", "0": "other"}, default=pl.col("group"))
+    )
+    pages = store.table("calista_clutter.csv", {"item": "item", "grade": "appeal"}, numbers=["grade"])
+    notes = (f"{len(votes) - len(answered)} of {len(votes):,} answers choose neither page and are left out",)
+    # the clutter measures of the screenshots, where the stored table has them
+    header = store.text("calista_clutter.csv").split("\n", 1)[0].strip().split(",")
+    details = None
+    if set(MEASURES) <= set(header):
+        details = store.table("calista_clutter.csv", {word: word for word in ("item", *MEASURES)}, numbers=MEASURES)
+    return store.dataset(
+        judgments=Preferences.from_frame(answered), truth=Truth.from_frame(pages), details=details, notes=notes
+    )
+
+
+SYSTEMS = range(1, 6)
+
+
+def translations(store: Store, *, file: str = "sample-fr-en-train.csv") -> Dataset:
+    """Rankings of five translations of a segment, with ties, by turkers and researchers."""
+    ids = {f"item{n}": f"system{n}Id" for n in SYSTEMS}
+    ranks = {f"rank{n}": f"system{n}rank" for n in SYSTEMS}
+    wide = store.table(file, {"query": "segmentId", "annotator": "judgeId", **ids, **ranks}, numbers=list(ranks))
+    wide = wide.with_row_index("ranking").with_columns(group=pl.col("annotator").str.split("_").list.first())
+    meta = ("ranking", "query", "annotator", "group")
+    long = pl.concat([wide.select(*meta, item=f"item{n}", rank=f"rank{n}") for n in SYSTEMS])
+    again = len(wide) - wide.n_unique([word for word in wide.columns if word != "ranking"])
+    notes = (f"{again} rankings are exact repeats; all are kept",) if again else ()
+    return store.dataset(judgments=Rankings.from_frame(long), notes=notes)
+
+
+def preflib(store: Store, *, ordered: bool = False) -> Dataset:
+    """Rankings of several PrefLib files, each file a query; how often an order was given is its weight.
+
+    With ``ordered`` the items are called by a number (of dots, of moves) and the smallest is truly first.
+    """
+    parts = []
+    for file in store.terms.files:
+        rows = read_preflib(store.path(file)).frame()
+        weight = pl.col("weight") if "weight" in rows.columns else pl.lit(1.0)
+        parts.append(rows.select("ranking", "item", "rank", weight=weight, query=pl.lit(file.split(".")[0])))
+    rows = pl.concat(parts)
+    truth = None
+    if ordered:
+        items = rows.select("query", "item").unique().with_columns(rank=pl.col("item").cast(pl.Int64, strict=False))
+        if items["rank"].null_count():
+            store.refuse_damaged(next(iter(store.terms.files)), "its alternatives are not numbered")
+        truth = Truth.from_frame(items.with_columns(pl.col("rank").rank("dense").over("query")))
+    return store.dataset(judgments=Rankings.from_frame(rows), truth=truth)
+
+
+BROKEN = 3
+"""Code of a broken link among the relevance feedback labels."""
+
+SHEET = "task1_unlabeled_g_truth_cons_public.txt"
+DOCUMENTS = range(1, 6)
+"""Documents of one assignment of the UC3M runs."""
+
+
+def relevance_feedback(store: Store, *, every: bool = False) -> Dataset:
+    """Labels 0 to 2 of the 2010 documents with their topics, as the CS-TREC2011 set has them.
+
+    Broken links (label 3, gold 3) go out, then an annotator's repeats on one item, of which the first stays.
+    ``every`` keeps all labels, the four codes taken as classes.
+    """
+    given = store.table("label.csv", {"item": "item", "annotator": "worker", "grade": "label"}, numbers=["grade"])
+    gold = store.table("truth.csv", {"item": "item", "grade": "truth"}, numbers=["grade"])
+    topics = store.table("item_topic.csv", {"item": "item", "query": "topic", "exact": "exact", "document": "doc"})
+    notes: tuple[str, ...] = ()
+    if not every:
+        broken = gold.filter(pl.col("grade") == BROKEN)
+        kept = given.filter(pl.col("grade") != BROKEN).join(broken, on="item", how="anti", maintain_order="left")
+        once = kept.unique(["item", "annotator"], keep="first", maintain_order=True)
+        notes = (
+            f"{len(given) - len(kept):,} labels that say broken link, or are of an item whose gold says so, are left "
+            "out",
+            f"{len(kept) - len(once):,} repeats of an annotator on one item are left out; the first label stays",
+        )
+        given, gold = once, gold.filter(pl.col("grade") != BROKEN)
+    judged = given.select("item").unique()
+    gold = gold.join(judged, on="item", how="semi")
+    of_item = topics.select("item", "query")
+    given, gold = (store.match(table, of_item, "item", "item_topic.csv") for table in (given, gold))
+    if every:
+        given = given.with_columns(pl.col("grade").cast(pl.Int64))
+    with quietly():
+        grades = Grades.from_frame(given, nominal=every)
+    details = topics.join(judged, on="item", how="semi").select(
+        "query", "item", pl.col("exact") == "1", pl.col("document").replace("", None)
+    )
+    return store.dataset(judgments=grades, truth=Truth.from_frame(gold), details=details, notes=notes)
+
+
+def relevance_feedback_gold(store: Store) -> Dataset:
+    """The gold-labelled part, binary, with real topic and document ids."""
+    given = store.table("responses_eval.txt", ("number", "annotator", "grade"), numbers=["grade"], separator=" ")
+    gold = store.table("responses_gt.txt", ("number", "grade"), numbers=["grade"], separator=" ")
+    names = store.table("map_question_integer.txt", ("name", "number"), separator=" ").select(
+        "number", query=pl.col("name").str.slice(0, 5), item=pl.col("name").str.slice(5)
+    )
+    tables = [
+        # categories 1 and 2 are not relevant and relevant
+        store.match(table, names, "number", "map_question_integer.txt").with_columns(pl.col("grade") - 1).drop("number")
+        for table in (given, gold)
+    ]
+    with quietly():
+        grades = Grades.from_frame(tables[0])
+    repeats = len(given) - given.n_unique(["number", "annotator"])
+    notes = (f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",)
+    return store.dataset(judgments=grades, truth=Truth.from_frame(tables[1]), notes=notes)
+
+
+def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
+    """Binary votes of one team (``own``), of the seven others (``others``) or of ``all``, with NIST's gold."""
+    parts, notes = [], []
+    if teams != "others":
+        own = store.table(
+            "votes.tsv", ("time", "name", "annotator", "grade"), numbers=["time", "grade"], separator="\t"
+        )
+        parts.append(own.with_columns(group=pl.lit("own")) if teams == "all" else own)
+    if teams != "own":
+        others = store.table(
+            "otherparticipantsvotes.tsv", ("name", "annotator", "grade"), numbers=["grade"], separator="\t"
+        )
+        repeats = len(others) - others.n_unique(["name", "annotator"])
+        notes.append(f"{repeats:,} of the other teams' votes repeat an annotator on an item; all are kept")
+        parts.append(others.with_columns(group=pl.lit("others")) if teams == "all" else others)
+    common = [word for word in parts[0].columns if all(word in part.columns for part in parts)]
+    votes = pl.concat([part.select(common) for part in parts])
+    votes = votes.with_columns(
+        query=pl.col("name").str.split("_").list.first(), item=pl.col("name").str.split("_").list.last()
+    ).drop("name")
+    with quietly():
+        grades = Grades.from_frame(votes)
+    return store.dataset(judgments=grades, truth=nist_gold(store), notes=tuple(notes))
+
+
+def nist_gold(store: Store) -> Truth:
+    """NIST's grades 0, 1, 2 from the track's sheet."""
+    sheet = store.table(SHEET, ("set", "query", "item", "grade"), numbers=["grade"], separator="\t", skip=1)
+    return Truth.from_frame(sheet.filter(pl.col("grade") >= 0).select("query", "item", "grade"))
+
+
+def uc3m(store: Store, *, run: int = 1) -> Dataset:
+    """Labels of one UC3M run: grades 0 to 2 in run 1, a slider from 0 to 100 in runs 2 and 3."""
+    labels = {f"grade{n}": f"doc{n}rel" for n in DOCUMENTS}
+    columns = {"run": "run", "set": "set", "annotator": "worker", "status": "status", "time": "tssend", **labels}
+    assignments = store.table("assignments.txt", columns, separator="\t", encoding="latin-1")
+    assignments = assignments.filter((pl.col("run") == str(run)) & pl.col("status").is_in(["Accepted", "Rejected"]))
+    hits = store.table(
+        "hits.txt",
+        {"set": "set", "query": "topic", **{f"item{n}": f"doc{n}" for n in DOCUMENTS}},
+        separator="\t",
+        encoding="latin-1",
+    )
+    wide = store.match(assignments, hits, "set", "hits.txt")
+    meta = ("query", "annotator", pl.col("time").str.to_datetime("%d/%m/%Y %H:%M:%S"))
+    long = pl.concat([wide.select(*meta, item=f"item{n}", grade=f"grade{n}") for n in DOCUMENTS])
+    rejected = int((assignments["status"] == "Rejected").sum()) * len(DOCUMENTS)
+    sheet = store.neighbour("trec2011-crowd")
+    truth = nist_gold(sheet) if sheet.find(SHEET) else None
+    notes = [f"{rejected:,} grades come from assignments that the requester rejected; they are kept"]
+    if truth is None:
+        notes.append(f"no truth: it is in {SHEET} of the folder trec2011-crowd, which is not there")
+    return store.dataset(judgments=Grades.from_frame(long), truth=truth, notes=tuple(notes))
+
+
+PEOPLE = ("annotator1", "annotator2", "annotator3")
+PANDALM = {"0": "tie", "1": "left", "2": "right", "tie": "tie"}
+OVERALL = "quality_overall"
+VALIDITY = {"correctness_topical": "validity"}
+"""Dimensions that the crowd's own file calls otherwise."""
+
+
+def pandalm(store: Store, *, who: str = "all") -> Dataset:
+    """Two answers to an instruction, judged by three people and two models; the truth is the people's majority."""
+    kept = ("idx", "cmp_key", "instruction", "input", "response1", "response2")
+    pairs = pl.DataFrame(
+        [
+            {**{name: row[name] for name in kept}, **{person: str(row[person]) for person in PEOPLE}}
+            for row in store.json("testset-v1.json")
+        ]
+    )
+    first = pl.col("idx").first().over("instruction", "input")
+    models = pl.col("cmp_key").str.split("_")
+    pairs = pairs.with_columns(query=first.cast(pl.String), left=models.list.first(), right=models.list.last())
+    verdicts = [
+        pairs.select("idx", winner=person, annotator=pl.lit(person), group=pl.lit("human")) for person in PEOPLE
+    ]
+    for judge, field in (("gpt-3.5-turbo", "gpt_result"), ("pandalm-7b", "pandalm_result")):
+        rows = [
+            {"idx": row["idx"], "winner": str(row[field]).lower()} for row in store.json(f"{judge}-testset-v1.json")
+        ]
+        verdicts.append(pl.DataFrame(rows).with_columns(annotator=pl.lit(judge), group=pl.lit("llm")))
+    chosen = {"all": verdicts, "humans": verdicts[:3], "judges": verdicts[3:]}[who]
+    given = store.match(pl.concat(chosen), pairs.select("idx", "query", "left", "right"), "idx", "testset-v1.json")
+    usable = given.filter(pl.col("winner").is_in(list(PANDALM))).with_columns(pl.col("winner").replace_strict(PANDALM))
+    dropped = len(given) - len(usable)
+    majority = pl.concat_list(PEOPLE).list.eval(pl.element().mode(maintain_order=True).first()).list.first()
+    truth = pairs.select("query", "left", "right", winner=majority.replace_strict(PANDALM))
+    # some models answer an instruction differently from pair to pair, then the first answer stands
+    about = ("instruction", "input")
+    sides = [
+        pairs.select("query", item=side, text=f"response{number}", **{name: name for name in about})
+        for number, side in ((1, "left"), (2, "right"))
+    ]
+    texts = pl.concat(sides).unique(["query", "item"], keep="first", maintain_order=True)
+    return store.dataset(
+        judgments=Preferences.from_frame(usable.drop("idx", *(["group"] if who != "all" else []))),
+        truth=Truth.from_frame(truth),
+        details=texts,
+        notes=(f"{dropped} verdicts that could not be parsed are left out",) if dropped else (),
+    )
+
+
+def llmbar(store: Store) -> Dataset:
+    """Verdicts of model and prompting strategy on two outputs, each pair asked in both orders.
+
+    ``left`` and ``right`` stand as the judge saw them, so an annotator's position bias is the share of left wins. Asked
+    in the swapped order, ``output_2`` stands left.
+    """
+    columns = {
+        "subset": "subset",
+        "number": "item",
+        "model": "judge_model",
+        "strategy": "strategy",
+        "swapped": "swapped",
+        "winner": "winner",
+    }
+    verdicts = store.table("judgments.csv", columns)
+    usable = verdicts.filter(pl.col("winner").is_in(["1", "2"]))
+    swapped = pl.col("swapped") == "1"
+    given = usable.select(
+        query=pl.concat_str("subset", "number", separator="/"),
+        left=pl.when(swapped).then(pl.lit("output_2")).otherwise(pl.lit("output_1")),
+        right=pl.when(swapped).then(pl.lit("output_1")).otherwise(pl.lit("output_2")),
+        winner="output_" + pl.col("winner"),
+        annotator=pl.concat_str("model", "strategy", separator="/"),
+        group="model",
+    )
+    names = ("subset", "item", "gold", "input", "output_1", "output_2")
+    items = store.table("items.csv", {name: name for name in names}).with_columns(
+        query=pl.concat_str("subset", "item", separator="/")
+    )
+    truth = items.select("query", left=pl.lit("output_1"), right=pl.lit("output_2"), winner="output_" + pl.col("gold"))
+    texts = [
+        items.select("query", "subset", "input", item=pl.lit(side), text=side) for side in ("output_1", "output_2")
+    ]
+    return store.dataset(
+        judgments=Preferences.from_frame(given, winner_codes={"output_1": "item", "output_2": "item"}),
+        truth=Truth.from_frame(truth),
+        details=pl.concat(texts).select("query", "item", "text", "subset", "input"),
+        notes=(f"{len(verdicts) - len(usable)} of {len(verdicts):,} verdicts name no winner and are left out",),
+    )
+
+
+def rag_answers(store: Store, *, dimension: str = OVERALL) -> Dataset:
+    """Which of two retrieval-augmented answers is better in one dimension, by crowd workers."""
+    rows = store.rows("study2_responses.jsonl")
+    given = rows.select(
+        query="query_id",
+        left="response_a",
+        right="response_b",
+        annotator="worker",
+        winner=pl.col(VALIDITY.get(dimension, dimension)).replace_strict({"A": "left", "B": "right", "N": "tie"}),
+    )
+    return store.dataset(judgments=Preferences.from_frame(given), truth=_rag_truth(store, given, dimension))
+
+
+def rag_judges(store: Store, *, dimension: str = OVERALL) -> Dataset:
+    """The same pairs by a language model, prompted for all dimensions at once (combined) or for each (individual)."""
+    rows = store.rows("llm_ratings.jsonl").select(
+        query="query_id",
+        left="response_a",
+        right="response_b",
+        annotator="llm/" + pl.col("inference"),
+        winner=pl.col(dimension).replace_strict({"a": "left", "b": "right", "n": "tie"}),
+    )
+    given = rows.drop_nulls("winner")
+    repeats = len(given) - given.n_unique(["query", "left", "right", "annotator"])
+    notes = [f"{repeats:,} of {len(given):,} verdicts repeat a pair in the same order; all are kept"]
+    if len(given) < len(rows):
+        notes.append(f"{len(rows) - len(given)} verdicts are blank and left out")
+    with quietly():
+        preferences = Preferences.from_frame(given)
+    return store.dataset(judgments=preferences, truth=_rag_truth(store, given, dimension), notes=tuple(notes))
+
+
+def _rag_truth(store: Store, given: pl.DataFrame, dimension: str) -> Truth:
+    """The source's Bradley-Terry grade of each answer, estimated from the same crowd."""
+    sides = [given.select("query", item=side) for side in ("left", "right")]
+    grades = store.rows("grades.jsonl").select(item="response", grade=pl.col(dimension).cast(pl.Float64))
+    return Truth.from_frame(store.match(pl.concat(sides).unique(maintain_order=True), grades, "item", "grades.jsonl"))
+
+
+def rag_grades(store: Store, *, dimension: str = OVERALL) -> Dataset:
+    """Other answers graded one by one on -3, -1, 1, 3."""
+    rows = store.rows("study2_pointwise.jsonl").select(
+        query="query_id",
+        item="response",
+        annotator="worker",
+        grade=pl.col(dimension).cast(pl.Float64),
+        time=pl.col("submitted_at") / 1000,
+    )
+    return store.dataset(judgments=Grades.from_frame(rows, levels=(-3, -1, 1, 3)))
+
+
+SPLITS = ("train", "test")
+_ROLES = ("train", "vali", "test")
+
+
+def load_graded(store: Store) -> Dataset:
+    """Items with features and grades; the grades are also the truth."""
+    parts = _partitions(store)
+    features = _join_parts(list(parts.values()))
+    return store.dataset(features=features, truth=_truth(features), folds=_folds(store, parts))
+
+
+def aggregation(store: Store) -> Dataset:
+    """Rankings by the input rankers of an aggregation set, one annotator each; an item not listed is not judged."""
+    parts = _partitions(store)
+    ranks = _join_parts(list(parts.values()))
+    return store.dataset(judgments=_rankings(ranks), truth=_truth(ranks), folds=_folds(store, parts))
+
+
+def _rankings(ranks: Features) -> Rankings:
+    """The columns of a matrix of ranks as rankings, straight from codes: a million rows need no ids looked up again."""
+    item, ranker = np.nonzero(~np.isnan(ranks.matrix))
+    rank = ranks.matrix[item, ranker].astype(np.int64)
+    ranking = ranks.items.query[item].astype(np.int64) * ranks.matrix.shape[1] + ranker
+    order = np.argsort(ranking * (rank.max() + 1) + rank, kind="stable")
+    item, ranker, rank, ranking = item[order], ranker[order], rank[order], ranking[order]
+    first = np.concatenate([[True], np.diff(ranking) != 0])
+    starts = np.flatnonzero(first)
+    offsets = np.append(starts, len(item))
+    climbed = np.cumsum(first | np.concatenate([[True], np.diff(rank) != 0]))
+    dense = climbed - np.repeat(climbed[starts], np.diff(offsets)) + 1
+    names = pl.Series([f"ranker{number:02d}" for number in range(1, ranks.matrix.shape[1] + 1)])
+    return Rankings(
+        items=ranks.items,
+        annotators=Index.of(names),
+        item=item.astype(np.int32),
+        rank=dense.astype(np.int32),
+        offsets=offsets,
+        annotator=ranker[starts].astype(np.int32),
+    )
+
+
+def sample(store: Store) -> Dataset:
+    """The sample of LightGBM; its queries have no ids and are numbered within train and test."""
+    parts = [read_letor(store.path(f"rank.{split}"), groups=store.path(f"rank.{split}.query")) for split in SPLITS]
+    features = _join_parts(parts, prefixes=[f"{split}-" for split in SPLITS])
+    queries = [str(query) for query in features.items.queries]
+    train, test = (tuple(query for query in queries if query.startswith(split)) for split in SPLITS)
+    return store.dataset(features=features, truth=_truth(features), folds=(Fold("source", train, (), test),))
+
+
+def _partitions(store: Store) -> dict[str, Features]:
+    """The five partitions by name."""
+    files = [file for file in store.terms.files if file.endswith(".txt")]
+    return {file.removesuffix(".txt"): read_letor(store.path(file)) for file in files}
+
+
+def _join_parts(parts: list[Features], prefixes: list[str] | None = None) -> Features:
+    """Several parts as one; a part without the last features has zeros there, as sparse files leave zeros out."""
+    width = max(part.matrix.shape[1] for part in parts)
+    queries, items, matrices, grades = [], [], [], []
+    for number, part in enumerate(parts):
+        ids = part.items.frame()
+        queries.append((prefixes[number] if prefixes else "") + ids["query"])
+        items.append(ids["item"])
+        matrices.append(np.pad(part.matrix, ((0, 0), (0, width - part.matrix.shape[1]))))
+        grades.append(part.grade if part.grade is not None else np.full(len(part), np.nan))
+    names = max((part.names for part in parts), key=len)
+    return Features.from_arrays(
+        pl.concat(queries), pl.concat(items), np.concatenate(matrices), names=names, grade=np.concatenate(grades)
+    )
+
+
+def _truth(features: Features) -> Truth:
+    """The grades that came with the features."""
+    return Truth("grade", features.items, features.grade)
+
+
+def _folds(store: Store, parts: dict[str, Features]) -> tuple[Fold, ...]:
+    """The folds as query ids, in the order of the partitions."""
+    queries = {name: [str(query) for query in part.items.queries] for name, part in parts.items()}
+    table = store.json("folds.json")
+    try:
+        return tuple(
+            Fold(name, *(tuple(chain.from_iterable(queries[part] for part in roles[role])) for role in _ROLES))
+            for name, roles in table.items()
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        store.refuse_damaged("folds.json", f"no partition {error}")
+
+
+WINE = (
+    "fixed acidity", "volatile acidity", "citric acid", "residual sugar", "chlorides", "free sulfur dioxide",
+    "total sulfur dioxide", "density", "pH", "sulphates", "alcohol",
+)  # fmt: skip
+COORDINATES = tuple(f"{axis}{point}" for point in range(1, 9) for axis in "xy")
+DIGIT_FILES = {"train": "pendigits.tra", "test": "pendigits.tes"}
+MEASURES = ("feature_congestion", "subband_entropy", "segment_measure")
+PAGE_FEATURES = ("texts", "links", "faces", "families", "avg_font", "tables", "bgcolors", "images", "aspect")
+_COUNTED = ("texts", "links", "faces", "avg_font", "tables", "bgcolors", "images")
+CONTROLS = ("Reference", "Anchor")
+BLANK = 3.0
+"""Up to this standard deviation of its pixels a screenshot shows nothing."""
+
+
+def wine(store: Store, *, colour: str) -> Dataset:
+    """Wines by eleven measurements; the truth is the quality that tasters gave."""
+    columns = {**{name: name for name in WINE}, "grade": "quality"}
+    table = store.table(f"winequality-{colour}.csv", columns, numbers=list(columns), separator=";")
+    table = table.with_row_index("item", 1).with_columns(pl.col("item").cast(pl.String))
+    features = Features.from_arrays(None, table["item"], table.select(WINE).to_numpy(), names=WINE)
+    return store.dataset(features=features, truth=Truth.from_frame(table.select("item", "grade")))
+
+
+def digits(store: Store) -> Dataset:
+    """Handwritten digits as eight pen positions; the source's two files are two queries, and the truth is the digit."""
+    words = (*COORDINATES, "grade")
+    parts = [
+        store.table(file, words, numbers=words)
+        .with_row_index("item", 1)
+        .select(pl.lit(split).alias("query"), pl.col("item").cast(pl.String), *words)
+        for split, file in DIGIT_FILES.items()
+    ]
+    table = pl.concat(parts)
+    features = Features.from_arrays(
+        table["query"], table["item"], table.select(COORDINATES).to_numpy(), names=COORDINATES
+    )
+    return store.dataset(
+        features=features,
+        truth=Truth.from_frame(table.select("query", "item", "grade")),
+        folds=(Fold("source", ("train",), (), ("test",)),),
+    )
+
+
+def clutter(store: Store) -> Dataset:
+    """Web pages ranked by three measures of image clutter, least cluttered first, with cheap features of each page.
+
+    Blank screenshots are left out. ``details`` has the measures themselves, and source and kind of each page.
+    """
+    names = [f"{how}_{name}" for how in ("dom", "src") for name in PAGE_FEATURES]
+    about = ("source", "kind", "bytes", "missing_css")
+    numbers = [*names, "bytes", "missing_css"]
+    pages = store.table("features.csv", {"item": "page", **{name: name for name in (*about, *names)}}, numbers=numbers)
+    sizes = ("page_height", "pixel_sd")
+    columns = {"item": "page", **{name: name for name in (*MEASURES, *sizes)}}
+    measured = store.table("annotators.csv", columns, numbers=[*MEASURES, *sizes])
+    table = store.match(measured, pages, "item", "features.csv")
+    shown = table.filter(pl.col("pixel_sd") > BLANK)
+    return store.dataset(
+        judgments=Rankings.from_frame(_measured_ranks(shown)),
+        features=Features.from_arrays(None, shown["item"], shown.select(names).to_numpy(), names=names),
+        details=shown.select("item", "source", "kind", *MEASURES, *sizes, "bytes", "missing_css"),
+        notes=(f"{len(table) - len(shown)} of {len(table)} pages have a blank screenshot and are left out",),
+    )
+
+
+def first_screens(store: Store) -> Dataset:
+    """Pages counted over the whole page and over the first screen, ranked by three measures of clutter.
+
+    Blank screenshots are left out. ``details`` has the measures themselves.
+    """
+    counted = [f"{where}_{name}" for where in ("whole", "first") for name in PAGE_FEATURES if name in _COUNTED]
+    names = ["height", *counted, "edge_share", "colours"]
+    columns = {"item": "page", **{name: name for name in ("source", *names, "pixel_sd", *MEASURES)}}
+    table = store.table("pages.csv", columns, numbers=[*names, "pixel_sd", *MEASURES])
+    shown = table.filter(pl.col("pixel_sd") > BLANK)
+    return store.dataset(
+        judgments=Rankings.from_frame(_measured_ranks(shown)),
+        features=Features.from_arrays(None, shown["item"], shown.select(names).to_numpy(), names=names),
+        details=shown.select("item", "source", *MEASURES, "pixel_sd"),
+        notes=(f"{len(table) - len(shown)} of {len(table)} pages have a blank screenshot and are left out",),
+    )
+
+
+def _measured_ranks(pages: pl.DataFrame) -> pl.DataFrame:
+    """Pages ranked by each measure, least cluttered first."""
+    return pl.concat(
+        [pages.select("item", rank=pl.col(name).rank("dense"), annotator=pl.lit(name)) for name in MEASURES]
+    )
+
+
+def codecs(store: Store) -> Dataset:
+    """Grades of sentences by codec; reference and anchor, which only check the listeners, are left out."""
+    columns = {"query": "query", "item": "item", "annotator": "annotator", "grade": "grade"}
+    grades = store.table("grades.csv", columns, numbers=["grade"])
+    header = store.text("features.csv").split("\n", 1)[0].strip().split(",")
+    names = [name for name in header if name not in ("query", "item")]
+    words = {name: name for name in ("query", "item", *names)}
+    described = store.table("features.csv", words, numbers=names)
+    graded, described = (table.filter(~pl.col("item").is_in(CONTROLS)) for table in (grades, described))
+    return store.dataset(
+        judgments=Grades.from_frame(graded),
+        features=Features.from_arrays(
+            described["query"], described["item"], described.select(names).to_numpy(), names=names
+        ),
+        notes=(f"{len(grades) - len(graded)} of {len(grades):,} grades are of reference or anchor and left out",),
+    )

@@ -1,0 +1,667 @@
+"""What every route has in common: who may call it, what may be sent, how it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Coroutine
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field, ValidationError
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.types import Message, Receive, Scope
+
+from ..errors import CrowdrankError
+from . import access, overview
+from .access import NOBODY, Caller
+from .campaign_file import media_file
+from .collection import Body, Fault, Statement, must_be, record_event, refusal
+from .service import Service, about_me, shown_item, shown_request
+from .setup import set_campaign_state
+from .submitting import MAX_BATCH, MAX_REASON, Stored, Submission, extend, shown_answer, skip, withdraw
+from .transfer import FORMATS, IMPORTED, export, import_file, judgment_page
+
+API = "/api/v1"
+IMPORT_PATH = f"{API}/import"
+MAX_BODY = 256 * 1024
+MAX_IMPORT = 64 * 1024 * 1024
+MAX_DEPTH = 20
+BODY_SECONDS = 30.0
+
+ROLES = {
+    "open": ("open", "person", "program", "owner"),
+    "annotator": ("person", "program"),
+    "program": ("program",),
+    "owner": ("owner",),
+}
+"""Who may call a route of each role."""
+
+
+class Allow:
+    """The dependency of every route: who is calling, refused where they may not."""
+
+    def __init__(self, role: str) -> None:
+        self.role = role
+
+    async def __call__(self, request: Request) -> Caller:
+        """Return the caller."""
+        access = running(request).access
+        try:
+            caller = await access.identify(request, running(request).read)
+        except Fault:
+            # guesses at tokens are counted by the address they come from
+            access.expect_rate(request, NOBODY)
+            raise
+        request.scope["caller"] = caller
+        if self.role != "open" or caller.role != "open":
+            access.expect_rate(request, caller)
+        if caller.role not in ROLES[self.role]:
+            if caller.role == "open":
+                raise Fault("unauthorized", "this needs a token; join by an invite link, or send Authorization: Bearer")
+            raise Fault("forbidden", f"this is for the {self.role}, and you are a {caller.role}")
+        if caller.by_cookie and request.method not in ("GET", "HEAD"):
+            access.expect_same_site(request)
+        return caller
+
+
+def running(request: Request) -> Service:
+    """Return the service that a call came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+Running = Annotated[Service, Depends(running)]
+Anyone = Annotated[Caller, Depends(Allow("open"))]
+Annotator = Annotated[Caller, Depends(Allow("annotator"))]
+Program = Annotated[Caller, Depends(Allow("program"))]
+Owner = Annotated[Caller, Depends(Allow("owner"))]
+
+
+Id = Annotated[int, Field(ge=0, lt=10**18)]
+"""A number in the path."""
+
+
+class Answer(JSONResponse):
+    """An answer in JSON."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the text; a lone half of a character does not break it."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
+class JsonRequest(Request):
+    """A call whose body is JSON, whatever its content type says: curl's own is that of a form."""
+
+    @property
+    def headers(self) -> Headers:
+        """The headers, with the content type of the body."""
+        return Headers({**super().headers, "content-type": "application/json"})
+
+    async def json(self) -> Any:
+        """Return the object that is sent; refuse what is none, or nested too deeply."""
+        try:
+            body = json.loads(await self.body(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            raise Fault("not_json", "the body is not JSON") from None
+        if not isinstance(body, dict):
+            raise Fault("not_json", "the body must be a JSON object")
+        level: list[Any] = [body]
+        for _ in range(MAX_DEPTH + 1):
+            containers = [one for one in level if isinstance(one, dict | list)]
+            level = [inner for one in containers for inner in (one.values() if isinstance(one, dict) else one)]
+        if level:
+            raise Fault("not_json", f"the body is nested deeper than {MAX_DEPTH}")
+        return body
+
+
+def _refuse_constant(name: str) -> Any:
+    """Refuse numbers that JSON does not have."""
+    raise ValueError(name)
+
+
+class JsonRoute(APIRoute):
+    """A route that takes JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a call."""
+        handler = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            return await handler(JsonRequest(request.scope, request.receive))
+
+        return answer
+
+
+def limit_body(receive: Receive, scope: Scope) -> Receive:
+    """Return what reads a call and refuses a body that is too long or too slow."""
+    most = MAX_IMPORT if scope["path"] == IMPORT_PATH else MAX_BODY
+    announced = Headers(scope=scope).get("content-length", "")
+    size, deadline, whole = 0, 0.0, False
+
+    async def read() -> Message:
+        nonlocal size, deadline, whole
+        if whole:
+            # an answer that is streamed waits here for the caller to go away
+            return await receive()
+        clock = asyncio.get_running_loop().time
+        deadline = deadline or clock() + (BODY_SECONDS if most == MAX_BODY else 20 * BODY_SECONDS)
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError:
+            raise Fault("bad_request", "the body did not arrive in time; send it again") from None
+        size, whole = size + len(message.get("body", b"")), not message.get("more_body", False)
+        if size > most or (announced.isdigit() and int(announced) > most):
+            raise Fault("too_large", f"the body is over {most // 1024} kB; send less at a time")
+        return message
+
+    return read
+
+
+_AT_ONCE = 20
+"""Judgments of a batch that are handed to the writer together, so that people are not kept waiting."""
+
+_SHOWN = Statement("SELECT shown FROM request WHERE id = :request")
+_SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+annotator_router = APIRouter(prefix=API, route_class=JsonRoute, default_response_class=Answer, tags=["annotators"])
+
+
+class Joining(Body):
+    """An invite, and a name to go by."""
+
+    invite: Annotated[str, Field(pattern="^cri_", max_length=200), must_be("the part of the link behind #")]
+    name: access.Name | None = None
+
+
+class Wanted(Body):
+    """How many requests to hold, and for how long."""
+
+    n: Annotated[int, Field(ge=1, le=MAX_BATCH), must_be(f"a whole number from 1 to {MAX_BATCH}")] = 1
+    lease_seconds: Annotated[int | None, must_be("a whole number of seconds")] = None
+
+
+class Skipped(Body):
+    """Why a request is given back."""
+
+    reason: Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")] = ""
+    text: Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")] = ""
+
+
+class Judgment(Submission):
+    """A judgment as it is sent, and whether the next request is wanted in the same answer."""
+
+    next: Any = False
+
+
+class Batch(Body):
+    """Several judgments; each is kept or refused on its own."""
+
+    judgments: Annotated[
+        list[Any], Field(min_length=1, max_length=MAX_BATCH), must_be(f"a list of 1 to {MAX_BATCH} judgments")
+    ]
+
+
+class ShownItem(BaseModel):
+    """An item as an annotator sees it; content is a path where it is a file or a page."""
+
+    label: str
+    content: str
+    content_type: str
+
+
+class ShownRequest(BaseModel):
+    """A request as an annotator sees it."""
+
+    id: int
+    kind: str
+    query: dict[str, str]
+    items: list[ShownItem]
+    scale: Any
+    question: str
+    seed: int
+    lease_until: int
+
+
+class Given(BaseModel):
+    """Requests that the annotator holds; where there are none, why, and when to ask again."""
+
+    requests: list[ShownRequest]
+    reason: str | None = None
+    retry_after: float | None = None
+
+
+class Kept(BaseModel):
+    """A judgment that is on disk; ``next`` where it was asked for."""
+
+    seq: int
+    replayed: bool
+    counted: bool
+    withdrawn: bool = False
+    next: Given | None = None
+
+
+@annotator_router.post("/join")
+async def join(request: Request, service: Running, caller: Anyone, body: Joining) -> Response:
+    """Make an annotator of anyone who holds an invite; people get a cookie, programs the token itself."""
+    service.access.expect_own_page_or_program(request)
+    if caller.role == "person":
+        return Answer({"annotator": caller.name})
+    address = service.access.address(request)
+    wait = service.access.buckets.wait(("join", address), *access.FAILED_JOINS, take=0.0)
+    if wait:
+        raise Fault("too_many", "too many attempts to join; wait a minute", retry_after=wait)
+    try:
+        joined = await service.write(access.join, body.invite, body.name)
+    except Fault as fault:
+        if fault.kind == "unauthorized":
+            service.access.buckets.wait(("join", address), *access.FAILED_JOINS)
+        raise
+    if joined.kind == "program":
+        return Answer({"annotator": joined.name, "token": joined.token})
+    return Answer({"annotator": joined.name}, headers={"set-cookie": service.access.cookie_header(joined.token)})
+
+
+@annotator_router.post("/consent")
+async def accept(service: Running, caller: Annotator) -> dict[str, bool]:
+    """Accept the guidelines."""
+    await service.write(access.consent, caller.annotator)
+    return {"consented": True}
+
+
+@annotator_router.post("/requests", response_model=Given, response_model_exclude_unset=True)
+async def requests(service: Running, caller: Annotator, body: Wanted | None = None) -> dict[str, Any]:
+    """Give out requests."""
+    wanted = body or Wanted()
+    most = 3 * service.collection.settings.lease_seconds
+    if wanted.lease_seconds is not None and not 5 <= wanted.lease_seconds <= most:
+        raise Fault("invalid", f"lease_seconds must be a whole number from 5 to {most}", field="lease_seconds")
+    return await service.claim(caller.annotator, wanted.n, wanted.lease_seconds)
+
+
+@annotator_router.post("/requests/{request}/extend")
+async def extend_request(service: Running, caller: Annotator, request: Id) -> dict[str, int]:
+    """Hold a request for longer."""
+    return {"lease_until": await service.write(extend, caller.annotator, request)}
+
+
+@annotator_router.post("/requests/{request}/skip")
+async def skip_request(service: Running, caller: Annotator, request: Id, body: Skipped | None = None) -> dict[str, str]:
+    """Give a request back for good."""
+    parts = [] if body is None else [body.reason, body.text]
+    # on one line, without characters that steer a terminal or that a database refuses
+    plain = ("".join(letter if letter.isprintable() else " " for letter in part).strip() for part in parts)
+    return {"state": await service.write(skip, caller.annotator, request, ": ".join(filter(None, plain)))}
+
+
+@annotator_router.get("/requests/{request}/items/{label}", response_class=Response)
+async def item(service: Running, caller: Annotator, request: Id, label: str) -> Response:
+    """Serve an image, a sound or a sandboxed page that a request shows."""
+    collection = service.collection
+    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label))
+    content, content_type, _ = shown
+    headers = {"cache-control": "private, max-age=3600", "content-security-policy": _SANDBOX}
+    if content_type == "html":
+        return Response(content.encode("utf-8", "replace"), 200, headers, "text/html; charset=utf-8")
+    file = media_file(collection.folder, content, content_type)
+    if file is None:
+        raise Fault("not_found", "this item has no file")
+    return FileResponse(file[0], media_type=file[1], headers=headers)
+
+
+@annotator_router.post("/judgments", name="judgments", response_model=Kept, response_model_exclude_unset=True)
+async def keep_judgment(service: Running, caller: Annotator, body: Judgment) -> dict[str, Any]:
+    """Keep a judgment."""
+    stored, following = await service.submit(caller.annotator, body, next=body.next is True)
+    return _stored_answer(stored) | ({} if following is None else {"next": following})
+
+
+@annotator_router.post("/judgments/batch")
+async def batch(service: Running, caller: Program, body: Batch) -> dict[str, Any]:
+    """Keep up to 200 judgments, each answered on its own."""
+    answers: list[dict[str, Any]] = [{}] * len(body.judgments)
+    submissions: list[tuple[int, Submission]] = []
+    for place, row in enumerate(body.judgments):
+        try:
+            submissions.append((place, Submission.model_validate(row)))
+        except ValidationError as error:
+            fault = refusal(error.errors()[0])
+            answers[place] = {"status": fault.status, **fault.plain()}
+    for start in range(0, len(submissions), _AT_ONCE):
+        part = submissions[start : start + _AT_ONCE]
+        kept = await service.submit_all(caller.annotator, [one for _, one in part])
+        for (place, _), one in zip(part, kept, strict=True):
+            answers[place] = (
+                {"status": one.status, **one.plain()}
+                if isinstance(one, Fault)
+                else {"status": 200, **_stored_answer(one)}
+            )
+    return {"results": answers}
+
+
+@annotator_router.post("/judgments/{submission}/withdraw")
+async def withdraw_judgment(service: Running, caller: Annotator, submission: str) -> dict[str, Any]:
+    """Take a judgment back; its request is offered again with the old answer."""
+    return await service.write(_withdraw, caller.annotator, submission[:64].lower())
+
+
+@annotator_router.get("/me")
+async def me(service: Running, caller: Annotator) -> dict[str, Any]:
+    """Say what an annotator may know of themselves."""
+    collection = service.collection
+    return await service.read(lambda c: about_me(collection, c, caller.annotator))
+
+
+def _stored_answer(stored: Stored) -> dict[str, Any]:
+    """A kept judgment as it is answered."""
+    answer = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
+    return {**answer, "withdrawn": True} if stored.withdrawn else answer
+
+
+def _withdraw(collection: Any, connection: Any, annotator: int, submission: str) -> dict[str, Any]:
+    """The request of a judgment that was taken back, and the old answer."""
+    request, kept = withdraw(collection, connection, annotator, submission)
+    order = json.loads(_SHOWN.first(connection, request=request).shown)["order"]
+    old = shown_answer(collection.settings, order, json.loads(kept))
+    return {"request": shown_request(collection, connection, request), "answer": old}
+
+
+_REPORT_SECONDS = 600.0
+_MARGIN = "a difference of scores from 0 on, with format=pairs"
+_REST = "'keep', or 'uncount' with state 'removed'"
+
+owner_router = APIRouter(route_class=JsonRoute, default_response_class=Answer, tags=["owner"])
+
+
+class AnnotatorState(Body):
+    """What becomes of an annotator, and of their judgments."""
+
+    state: Annotated[Literal["active", "paused", "removed"], must_be("'active', 'paused' or 'removed'")]
+    judgments: Annotated[Literal["keep", "uncount"], must_be(_REST)] = "keep"
+
+
+class CampaignState(Body):
+    """What becomes of the campaign."""
+
+    state: Annotated[Literal["open", "paused", "closed"], must_be("'open', 'paused' or 'closed'")]
+
+
+class MadeInvite(Body):
+    """A new invite, whose token is shown this once."""
+
+    id: int
+    token: str
+    link: str
+
+
+async def _view(service: Service, request: Request, view: Callable[..., dict[str, Any]], *args: Any) -> Response:
+    """What a view shows, or that nothing has changed since the caller last looked."""
+    collection = service.collection
+    tag = await service.read(lambda c: overview.version_of(collection, c))
+    etag = f'"{tag}"'
+    if request.headers.get("if-none-match") == etag:
+        return Response(None, 304, {"etag": etag, "cache-control": "no-cache"})
+    content = await service.read(lambda c: view(collection, c, *args))
+    return Answer(content, headers={"etag": etag, "cache-control": "no-cache"})
+
+
+@owner_router.get(f"{API}/campaign")
+async def campaign(request: Request, service: Running, caller: Owner) -> Response:
+    """Show progress, money and forecast."""
+    return await _view(service, request, overview.campaign_view)
+
+
+@owner_router.get(f"{API}/consensus")
+async def consensus(request: Request, service: Running, caller: Owner, query: str | None = None) -> Response:
+    """Show the latest consensus."""
+    return await _view(service, request, overview.consensus_view, query)
+
+
+@owner_router.get(f"{API}/quality")
+async def quality(request: Request, service: Running, caller: Owner) -> Response:
+    """Show the quality of annotators."""
+    return await _view(service, request, overview.quality_view)
+
+
+@owner_router.get(f"{API}/agreement")
+async def agreement(request: Request, service: Running, caller: Owner) -> Response:
+    """Show how far annotators agree."""
+    return await _view(service, request, overview.agreement_view)
+
+
+@owner_router.get(f"{API}/annotators")
+async def annotators(request: Request, service: Running, caller: Owner) -> Response:
+    """List who takes part."""
+    return await _view(service, request, overview.annotators_view)
+
+
+@owner_router.get(f"{API}/skipped")
+async def list_skipped(request: Request, service: Running, caller: Owner) -> Response:
+    """List what several annotators skipped."""
+    return await _view(service, request, overview.skipped_view)
+
+
+@owner_router.get(f"{API}/spares")
+async def spares(request: Request, service: Running, caller: Owner) -> Response:
+    """List judgments that came too late for a seat."""
+    return await _view(service, request, overview.spares_view)
+
+
+@owner_router.get(f"{API}/invites")
+async def invites(service: Running, caller: Owner) -> dict[str, Any]:
+    """List invites."""
+    collection = service.collection
+    return await service.read(lambda c: overview.invites_view(collection, c))
+
+
+@owner_router.post(f"{API}/invites")
+async def invite(service: Running, caller: Owner, body: access.Invite | None = None) -> MadeInvite:
+    """Make an invite."""
+    made, token = await service.write(access.new_invite, body or access.Invite())
+    return MadeInvite(id=made, token=token, link=f"{service.access.public_url}/j/#{token}")
+
+
+@owner_router.post(f"{API}/invites/{{invite}}/revoke")
+async def revoke(service: Running, caller: Owner, invite: Id) -> dict[str, bool]:
+    """Let nobody join by an invite any more."""
+    await service.write(access.revoke_invite, invite)
+    return {"revoked": True}
+
+
+@owner_router.post(f"{API}/annotators/{{annotator}}")
+async def annotator(service: Running, caller: Owner, annotator: Id, body: AnnotatorState) -> dict[str, Any]:
+    """Let an annotator go on, pause, or leave with or without their judgments."""
+    if body.judgments == "uncount" and body.state != "removed":
+        raise Fault("invalid", f"judgments must be {_REST}", field="judgments")
+    await service.write(access.set_annotator_state, annotator, body.state)
+    uncounted = 0
+    while body.judgments == "uncount" and (some := await service.write(access.uncount_some, annotator)):
+        uncounted += some
+    return {"state": body.state, "uncounted": uncounted}
+
+
+@owner_router.post(f"{API}/campaign/state")
+async def state(service: Running, caller: Owner, body: CampaignState) -> CampaignState:
+    """Open, pause or close the campaign."""
+    await service.write(set_campaign_state, body.state, "owner")
+    if service.refit is not None:
+        service.refit.wake()
+    return body
+
+
+@owner_router.get(f"{API}/judgments", name="judgments")
+async def list_judgments(
+    service: Running,
+    caller: Owner,
+    after: Annotated[int, Field(ge=0, le=2**62), must_be("the number of a judgment")] = 0,
+    limit: Annotated[
+        int, Field(ge=1, le=overview.MAX_PAGE), must_be(f"a whole number from 1 to {overview.MAX_PAGE}")
+    ] = 1000,
+) -> dict[str, Any]:
+    """List judgments in the order of their numbers, a page at a time."""
+    collection = service.collection
+    return await service.read(lambda c: judgment_page(collection, c, after, limit))
+
+
+@owner_router.get(f"{API}/openapi.json", include_in_schema=False)
+async def openapi(request: Request, caller: Owner) -> Any:
+    """Describe every route, for programs that write programs."""
+    return request.app.openapi()
+
+
+@owner_router.get("/healthz")
+async def healthz(service: Running, caller: Anyone) -> dict[str, Any]:
+    """Say whether the service works."""
+    collection = service.collection
+    seq = await service.read(lambda c: overview.fit_view(collection, c, 0))
+    return {"ok": True, "fit_age": seq["age"], "writer_queue": collection.store.n_waiting}
+
+
+@owner_router.get("/metrics", response_class=Response)
+async def metrics(service: Running, caller: Owner) -> Response:
+    """Give the counters to Prometheus."""
+    collection = service.collection
+    view = await service.read(lambda c: overview.campaign_view(collection, c))
+    gauges = {
+        "writer_queue": collection.store.n_waiting, "fit_age_seconds": view["fit"]["age"],
+        "fit_newer_judgments": view["fit"]["newer"], "judgments": view["seq"], "cost_spent": view["cost"]["spent"],
+        "cost_reserved": view["cost"]["reserved"], "targets_open": view["targets"]["open"],
+        "requests_offered": view["requests"].get("offered", 0),
+    }  # fmt: skip
+    return Response(service.telemetry.text(gauges), 200, media_type="text/plain; version=0.0.4")
+
+
+@owner_router.get(f"{API}/export", response_class=Response)
+async def export_judgments(
+    service: Running,
+    caller: Owner,
+    format: str = "jsonl",
+    which: str = "counted",
+    upto: Annotated[int | None, Field(ge=0, lt=10**18), must_be("the number of a judgment")] = None,
+    margin: Annotated[float | None, Field(ge=0, allow_inf_nan=False), must_be(_MARGIN)] = None,
+) -> Response:
+    """Stream what was collected; with ``margin``, pairs of items whose scores are that far apart."""
+    if margin is not None and format != "pairs":
+        raise Fault("invalid", f"margin must be {_MARGIN}", field="margin")
+    if format == "parquet":
+        return await _parquet(service, which, upto)
+    pieces = export(service.collection, format, which, upto, margin)
+    # what cannot be exported is said before the answer has begun
+    first = await asyncio.to_thread(next, pieces, b"")
+    await service.write(record_event, "owner", "export", {"format": format, "which": which})
+    kind, name, _ = FORMATS[format]
+    return StreamingResponse(chain([first], pieces), 200, _attachment_headers(name), kind)
+
+
+@owner_router.post(IMPORT_PATH)
+async def import_judgments(
+    request: Request,
+    service: Running,
+    caller: Owner,
+    format: str = "native",
+    name: str = "",
+    answer: str | None = None,
+    levels: str | None = None,
+    column: Annotated[list[str] | None, Query()] = None,
+) -> dict[str, Any]:
+    """Take in judgments from elsewhere; ``levels`` with commas, ``column`` like ``annotator=Who``, repeatable."""
+    if format not in IMPORTED:
+        raise Fault("invalid", f"format must be one of {', '.join(IMPORTED)}", field="format")
+    columns = [one.partition("=") for one in column or []]
+    if not all(equals for _, equals, _ in columns):
+        raise Fault("invalid", "column must be like annotator=Who", field="column")
+    named = {word: of for word, _, of in columns}
+    given = {"answer": answer, "levels": levels.split(",") if levels is not None else None, "columns": named or None}
+    options = {key: value for key, value in given.items() if value is not None}
+    safe = re.sub(r"[^\w.-]", "_", Path(name).name)[-80:].lstrip(".") or "import"
+    data = await request.body()
+    if not data.strip():
+        raise Fault("invalid", "the body is empty; send the file", field="body")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / safe
+        path.write_bytes(data)
+        try:
+            counts = await asyncio.to_thread(import_file, service.collection, path, format, options)
+        except CrowdrankError as error:
+            # the caller knows the file by its name, not by where it lies for a moment
+            error.args = tuple(str(one).replace(f"{folder}{os.sep}", "") for one in error.args)
+            raise
+        return {**counts, "notes": [one.replace(f"{folder}{os.sep}", "") for one in counts["notes"]]}
+
+
+@owner_router.get(f"{API}/report", response_class=Response)
+async def report(service: Running, caller: Owner) -> Response:
+    """Make the full report of everything that counts, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        votes, page = Path(folder) / "judgments.jsonl", Path(folder) / "report.html"
+        await asyncio.to_thread(_write, votes, export(service.collection, "jsonl", "counted", None))
+        if not votes.stat().st_size:
+            raise Fault("not_found", "there is no report yet; it comes after the first judgments")
+        settings = service.collection.settings
+        options = ("--method", settings.method, "--seed", str(settings.seed), "--report", str(page), "-q")
+        out = str(Path(folder) / "consensus.csv")
+        command = [sys.executable, "-m", "crowdrank", "aggregate", str(votes), *options, "-o", out]
+        nothing = asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=nothing, stderr=nothing, preexec_fn=_lower_priority
+        )
+        try:
+            await asyncio.wait_for(process.wait(), _REPORT_SECONDS)
+        except TimeoutError:
+            process.kill()
+            raise Fault("busy", "the report took too long; export the judgments and make it elsewhere") from None
+        if not page.exists():
+            raise Fault("internal", "the report could not be made; export the judgments and try crowdrank aggregate")
+        # the report carries its script and style inside, so it is a file to keep and no page of ours
+        headers = {**_attachment_headers("report.html"), "content-security-policy": "sandbox"}
+        return Response(page.read_bytes(), 200, headers, "text/html; charset=utf-8")
+
+
+async def _parquet(service: Service, which: str, upto: int | None) -> Response:
+    """The same rows as JSON lines in a Parquet file."""
+    import polars as pl
+
+    pieces = export(service.collection, "jsonl", which, upto)
+
+    def make() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            lines, file = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
+            _write(lines, pieces)
+            if lines.stat().st_size:
+                pl.scan_ndjson(lines, infer_schema_length=10_000).sink_parquet(file)
+            else:
+                pl.DataFrame().write_parquet(file)
+            return file.read_bytes()
+
+    return Response(
+        await asyncio.to_thread(make), 200, _attachment_headers("judgments.parquet"), "application/octet-stream"
+    )
+
+
+def _write(path: Path, pieces: Any) -> None:
+    """Write pieces to a file."""
+    with path.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def _lower_priority() -> None:
+    """Let annotators go first."""
+    os.nice(10)
+
+
+def _attachment_headers(name: str) -> dict[str, str]:
+    """Headers of a file to keep."""
+    return {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
