@@ -637,7 +637,8 @@ def diagnostics_from_json(document: Mapping[str, Any]) -> Diagnostics:
     """Return the diagnostics that :func:`diagnostics_to_json` made plain values of."""
     values: dict[str, Any] = {name: document[name] for name in _VALUES}
     values |= {name: tuple(document[name]) for name in _SENTENCES}
-    return Diagnostics(**values, **{name: _frame_of_rows(document[key]) for key, name in _TABLES.items()})
+    values |= {name: _frame_of_rows(document[key]) for key, name in _TABLES.items()}
+    return Diagnostics(**values)
 
 
 def _typed_rows(frame: pl.DataFrame) -> dict[str, Any]:

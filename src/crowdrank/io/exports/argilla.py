@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
 
 from ...data.words import not_supported, unsupported_kind
@@ -165,36 +165,23 @@ def questions(source: Source) -> list[str]:
 
 def responses_to(record: Mapping[str, Any], name: str) -> Iterator[_Response]:
     """The answers to a question, in any of the layouts."""
-    responses = record.get("responses")
-    if isinstance(responses, Mapping):
-        for one in _answer_objects(responses.get(name)) or []:
-            yield _response(one)
-    elif isinstance(responses, list):
+    responses, flat = record.get("responses"), record.get(f"{name}.responses")
+    objects: list[Mapping[str, Any]] = []
+    if isinstance(responses, list):
         for one in responses:
             values = one.get("values") if isinstance(one, Mapping) else None
             if isinstance(values, Mapping) and name in values:
                 value = values[name]
-                yield _response(dict(one) | {"value": value.get("value") if isinstance(value, Mapping) else value})
-    elif isinstance(record.get(f"{name}.responses"), list):
-        values = record[f"{name}.responses"]
-        people = _list(record.get(f"{name}.responses.users"))
-        statuses = _list(record.get(f"{name}.responses.status"))
-        for place, value in enumerate(values):
-            person = people[place] if place < len(people) else None
-            yield _Response(value, as_text(person), as_text(statuses[place]) if place < len(statuses) else None)
+                objects.append({**one, "value": value.get("value") if isinstance(value, Mapping) else value})
+    elif isinstance(flat, list) and not isinstance(responses, Mapping):
+        parts = (record.get(f"{name}.responses.{part}") for part in ("users", "status"))
+        people, statuses = (chain(part if isinstance(part, list) else [], repeat(None)) for part in parts)
+        each = zip(flat, people, statuses, strict=False)
+        objects += [{"value": value, "user_id": who, "status": status} for value, who, status in each]
     else:
-        for one in _answer_objects(record.get(name)) or []:
-            yield _response(one)
-
-
-def _list(value: Any) -> list[Any]:
-    """A list, empty where a field holds none."""
-    return value if isinstance(value, list) else []
-
-
-def _response(one: Mapping[str, Any]) -> _Response:
-    """An answer that is an object of its own."""
-    return _Response(one.get("value"), as_text(one.get("user_id")), as_text(one.get("status")))
+        objects += _answer_objects(responses.get(name) if isinstance(responses, Mapping) else record.get(name)) or []
+    for one in objects:
+        yield _Response(one.get("value"), as_text(one.get("user_id")), as_text(one.get("status")))
 
 
 def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:

@@ -36,7 +36,10 @@ def _number(value: Any) -> float | None:
 
 def _first_text(record: Mapping[str, Any], *names: str) -> str | None:
     """The first of some fields that holds something."""
-    return next((text for name in names if (text := as_text(record.get(name)))), None)
+    for name in names:
+        if text := as_text(record.get(name)):
+            return text
+    return None
 
 
 # pairs ---------------------------------------------------------------------------------------------------------------

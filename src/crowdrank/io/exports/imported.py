@@ -147,11 +147,13 @@ class Collector:
                 continue
             for judged in judgments(record, number):
                 self.n_read += 1
-                if isinstance(judged, str):
+                if isinstance(judged, dict):
+                    self.add(record, **judged)
+                elif isinstance(judged, str):
                     self.drop(judged)
-                    continue
-                for cells in judged if isinstance(judged, list) else [judged]:
-                    self.add(record, **cells)
+                else:
+                    for cells in judged:
+                        self.add(record, **cells)
 
     def add(self, record: Any = None, **cells: Any) -> None:
         """Add a row; the user's own choice of a field for a word goes before the importer's."""
@@ -159,8 +161,9 @@ class Collector:
             cell = at_path(record, path)
             self._column_hits[word] |= cell is not None
             cells[word] = cell if word in ("grade", "winner") or word not in COLUMNS else as_text(cell)
-        for name in cells.keys() - self._columns.keys():
-            self._columns[name] = [None] * self._length
+        for name in cells:
+            if name not in self._columns:
+                self._columns[name] = [None] * self._length
         for name, values in self._columns.items():
             values.append(cells.get(name))
         self._length += 1
