@@ -22,11 +22,11 @@ def strings_without_docs(text):
 def test_a_flag_is_documented_with_its_words_severity_and_remedy(code):
     flag = FLAGS[code]
     page = (ROOT / "docs" / "diagnostics.md").read_text()
-    assert f"| `{code}` | {flag.singular} | {flag.severity} | {flag.remedy} |" in page
+    assert f"| `{code}` | {flag.one} | {flag.severity} | {flag.advice} |" in page
 
 
 def test_flags_are_well_formed():
-    assert all(flag.severity in SEVERITIES and flag.remedy for flag in FLAGS.values())
+    assert all(flag.severity in SEVERITIES and flag.advice for flag in FLAGS.values())
     assert set(BY_QUALITY) | set(EMPTY) <= set(FLAGS)
     assert FLAGS["guessing"].noun == "no better than guessing"
     assert FLAGS["leans"].words(1) == "leans to one side"
@@ -34,8 +34,8 @@ def test_flags_are_well_formed():
 
 
 def test_no_phrase_of_a_flag_stands_anywhere_else():
-    phrases = {phrase for flag in FLAGS.values() for phrase in (flag.noun, flag.plural.removeprefix("are "))}
-    assert len({flag.singular for flag in FLAGS.values()}) == len(FLAGS)
+    phrases = {phrase for flag in FLAGS.values() for phrase in (flag.noun, flag.several.removeprefix("are "))}
+    assert len({flag.one for flag in FLAGS.values()}) == len(FLAGS)
     for folder in ("api", "cli", "data", "io", "report", "review", "validation"):
         for path in (SOURCE / folder).rglob("*.py"):
             if path != SOURCE / "review" / "sentences.py":

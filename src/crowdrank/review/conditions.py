@@ -14,9 +14,9 @@ import polars as pl
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Bools, Floats
 from ..wording import did_you_mean, either, first_few
-from .facts import SURE, Facts
+from .facts import Facts
 from .findings import name
-from .sentences import BY_QUALITY, FLAGS
+from .sentences import BY_QUALITY, FLAGS, SURE
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -141,8 +141,8 @@ def _effective(facts: Facts) -> Values | None:
 QUANTITIES = {
     "quality": Quantity("quality of each annotator", lambda facts: _column(facts, "quality")),
     "mean_quality": Quantity("mean quality of the annotators", _mean_quality),
-    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].plural}", _number_of(("guessing",))),
-    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].plural}", _number_of(("reversed",))),
+    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].several}", _number_of(("guessing",))),
+    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].several}", _number_of(("reversed",))),
     "n_suspects": Quantity(f"annotators worth a look: {either(BY_QUALITY)}", _number_of(BY_QUALITY)),
     "share_suspects": Quantity("their share of all annotators", _number_of(BY_QUALITY, share=True)),
     "position_bias": Quantity(

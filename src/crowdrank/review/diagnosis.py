@@ -215,7 +215,7 @@ def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -
     for habit, flagged in flagged_habits(judgments, table, scores).items():
         if habit not in ("one_side", "always_ties"):
             asked = habit == "leans" and (table["n_both_orders"].to_numpy()[flagged.codes] >= FEWEST).all()
-            remedy = FLAGS["flips"].remedy if asked else FLAGS[habit].remedy
+            remedy = FLAGS["flips"].advice if asked else FLAGS[habit].advice
             sentences += flag_sentence(habit, judgments.annotators, flagged, remedy)
     consistency = consistency_sentence(judgments.kind, table)
     return sentences + ([] if consistency is None else [consistency])
@@ -335,7 +335,7 @@ def dependence_sentences(annotators: Index, dependence: Dependence | None, n: in
     what = "1 pair of annotators agrees" if len(pairs) == 1 else f"{len(pairs):,} pairs of annotators agree"
     sentences = [
         f"{what} more than their qualities explain: {first_few(names, len(pairs))}; "
-        f"copies, or models of one family, add little to one another: {FLAGS['copies'].remedy}"
+        f"copies, or models of one family, add little to one another: {FLAGS['copies'].advice}"
     ]
     if worth < _MAX_SHARE_EFFECTIVE * n:
         sentences.append(

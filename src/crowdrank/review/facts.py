@@ -19,10 +19,7 @@ from ..registry import method_class
 from .crowd_agreement import Agreement, agreement, contested_items
 from .diagnosis import diagnose, flagged_habits
 from .habits import Flagged, consistency_sentence
-from .sentences import EMPTY
-
-SURE = 0.95
-"""From this probability on an item is taken to be better than the next."""
+from .sentences import EMPTY, SURE
 
 
 class Neighbours(NamedTuple):

@@ -531,18 +531,17 @@ class Flagged(NamedTuple):
     words: list[str]
 
 
-def flag_sentence(code: str, annotators: Index, flagged: Flagged, remedy: str | None = None) -> list[str]:
+def flag_sentence(code: str, annotators: Index, flagged: Flagged, advice: str | None = None) -> list[str]:
     """Return the sentence that annotators have a flag: how many, who with which numbers, what to do; none of nobody.
 
-    ``remedy`` stands in for that of the flag.
+    ``advice`` stands in for that of the flag.
     """
     n, flag = len(flagged.codes), FLAGS[code]
     if not n:
         return []
     ids = annotators.ids.gather(flagged.codes[:SHOWN]).to_list()
     names = [f"{short(who)} ({numbers})" for who, numbers in zip(ids, flagged.words, strict=False)]
-    scale = f" ({flag.scale})" if flag.scale else ""
-    return [f"{counted(n, 'annotator')} {flag.words(n)}{scale}: {first_few(names, n)}; {remedy or flag.remedy}"]
+    return [f"{flag.sentence(counted(n, 'annotator'), n)}: {first_few(names, n)}; {advice or flag.advice}"]
 
 
 class OneSided(NamedTuple):

@@ -1,8 +1,15 @@
-"""The flags of annotators: code, words for one and for several, severity, what to do; the one place for these."""
+"""Sentences about a crowd by their codes, read from ``sentences.toml``: flags of annotators, habits, findings."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+SURE = 0.95
+"""From this probability on an item is taken to be better than the next."""
 
 
 @dataclass(frozen=True)
@@ -13,12 +20,12 @@ class Flag:
     ----------
     code
         Its name in tables and files, which stays the same from version to version.
-    singular, plural
+    one, several
         What one annotator does or is, and what several do or are; a verb comes first.
     severity
         ``"problem"``, ``"warning"``, ``"info"`` or ``"good"``, as of findings.
-    remedy
-        What to do about it; empty where nothing is.
+    advice
+        What to do about it.
     scale
         How to read the numbers behind it, in brackets after the words; empty where they need none.
     empty
@@ -26,79 +33,29 @@ class Flag:
     """
 
     code: str
-    singular: str
-    plural: str
+    one: str
+    several: str
     severity: str
-    remedy: str = ""
+    advice: str
     scale: str = ""
     empty: bool = False
 
     def words(self, number: int) -> str:
         """Return what this many annotators do."""
-        return self.singular if number == 1 else self.plural
+        return self.one if number == 1 else self.several
+
+    def sentence(self, who: str, number: int) -> str:
+        """Return that annotators, this many and named so, have the flag."""
+        scale = f" ({self.scale})" if self.scale else ""
+        return f"{who} {self.words(number)}{scale}"
 
     @property
     def noun(self) -> str:
         """What the annotator is or does without the verb to be, for legends and reasons."""
-        return self.singular.removeprefix("is ")
+        return self.one.removeprefix("is ")
 
 
-_UNMATCHED = "may be guessing: others agree too little, or judged too little of the same, to rule it out"
-
-_ALL = (
-    Flag(
-        "reversed", "answers the wrong way round", "answer the wrong way round", "problem",
-        "leave them out, or check that they understood the scale",
-    ),
-    Flag("guessing", "is no better than guessing", "are no better than guessing", "problem", "leave them out"),
-    Flag(
-        "poor", "is barely better than guessing", "are barely better than guessing", "warning",
-        "look at their answers, or ask somebody else",
-    ),
-    Flag(
-        "unsure", "judged too little to rule out guessing",
-        "judged too little to rule out guessing", "info", "ask them for more judgments",
-    ),
-    Flag(
-        "unmatched", _UNMATCHED, _UNMATCHED, "info",
-        "ask others about the same items, or, where camps contradict each other, name the one to follow as trusted",
-    ),
-    Flag(
-        "one_side", "chooses one side whatever the items", "choose one side whatever the items", "warning",
-        "leave them out, or ask somebody else", empty=True,
-    ),
-    Flag(
-        "always_ties", "ties nearly always", "tie nearly always", "warning",
-        "leave them out, since such ties say nothing about the items", empty=True,
-    ),
-    Flag(
-        "leans", "leans to one side", "lean to one side", "warning", "ask each pair in both orders",
-        "position bias: +1 is always left, -1 always right",
-    ),
-    Flag(
-        "flips", "often changes the answer when the items change sides",
-        "often change the answer when the items change sides", "warning",
-        "take a pair with two different answers as a tie",
-    ),
-    Flag(
-        "circular", "answers in circles as often as guessing", "answer in circles as often as guessing", "warning",
-        "leave them out", "guessing gives 25 %", empty=True,
-    ),
-    Flag(
-        "one_grade", "gives one grade nearly always", "give one grade nearly always", "warning",
-        "leave them out, or ask somebody else", empty=True,
-    ),
-    Flag(
-        "copies", "makes the mistakes of another", "make the mistakes of others", "warning",
-        "keep one of them, or give them a group and draw resamples by group",
-    ),
-    Flag(
-        "better", "is better by the consensus without those left out",
-        "are better by the consensus without those left out", "info", "look at their answers",
-    ),
-)  # fmt: skip
-
-FLAGS = {flag.code: flag for flag in _ALL}
+FLAGS = {code: Flag(code, **words) for code, words in _TABLE["flags"].items()}
 """Code -> flag, what speaks most against an annotator first."""
 
 DOUBTS = ("unsure", "unmatched")
@@ -107,5 +64,11 @@ DOUBTS = ("unsure", "unmatched")
 BY_QUALITY = ("reversed", "guessing", "poor")
 """Flags for a low quality, the worst first."""
 
-EMPTY = tuple(flag.code for flag in _ALL if flag.empty)
+EMPTY = tuple(flag.code for flag in FLAGS.values() if flag.empty)
 """Flags of those whose answers have little to do with the items."""
+
+HABITS = {kind: (words["one"], words["several"]) for kind, words in _TABLE["habits"].items()}
+"""Kind of finding about a covariate -> what one annotator does, and what several do."""
+
+FINDINGS = {kind: (one["about"], one["severity"], one["sentence"]) for kind, one in _TABLE["findings"].items()}
+"""Kind of finding, with a variant after the slash -> what it is about, its severity, and its sentence."""
