@@ -18,13 +18,23 @@ from ..data.preferences import FEWEST
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..metrics.correlation import kendall_tau
-from ..protocols import Bools, Floats, Ints
+from ..protocols import Bools
 from ..quality import held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
 from ..wording import of_all, option, percent
-from .diagnosis import diagnose, match_items
+from .dependence import false_discovery_rates
+from .diagnosis import INTERVAL_WIDTH, diagnose, flagged_habits, match_items
 from .facts import POOR, annotator_table, doubts, verdict
 from .sentences import DOUBTS, EMPTY, FLAGS
+
+FALSE_DROPS = 0.05
+"""Share of those left out for their quality alone that may be left out wrongly."""
+
+MOST_DROPPED = 0.5
+"""Where more of the judgments than this would be left out, the consensus itself is in doubt, and nobody is."""
+
+ALIKE = 0.5
+"""From this correlation of errors with one of the same family on, an annotator may be a copy."""
 
 _ACTIONS = ("drop", "review", "keep")
 
@@ -141,39 +151,45 @@ class Actions(Shown):
     @property
     def sentence(self) -> str:
         """What changes without those to be left out; empty where that is nobody, or was not looked at."""
-        if self.effect is None or self.without is None:
+        effect, after = self.effect, self.without
+        if effect is None or after is None:
             return ""
-        effect = self.effect
-        if self.without.nominal:
-            number = of_all(effect.n_moved, effect.n_items, "item") if effect.n_moved else "no item"
-            moved = f"{number} would have another class"
-            return f"without {_pronoun(len(self.dropped))} {moved}"
-        text = f"without {_pronoun(len(self.dropped))} the order {_size(effect)}, and "
-        return text + self._winners(effect)
-
-    def _winners(self, effect: Effect) -> str:
-        """What becomes of the items on top."""
+        them = "that one" if len(self.dropped) == 1 else "them"
+        moved = of_all(effect.n_moved, effect.n_items, "item") if effect.n_moved else "no item"
+        if after.nominal:
+            return f"without {them} {moved} would have another class"
+        size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
+        verb = "moves" if effect.n_moved == 1 else "move"
+        change = f"{size} (tau {effect.tau:.2f}; {moved} {verb})" if effect.n_moved else "stay as it is"
+        n_changed = effect.n_winners_changed
         if effect.n_queries > 1:
-            number = (
-                of_all(effect.n_winners_changed, effect.n_queries, "query") if effect.n_winners_changed else "no query"
-            )
-            return f"{number} would have another winner"
-        before, after = (_top_item(one) for one in (self.consensus, self.without))
-        return f"{after} would win in place of {before}" if effect.n_winners_changed else f"{before} would still win"
+            number = of_all(n_changed, effect.n_queries, "query") if n_changed else "no query"
+            winners = f"{number} would have another winner"
+        else:
+            old, new = _top_item(self.consensus), _top_item(after)
+            winners = f"{new} would win in place of {old}" if n_changed else f"{old} would still win"
+        return f"without {them} the order would {change}, and {winners}"
 
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each."""
         n = len(self.table)
         drop, review = len(self.dropped), len(self.reviewed)
         if not drop and not review:
-            said = [
+            said = (
                 f"there is no evidence against any of the {n:,} annotators" if n > 1 else "there is only one annotator"
-            ]
+            )
         else:
             parts = [f"leave out {drop:,}"] * bool(drop) + [f"look at {review:,}"] * bool(review)
             parts[0] += f" of {n:,} annotators"
-            said = [f"{' and '.join(parts)}{' more' if drop and review else ''}"]
-        return [*said, *([self.sentence] if self.sentence else []), *self.notes]
+            said = f"{' and '.join(parts)}{' more' if drop and review else ''}"
+        return [said, *([self.sentence] if self.sentence else []), *self.notes]
+
+
+def _top_item(consensus: Consensus) -> str:
+    """The item on top, or how many share the place."""
+    top = np.flatnonzero(consensus.ranks() == 1)
+    name = short(consensus.items.ids[int(top[0])])
+    return name if len(top) == 1 else f"{name} with {len(top) - 1:,} more"
 
 
 def suggest_actions(
@@ -187,51 +203,41 @@ def suggest_actions(
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
     trusted = consensus.estimates.get("trusted") if trusted is None else trusted
-    known = match_items(consensus, judged)
-    notes: list[str] = []
+    known, notes = match_items(consensus, judged), list[str]()
     aggregator = _aggregator(consensus, method, notes)
     table = _table(consensus, judged, aggregator)
-    flags = flag_annotators(table, judged, known, _diagnostics(consensus, judged, known))
+    flags = _flag_annotators(table, judged, known, _diagnostics(consensus, judged, known))
     sure = judged.annotators.ids.filter(pl.Series(trusted_annotators(judged, trusted))).to_list()
-    action = choose_actions(table, flags, sure, notes)
-    without, dropped = None, _annotators_to_drop(judged, action)
-    if aggregator is not None and dropped.any():
-        without = _refit(aggregator, judged, dropped, consensus, trusted, notes)
-        again = {} if without is None else _better_by_others(judged, dropped, flags, without)
-        if again:
-            flags = pl.concat([flags, better_flags(again, flags)])
-            action |= dict.fromkeys(again, "review")
-            dropped = _annotators_to_drop(judged, action)
-            without = _refit(aggregator, judged, dropped, consensus, trusted, notes) if dropped.any() else None
+    action = _choose_actions(table, flags, sure, notes)
+    while True:
+        # once as suggested, and again without those who do better by the consensus of the others
+        dropped = np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
+        without, better = None, pl.DataFrame()
+        if aggregator is not None and dropped.any():
+            without = _refit(aggregator, judged, dropped, consensus, trusted, notes)
+        if without is not None and "better" not in flags["flag"]:
+            better = _better_by_others(judged, dropped, flags, without)
+        if not len(better):
+            break
+        flags = pl.concat([flags, better])
+        action |= dict.fromkeys(better["annotator"], "review")
+    reasons = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
+    shown = table.join(reasons, on="annotator", how="left", maintain_order="left")
+    plain = pl.Series([_quality_in_words(row) for row in table.iter_rows(named=True)], dtype=pl.String)
+    chosen = pl.Series("action", [action.get(who, "keep") for who in shown["annotator"]], dtype=pl.String)
+    shown = shown.with_columns(chosen, pl.col("reason").fill_null(plain))
+    place = pl.col("action").replace_strict({name: place for place, name in enumerate(_ACTIONS)})
+    bounds = [name for name in ("lower", "upper") if name in table.columns]
+    columns = ("annotator", "action", "reason", "quality", *bounds, "n_judgments")
     return Actions(
-        table=_action_table(table, flags, action), flags=flags, consensus=known, without=without, notes=tuple(notes),
+        table=shown.sort(place, "quality", "annotator").select(columns),
+        flags=flags,
         n_judgments_dropped=float(judged.row_weight[dropped[judged.annotator]].sum()),
+        consensus=known,
+        without=without,
         effect=None if without is None else _effect(known, without, judged, dropped),
-    )  # fmt: skip
-
-
-def _annotators_to_drop(judged: Judgments | Mixed, action: dict[Any, str]) -> Bools:
-    """Which annotators are to be left out."""
-    return np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
-
-
-def _better_by_others(
-    judged: Judgments | Mixed, dropped: Bools, flags: pl.DataFrame, without: Consensus
-) -> dict[Any, dict[str, Any]]:
-    """Those left out for their quality who do better by the consensus of the others.
-
-    Many bad annotators spoil the consensus that all are measured by, and good ones with it.
-    """
-    if without.nominal:
-        return {}
-    names = flags.filter(pl.col("flag").is_in([*EMPTY, "copies"]))["annotator"].to_list()
-    quality = pair_accuracy(judged.select(dropped[judged.annotator]), without.scores)
-    assert quality is not None
-    frame = quality.frame()
-    frame = frame.filter((frame["n_judgments"] > 0) & ~frame["annotator"].is_in(names))
-    bad = surely_bad(frame)
-    rows = frame.iter_rows(named=True)
-    return {row["annotator"]: row for row, still in zip(rows, bad, strict=True) if not still}
+        notes=tuple(notes),
+    )
 
 
 def _aggregator(consensus: Consensus, method: Any | None, notes: list[str]) -> Any:
@@ -255,10 +261,9 @@ def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> 
     quality = consensus.quality
     if quality is None and aggregator is not None:
         quality = held_out_quality(aggregator, judged)
-    if quality is None:
-        raise ParameterError("the consensus has no quality of annotators; give the aggregator with method=")
     frame = annotator_table(quality)
-    assert frame is not None
+    if frame is None:
+        raise ParameterError("the consensus has no quality of annotators; give the aggregator with method=")
     busy = np.bincount(judged.annotator, minlength=judged.n_annotators) > 0
     names = judged.annotators.ids.filter(pl.Series(busy))
     # a file may hold as text what was a number
@@ -277,136 +282,45 @@ def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consens
     """What is odd about the judgments; nothing for several kinds, each of which has habits of its own."""
     if isinstance(judged, Mixed):
         return None
-    diagnostics = consensus.diagnostics
-    if diagnostics is None or diagnostics.dependence_table is None:
+    odd, ids = consensus.diagnostics, judged.annotators.ids
+    if odd is None or odd.dependence_table is None:
         return diagnose(judged, known)
-    same = diagnostics.annotators()["annotator"].equals(judged.annotators.ids, check_names=False)
-    return diagnostics if same else diagnose(judged, known)
+    return odd if odd.annotators()["annotator"].equals(ids, check_names=False) else diagnose(judged, known)
 
 
-def _action_table(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:
-    """The table with actions and reasons, those to be left out first."""
-    reasons = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
-    shown = table.join(reasons, on="annotator", how="left", maintain_order="left")
-    chosen = pl.Series("action", [action.get(who, "keep") for who in shown["annotator"]], dtype=pl.String)
-    plain = pl.Series([quality_in_words(row) for row in table.iter_rows(named=True)], dtype=pl.String)
-    shown = shown.with_columns(chosen, pl.col("reason").fill_null(plain))
-    bounds = [name for name in ("lower", "upper") if name in table.columns]
-    place = pl.col("action").replace_strict({name: place for place, name in enumerate(_ACTIONS)})
-    return shown.sort(place, "quality", "annotator").select(
-        "annotator", "action", "reason", "quality", *bounds, "n_judgments"
-    )
-
-
-def _refit(
-    aggregator: Any, judged: Judgments | Mixed, dropped: Bools, start: Consensus, trusted: Any | None, notes: list[str]
-) -> Consensus | None:
-    """The consensus without some annotators, started from that of all."""
-    others = judged.select(~dropped[judged.annotator])
-    takes = inspect.signature(aggregator.fit).parameters
-    extra: dict[str, Any] = {"start": start} if "start" in takes else {}
-    if trusted is not None and "trusted" in takes:
-        extra["trusted"] = trusted
-    try:
-        with warnings.catch_warnings():
-            # what is wrong with all judgments was said when they were fitted
-            warnings.simplefilter("ignore")
-            fitted: Consensus = aggregator.fit(others, **extra)
-    except CrowdrankError as error:
-        notes.append(f"what the consensus would become is not known: {error}")
-        return None
-    return fitted
-
-
-def _effect(before: Consensus, after: Consensus, judged: Judgments | Mixed, dropped: Bools) -> Effect:
-    """How far two consensus differ."""
-    items = before.items
-    lost = judged.judged_items & ~judged.select(~dropped[judged.annotator]).judged_items
-    if before.nominal and before.grade is not None and after.grade is not None:
-        same = before.grade == after.grade
-        return Effect(float(same.mean()), int((~same).sum()), len(items), 0, items.n_queries, int(lost.sum()))
-    first, then = before.ranks(), after.ranks()
-    changed: Ints = items.query[(first == 1) != (then == 1)]
-    return Effect(
-        tau=float(kendall_tau(before.scores, after.scores, items.query)), n_moved=int((first != then).sum()),
-        n_items=len(items), n_winners_changed=len(np.unique(changed)), n_queries=items.n_queries,
-        n_lost=int(lost.sum()),
-    )  # fmt: skip
-
-
-def _size(effect: Effect) -> str:
-    """How much an order would change."""
-    if not effect.n_moved:
-        return "would stay as it is"
-    size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
-    verb = "moves" if effect.n_moved == 1 else "move"
-    return f"would {size} (tau {effect.tau:.2f}; {of_all(effect.n_moved, effect.n_items, 'item')} {verb})"
-
-
-def _top_item(consensus: Consensus | None) -> str:
-    """The item on top, or how many share the place."""
-    assert consensus is not None
-    top = np.flatnonzero(consensus.ranks() == 1)
-    name = short(consensus.items.ids[int(top[0])])
-    return name if len(top) == 1 else f"{name} with {len(top) - 1:,} more"
-
-
-def _pronoun(n: int) -> str:
-    """The word for those to be left out."""
-    return "that one" if n == 1 else "them"
-
-
-FALSE_DROPS = 0.05
-"""Share of those left out for their quality alone that may be left out wrongly."""
-
-MOST_DROPPED = 0.5
-"""Where more of the judgments than this would be left out, the consensus itself is in doubt, and nobody is."""
-
-ALIKE = 0.5
-"""From this correlation of errors with one of the same family on, an annotator may be a copy."""
-
-_TWO_HALVES = 3.29
-"""Standard errors from one end of a 90 % interval to the other."""
-
-
-def flag_annotators(
+def _flag_annotators(
     table: pl.DataFrame, judged: Judgments | Mixed, known: Consensus, odd: Diagnostics | None
 ) -> pl.DataFrame:
-    """Return annotator, flag and reason, one row for each flag of each annotator."""
-    rows: list[tuple[Any, str, str]] = []
-    for row in table.iter_rows(named=True):
-        lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        number = row["n_judgments"]
-        code = verdict(row["quality"], lower, upper, number, row.get("n_pairs", number))
-        if code:
-            rows.append((row["annotator"], code, _reason(code, quality_in_words(row))))
+    """Annotator, flag and reason, one row for each flag of each annotator."""
     habits: list[tuple[Any, str, str]] = []
     if odd is not None and not isinstance(judged, Mixed):
-        from .diagnosis import flagged_habits
-
         for habit, (codes, words) in flagged_habits(judged, odd.annotators(), known.scores).items():
             ids = judged.annotators.ids.gather(codes).to_list()
-            habits += [(who, habit, _reason(habit, numbers)) for who, numbers in zip(ids, words, strict=True)]
+            habits += [(who, habit, numbers) for who, numbers in zip(ids, words, strict=True)]
         habits += _copies(odd)
+    # answers that have little to do with the items are why nothing more can be told of whoever gave them
     explained = {who for who, habit, _ in habits if habit in EMPTY}
-    rows += [
-        (row["annotator"], code, _reason(code, quality_in_words(row)))
-        for code, row in zip(doubts(table), table.iter_rows(named=True), strict=True)
-        # answers that have little to do with the items are why nothing more can be told of whoever gave them
-        if code and row["annotator"] not in explained
-    ]
-    rows += habits
+    verdicts, in_doubt = [], []
+    for doubt, row in zip(doubts(table), table.iter_rows(named=True), strict=True):
+        who, number = row["annotator"], row["n_judgments"]
+        lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
+        code = verdict(row["quality"], lower, upper, number, number)
+        if code:
+            verdicts.append((who, code, _quality_in_words(row)))
+        if doubt and who not in explained:
+            in_doubt.append((who, doubt, _quality_in_words(row)))
     schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
+    return _with_reasons([*verdicts, *in_doubt, *habits], schema)
+
+
+def _with_reasons(flags: list[tuple[Any, str, str]], schema: Any) -> pl.DataFrame:
+    """Annotators with their flags, the numbers behind each becoming a reason."""
+    rows = [(who, code, f"{FLAGS[code].noun} ({numbers})") for who, code, numbers in flags]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _reason(code: str, numbers: str) -> str:
-    """Why an annotator has a flag, with the numbers behind it."""
-    return f"{FLAGS[code].noun} ({numbers})"
-
-
-def quality_in_words(row: Mapping[str, Any]) -> str:
-    """Return the quality of an annotator with its interval, in words."""
+def _quality_in_words(row: Mapping[str, Any]) -> str:
+    """The quality of an annotator with its interval, in words."""
     if row.get("lower") is None:
         return f"quality {row['quality']:.2f}"
     return f"quality {row['quality']:.2f}, {row['lower']:.2f} to {row['upper']:.2f}"
@@ -420,28 +334,19 @@ def _copies(odd: Diagnostics) -> list[tuple[Any, str, str]]:
     pairs = odd.dependence()
     both = pl.concat([pairs, pairs.rename({"annotator": "other", "other": "annotator"}).select(pairs.columns)])
     inside = both.join(family, on="annotator").join(family, left_on="other", right_on="annotator", suffix="_other")
-    nearest = (
-        inside.filter(pl.col("family") == pl.col("family_other"), pl.col("correlation") >= ALIKE)
-        .sort("excess", "annotator", "other", descending=[True, False, False])
-        .unique("annotator", keep="first", maintain_order=True)
-    )
-    return [
-        (
-            row["annotator"],
-            "copies",
-            _reason(
-                "copies",
-                f"agrees with {short(row['other'])} in {percent(row['agreement'])} of {row['n_common']:,}, "
-                f"{percent(row['expected'])} expected",
-            ),
-        )
-        for row in nearest.iter_rows(named=True)
-    ]
+    inside = inside.filter(pl.col("family") == pl.col("family_other"), pl.col("correlation") >= ALIKE)
+    inside = inside.sort("excess", "annotator", "other", descending=[True, False, False])
+    copies = []
+    for row in inside.unique("annotator", keep="first", maintain_order=True).iter_rows(named=True):
+        same, expected = percent(row["agreement"]), percent(row["expected"])
+        numbers = f"agrees with {short(row['other'])} in {same} of {row['n_common']:,}, {expected} expected"
+        copies.append((row["annotator"], "copies", numbers))
+    return copies
 
 
-def choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes: list[str]) -> dict[Any, str]:
-    """Return the action for each annotator about whom something was found; doubts about it all go to the notes."""
-    sure = dict(zip(table["annotator"], surely_bad(table), strict=True))
+def _choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes: list[str]) -> dict[Any, str]:
+    """The action for each annotator about whom something was found; doubts about it all go to the notes."""
+    sure = dict(zip(table["annotator"], _surely_bad(table), strict=True))
     rows = {row["annotator"]: row for row in table.iter_rows(named=True)}
     action: dict[Any, str] = {}
     for who, flag in flags.select("annotator", "flag").iter_rows():
@@ -471,21 +376,65 @@ def choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any],
     return action
 
 
-def surely_bad(table: pl.DataFrame) -> Bools:
-    """Return who is below 0.6 beyond doubt, this many annotators being looked at [Benjamini95]_."""
+def _surely_bad(table: pl.DataFrame) -> Bools:
+    """Who is below 0.6 beyond doubt, this many annotators being looked at [Benjamini95]_."""
     from scipy.special import ndtr
-
-    from .dependence import false_discovery_rates
 
     if "lower" not in table.columns:
         return np.zeros(len(table), bool)
     quality, lower, upper = (table[name].to_numpy() for name in ("quality", "lower", "upper"))
-    error = np.maximum((upper - lower) / _TWO_HALVES, 1e-9)
-    chance: Floats = ndtr(-(POOR - quality) / error)
-    return np.asarray(false_discovery_rates(chance) <= FALSE_DROPS)
+    error = np.maximum((upper - lower) / INTERVAL_WIDTH, 1e-9)
+    return np.asarray(false_discovery_rates(ndtr(-(POOR - quality) / error)) <= FALSE_DROPS)
 
 
-def better_flags(again: dict[Any, dict[str, Any]], flags: pl.DataFrame) -> pl.DataFrame:
-    """Return the flags of annotators who do better when measured again, as rows like those of the first time."""
-    rows = [(who, "better", _reason("better", quality_in_words(row))) for who, row in again.items()]
-    return pl.DataFrame(rows, schema=flags.schema, orient="row")
+def _better_by_others(
+    judged: Judgments | Mixed, dropped: Bools, flags: pl.DataFrame, without: Consensus
+) -> pl.DataFrame:
+    """Flags of those left out for their quality who do better by the consensus of the others.
+
+    Many bad annotators spoil the consensus that all are measured by, and good ones with it.
+    """
+    if without.nominal:
+        return pl.DataFrame()
+    names = flags.filter(pl.col("flag").is_in([*EMPTY, "copies"]))["annotator"].to_list()
+    quality = pair_accuracy(judged.select(dropped[judged.annotator]), without.scores)
+    assert quality is not None
+    frame = quality.frame()
+    frame = frame.filter((frame["n_judgments"] > 0) & ~frame["annotator"].is_in(names))
+    better = frame.filter(~pl.Series(_surely_bad(frame), dtype=pl.Boolean))
+    rows = [(row["annotator"], "better", _quality_in_words(row)) for row in better.iter_rows(named=True)]
+    return _with_reasons(rows, flags.schema)
+
+
+def _refit(
+    aggregator: Any, judged: Judgments | Mixed, dropped: Bools, start: Consensus, trusted: Any | None, notes: list[str]
+) -> Consensus | None:
+    """The consensus without some annotators, started from that of all."""
+    others = judged.select(~dropped[judged.annotator])
+    takes = inspect.signature(aggregator.fit).parameters
+    extra: dict[str, Any] = {"start": start} if "start" in takes else {}
+    if trusted is not None and "trusted" in takes:
+        extra["trusted"] = trusted
+    try:
+        with warnings.catch_warnings():
+            # what is wrong with all judgments was said when they were fitted
+            warnings.simplefilter("ignore")
+            fitted: Consensus = aggregator.fit(others, **extra)
+    except CrowdrankError as error:
+        notes.append(f"what the consensus would become is not known: {error}")
+        return None
+    return fitted
+
+
+def _effect(before: Consensus, after: Consensus, judged: Judgments | Mixed, dropped: Bools) -> Effect:
+    """How far two consensus differ."""
+    items, n_changed = before.items, 0
+    lost = judged.judged_items & ~judged.select(~dropped[judged.annotator]).judged_items
+    if before.nominal and before.grade is not None and after.grade is not None:
+        moved = before.grade != after.grade
+        tau = float((~moved).mean())
+    else:
+        first, then = before.ranks(), after.ranks()
+        moved, tau = first != then, float(kendall_tau(before.scores, after.scores, items.query))
+        n_changed = len(np.unique(items.query[(first == 1) != (then == 1)]))
+    return Effect(tau, int(moved.sum()), len(items), n_changed, items.n_queries, int(lost.sum()))

@@ -28,56 +28,50 @@ _MAX_IDS_SHOWN = 3
 
 
 class Values(NamedTuple):
-    """Values of a quantity: one, or one for each annotator, item or query with its id."""
+    """Values of a quantity, one for each annotator, item or query with its id."""
 
     values: Floats
-    ids: pl.Series | None = None
+    ids: pl.Series
 
 
 class Quantity(NamedTuple):
-    """A quantity: what it is, what it is of, and how it is read off."""
+    """A quantity: what it is, what it is of, and how it is read off; ``None`` where it is not known."""
 
     means: str
-    read: Callable[[Facts], Values | None]
+    read: Callable[[Facts], Values | float | None]
 
 
-def _single_value(value: float | None) -> Values | None:
-    """A quantity of which there is one."""
-    return None if value is None or not np.isfinite(value) else Values(np.array([float(value)]))
-
-
-def _column(facts: Facts, name: str, *, absolute: bool = False) -> Values | None:
+def _column(facts: Facts, name: str) -> Values | None:
     """A column of the annotators' table."""
     table = facts.table
-    if table is None or name not in table.columns:
-        return None
-    known = table.drop_nulls(name)
-    values = known[name].cast(pl.Float64).to_numpy()
-    return Values(np.abs(values) if absolute else values, known["annotator"]) if len(known) else None
+    known = None if table is None or name not in table.columns else table.drop_nulls(name)
+    return (
+        Values(known[name].cast(pl.Float64).to_numpy(), known["annotator"])
+        if known is not None and len(known)
+        else None
+    )
 
 
-def _mean_quality(facts: Facts) -> Values | None:
+def _mean_quality(facts: Facts) -> float | None:
     """The mean over annotators."""
     quality = _column(facts, "quality")
-    return None if quality is None else _single_value(float(quality.values.mean()))
+    return None if quality is None else float(quality.values.mean())
 
 
-def _number_of(verdicts: tuple[str, ...], *, share: bool = False) -> Callable[[Facts], Values | None]:
+def _position_bias(facts: Facts) -> Values | None:
+    """The size of each annotator's bias."""
+    bias = _column(facts, "position_bias")
+    return None if bias is None else bias._replace(values=np.abs(bias.values))
+
+
+def _n_suspects(facts: Facts, *verdicts: str) -> float | None:
     """How many annotators have one of these verdicts."""
-
-    def read(facts: Facts) -> Values | None:
-        if facts.table is None:
-            return None
-        number = sum(one.verdict in verdicts for one in facts.suspects)
-        return _single_value(number / max(len(facts.table), 1) if share else number)
-
-    return read
+    return None if facts.table is None else sum(one.verdict in verdicts for one in facts.suspects)
 
 
-def _per_item(facts: Facts) -> Values | None:
-    """Judgments of each item."""
-    counts = facts.per_item
-    return None if counts is None else Values(counts.astype(np.float64), facts.consensus.items.ids)
+def _share_suspects(facts: Facts) -> float | None:
+    """The share of annotators worth a look."""
+    return None if facts.table is None else len(facts.suspects) / max(len(facts.table), 1)
 
 
 def _winner(facts: Facts) -> Values | None:
@@ -89,10 +83,10 @@ def _winner(facts: Facts) -> Values | None:
     return Values(pairs.probability[top], items.queries.ids.gather(items.query[pairs.first[top]]))
 
 
-def _separated_share(facts: Facts) -> Values | None:
+def _separated_share(facts: Facts) -> float | None:
     """Share of neighbours that can be distinguished."""
     probability = facts.neighbours.probability
-    return None if probability is None else _single_value(float((probability >= SURE).mean()))
+    return None if probability is None else float((probability >= SURE).mean())
 
 
 def _confidence(facts: Facts) -> Values | None:
@@ -104,65 +98,50 @@ def _confidence(facts: Facts) -> Values | None:
     return Values(known["confidence"].to_numpy(), known["item"])
 
 
-def _agreement(name: str) -> Callable[[Facts], Values | None]:
-    """One of the figures of agreement."""
-
-    def read(facts: Facts) -> Values | None:
-        agreement = facts.agreement
-        return None if agreement is None else _single_value(getattr(agreement, name))
-
-    return read
+def _per_item(facts: Facts) -> Values | None:
+    """Judgments of each item."""
+    counts = facts.per_item
+    return None if counts is None else Values(counts.astype(np.float64), facts.consensus.items.ids)
 
 
-def _size(name: str) -> Callable[[Facts], Values | None]:
+def _size(facts: Facts, name: str) -> float | None:
     """One of the sizes of the judgments."""
-
-    def read(facts: Facts) -> Values | None:
-        if facts.judgments is None:
-            return None
-        if name == "n_annotators" and facts.per_annotator is not None:
-            return _single_value(int((facts.per_annotator > 0).sum()))
-        return _single_value(getattr(facts.judgments, name))
-
-    return read
-
-
-def _n_unjudged(facts: Facts) -> Values | None:
-    """Number of items that nobody judged."""
-    return None if facts.is_unjudged is None else _single_value(int(facts.is_unjudged.sum()))
-
-
-def _effective(facts: Facts) -> Values | None:
-    """What the annotators are worth."""
-    odd = facts.diagnostics
-    return None if odd is None else _single_value(odd.effective_annotators)
+    if name == "n_annotators" and facts.per_annotator is not None:
+        return int((facts.per_annotator > 0).sum())
+    return None if facts.judgments is None else getattr(facts.judgments, name)
 
 
 QUANTITIES = {
     "quality": Quantity("quality of each annotator", lambda facts: _column(facts, "quality")),
     "mean_quality": Quantity("mean quality of the annotators", _mean_quality),
-    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].several}", _number_of(("guessing",))),
-    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].several}", _number_of(("reversed",))),
-    "n_suspects": Quantity(f"annotators worth a look: {either(BY_QUALITY)}", _number_of(BY_QUALITY)),
-    "share_suspects": Quantity("their share of all annotators", _number_of(BY_QUALITY, share=True)),
-    "position_bias": Quantity(
-        "size of each annotator's position bias", lambda facts: _column(facts, "position_bias", absolute=True)
+    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].several}", lambda facts: _n_suspects(facts, "guessing")),
+    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].several}", lambda facts: _n_suspects(facts, "reversed")),
+    "n_suspects": Quantity(
+        f"annotators worth a look: {either(BY_QUALITY)}", lambda facts: _n_suspects(facts, *BY_QUALITY)
     ),
-    "effective_annotators": Quantity("independent annotators that these are worth", _effective),
-    "agreement": Quantity("share of equal answers to the same thing by different annotators", _agreement("same")),
-    "alpha": Quantity("Krippendorff's alpha", _agreement("alpha")),
+    "share_suspects": Quantity("their share of all annotators", _share_suspects),
+    "position_bias": Quantity("size of each annotator's position bias", _position_bias),
+    "effective_annotators": Quantity(
+        "independent annotators that these are worth",
+        lambda facts: getattr(facts.diagnostics, "effective_annotators", None),
+    ),
+    "agreement": Quantity(
+        "share of equal answers to the same thing by different annotators",
+        lambda facts: getattr(facts.agreement, "same", None),
+    ),
+    "alpha": Quantity("Krippendorff's alpha", lambda facts: getattr(facts.agreement, "alpha", None)),
     "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
     "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated_share),
     "confidence": Quantity("probability of the grade of each item", _confidence),
     "judgments_per_item": Quantity("judgments of each item", _per_item),
-    "n_unjudged": Quantity("items that nobody judged", _n_unjudged),
-    "n_judgments": Quantity("judgments", _size("n_judgments")),
-    "n_annotators": Quantity("annotators who judged something", _size("n_annotators")),
-    "n_items": Quantity("items", _size("n_items")),
-    "n_queries": Quantity("queries", _size("n_queries")),
-    "converged": Quantity(
-        "1 where the fit settled, otherwise 0", lambda facts: _single_value(facts.consensus.trace.converged)
+    "n_unjudged": Quantity(
+        "items that nobody judged", lambda facts: None if facts.is_unjudged is None else facts.is_unjudged.sum()
     ),
+    "n_judgments": Quantity("judgments", lambda facts: _size(facts, "n_judgments")),
+    "n_annotators": Quantity("annotators who judged something", lambda facts: _size(facts, "n_annotators")),
+    "n_items": Quantity("items", lambda facts: _size(facts, "n_items")),
+    "n_queries": Quantity("queries", lambda facts: _size(facts, "n_queries")),
+    "converged": Quantity("1 where the fit settled, otherwise 0", lambda facts: facts.consensus.trace.converged),
 }
 """Name -> what conditions can be about."""
 
@@ -227,21 +206,22 @@ def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome
 
 def _outcome(one: Condition, facts: Facts) -> Outcome:
     """Whether a comparison holds, of what."""
-    values = QUANTITIES[one.quantity].read(facts)
-    if values is None:
+    known = QUANTITIES[one.quantity].read(facts)
+    if known is None or (not isinstance(known, Values) and not np.isfinite(known)):
         raise ParameterError(
             f"{one.quantity} is not known here: {facts.consensus.method} does not give it for these judgments; "
             "put the condition on something else, or add --bootstrap 200 for probabilities"
         )
-    mask: Bools = np.asarray(_COMPARE[one.compare](values.values, one.number))
+    values = known.values if isinstance(known, Values) else np.array([float(known)])
+    mask: Bools = np.asarray(_COMPARE[one.compare](values, one.number))
     if not mask.any():
         return Outcome(False, "")
-    if values.ids is None or len(values.values) == 1:
-        return Outcome(True, f"{one.quantity} is {values.values[0]:.4g} ({one})")
+    if not isinstance(known, Values) or len(values) == 1:
+        return Outcome(True, f"{one.quantity} is {values[0]:.4g} ({one})")
     where = np.flatnonzero(mask)
     # what is furthest from the number is worst
-    where = where[np.argsort(-np.abs(values.values[where] - one.number), kind="stable")]
-    values_of_ids = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
+    where = where[np.argsort(-np.abs(values[where] - one.number), kind="stable")]
+    values_of_ids = [f"{name(known.ids[int(w)])} {values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
     return Outcome(
         True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(values_of_ids, len(where), _MAX_IDS_SHOWN)}"
     )

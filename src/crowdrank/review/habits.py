@@ -17,7 +17,7 @@ from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
 from ..wording import SHOWN, counted, first_few, percent
 from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments, fewer_items
-from .sentences import FLAGS
+from .sentences import FLAGS, MESSAGES
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
 _MAX_SCORES_SAMPLED = 100_000
@@ -102,11 +102,7 @@ def _consistency(repeats: Repeats) -> dict[str, Any]:
     ):
         if n_things is None or same is None:
             continue
-        lower, upper = jeffreys(same, n_things)
-        columns |= {
-            f"n_{name}": n_things, f"share_{name}": share_of(same, n_things), f"{name}_lower": lower,
-            f"{name}_upper": upper,
-        }  # fmt: skip
+        columns |= _shares(f"n_{name}", name, same, n_things)
     if repeats.difference is not None:
         columns["repeated_difference"] = share_of(repeats.difference, repeats.n_again)
     return columns
@@ -121,6 +117,8 @@ def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> Position:
     pair asked in both orders counts with the mean of both answers, from which the items cancel. One answer to the
     left and one to the right are added, which keeps intervals honest for those who always choose one side.
     """
+    from scipy.special import stdtrit
+
     from ..kernels.segments import segment_sums
 
     lead, better, weight, who = _observations(coded, scores)
@@ -140,15 +138,9 @@ def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> Position:
     variance += (square / determinant) ** 2 * ((1.0 - bias) ** 2 + (1.0 + bias) ** 2)
     error = np.where(some, np.sqrt(variance), np.nan)
     bias = np.where(some, np.clip(bias, -1.0, 1.0), np.nan)
-    reach = _quantile(size) * error
+    # half an interval, by Student's t
+    reach = np.asarray(stdtrit(np.maximum(size, 2).astype(np.float64), (1 + INTERVAL) / 2), np.float64) * error
     return Position(bias, error, np.maximum(bias - reach, -1.0), np.minimum(bias + reach, 1.0))
-
-
-def _quantile(size: Counts) -> Floats:
-    """How many standard errors half an interval is long."""
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(np.maximum(size, 2).astype(np.float64), (1 + INTERVAL) / 2), np.float64)
 
 
 def _observations(coded: CodedJudgments, scores: Floats) -> tuple[Floats, Floats, Floats, Ints]:
@@ -199,34 +191,22 @@ def _both_orders(coded: CodedJudgments, n: int) -> dict[str, Any]:
     who = coded.annotator[both]
     flipped = 0.5 * np.abs(coded.low_left[both].astype(np.float64) + coded.high_left[both])
     number, flips = np.bincount(who, minlength=n), np.bincount(who, flipped, n)
-    lower, upper = jeffreys(flips, number)
-    return {
-        "n_both_orders": number,
-        "share_flipped": share_of(flips, number),
-        "flipped_lower": lower,
-        "flipped_upper": upper,
-    }
+    return _shares("n_both_orders", "flipped", flips, number)
 
 
 def _circles(coded: CodedJudgments, n: int) -> dict[str, Any]:
     """Triads of items whose three pairs an annotator answered, and the share of circular ones."""
     chosen = np.flatnonzero(coded.code != 1)
     thing = coded.thing[chosen]
-    triads, circular = count_triads(
-        coded.annotator[chosen],
-        coded.place[thing],
-        coded.first[thing],
-        coded.second[thing],
-        coded.code[chosen] == 2,
-        n,
-    )
-    lower, upper = jeffreys(circular, triads)
-    return {
-        "n_triads": triads,
-        "share_circular": share_of(circular, triads),
-        "circular_lower": lower,
-        "circular_upper": upper,
-    }
+    where = (coded.place[thing], coded.first[thing], coded.second[thing])
+    triads, circular = count_triads(coded.annotator[chosen], *where, coded.code[chosen] == 2, n)
+    return _shares("n_triads", "circular", circular, triads)
+
+
+def _shares(number: str, name: str, part: Any, whole: Any) -> dict[str, Any]:
+    """Columns of how many things there are, the share of some of them, and its interval."""
+    lower, upper = jeffreys(part, whole)
+    return {number: whole, f"share_{name}": share_of(part, whole), f"{name}_lower": lower, f"{name}_upper": upper}
 
 
 def count_triads(annotator: Ints, place: Ints, low: Ints, high: Ints, won: Bools, n: int) -> tuple[Counts, Counts]:
@@ -415,10 +395,9 @@ def consistency(table: pl.DataFrame, how: str) -> Consistency | None:
 def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     """Return how far annotators agree with themselves, ``None`` where nothing was asked again."""
     again, swapped = consistency(table, "repeated"), consistency(table, "swapped")
-    repeated = {
-        "grade": "graded again", "ranking": "ranked again",
-        "preference": "asked again in the same order" if _has_sides(table) else "asked again",
-    }  # fmt: skip
+    has_sides = "share_left" in table.columns and table["share_left"].null_count() < len(table)
+    in_order = "asked again in the same order" if has_sides else "asked again"
+    repeated = {"grade": "graded again", "ranking": "ranked again", "preference": in_order}
     parts = []
     for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
         if repeats is not None:
@@ -430,11 +409,6 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     whose = list(dict.fromkeys([*(again.annotators if again else ()), *(swapped.annotators if swapped else ())]))
     of = short(whose[0]) if len(whose) == 1 else f"{len(whose):,} annotators"
     return f"self-consistency of {of}: the same answer {' and '.join(parts)}"
-
-
-def _has_sides(table: pl.DataFrame) -> bool:
-    """Whether it is known on which side items were shown."""
-    return "share_left" in table.columns and table["share_left"].null_count() < len(table)
 
 
 def share_of(part: Any, whole: Any) -> Floats:
@@ -506,9 +480,9 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     """Return a sentence that sides are not those that annotators saw, where that is known or shows."""
     n, known = len(preferences), preferences.recorded
     if known is not None and known.any():
-        how = "the preferences do not say" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not say"
+        which = "the preferences do not say" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not say"
         rest = "nothing can be said" if known.all() else "they say nothing"
-        return [f"{how} which item was shown on which side, so {rest} about choosing by side"]
+        return [MESSAGES["sides_unknown"].format(which=which, rest=rest)]
     if glance and not _seen_at_a_glance(preferences):
         return []
     n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
@@ -517,11 +491,7 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     side, won = ("left", n_left) if n_left >= n_right else ("right", n_right)
     n_annotators = len(np.unique(preferences.annotator))
     whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
-    return [
-        f"the {side} item won in {won:,} of {n_left + n_right:,} preferences{whom}: that is taken for the order in "
-        "which winners were written down, so no side bias is estimated; give left and right as they were shown "
-        "if sides matter"
-    ]
+    return [MESSAGES["winners_recorded"].format(side=side, won=won, n=n_left + n_right, whom=whom)]
 
 
 class Flagged(NamedTuple):

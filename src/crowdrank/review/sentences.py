@@ -72,3 +72,6 @@ HABITS = {kind: (words["one"], words["several"]) for kind, words in _TABLE["habi
 
 FINDINGS = {kind: (one["about"], one["severity"], one["sentence"]) for kind, one in _TABLE["findings"].items()}
 """Kind of finding, with a variant after the slash -> what it is about, its severity, and its sentence."""
+
+MESSAGES: dict[str, str] = _TABLE["messages"]
+"""Sentences of a diagnosis by code."""
