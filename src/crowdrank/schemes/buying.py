@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data.index import Index
-from ..data.judgments import Grades, Preferences
+from ..data.judgments import Grades
 from ..data.proposals import ANYBODY, Requests, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
@@ -66,37 +66,70 @@ def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Request
             "the judgments do not say who gave them, so nobody can be kept from being asked twice; "
             "add an annotator column, or leave the pool out"
         )
-    from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY
+    from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY, assign
 
-    wanted = _without_open(situation, wanted)
-    if situation.roster is None:
-        status, price = _by_budget(situation, wanted), np.full(len(wanted), situation.price)
+    wanted, roster = _without_open(situation, wanted), situation.roster
+    n_items, budget = situation.judgments.n_items, np.inf if situation.budget is None else float(situation.budget)
+    if roster is not None and wanted.annotator is None:
+        distinct, thing = np.unique(thing_keys(wanted.things, n_items), return_inverse=True)
+        starts, by = past_annotators(situation, distinct)
+        by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
+        rising = roster.price[by_price]
+        tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
+        draws = np.random.default_rng(situation.seed).random(len(wanted))
+        offers = (by_price, tiers, roster.price, roster.capacity, budget, situation.least_gain, draws)
+        status = assign(thing.astype(np.int64), wanted.gain, starts, by, *offers)
+        price = roster.price[np.maximum(status, 0)]
     else:
-        status = _by_annotator(situation, situation.roster, wanted)
-        price = situation.roster.price[np.maximum(status, 0)]
+        # open to anyone, or the scheme's own choice of annotators: cut where the budget ends
+        price = np.full(len(wanted), situation.price) if roster is None else roster.price[wanted.annotator]
+        worth = wanted.gain >= situation.least_gain * price
+        affordable: Bools = np.cumsum(np.where(worth, price, 0.0)) <= budget * (1 + 1e-12)
+        if roster is None and situation.n_affordable is not None:
+            affordable = np.cumsum(worth) <= situation.n_affordable
+        who = 0 if wanted.annotator is None else wanted.annotator
+        status = np.where(worth, np.where(affordable, who, UNAFFORDABLE), UNWORTHY).astype(np.int32)
     keep = np.flatnonzero(status >= 0)
-    who = status[keep] if situation.roster is not None else np.full(len(keep), ANYBODY, np.int32)
-    rows = _group_into_requests(situation, wanted, keep, who)
-    things = {name: codes[keep][rows.first] for name, codes in wanted.things.items()}
+    asked = np.full(len(keep), ANYBODY, np.int32) if roster is None else status[keep]
+    first, row = _group_into_requests(wanted, keep, n_items, named=roster is not None)
+    rows = keep[first]
+    things = {name: codes[rows] for name, codes in wanted.things.items()}
+    if not wanted.sided and "left" in things:
+        # sides by a fair coin, so a liking for one side cannot favour the better item
+        left, right = things["left"], things["right"]
+        turned = np.random.default_rng([situation.seed, 1]).random(len(left)) < 0.5
+        things = {"left": np.where(turned, right, left), "right": np.where(turned, left, right)}
     return Requests(
         scheme=method_name(scheme),
         items=situation.judgments.items,
-        annotators=Index.empty() if situation.roster is None else situation.roster.annotators,
-        things=things if wanted.sided else _draw_sides(things, situation.seed),
-        annotator=who[rows.first],
-        n_more=rows.count,
+        annotators=Index.empty() if roster is None else roster.annotators,
+        things=things,
+        annotator=asked[first],
+        n_more=np.bincount(row, minlength=len(first)).astype(np.int32),
         reasons=wanted.reasons,
-        reason=wanted.reason[keep][rows.first],
-        named=None if wanted.named is None else wanted.named[keep][rows.first],
-        detail=None if wanted.detail is None else wanted.detail[keep][rows.first],
-        costs=rows.sums(price[keep]),
-        gains=rows.sums(wanted.gain[keep]),
+        reason=wanted.reason[rows],
+        named=None if wanted.named is None else wanted.named[rows],
+        detail=None if wanted.detail is None else wanted.detail[rows],
+        costs=np.bincount(row, price[keep], len(first)).astype(np.float64, copy=False),
+        gains=np.bincount(row, wanted.gain[keep], len(first)).astype(np.float64, copy=False),
         measure=wanted.measure,
         before=wanted.before,
         n_unaffordable=int((status == UNAFFORDABLE).sum()),
         n_unworthy=int((status == UNWORTHY).sum()),
         n_nobody=int((status == NOBODY).sum()),
     )
+
+
+def _group_into_requests(wanted: WishList, keep: Counts, n_items: int, *, named: bool) -> tuple[Counts, Counts]:
+    """First judgment of each request, and the request of each: those of one thing by anybody are one, as they come."""
+    if named:
+        return np.arange(len(keep)), np.arange(len(keep))
+    key = thing_keys({name: codes[keep] for name, codes in wanted.things.items()}, n_items)
+    _, first, thing = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[order] = np.arange(len(first))
+    return first[order], place[thing]
 
 
 def _without_open(situation: Situation, wanted: WishList) -> WishList:
@@ -114,56 +147,9 @@ def _without_open(situation: Situation, wanted: WishList) -> WishList:
     place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
     position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
     keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
-    return replace(
-        wanted,
-        things={name: codes[keep] for name, codes in wanted.things.items()},
-        gain=wanted.gain[keep],
-        reason=wanted.reason[keep],
-        named=None if wanted.named is None else wanted.named[keep],
-        detail=None if wanted.detail is None else wanted.detail[keep],
-        annotator=None if wanted.annotator is None else wanted.annotator[keep],
-    )
-
-
-def _by_budget(situation: Situation, wanted: WishList) -> Ints:
-    """0 for each judgment that is worth its price and within the budget, otherwise why not, where anybody is asked."""
-    from .kernels.assigning import UNAFFORDABLE, UNWORTHY
-
-    worth = wanted.gain >= situation.least_gain * situation.price
-    number = situation.n_affordable
-    affordable: Bools = np.ones(len(wanted), bool) if number is None else np.cumsum(worth) <= number
-    return np.where(worth, np.where(affordable, 0, UNAFFORDABLE), UNWORTHY).astype(np.int32)
-
-
-def _by_annotator(situation: Situation, roster: Roster, wanted: WishList) -> Ints:
-    """Annotator of each judgment, or why there is none."""
-    from .kernels.assigning import assign
-
-    budget = np.inf if situation.budget is None else situation.budget
-    if wanted.annotator is not None:
-        return _by_scheme(situation, roster, wanted, budget)
-    things, thing = np.unique(thing_keys(wanted.things, situation.judgments.n_items), return_inverse=True)
-    starts, by = past_annotators(situation, things)
-    by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
-    rising = roster.price[by_price]
-    tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
-    draws = np.random.default_rng(situation.seed).random(len(wanted))
-    return assign(
-        thing.astype(np.int64), wanted.gain, starts, by, by_price, tiers, roster.price, roster.capacity, float(budget),
-        situation.least_gain, draws,
-    )  # fmt: skip
-
-
-def _by_scheme(situation: Situation, roster: Roster, wanted: WishList, budget: float) -> Ints:
-    """The scheme's own choice of annotators, cut where the budget ends."""
-    from .kernels.assigning import UNAFFORDABLE, UNWORTHY
-
-    assert wanted.annotator is not None
-    price = roster.price[wanted.annotator]
-    worth = wanted.gain >= situation.least_gain * price
-    spent = np.cumsum(np.where(worth, price, 0.0))
-    status = np.where(spent <= budget * (1 + 1e-12), wanted.annotator, UNAFFORDABLE)
-    return np.where(worth, status, UNWORTHY).astype(np.int32)
+    rows = {name: getattr(wanted, name) for name in ("gain", "reason", "named", "detail", "annotator")}
+    kept: dict[str, Any] = {name: None if column is None else column[keep] for name, column in rows.items()}
+    return replace(wanted, things={name: codes[keep] for name, codes in wanted.things.items()}, **kept)
 
 
 def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]:
@@ -173,7 +159,8 @@ def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]
     """
     judgments, roster = situation.judgments, situation.roster
     assert roster is not None
-    done = _judged_keys(judgments)
+    words = ("item",) if isinstance(judgments, Grades) else ("left", "right")
+    done = thing_keys({word: getattr(judgments, word) for word in words}, judgments.n_items)
     who = roster.annotators.codes(judgments.annotators.ids)[judgments.annotator] if len(done) else done.astype(np.int32)
     if situation.open is not None and situation.open.annotator is not None:
         # anyone who was asked and has not answered yet is not asked again
@@ -200,49 +187,6 @@ def sorted_unique(keys: Counts) -> Counts:
     """Return each number once, in rising order; by sorting, as numpy's own hashing takes ten times as long."""
     rising = np.sort(keys)
     return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
-
-
-def _judged_keys(judgments: Any) -> Counts:
-    """Number of the item or pair that each judgment is about."""
-    if isinstance(judgments, Grades):
-        return thing_keys({"item": judgments.item}, judgments.n_items)
-    assert isinstance(judgments, Preferences)
-    return thing_keys({"left": judgments.left, "right": judgments.right}, judgments.n_items)
-
-
-def _draw_sides(things: dict[str, Ints], seed: int) -> dict[str, Ints]:
-    """Pairs with their sides drawn by a fair coin, so a liking for one side cannot favour the better item."""
-    if "item" in things:
-        return things
-    left, right = things["left"], things["right"]
-    turned = np.random.default_rng([seed, 1]).random(len(left)) < 0.5
-    return {"left": np.where(turned, right, left), "right": np.where(turned, left, right)}
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Judgments put together into requests: the first of each, how many, and which request each belongs to."""
-
-    first: Counts
-    count: Ints
-    row: Counts
-
-    def sums(self, values: Floats) -> Floats:
-        """Return the sum over the judgments of each request."""
-        return np.bincount(self.row, values, len(self.first)).astype(np.float64, copy=False)
-
-
-def _group_into_requests(situation: Situation, wanted: WishList, keep: Counts, who: Ints) -> _Rows:
-    """Judgments of one thing by anybody as one request, in the order in which things come up first."""
-    if len(who) and who[0] != ANYBODY:
-        return _Rows(np.arange(len(keep)), np.ones(len(keep), np.int32), np.arange(len(keep)))
-    key = thing_keys({name: codes[keep] for name, codes in wanted.things.items()}, situation.judgments.n_items)
-    _, first, thing = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(first), np.int64)
-    place[order] = np.arange(len(first))
-    row = place[thing]
-    return _Rows(first[order], np.bincount(row, minlength=len(first)).astype(np.int32), row)
 
 
 def even_loads(roster: Roster, order: Ints, share: float, number: int) -> Counts:

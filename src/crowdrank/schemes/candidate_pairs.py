@@ -128,14 +128,10 @@ def candidate_pairs(
         return items[first], items[second]
     if number is None:
         raise ParameterError(f"there are {total:,} pairs that could be asked about; give a budget")
-    return _draw_pairs(items, sizes, n_pairs / total, min(drawn, _MAX_PAIRS), rng)
-
-
-def _draw_pairs(items: Ints, sizes: Counts, share: Floats, number: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Random pairs of items, those of a query following each other, each pair once."""
-    of = rng.choice(len(sizes), number, p=share)
-    one = (rng.random(number) * sizes[of]).astype(np.int64)
-    other = (one + 1 + (rng.random(number) * (sizes[of] - 1)).astype(np.int64)) % sizes[of]
+    drawn = min(drawn, _MAX_PAIRS)
+    of = rng.choice(len(sizes), drawn, p=n_pairs / total)
+    one = (rng.random(drawn) * sizes[of]).astype(np.int64)
+    other = (one + 1 + (rng.random(drawn) * (sizes[of] - 1)).astype(np.int64)) % sizes[of]
     start = (np.cumsum(sizes) - sizes)[of]
     low, high = listed_pairs(((one + start).astype(np.int32), (other + start).astype(np.int32)), len(items))
     return items[low], items[high]

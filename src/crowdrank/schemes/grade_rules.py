@@ -12,7 +12,7 @@ import polars as pl
 from ..data.judgments import Grades, Preferences, expect
 from ..data.proposals import Requests
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Counts, Floats, Ints
+from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least
 from .buying import UNJUDGED, WishList, falling_order, requests_for, tie_draws
 from .candidate_pairs import JudgedPairs, pairs_below
@@ -232,21 +232,18 @@ class KOverlap:
         # rounds: every pair once before any twice
         order = np.argsort(has, kind="stable")
         pair, has = pair[order], has[order]
-        turned = has % 2 == 1
+        turned, left, right = has % 2 == 1, left[pair], right[pair]
         wanted = WishList(
-            things={
-                "left": np.where(turned, right[pair], left[pair]), "right": np.where(turned, left[pair], right[pair]),
-            },
-            sided=not len(preferences), gain=_share_variance(has) - _share_variance(has + 1),
-            reason=(count[pair] > 0).astype(np.int32), reasons=(UNJUDGED, reason),
-            measure="variance of the pairs' shares of wins", before=None,
-        )  # fmt: skip
+            things={"left": np.where(turned, right, left), "right": np.where(turned, left, right)},
+            sided=not len(preferences),
+            # the variance of a share of wins about one half, begun with one win of each
+            gain=0.25 / (has + 3.0) - 0.25 / (has + 4.0),
+            reason=(count[pair] > 0).astype(np.int32),
+            reasons=(UNJUDGED, reason),
+            measure="variance of the pairs' shares of wins",
+            before=None,
+        )
         return requests_for(self, situation, wanted)
-
-
-def _share_variance(number: Counts) -> Floats:
-    """Variance of the share of wins of a pair judged so often, about one half, begun with one win of each."""
-    return np.asarray(0.25 / (number + 3.0), np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,38 +416,29 @@ class Pilot:
         grades: Grades = expect(situation.judgments, self)
         counts = np.bincount(grades.item, minlength=grades.n_items)
         draws = np.random.default_rng(situation.seed).random(grades.n_items)
-        chosen = self._overlap_items(counts, draws, situation.askable)
+        # the most graded items are graded several times, then others as drawn
+        several, single = self.share / self.k, 1 - self.share
+        items = np.flatnonzero(situation.askable)
+        number = max(1, round(len(items) * several / (several + single))) if len(items) else 0
+        chosen = np.zeros(len(counts), bool)
+        chosen[items[np.lexsort((draws[items], -counts[items]))][:number]] = True
         more = np.where(situation.askable, np.maximum(np.where(chosen, self.k, 1) - counts, 0), 0)
         reason = f"one of the items that are graded {self.k} times"
         wanted = units_of(grades, counts, more, reason, situation)
-        return requests_for(self, situation, self._alternate_parts(wanted, chosen, counts, draws, reason))
-
-    def _overlap_items(self, counts: Counts, draws: Floats, askable: Bools) -> Bools:
-        """Which items are graded several times: the most graded ones first, then as drawn."""
-        several, single = self.share / self.k, 1 - self.share
-        items = np.flatnonzero(askable)
-        number = max(1, round(len(items) * several / (several + single))) if len(items) else 0
-        order = items[np.lexsort((draws[items], -counts[items]))]
-        chosen = np.zeros(len(counts), bool)
-        chosen[order[:number]] = True
-        return chosen
-
-    def _alternate_parts(self, wanted: WishList, chosen: Bools, counts: Counts, draws: Floats, reason: str) -> WishList:
-        """The same grades in such an order that at each point the share of either part is kept as far as it can."""
+        # in such an order that at each point the share of either part is kept as far as it can
         item = wanted.things["item"]
         overlap = chosen[item]
         # whole items one after the other, those begun first
         order = np.lexsort((draws[item], -counts[item], ~overlap))
         n_overlap = int(overlap.sum())
         spent = float(counts[chosen].sum()), float(counts[~chosen].sum())
+        first = np.arange(len(item)) < n_overlap
         places = np.concatenate([np.arange(1, n_overlap + 1), np.arange(1, len(item) - n_overlap + 1)])
-        before = np.where(np.arange(len(item)) < n_overlap, spent[0], spent[1])
-        share = np.where(np.arange(len(item)) < n_overlap, self.share, 1 - self.share)
+        before, share = np.where(first, *spent), np.where(first, self.share, 1 - self.share)
         order = order[np.argsort((before + places) / share, kind="stable")]
-        return WishList(
-            things={"item": item[order]}, gain=wanted.gain[order], reason=overlap[order].astype(np.int32),
-            reasons=(UNJUDGED, reason), measure=wanted.measure, before=wanted.before,
-        )  # fmt: skip
+        things, of_part = {"item": item[order]}, overlap[order].astype(np.int32)
+        wanted = replace(wanted, things=things, gain=wanted.gain[order], reason=of_part)
+        return requests_for(self, situation, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,7 +526,8 @@ def _counted_costs(grades: Grades, rule: GradeRule, good_from: Any, n_draws: int
     n_asked = n_good = 0
     for _ in range(n_draws):
         shuffled = grades.select(rng.permutation(len(grades)))
-        asked = OrderedGrades.of(_without_times(shuffled))
+        # without times their order is that of the rows
+        asked = OrderedGrades.of(replace(shuffled, time=None))
         number = n_asked_by_rule(rule, asked)
         n_asked += int(number.sum())
         n_good += int((asked.first(number).grade >= grades.level_number(good_from)).sum())
@@ -567,8 +556,3 @@ def replay(rule: GradeRule, grades: Grades) -> Grades:
     order = order[np.argsort(grades.item[order], kind="stable")]
     place = np.arange(len(order)) - np.repeat(asked.offsets[:-1], asked.counts)
     return grades.select(order[place < np.repeat(n_asked_by_rule(rule, asked), asked.counts)])
-
-
-def _without_times(grades: Grades) -> Grades:
-    """The grades without their times, so their order is that of the rows."""
-    return replace(grades, time=None)

@@ -147,54 +147,31 @@ class Information:
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next; without a budget as many answers as there are so far, at most 10,000."""
         judgments = expect(situation.judgments, self)
-        if self.goal == _RANKER:
-            if not isinstance(judgments, Grades):
-                raise ParameterError("goal 'ranker' applies to grades, but these are preferences; use top-10 or order")
-            if judgments.nominal:
-                raise ParameterError("goal 'ranker' needs an order, and these classes have none; leave it out")
-            limits = Limits(self.share, self.most, self.least)
-            return requests_for(self, situation, choose_graders(situation, judgments, _RANKER, limits))
-        goal = Goal.parse(self.goal)
         if isinstance(judgments, Grades):
+            return requests_for(self, situation, self._grades(situation, judgments))
+        if self.goal == _RANKER:
+            raise ParameterError("goal 'ranker' applies to grades, but these are preferences; use top-10 or order")
+        goal = Goal.parse(self.goal)
+        note = goal.expect_items(judgments.items)
+        proposed = requests_for(self, situation, choose_preferences(situation, judgments, goal, self.share))
+        return proposed if note is None else replace(proposed, notes=(*proposed.notes, note))
+
+    def _grades(self, situation: Situation, grades: Grades) -> WishList:
+        """The grades to buy, once it is clear that the goal is one of grades."""
+        if self.goal == _RANKER:
+            if grades.nominal:
+                raise ParameterError("goal 'ranker' needs an order, and these classes have none; leave it out")
+            about = _RANKER
+        else:
+            goal = Goal.parse(self.goal)
             if goal.k:
                 raise ParameterError(
                     f"goal {goal.text!r} applies to preferences, but these are grades; leave the goal out or use ranker"
                 )
-            if judgments.nominal and self.about == "gain":
+            if grades.nominal and self.about == "gain":
                 raise ParameterError("about='gain' needs an order, and these classes have none; leave it out")
-            limits, about = Limits(self.share, self.most, self.least), "gain" if self.about == "gain" else "grade"
-            return requests_for(self, situation, choose_graders(situation, judgments, about, limits))
-        note = goal.expect_items(judgments.items)
-        number = situation.n_to_choose
-        if number is None:
-            number = min(max(len(judgments), judgments.n_items), _MAX_REQUESTS)
-        consensus = situation.expect_consensus("information")
-        alpha, deviation = preference_discriminations(consensus)
-        chosen = choose_preferences(situation, (alpha, alpha**2 + deviation**2), goal, self.share, number)
-        proposed = requests_for(self, situation, _with_reasons(judgments, consensus, goal, chosen))
-        return proposed if note is None else replace(proposed, notes=(*proposed.notes, note))
-
-
-def _with_reasons(judgments: Preferences, consensus: Consensus, goal: Goal, chosen: ChosenPairs) -> WishList:
-    """What is chosen, with the reason of each: its order is open, or it places the less sure of its items."""
-    assert consensus.std_error is not None
-    things: dict[str, Ints] = {"left": chosen.left, "right": chosen.right}
-    known = JudgedPairs.of(judgments).counts(thing_keys(things, judgments.n_items)) > 0
-    one, other = consensus.std_error[chosen.left], consensus.std_error[chosen.right]
-    sure = chosen.first > _SURE_ORDER_PROBABILITY
-    unsure = np.where(one >= other, chosen.left, chosen.right)
-    cut = "one more answer is expected to cut the variance of their difference by {4:.0f} %"
-    open_order = f"P({{0}} above {{1}}) is {{3:.2f}}{goal.where}; {cut}"
-    placing = "places {2}, whose score has a standard error of {5:.2f}; P({0} above {1}) is {3:.3f}"
-    reasons = (open_order, placing)
-    return WishList(
-        things=things, gain=chosen.gain, annotator=chosen.annotator,
-        reason=(2 * ~known + sure).astype(np.int32),
-        reasons=(*reasons, *(f"not compared yet; {reason}" for reason in reasons)),
-        named=np.stack([chosen.left, chosen.right, unsure], axis=1),
-        detail=np.stack([chosen.first, 100 * chosen.cut, np.maximum(one, other)], axis=1),
-        measure=goal.measure, before=chosen.before,
-    )  # fmt: skip
+            about = "gain" if self.about == "gain" else "grade"
+        return choose_graders(situation, grades, about, Limits(self.share, self.most, self.least))
 
 
 def preference_discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
@@ -279,71 +256,59 @@ class Goal:
         return ", and either may be the best" if self.text == "best" else f", at the edge of the top {self.k}"
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenPairs:
-    """Pairs chosen one after the other, and what is known of each.
-
-    Parameters
-    ----------
-    left, right
-        Items of each pair, the one of the higher score first.
-    annotator
-        Whom to ask, a roster code; ``None`` where it is open.
-    gain
-        What each is expected to lower the goal's measure by, once those before it are answered.
-    first
-        Probability that the first item is above the other.
-    cut
-        Share of the variance of their difference that the answer is expected to take away.
-    before
-        The goal's measure now.
-    """
-
-    left: Ints
-    right: Ints
-    annotator: Ints | None
-    gain: Floats
-    first: Floats
-    cut: Floats
-    before: float
-
-
-def choose_preferences(
-    situation: Situation, crowd: tuple[Floats, Floats], goal: Goal, share: float, most: int
-) -> ChosenPairs:
-    """Return up to ``most`` pairs, each with the annotator whose preference decides most for its price.
-
-    ``crowd`` has the mean and the mean square of the discrimination of each annotator of the consensus, and last those
-    of somebody not seen before.
-    """
+def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal, share: float) -> WishList:
+    """Return pairs one after the other, each with the annotator whose preference decides most for its price."""
     from .kernels.choosing import choose_pairs, spreads
     from .kernels.deciding import edges_of, set_stakes
 
-    consensus = situation.expect_consensus("information")
+    consensus, roster = situation.expect_consensus("information"), situation.roster
+    most = situation.n_to_choose
+    if most is None:
+        most = min(max(len(judgments), judgments.n_items), _MAX_REQUESTS)
     scores = _scores(consensus)
     edges = edges_of(scores, goal.k)
     set_stakes(scores, edges)
-    order, annotators = _annotators(situation, consensus, crowd, share, most)
+    order, annotators = _annotators(situation, consensus, share, most)
     wrong = _Wrong.of(situation, scores, edges, goal)
     candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
     pairs = _most_valuable(candidates, scores, annotators, _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS)
-    if situation.roster is not None:
+    if roster is not None:
         things = {"left": pairs.left, "right": pairs.right}
-        starts, by = past_annotators(situation, thing_keys(things, situation.judgments.n_items))
-        pairs = pairs._replace(starts=starts, judged_by=_places(order, len(situation.roster))[by])
+        starts, by = past_annotators(situation, thing_keys(things, judgments.n_items))
+        places = np.full(len(roster), -1, np.int32)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        pairs = pairs._replace(starts=starts, judged_by=places[by])
     spread = spreads(pairs, scores)
     money = situation.money_to_choose
     pair, who, worth, weight = choose_pairs(pairs, scores, annotators, money, _MIN_INFORMATION, most)
     gap, information = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
-    return ChosenPairs(
-        left=np.where(gap < 0, pairs.right[pair], pairs.left[pair]),
-        right=np.where(gap < 0, pairs.left[pair], pairs.right[pair]),
-        annotator=None if situation.roster is None else order[who],
+    # the item of the higher score first
+    left = np.where(gap < 0, pairs.right[pair], pairs.left[pair])
+    right = np.where(gap < 0, pairs.left[pair], pairs.right[pair])
+    first, cut = 1 - wrong_now(gap, spread[pair]), information / (1 + information)
+    things = {"left": left, "right": right}
+    known = JudgedPairs.of(judgments).counts(thing_keys(things, judgments.n_items)) > 0
+    assert consensus.std_error is not None
+    one, other = consensus.std_error[left], consensus.std_error[right]
+    # the order of a pair is open, or an answer places the less sure of its items
+    sure, unsure = first > _SURE_ORDER_PROBABILITY, np.where(one >= other, left, right)
+    reasons = (
+        f"P({{0}} above {{1}}) is {{3:.2f}}{goal.where}; one more answer is expected to cut the variance of their "
+        "difference by {4:.0f} %",
+        "places {2}, whose score has a standard error of {5:.2f}; P({0} above {1}) is {3:.3f}",
+    )
+    return WishList(
+        things=things,
+        # what each lowers the measure by, once those before it are answered
         gain=worth * (wrong.fall(scores) / max(worth.sum(), _MIN_INFORMATION)),
-        first=1 - wrong_now(gap, spread[pair]),
-        cut=information / (1 + information),
+        annotator=None if roster is None else order[who],
+        reason=(2 * ~known + sure).astype(np.int32),
+        reasons=(*reasons, *(f"not compared yet; {reason}" for reason in reasons)),
+        named=np.stack([left, right, unsure], axis=1),
+        detail=np.stack([first, 100 * cut, np.maximum(one, other)], axis=1),
+        measure=goal.measure,
         before=wrong.before,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,37 +443,24 @@ def _scores(consensus: Consensus) -> Scores:
     )  # fmt: skip
 
 
-def _annotators(
-    situation: Situation, consensus: Consensus, crowd: tuple[Floats, Floats], share: float, most: int
-) -> tuple[Ints, Annotators]:
+def _annotators(situation: Situation, consensus: Consensus, share: float, most: int) -> tuple[Ints, Annotators]:
     """Roster codes of those who are asked, best for their price first, and what is known of them."""
     from .kernels.choosing import Annotators
 
-    alpha, square = crowd
+    alpha, deviation = preference_discriminations(consensus)
+    square = alpha**2 + deviation**2
     if situation.roster is None:
         mean, one = float((square[:-1] if len(square) > 1 else square).mean()), np.ones(1)
         anybody = Annotators(np.sqrt(mean) * one, mean * one, situation.price * one, np.full(1, UNLIMITED), False)
         return np.zeros(1, np.int32), anybody
-    roster = situation.roster
-    of = _annotator_codes(consensus, roster)
+    roster, known = situation.roster, consensus.learned
+    # those of whom nothing is known have the code -1, the last entry
+    of = np.full(len(roster), -1, np.int32) if known is None else known[0].codes(roster.annotators.ids)
     alpha, square = alpha[of], square[of]
     order = falling_order(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
     capacity = even_loads(roster, order, share, most)
     order = order[capacity[order] > 0]
     return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], True)
-
-
-def _annotator_codes(consensus: Consensus, roster: Roster) -> Ints:
-    """Code of each annotator of the roster in what the consensus learned of them, -1 for those it knows nothing of."""
-    known = consensus.learned
-    return np.full(len(roster), -1, np.int32) if known is None else known[0].codes(roster.annotators.ids)
-
-
-def _places(order: Ints, n: int) -> Ints:
-    """Place of each annotator of the roster in the order, -1 for those who are not in it."""
-    places = np.full(n, -1, np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    return places
 
 
 _MEASURE = {
@@ -648,7 +600,12 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
     if situation.roster is None:
         wished = _by_anybody(situation, items, information, ceiling, crowd, limits.most)
     else:
-        confusion = _confusions(grades, known, situation.roster, crowd)
+        roster = situation.roster
+        # that of the crowd for those nothing is known of
+        confusion = np.broadcast_to(crowd, (len(roster), *crowd.shape))
+        if grades.n_annotators:
+            matrices = np.concatenate([known.confusion, crowd[None]])
+            confusion = matrices[grades.annotators.codes(roster.annotators.ids)]
         wished = _by_graders(situation, situation.roster, items, confusion, ceiling, limits)
     if isinstance(items.shown, ShownOrder):
         assert possible is not None
@@ -826,11 +783,3 @@ def _graders(
     capacity = even_loads(roster, order, limits.share, number)
     who = order[capacity[order] > 0]
     return who, capacity[who]
-
-
-def _confusions(grades: Grades, known: CautiousLevels, roster: Roster, crowd: Floats) -> Floats:
-    """Confusion matrix of each annotator of the roster, that of the crowd for those nothing is known of."""
-    if not grades.n_annotators:
-        return np.broadcast_to(crowd, (len(roster), *crowd.shape))
-    matrices: Floats = np.concatenate([known.confusion, crowd[None]])
-    return matrices[grades.annotators.codes(roster.annotators.ids)]

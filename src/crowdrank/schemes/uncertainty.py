@@ -11,7 +11,6 @@ import numpy as np
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
-from ..protocols import Floats, Ints
 from ..wording import expect_at_least
 from .buying import UNJUDGED, WishList, falling_order, requests_for, separate_ties, tie_draws
 from .candidate_pairs import order_gain, pairs_near
@@ -67,38 +66,34 @@ class Uncertainty:
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next."""
         judgments = expect(situation.judgments, self)
-        things, sure, gain, measure, what = (
-            self._items(situation) if isinstance(judgments, Grades) else self._pairs(situation)
-        )
+        if isinstance(judgments, Grades):
+            known = CautiousLevels.of(situation, judgments, "uncertainty")
+            counts = np.bincount(judgments.item, minlength=judgments.n_items)
+            item = np.flatnonzero(situation.askable & (counts < self.k)).astype(np.int32)
+            sure, gain = known.posterior[item].max(axis=1), confidence_gain(known.posterior[item], known.crowd)
+            things, measure, what = {"item": item}, "number of items whose grade is wrong", "most probable grade"
+        else:
+            consensus = situation.expect_consensus("uncertainty")
+            left, right = pairs_near(situation, consensus)
+            first = consensus.beats_each(left.astype(np.int64), right.astype(np.int64))
+            sure = np.maximum(first, 1 - first)
+            gap = np.abs(consensus.scores[left] - consensus.scores[right])
+            usual = np.ones(len(gap))
+            if consensus.std_error is not None:
+                usual = consensus.std_error[left] ** 2 + consensus.std_error[right] ** 2
+            gain, things = order_gain(gap, sure, usual), {"left": left, "right": right}
+            measure, what = "number of pairs in the wrong order", "likelier order"
         order = falling_order(1 - sure, tie_draws(situation.seed, len(sure)))
         wanted = WishList(
-            things={name: codes[order] for name, codes in things.items()}, gain=gain[order],
-            reason=np.zeros(len(order), np.int32), reasons=(f"its {what} has a probability of {{:.2f}}",),
-            detail=sure[order], measure=measure, before=float((1 - sure).sum()),
-        )  # fmt: skip
+            things={name: codes[order] for name, codes in things.items()},
+            gain=gain[order],
+            reason=np.zeros(len(order), np.int32),
+            reasons=(f"its {what} has a probability of {{:.2f}}",),
+            detail=sure[order],
+            measure=measure,
+            before=float((1 - sure).sum()),
+        )
         return requests_for(self, situation, wanted)
-
-    def _items(self, situation: Situation) -> tuple[dict[str, Ints], Floats, Floats, str, str]:
-        """Items, the probability of the most probable level of each, and what a grade is expected to add to it."""
-        grades: Grades = expect(situation.judgments, self)
-        known = CautiousLevels.of(situation, grades, "uncertainty")
-        counts = np.bincount(grades.item, minlength=grades.n_items)
-        item = np.flatnonzero(situation.askable & (counts < self.k)).astype(np.int32)
-        sure, gain = known.posterior[item].max(axis=1), confidence_gain(known.posterior[item], known.crowd)
-        return {"item": item}, sure, gain, "number of items whose grade is wrong", "most probable grade"
-
-    def _pairs(self, situation: Situation) -> tuple[dict[str, Ints], Floats, Floats, str, str]:
-        """Pairs near in the order, the probability of the likelier order, and what an answer is expected to add."""
-        consensus = situation.expect_consensus("uncertainty")
-        left, right = pairs_near(situation, consensus)
-        first = consensus.beats_each(left.astype(np.int64), right.astype(np.int64))
-        sure = np.maximum(first, 1 - first)
-        gap = np.abs(consensus.scores[left] - consensus.scores[right])
-        usual = np.ones(len(gap))
-        if consensus.std_error is not None:
-            usual = consensus.std_error[left] ** 2 + consensus.std_error[right] ** 2
-        gain = order_gain(gap, sure, usual)
-        return {"left": left, "right": right}, sure, gain, "number of pairs in the wrong order", "likelier order"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -209,8 +209,13 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
     match = re.fullmatch(r"([A-Za-z_][\w-]*)\s*(?:\((.*)\))?", part)
     if match is None:
         raise ParameterError(f"noise {part!r} is not of the form name(number, ...); write for example normal(0.7,0.2)")
-    model = _find(match[1])
-    given: dict[str, Value] = {}
+    plain = match[1].lower().replace("-", "_")
+    plain = _ALIASES.get(plain, plain)
+    if plain not in NOISES:
+        hint = did_you_mean(plain, NOISES)
+        raise UnknownNameError(f"there is no noise {match[1]!r}; {hint}known: {', '.join(NOISES)}")
+    model = NOISES[plain]
+    given: dict[str, Any] = {}
     names = [parameter.name for parameter in model.parameters]
     words = [word.strip() for word in match[2].split(",")] if match[2] and match[2].strip() else []
     for place, word in enumerate(words):
@@ -219,17 +224,13 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
         if name not in names or name in given:
             raise ParameterError(f"{part!r} has a number too many or misnamed; the form is {model.signature}")
         given[name] = _parse_value(model, model.parameters[names.index(name)], text.strip())
-    return model, tuple(_value_of(model, parameter, given) for parameter in model.parameters)
-
-
-def _find(name: str) -> NoiseModel:
-    """The model of that name, or an error that names the nearest one."""
-    plain = name.lower().replace("-", "_")
-    plain = _ALIASES.get(plain, plain)
-    if plain in NOISES:
-        return NOISES[plain]
-    hint = did_you_mean(plain, NOISES)
-    raise UnknownNameError(f"there is no noise {name!r}; {hint}known: {', '.join(NOISES)}")
+    for parameter in model.parameters:
+        value = given.setdefault(parameter.name, parameter.default)
+        if value is None:
+            raise ParameterError(
+                f"{model.name} needs {parameter.name} ({parameter.range}); write for example {model.example}"
+            )
+    return model, tuple(given[name] for name in names)
 
 
 def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
@@ -250,16 +251,6 @@ def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
     return (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
 
 
-def _value_of(model: NoiseModel, parameter: Parameter, given: dict[str, Value]) -> Value:
-    """The value given, else the default; an error where there is neither."""
-    value = given.get(parameter.name, parameter.default)
-    if value is None:
-        raise ParameterError(
-            f"{model.name} needs {parameter.name} ({parameter.range}); write for example {model.example}"
-        )
-    return value
-
-
 def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
     """Annotators who flip preferences."""
     return Flips(np.broadcast_to(flip, n_annotators), tie, position)
@@ -272,11 +263,6 @@ def _maker(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
         return make(np.broadcast_to(np.asarray(value, float), n_annotators))
 
     return fill_pool
-
-
-def _ltrma(*, n_annotators: int) -> Pool:
-    """Annotators of Wu et al."""
-    return ltrma_swaps(n_annotators=n_annotators)
 
 
 _COIN, _GRADE, _RANKING = ("grade", "preference"), ("grade",), ("ranking",)
@@ -351,7 +337,7 @@ _MODELS = (
         "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
         "the true ranking after this many random swaps", _maker(lambda swaps: Swaps(swaps.astype(np.int64))),
     ),
-    NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", _ltrma),
+    NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", ltrma_swaps),
     NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),
     NoiseModel(
         "malicious", "malicious(0.05)", _ALL, (Parameter("share", 0, 1),),

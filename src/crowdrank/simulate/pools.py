@@ -733,7 +733,9 @@ class PlackettLuce(Pool):
         self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
     ) -> Outcomes:
         """Return the outcome of each comparison."""
-        chance = _logistic(self.slope[annotator] * (known.grade[left] - known.grade[right]))
+        from scipy.special import expit
+
+        chance = expit(self.slope[annotator] * (known.grade[left] - known.grade[right]))
         return np.where(rng.random(len(left)) < chance, 1, -1).astype(np.int8)
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
@@ -745,9 +747,11 @@ class PlackettLuce(Pool):
 
     def preference_quality(self, known: Known) -> Floats:
         """Return the mean probability of a right answer over pairs of unequal items, or over 2M of them."""
+        from scipy.special import expit
+
         gap, share = _grade_gaps(known)
         slopes, where = np.unique(self.slope, return_inverse=True)
-        return np.array([share @ _logistic(slope * gap) for slope in slopes])[where]
+        return np.array([share @ expit(slope * gap) for slope in slopes])[where]
 
     def ranking_quality(self, known: Known, lists: Lists) -> Floats:
         """Return the same as for preferences: the order of two items does not depend on the others."""
@@ -928,12 +932,6 @@ def ltrma_swaps(*, n_annotators: int, per_items: int | None = None) -> Swaps:
     [3, 5, 7, 9]
     """
     return Swaps(2 * np.arange(1, positive(n_annotators) + 1) + 1, per_items)
-
-
-def _logistic(x: Floats) -> Floats:
-    """1 / (1 + exp(-x)) without overflow."""
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
 
 def _keep_probability(theta: float, distance: Counts) -> Floats:
