@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ..data.proposals import ANYBODY, Requests, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from .situation import Situation
+
+T = TypeVar("T", bound="Any")
 
 UNJUDGED = "not judged yet"
 """Why something is asked about that nobody judged."""
@@ -147,9 +149,15 @@ def _without_open(situation: Situation, wanted: WishList) -> WishList:
     place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
     position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
     keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
-    rows = {name: getattr(wanted, name) for name in ("gain", "reason", "named", "detail", "annotator")}
-    kept: dict[str, Any] = {name: None if column is None else column[keep] for name, column in rows.items()}
-    return replace(wanted, things={name: codes[keep] for name, codes in wanted.things.items()}, **kept)
+    wanted = replace(wanted, things={name: codes[keep] for name, codes in wanted.things.items()})
+    return select_rows(wanted, keep, "gain", "reason", "named", "detail", "annotator")
+
+
+def select_rows(table: T, rows: Any, *columns: str) -> T:
+    """Return a dataclass with some rows of its columns; those that are ``None`` stay so."""
+    values = {name: getattr(table, name) for name in columns}
+    chosen: Any = {name: None if column is None else column[rows] for name, column in values.items()}
+    return replace(table, **chosen)
 
 
 def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]:

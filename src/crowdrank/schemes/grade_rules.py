@@ -96,11 +96,15 @@ def units_of(
     gain = errors.of_next(item, number)
     draws = tie_draws(situation.seed, grades.n_items)[item]
     order = np.lexsort((draws, counts[item] + number)) if rounds else falling_order(gain, draws)
-    judged: Any = counts[item] > 0
+    item, gain = item[order], gain[order]
     return WishList(
-        things={"item": item[order]}, gain=gain[order], reason=judged[order].astype(np.int32),
-        reasons=(UNJUDGED, reason), measure=MEASURE, before=float(errors.now()[situation.askable].sum()),
-    )  # fmt: skip
+        things={"item": item},
+        gain=gain,
+        reason=(counts[item] > 0).astype(np.int32),
+        reasons=(UNJUDGED, reason),
+        measure=MEASURE,
+        before=float(errors.now()[situation.askable].sum()),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -508,11 +512,10 @@ def cost_table(grades: Grades, rules: Mapping[str, Priced], *, good_from: Any, n
     for name, rule in rules.items():
         asked, good = (float(part.sum()) for part in rule.asking_probabilities(Runs.of(grades, good_from, rule.k)))
         labelling, share = _counted_costs(grades, rule, good_from, n_draws, seed)
-        rows.append({
-            "scheme": name, "labelling": labelling, "labelling_exact": asked, "training": labelling,
-            "training_exact": asked, "ratio": _ratio(labelling, share), "ratio_exact": _ratio(asked, good),
-        })  # fmt: skip
-    return pl.DataFrame(rows)
+        ratios = (_ratio(labelling, share), _ratio(asked, good))
+        rows.append((name, labelling, asked, labelling, asked, *ratios))
+    columns = ["scheme", "labelling", "labelling_exact", "training", "training_exact", "ratio", "ratio_exact"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def _ratio(rows: float, good: float) -> float | None:

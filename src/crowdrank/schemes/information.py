@@ -23,6 +23,7 @@ from .buying import (
     falling_order,
     past_annotators,
     requests_for,
+    select_rows,
     separate_ties,
     thing_keys,
     tie_draws,
@@ -390,10 +391,8 @@ def _most_valuable(pairs: Pairs, scores: Scores, annotators: Annotators, number:
         return pairs
     worth = separate_ties(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
     keep = np.sort(np.argpartition(-worth, number)[:number])
-    return pairs._replace(
-        left=pairs.left[keep], right=pairs.right[keep], query=pairs.query[keep], link=pairs.link[keep],
-        draw=pairs.draw[keep], starts=pairs.starts[: number + 1],
-    )  # fmt: skip
+    columns = {name: getattr(pairs, name)[keep] for name in ("left", "right", "query", "link", "draw")}
+    return pairs._replace(**columns, starts=pairs.starts[: number + 1])
 
 
 def _candidates(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
@@ -430,7 +429,6 @@ def _scores(consensus: Consensus) -> Scores:
             f"information needs standard errors of the scores, which {consensus.method} does not give; "
             "use a consensus of latent_score or bradley_terry"
         )
-    offsets = consensus.items.offsets
     blocks = consensus.covariance or (None,) * consensus.items.n_queries
     small = [None if block is None or len(block) > _MAX_COVARIANCE_ITEMS else np.ravel(block) for block in blocks]
     sizes = np.array([0 if block is None else len(block) for block in small], np.int64)
@@ -438,9 +436,8 @@ def _scores(consensus: Consensus) -> Scores:
     cells = np.concatenate([np.empty(0), *(block for block in small if block is not None)])
     # written to or not, arrays of one sort keep the kernel to one compilation
     variance, pull = consensus.std_error**2, np.zeros(len(consensus.scores))
-    return Scores(
-        np.array(consensus.scores), variance, pull, cells, np.zeros(len(cells)), start, np.array(offsets)
-    )  # fmt: skip
+    scores, totals = np.array(consensus.scores), np.zeros(len(cells))
+    return Scores(scores, variance, pull, cells, totals, start, np.array(consensus.items.offsets))
 
 
 def _annotators(situation: Situation, consensus: Consensus, share: float, most: int) -> tuple[Ints, Annotators]:
@@ -546,10 +543,8 @@ class Candidates:
 
     def take(self, rows: Counts) -> Candidates:
         """Return some of the items."""
-        return replace(
-            self, item=self.item[rows], posterior=self.posterior[rows], lacking=self.lacking[rows],
-            query=self.query[rows], shown=None if self.shown is None else self.shown.take(rows),
-        )  # fmt: skip
+        shown = None if self.shown is None else self.shown.take(rows)
+        return select_rows(replace(self, shown=shown), rows, "item", "posterior", "lacking", "query")
 
 
 class Limits(NamedTuple):
@@ -611,16 +606,19 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
         assert possible is not None
         wished = wished.together(situation, items, possible)
     place, gains = wished.place, wished.gains
-    who = None if situation.roster is None else wished.by
-    asked = items.item[place]
-    judged = counts[asked] > 0
-    sure = items.posterior.max(axis=1)[place]
+    asked, sure = items.item[place], items.posterior.max(axis=1)[place]
     expected_cut = np.divide(gains, ceiling[place], out=np.zeros_like(gains), where=ceiling[place] > 0)
+    cut = f"one more grade is expected to cut the {_DOUBT[about]} by {{:.0f}} %"
     return WishList(
-        things={"item": asked}, gain=gains, annotator=who, reason=judged.astype(np.int32),
-        reasons=(UNJUDGED, f"{LIKELIEST}; one more grade is expected to cut the {_DOUBT[about]} by {{:.0f}} %"),
-        detail=np.stack([sure, 100 * expected_cut], axis=1), measure=_MEASURE[about], before=before,
-    )  # fmt: skip
+        things={"item": asked},
+        gain=gains,
+        annotator=None if situation.roster is None else wished.by,
+        reason=(counts[asked] > 0).astype(np.int32),
+        reasons=(UNJUDGED, f"{LIKELIEST}; {cut}"),
+        detail=np.stack([sure, 100 * expected_cut], axis=1),
+        measure=_MEASURE[about],
+        before=before,
+    )
 
 
 def _order_shown(situation: Situation, grades: Grades, posterior: Floats, gain: Floats) -> ShownOrder | TaughtOrder:
@@ -694,10 +692,7 @@ class Wished:
         urgent = urgency(self.gains / self.price, self.lacking)
         order = falling_order(urgent, self.draws)
         order = order[urgent[order] > 0]
-        return replace(
-            self, place=self.place[order], gains=self.gains[order], lacking=self.lacking[order],
-            draws=self.draws[order], price=self.price[order], by=self.by[order],
-        )  # fmt: skip
+        return select_rows(self, order, "place", "gains", "lacking", "draws", "price", "by")
 
     def together(self, situation: Situation, items: Candidates, possible: Floats) -> Wished:
         """Return the same with what each adds to the nDCG of its query once those before it are there.
@@ -733,11 +728,10 @@ def _by_anybody(
     """The grades that tell most, where anybody may give them."""
     n = len(items.item)
     place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
-    return Wished(
-        place=place, gains=items.marginal_information(information[place], ceiling[place], number),
-        lacking=items.lacking[place] - number, draws=tie_draws_over_queries(situation.seed, items.query)[place],
-        price=np.full(len(place), situation.price), by=np.zeros(len(place), np.int32), confusions=crowd[None],
-    ).in_order()  # fmt: skip
+    gains = items.marginal_information(information[place], ceiling[place], number)
+    draws = tie_draws_over_queries(situation.seed, items.query)[place]
+    price, by = np.full(len(place), situation.price), np.zeros(len(place), np.int32)
+    return Wished(place, gains, items.lacking[place] - number, draws, price, by, crowd[None]).in_order()
 
 
 def _by_graders(
@@ -759,15 +753,12 @@ def _by_graders(
         starts, by = past_annotators(situation, items.item.astype(np.int64))
         places = np.full(len(roster), -1, np.int32)
         places[who] = np.arange(len(who), dtype=np.int32)
-        place, chosen, number = choose_annotators(
-            falling_order(urgent.ravel(), np.repeat(draws, most)) // most, information, price, capacity, starts,
-            places[by], situation.money_to_choose, most,
-        )  # fmt: skip
-    return Wished(
-        place=place, gains=items.marginal_information(information[place, chosen], ceiling[place], number),
-        lacking=items.lacking[place] - number, draws=draws[place], price=price[chosen], by=who[chosen],
-        confusions=confusion,
-    ).in_order()  # fmt: skip
+        order = falling_order(urgent.ravel(), np.repeat(draws, most)) // most
+        limit = (situation.money_to_choose, most)
+        place, chosen, number = choose_annotators(order, information, price, capacity, starts, places[by], *limit)
+    gains = items.marginal_information(information[place, chosen], ceiling[place], number)
+    lacking = items.lacking[place] - number
+    return Wished(place, gains, lacking, draws[place], price[chosen], who[chosen], confusion).in_order()
 
 
 def _graders(

@@ -11,7 +11,7 @@ from ..data.features import Features
 from ..data.index import Items
 from ..kernels.threads import read_only
 from ..protocols import Counts, Floats, Ints
-from .buying import tie_draws
+from .buying import select_rows, tie_draws
 
 PLACES = 10
 
@@ -228,10 +228,7 @@ class TaughtOrder:
 
     def take(self, rows: Counts | Ints) -> TaughtOrder:
         """Return the same with some of its candidates."""
-        return replace(
-            self, rows=self.rows[rows], variance=self.variance[rows], error=self.error[rows],
-            discount=self.discount[rows],
-        )  # fmt: skip
+        return select_rows(self, rows, "rows", "variance", "error", "discount")
 
     def change(self, spread: Floats) -> Floats:
         """Return the expected change of nDCG, summed over queries, if each gain moves by that standard deviation."""

@@ -167,8 +167,12 @@ class Agreement:
         order = np.lexsort((np.where(lacking > 0, draws, -separate_ties(gain, draws)), -lacking))
         item, gain = item[order], gain[order]
         wanted = WishList(
-            things={"item": item}, gain=gain, reason=(counts[item] > 0).astype(np.int32),
-            reasons=(UNJUDGED, LIKELIEST), detail=sure[item],
-            measure="number of items whose grade is wrong", before=float((1 - sure[situation.askable]).sum()),
-        )  # fmt: skip
+            things={"item": item},
+            gain=gain,
+            reason=(counts[item] > 0).astype(np.int32),
+            reasons=(UNJUDGED, LIKELIEST),
+            detail=sure[item],
+            measure="number of items whose grade is wrong",
+            before=float((1 - sure[situation.askable]).sum()),
+        )
         return requests_for(self, situation, wanted)
