@@ -12,7 +12,8 @@ from crowdrank.agreement import pair_agreement
 from crowdrank.data.judgments import Grades
 from crowdrank.quality import held_out_quality
 from crowdrank.registry import make
-from crowdrank.review.facts import doubts, suspects, verdict
+from crowdrank.review.facts import quality_flags, suspects, verdict
+from crowdrank.review.sentences import DOUBTS
 
 METHODS = [("grade", "mean_grade", 20), ("preference", "borda", 20), ("ranking", "borda", 20),
            ("class", "majority_vote", 20), ("grade", "dawid_skene", 6)]  # fmt: skip
@@ -104,7 +105,7 @@ def test_camps_of_one_size_do_not_make_everybody_reversed(method, sizes):
     assert (quality.parameters["lower"] == 0.0).all()
     assert (quality.parameters["upper"] == 1.0).all()
     assert suspects(quality.frame()) == []
-    assert all(doubts(quality.frame()))
+    assert set(quality_flags(quality.frame())) <= set(DOUBTS)
 
 
 @pytest.mark.parametrize("method", ["mean_grade", "latent_score", "dawid_skene"])
@@ -116,7 +117,7 @@ def test_one_of_four_who_is_reversed_is_found(method):
 def test_who_may_be_reversed_but_judged_too_little_is_not_among_the_fine():
     frame = pl.DataFrame({"annotator": ["ann", "bob", "cy"], "quality": [0.1, 0.9, 0.1], "n_judgments": [6, 60, 60],
                           "lower": [0.0, 0.8, 0.0], "upper": [0.3, 0.95, 0.3]})  # fmt: skip
-    assert [code != "" for code in doubts(frame)] == [True, False, False]
+    assert [code in DOUBTS for code in quality_flags(frame)] == [True, False, False]
 
 
 def test_few_judgments_are_called_reversed_only_where_that_is_nearly_certain():
@@ -229,5 +230,5 @@ def test_annotators_of_a_grade_per_query_are_judged_by_how_exact_they_are(method
     assert (called[type_of == 0] != "").mean() <= 0.02
     assert (called[type_of != 2] == "reversed").sum() == 0
     assert (called[type_of == 2] == "reversed").mean() >= 0.4
-    doubtful = np.array(doubts(frame)) != ""
+    doubtful = np.isin(quality_flags(frame), DOUBTS)
     assert doubtful[type_of == 0].mean() <= 0.1

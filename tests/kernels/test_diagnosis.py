@@ -6,7 +6,7 @@ from tests.oracles import diagnosis as slow
 
 from crowdrank.kernels import threads
 from crowdrank.kernels.pairs import count_outcomes
-from crowdrank.review.kernels.pairings import Events, Rows, Sums, add_up
+from crowdrank.review.dependence import Events, Rows, Sums, add_up
 
 
 def test_outcomes_are_counted_alike_in_threads(monkeypatch):

@@ -13,7 +13,7 @@ from ..data.consensus import Consensus, Diagnostics, Quality
 from ..errors import ParameterError
 from ..protocols import Floats
 from ..review.diagnosis import rows_with_side_bias
-from ..review.facts import annotator_table, doubts, facts_of, verdict
+from ..review.facts import annotator_table, facts_of, quality_flags
 from ..review.findings import NOTABLE_ODDS, Habit, annotator_habits
 from ..review.sentences import BY_QUALITY, FLAGS
 from .consensus_displays import RISING, heat_map, percents
@@ -174,11 +174,7 @@ def _mark_quality(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFr
     table = annotator_table(quality, odd)
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so there is no quality to draw")
-    bounds = [table[name] if name in table.columns else table["quality"] for name in ("lower", "upper")]
-    number = table["n_judgments"]
-    pairs = table["n_pairs"] if "n_pairs" in table.columns else number
-    rows = zip(table["quality"], *bounds, number, pairs, doubts(table), strict=True)
-    marks = [verdict(*row) or doubt or "good" for *row, doubt in rows]
+    marks = [code or "good" for code in quality_flags(table)]
     leans: Sequence[Any] = ()
     if odd is not None and "position_bias" in odd.annotators().columns:
         leans = odd.annotators()["annotator"].gather(rows_with_side_bias(odd.annotators())).to_list()

@@ -24,8 +24,8 @@ from ..registry import make
 from ..wording import of_all, option, percent
 from .dependence import false_discovery_rates
 from .diagnosis import INTERVAL_WIDTH, diagnose, flagged_habits, match_items
-from .facts import POOR, annotator_table, doubts, verdict
-from .sentences import DOUBTS, EMPTY, FLAGS
+from .facts import POOR, annotator_table, quality_flags
+from .sentences import BY_QUALITY, DOUBTS, EMPTY, FLAGS
 
 FALSE_DROPS = 0.05
 """Share of those left out for their quality alone that may be left out wrongly."""
@@ -301,14 +301,12 @@ def _flag_annotators(
     # answers that have little to do with the items are why nothing more can be told of whoever gave them
     explained = {who for who, habit, _ in habits if habit in EMPTY}
     verdicts, in_doubt = [], []
-    for doubt, row in zip(doubts(table), table.iter_rows(named=True), strict=True):
-        who, number = row["annotator"], row["n_judgments"]
-        lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        code = verdict(row["quality"], lower, upper, number, number)
-        if code:
+    for code, row in zip(quality_flags(table), table.iter_rows(named=True), strict=True):
+        who = row["annotator"]
+        if code in BY_QUALITY:
             verdicts.append((who, code, _quality_in_words(row)))
-        if doubt and who not in explained:
-            in_doubt.append((who, doubt, _quality_in_words(row)))
+        elif code and who not in explained:
+            in_doubt.append((who, code, _quality_in_words(row)))
     schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
     return _with_reasons([*verdicts, *in_doubt, *habits], schema)
 

@@ -19,7 +19,7 @@ from ..registry import method_class
 from .crowd_agreement import Agreement, agreement, contested_items
 from .diagnosis import diagnose, flagged_habits
 from .habits import Flagged, consistency_sentence
-from .sentences import EMPTY, SURE
+from .sentences import BY_QUALITY, DOUBTS, EMPTY, SURE
 
 
 class Neighbours(NamedTuple):
@@ -76,8 +76,8 @@ class Facts:
         if self.judgments is not None:
             codes = [code for habit, flagged in self.habits.items() if habit in EMPTY for code in flagged.codes]
             explained = set(self.judgments.annotators.ids.gather(codes).to_list())
-        each = zip(self.table["annotator"].to_list(), doubts(self.table), strict=True)
-        return {who: code for who, code in each if code and who not in explained}
+        each = zip(self.table["annotator"].to_list(), quality_flags(self.table), strict=True)
+        return {who: code for who, code in each if code in DOUBTS and who not in explained}
 
     @cached_property
     def agreement(self) -> Agreement | None:
@@ -244,13 +244,37 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     [('bob', 'reversed')]
     """
     suspicious = []
-    for row in frame.iter_rows(named=True):
-        lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        number, pairs = row["n_judgments"], row.get("n_pairs", row["n_judgments"])
-        judged = verdict(row["quality"], lower, upper, number, pairs)
-        if judged:
-            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, number, pairs, judged))
+    for code, row in zip(quality_flags(frame), frame.iter_rows(named=True), strict=True):
+        if code in BY_QUALITY:
+            lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
+            number, pairs = row["n_judgments"], row.get("n_pairs", row["n_judgments"])
+            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, number, pairs, code))
     return sorted(suspicious, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
+
+
+def quality_flags(frame: pl.DataFrame) -> list[str]:
+    """Return the flag of each annotator for a low quality, or for why it cannot be told; empty for the others.
+
+    Those on whom no verdict is passed and whose interval does not lie above 0.5 cannot be distinguished from guessing:
+    ``unsure`` judged too little, ``unmatched`` enough, but others judged too little of the same, or contradict each
+    other, as two camps do.
+
+    Examples
+    --------
+    >>> columns = {"quality": [0.5, 0.5, 0.8], "n_judgments": [4, 80, 80]}
+    >>> quality_flags(pl.DataFrame({**columns, "lower": [0.1, 0.1, 0.7], "upper": [0.9, 0.9, 0.9]}))
+    ['unsure', 'unmatched', '']
+    """
+    number = frame["n_judgments"]
+    columns = [frame[name] if name in frame.columns else frame["quality"] for name in ("quality", "lower", "upper")]
+    columns += [number, frame["n_pairs"] if "n_pairs" in frame.columns else number]
+    codes = []
+    for quality, lower, upper, n_judgments, n_pairs in zip(*columns, strict=True):
+        code = verdict(quality, lower, upper, n_judgments, n_pairs)
+        if not code and "lower" in frame.columns and lower <= 0.5:
+            code = "unmatched" if n_judgments >= ENOUGH_JUDGMENTS else "unsure"
+        codes.append(code)
+    return codes
 
 
 def verdict(quality: float, lower: float, upper: float, n_judgments: float, n_pairs: float) -> str:
@@ -283,27 +307,3 @@ def _upper_bound(lower: float, upper: float, level: float) -> float:
     else:
         first = brentq(lambda a: betainc(a, second(a), lower) - tail, _LEAST_SHAPE, 1e5)
     return float(betaincinv(first, second(first), (1 + level) / 2))
-
-
-def doubts(frame: pl.DataFrame) -> list[str]:
-    """Return why each annotator cannot be distinguished from guessing, the code of a flag, nothing for those who can.
-
-    No verdict is passed on them, and 0.5 is not below their interval; those whose interval lies below one half, but who
-    judged too little to be called reversed, are among them. ``unsure`` judged too little. ``unmatched`` judged enough,
-    but others judged too little of the same, or contradict each other, as two camps do.
-
-    Examples
-    --------
-    >>> columns = {"quality": [0.5, 0.5, 0.8], "n_judgments": [4, 80, 80]}
-    >>> doubts(pl.DataFrame({**columns, "lower": [0.1, 0.1, 0.7], "upper": [0.9, 0.9, 0.9]}))
-    ['unsure', 'unmatched', '']
-    """
-    if "lower" not in frame.columns:
-        return [""] * len(frame)
-    codes = []
-    pairs_in = "n_pairs" if "n_pairs" in frame.columns else "n_judgments"
-    columns = ("quality", "lower", "upper", "n_judgments", pairs_in)
-    for quality, lower, upper, number, pairs in zip(*(frame[name] for name in columns), strict=True):
-        in_doubt = lower <= 0.5 and not verdict(quality, lower, upper, number, pairs)
-        codes.append(("unmatched" if number >= ENOUGH_JUDGMENTS else "unsure") if in_doubt else "")
-    return codes

@@ -210,7 +210,7 @@ def findings_of(facts: Facts) -> Findings:
     annotators = annotator_findings(facts)
     leaning = [who for one in annotators if one.kind in ("leans", "one_side") for who in one.ids]
     habits = habit_findings(facts.consensus, leaning=leaning)
-    agreement = [*agreement_findings(facts), *_contested(facts)]
+    agreement = [*agreement_findings(facts), *_disagreement(facts)]
     method = [*_judgments(facts), _convergence(facts.consensus), *_control(facts.consensus)]
     return Findings([*item_findings(facts), *annotators, *habits, *agreement, *method])
 
@@ -530,7 +530,7 @@ def agreement_findings(facts: Facts) -> list[Finding]:
     return [*findings, Finding("self_consistency", "agreement", severity, facts.consistency, numbers, whose)]
 
 
-def _contested(facts: Facts) -> list[Finding]:
+def _disagreement(facts: Facts) -> list[Finding]:
     """What the crowd is most divided on."""
     table = facts.contested_items if facts.judgments is not None and len(facts.judgments) else None
     if table is None or not len(table):
