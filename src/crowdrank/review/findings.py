@@ -716,8 +716,8 @@ def habit_findings(
     habits = annotator_habits(consensus) if habits is None else habits
     for kind, words in HABITS.items():
         said = [(habit, likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind]
-        told = set(leaning) if kind == "leans_left" else set()
-        who = {one: None for _, some in said for one in some["annotator"].to_list() if one not in told}
+        known = set(leaning) if kind == "leans_left" else set()
+        who = {one: None for _, some in said for one in some["annotator"].to_list() if one not in known}
         if not who:
             continue
         names = [
