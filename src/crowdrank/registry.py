@@ -371,10 +371,15 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
             known = ", ".join(fields) or "none"
             raise ParameterError(f"{resolve(family, name)} has no parameter {key!r}; {hint}its parameters: {known}")
     hints = typing.get_type_hints(method)
-    values = {
-        key: _part(key, value, seed) if key in FAMILIES else _read(key, value, hints[key])
-        for key, value in given.items()
-    }
+    values = {}
+    for key, value in given.items():
+        if key not in FAMILIES:
+            values[key] = _read(key, value, hints[key])
+        elif isinstance(value, str):
+            # a part of a composite, by its name
+            values[key] = None if value.lower() == "none" else make(key, value, seed=seed)
+        else:
+            values[key] = value
     if seed is not None and "seed" in fields:
         values.setdefault("seed", seed)
     instance = method(**values)
@@ -382,13 +387,6 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
 
     expect_parameters(instance)
     return instance
-
-
-def _part(family: str, value: Any, seed: int | None) -> Any:
-    """The method that a composite is to be made of, by its name or itself."""
-    if not isinstance(value, str):
-        return value
-    return None if value.lower() == "none" else make(family, value, seed=seed)
 
 
 def _read(key: str, value: Any, hint: Any) -> Any:
@@ -415,13 +413,6 @@ def _type_text(hint: Any) -> str:
     return " or ".join(words.get(part.strip(), part.strip()) for part in text.replace("None", "NoneType").split("|"))
 
 
-def _packed_words(method: Any) -> str:
-    """How a method goes over a million packed judgments or more."""
-    if getattr(method, "one_pass", ()):
-        return "packed judgments in one pass"
-    return "packed judgments in parts" if hasattr(method, "over_blocks") else "packed judgments only below a million"
-
-
 def card(family: str, name: str) -> Card:
     """Return what is known of a method: kinds, parameters, paper, notes."""
     name = resolve(family, name)
@@ -431,10 +422,17 @@ def card(family: str, name: str) -> Card:
     summary, _, model = sections[""].partition("\n")
     described = _definitions(sections.get("Parameters", ""))
     hints = typing.get_type_hints(method)
-    parameters = tuple(
-        Parameter(field.name, _values_text(field.name, hints), _default(field), described.get(field.name, ""))
-        for field in dataclasses.fields(method)
-    )
+    parameters = []
+    for field in dataclasses.fields(method):
+        part = (
+            f"a method of the {field.name}s, or its name" if field.name in FAMILIES else _type_text(hints[field.name])
+        )
+        default = "required" if field.default is dataclasses.MISSING else field.default
+        parameters.append(Parameter(field.name, part, default, described.get(field.name, "")))
+    # how it goes over a million packed judgments or more
+    packed = "packed judgments in parts" if hasattr(method, "over_blocks") else "packed judgments only below a million"
+    if getattr(method, "one_pass", ()):
+        packed = "packed judgments in one pass"
     return Card(
         name=name,
         family=family,
@@ -443,23 +441,13 @@ def card(family: str, name: str) -> Card:
         when=sections.get("When to use", ""),
         kinds=tuple(method.kinds),
         nominal=bool(getattr(method, "nominal", False)),
-        packed=_packed_words(method) if family == "aggregator" or hasattr(method, "over_blocks") else "",
-        parameters=parameters,
+        packed=packed if family == "aggregator" or hasattr(method, "over_blocks") else "",
+        parameters=tuple(parameters),
         references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
         aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),
         notes=sections.get("Notes", ""),
         examples=sections.get("Examples", ""),
     )
-
-
-def _values_text(name: str, hints: Mapping[str, Any]) -> str:
-    """What a parameter takes, in words."""
-    return f"a method of the {name}s, or its name" if name in FAMILIES else _type_text(hints[name])
-
-
-def _default(field: Any) -> Any:
-    """Default of a parameter; a word in its place where it has to be given."""
-    return "required" if field.default is dataclasses.MISSING else field.default
 
 
 def _sections(text: str) -> dict[str, str]:

@@ -180,7 +180,7 @@ BAD = {
     ),
     "preferences one by one": ("train pairs.csv features.csv --aggregator none -o m", "--aggregator bradley_terry"),
     "other items": ("train votes.csv other.csv -o m", "none of the 24 judged items has features"),
-    "features without queries": ("train votes.csv bare.csv -o m", "the features name no query"),
+    "features without queries": ("train votes.csv bare.csv -o m", "there is no query in the features"),
     "no features": ("train votes.csv none.csv -o m", "none.csv"),
     "features in words": ("train votes.csv words.csv -o m", "feature 'length' is not a number ('tall') in row 1"),
     "missing feature": ("train votes.csv gap.csv -r list_net -o m", "feature 'age' of item 'd1' (query 'q0') is"),

@@ -17,7 +17,7 @@ from ..io.read_options import ReadOptions
 from ..io.results import read_consensus
 from ..io.sources import open_source
 from ..io.tables import read_table
-from ..protocols import Counts, Floats
+from ..protocols import Floats
 from ..wording import counted, one_of, option
 from .training import as_features
 
@@ -104,8 +104,19 @@ def export(
                 f"{option('min_confidence')} lies between 0 and 1 and {option('pairs_per_query')} is at least 1"
             )
         return _pairs(consensus, _texts(texts), min_confidence, pairs_per_query)
+    if to == "run":
+        return Exported(to, run_records(consensus, consensus.method))
     if to in SEARCH_TARGETS:
-        return _for_search(consensus, to, threshold, grades, queries, features)
+        table = graded_items(consensus, one_of(grades, GRADES, "grades", of_verb=True), threshold)
+        if to == "qrels":
+            return Exported(to, table.drop("confidence").to_dicts(), confidence=table)
+        if to == "letor":
+            if features is None:
+                raise ParameterError(f"LETOR lines hold features; give the file of features with {option('features')}")
+            matrix, weight, notes = labelled_features(table, as_features(features))
+            return Exported(to, [], tuple(notes), confidence=table, features=matrix, weight=weight)
+        records, notes = rating_records(table, to, _texts(queries, "query"))
+        return Exported(to, records, tuple(notes), confidence=table)
     if votes is None:
         raise ParameterError(
             f"{to} needs names and data that are not in the result; name the export it came from with {option('votes')}"
@@ -124,24 +135,6 @@ def export(
     return Exported(to, records, tuple(notes))
 
 
-def _for_search(
-    consensus: Consensus, to: str, threshold: float | None, grades: str, queries: Any | None, features: Any | None
-) -> Exported:
-    """Judgments for tools of search teams."""
-    if to == "run":
-        return Exported(to, run_records(consensus, consensus.method))
-    table = graded_items(consensus, one_of(grades, GRADES, "grades", of_verb=True), threshold)
-    if to == "qrels":
-        return Exported(to, table.drop("confidence").to_dicts(), confidence=table)
-    if to == "letor":
-        if features is None:
-            raise ParameterError(f"LETOR lines hold features; give the file of features with {option('features')}")
-        matrix, weight, notes = labelled_features(table, as_features(features))
-        return Exported(to, [], tuple(notes), confidence=table, features=matrix, weight=weight)
-    records, said = rating_records(table, to, _texts(queries, "query"))
-    return Exported(to, records, tuple(said), confidence=table)
-
-
 def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, most: int) -> Exported:
     """Pairs of items of each query, those with the largest margin first."""
     if consensus.uncertainty is None and least > 0:
@@ -157,7 +150,9 @@ def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, mos
         if stop - start > _MOST_ITEMS:
             raise ParameterError(f"query {query!r} has {stop - start:,} items, too many to look at each pair")
         for pair in _sure_pairs(consensus, start, stop, least, counts)[:most]:
-            chosen, rejected = (_text(texts, query, items.ids[code]) for code in pair[:2])
+            ids = [str(items.ids[code]) for code in pair[:2]]
+            # an id stands for itself where there are no texts
+            chosen, rejected = ids if texts is None else (texts.get((str(query), id), texts.get((id,))) for id in ids)
             if chosen is None or rejected is None:
                 counts["whose items have no text"] += 1
                 continue
@@ -174,7 +169,9 @@ def _sure_pairs(
     consensus: Consensus, start: int, stop: int, least: float, counts: Counter[str]
 ) -> list[tuple[int, int, float, float | None]]:
     """Better item, worse item, margin and confidence of the sure pairs of a query, the largest margin first."""
-    first, second = _best_and_worse(consensus, start, stop)
+    best_first = start + np.argsort(-consensus.scores[start:stop], kind="stable")
+    above, below = np.triu_indices(stop - start, 1)
+    first, second = best_first[above], best_first[below]
     gap = consensus.scores[first] - consensus.scores[second]
     sure = consensus.beats_each(first, second) if consensus.uncertainty is not None else None
     kept = (gap > 0) if sure is None else (gap > 0) & (sure >= least)
@@ -184,37 +181,17 @@ def _sure_pairs(
     return [(int(first[n]), int(second[n]), float(gap[n]), None if sure is None else float(sure[n])) for n in order]
 
 
-def _best_and_worse(consensus: Consensus, start: int, stop: int) -> tuple[Counts, Counts]:
-    """Codes of every two items of a query, the better one first."""
-    order = start + np.argsort(-consensus.scores[start:stop], kind="stable")
-    above, below = np.triu_indices(stop - start, 1)
-    return order[above], order[below]
-
-
 def _texts(texts: Any | None, of: str = "item") -> dict[Any, str] | None:
     """Text of each item, or of each query and item; or of each query."""
     if texts is None:
         return None
-    frame = (
-        texts
-        if isinstance(texts, pl.DataFrame)
-        else pl.DataFrame(texts)
-        if isinstance(texts, dict)
-        else read_table(texts)
-    )
+    frame = pl.DataFrame(texts) if isinstance(texts, pl.DataFrame | dict) else read_table(texts)
     if not {of, "text"} <= set(frame.columns):
         raise JudgmentError(
             f"the table of texts needs columns {of} and text; it has {', '.join(map(repr, frame.columns))}"
         )
     keys = ["query", "item"] if of == "item" and "query" in frame.columns else [of]
     return {tuple(map(str, row[:-1])): str(row[-1]) for row in frame.select(*keys, "text").drop_nulls().iter_rows()}
-
-
-def _text(texts: dict[Any, str] | None, query: Any, item: Any) -> str | None:
-    """The text of an item, which is its id where there are no texts."""
-    if texts is None:
-        return str(item)
-    return texts.get((str(query), str(item)), texts.get((str(item),)))
 
 
 def graded_items(consensus: Consensus, grades: str, threshold: float | None) -> pl.DataFrame:
@@ -225,7 +202,10 @@ def graded_items(consensus: Consensus, grades: str, threshold: float | None) -> 
     """
     frame = consensus.frame()
     if threshold is not None:
-        grade = pl.Series((_cut_scores(frame) >= threshold).cast(pl.Int64))
+        # numeric grades are cut where there are some
+        graded = frame["grade"].cast(pl.Float64, strict=False) if "grade" in frame.columns else None
+        scores = frame["score"] if graded is None or graded.null_count() == len(graded) else graded
+        grade = pl.Series((scores >= threshold).cast(pl.Int64))
     elif grades == "expected":
         query = None if consensus.items.single else frame["query"]
         grade = _expected_gain_grades(consensus).gather(consensus.items.codes(query, frame["item"]))
@@ -273,12 +253,6 @@ def _number(level: Any) -> float | None:
         return float(level)
     except (TypeError, ValueError):
         return None
-
-
-def _cut_scores(frame: pl.DataFrame) -> pl.Series:
-    """The scores that a threshold cuts: numeric grades where there are some."""
-    graded = frame["grade"].cast(pl.Float64, strict=False) if "grade" in frame.columns else None
-    return frame["score"] if graded is None or graded.null_count() == len(graded) else graded
 
 
 def _whole_levels(consensus: Consensus, frame: pl.DataFrame) -> pl.Series:

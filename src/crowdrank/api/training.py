@@ -110,7 +110,15 @@ def train(
     described = as_features(features)
     judged: Any = packed
     if packed is None:
-        judged = _own_grades(described) if judgments is None else as_judgments(judgments)
+        judged = None if judgments is None else as_judgments(judgments)
+    if judged is None:
+        # the grades that came with the features, by nobody in particular
+        if described.grade is None:
+            raise JudgmentError("there are neither judgments nor grades in the features; give one of them")
+        item, nobody = np.flatnonzero(np.isfinite(described.grade)).astype(np.int32), np.empty(0, np.int32)
+        judged = Grades(
+            items=described.items, annotators=Index.empty(), annotator=nobody, item=item, grade=described.grade[item]
+        )
     extra = {"known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
     if not _is_two_stage(joint):
@@ -272,17 +280,6 @@ def as_features(features: Any, names: Sequence[str] | None = None) -> Features:
     if isinstance(features, str | os.PathLike):
         return read_features(features, features=names)
     return Features.from_frame(features, features=names)
-
-
-def _own_grades(features: Features) -> Judgments:
-    """The grades that came with features, as grades by nobody in particular."""
-    if features.grade is None:
-        raise JudgmentError("there are neither judgments nor grades in the features; give one of them")
-    item = np.flatnonzero(np.isfinite(features.grade)).astype(np.int32)
-    nobody = np.empty(0, np.int32)
-    return Grades(
-        items=features.items, annotators=Index.empty(), annotator=nobody, item=item, grade=features.grade[item]
-    )
 
 
 def _validation(validation: Any, names: Sequence[str]) -> float | Features:
