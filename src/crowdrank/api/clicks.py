@@ -14,9 +14,7 @@ from ..data.frames import to_frame
 from ..errors import JudgmentError, ParameterError
 from ..io.tables import read_table
 from ..io.truth import as_scored, read_clicks
-from ..models.clicks.cascade import Cascade
-from ..models.clicks.click_fit import ClickFit
-from ..models.clicks.position_bias import PositionBias
+from ..models.clicks.click_models import Cascade, ClickFit, PositionBias
 from ..validation.interleaving import SCHEMA, Credit, credit_teams, draft_teams
 from ..wording import one_of, option
 from .training import as_features

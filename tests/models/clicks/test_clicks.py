@@ -6,7 +6,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
-from crowdrank.models.clicks.cascade import continuation
+from crowdrank.models.clicks.click_models import continuation
 from crowdrank.simulate import draw_clicks
 
 

@@ -214,52 +214,39 @@ def lay_out_part(judgments: Any, scale: LevelScale, *, bins: int | None, lapse: 
 def _joined_kinds(judgments: Any, unpaired: list[Kind], lapse: bool | None) -> Layout:
     """The kinds together, with the pairs compared in any."""
     graph, pairs = _pair_graph([kind.cells for kind in unpaired], judgments.items.offsets)
-    kinds = tuple(_with_pairs(kind, pair, lapse) for kind, pair in zip(unpaired, pairs, strict=True))
-    active = np.zeros(max(judgments.n_annotators, 1), bool)
-    for kind in kinds:
+    kinds, active = [], np.zeros(max(judgments.n_annotators, 1), bool)
+    for kind, pair in zip(unpaired, pairs, strict=True):
+        default = kind.name == "grade" and kind.n_levels <= MAX_LAPSE_LEVELS
+        has_lapses = (default if lapse is None else lapse) and kind.n_levels > 1
+        kinds.append(replace(kind, pair=pair, has_lapses=has_lapses))
         active |= kind.weight > 0
     query, judged, named = judgments.items.query, judgments.judged_items, judgments.n_annotators > 0
     has_levels = any(not kind.about_pairs and kind.n_levels > 1 for kind in kinds)
     has_levels = has_levels and len(np.unique(query[judged])) > 1
-    return Layout(kinds, graph, query, judged, active, named, has_levels)
+    return Layout(tuple(kinds), graph, query, judged, active, named, has_levels)
 
 
 def _kind_of(part: Any, scale: LevelScale, bins: int | None, values: Floats | None) -> Kind:
     """Judgments of one kind as responses; their pairs are numbered later, over all kinds."""
-    if isinstance(part, Grades):
-        codes, levels, values = _grade_levels(part, scale, bins)
-        return _sorted_kind("grade", part, (part.item, None, None), codes, len(levels), part.weight, levels, values)
     if isinstance(part, Preferences):
         return _pair_kind("preference", part, scale, part.weight, values)
-    return _ranking_kind(part, scale)
-
-
-def _grade_levels(grades: Grades, scale: LevelScale, bins: int | None) -> tuple[Ints, tuple[Any, ...], Floats]:
-    """The level code of each grade, the levels, and the number each counts as."""
+    if isinstance(part, Rankings):
+        # every pair of every ranking
+        return _pair_kind("ranking", part.as_preferences(), scale, ranking_weights(part))
     if bins is None:
-        return grades.level_codes()
-    middles = bin_middles(scale.low, scale.high, bins)
-    return bin_codes(grades.grade, scale.low, scale.high, bins), tuple(middles.tolist()), middles
+        codes, levels, numbers = part.level_codes()
+    else:
+        numbers = bin_middles(scale.low, scale.high, bins)
+        codes, levels = bin_codes(part.grade, scale.low, scale.high, bins), tuple(numbers.tolist())
+    return _sorted_kind("grade", part, (part.item, None, None), codes, len(levels), part.weight, levels, numbers)
 
 
-def _with_pairs(kind: Kind, pair: Ints, lapse: bool | None) -> Kind:
-    """The kind with the numbers of its pairs, and whether lapses are learned."""
-    default = kind.name == "grade" and kind.n_levels <= MAX_LAPSE_LEVELS
-    has_lapses = (default if lapse is None else lapse) and kind.n_levels > 1
-    return replace(kind, pair=pair, has_lapses=has_lapses)
-
-
-def _ranking_kind(rankings: Rankings, scale: LevelScale) -> Kind:
-    """Every pair of every ranking, weighted so that together they have the information of the ranking.
+def ranking_weights(rankings: Rankings) -> Floats:
+    """Return the weight of every pair of every ranking: together they have the information of the ranking.
 
     At equal scores, pairs of ``m`` items of weight ``4 (m - H_m) / (m (m - 1))`` have the curvature of choosing the
     best, the second best and so on, with ``H_m`` the harmonic number.
     """
-    return _pair_kind("ranking", rankings.as_preferences(), scale, ranking_weights(rankings))
-
-
-def ranking_weights(rankings: Rankings) -> Floats:
-    """Return the weight of every pair of every ranking."""
     size = np.diff(rankings.offsets).astype(np.float64)
     harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1.0, size.max(initial=1.0) + 1.0)))
     of_ranking = 4.0 * (size - harmonic[size.astype(np.int64)]) / np.maximum(size * (size - 1.0), 1.0)
@@ -395,10 +382,14 @@ def sort_cells(
     if values is not None:
         order = _order_with_values(pieces, widths, weight, values)
         values = np.ascontiguousarray(values)[order]
-        columns: list[Any] = [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
+        columns: Any = [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
     else:
-        packs = sum(widths) <= _MAX_KEY_BITS
-        columns = _sort_packed(pieces, widths, weight) if packs else _sort_columns(pieces, weight)
+        columns = _sort_packed(pieces, widths, weight) if sum(widths) <= _MAX_KEY_BITS else None
+    if columns is None:
+        # too wide for one number
+        keys: Any = tuple(reversed(pieces)) if weight is None else (weight, *reversed(pieces))
+        order = np.lexsort(keys)
+        columns = [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
     *place, annotator_side, levels, weights = columns
     new = np.ones(len(annotator_side), bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in place])
@@ -450,13 +441,6 @@ def _sort_packed(pieces: list[Ints], widths: list[int], weight: Floats | None) -
         columns.append(keys & ((1 << width) - 1))
         keys >>= width
     return [*reversed(columns), weights]
-
-
-def _sort_columns(pieces: list[Ints], weight: Floats | None) -> list[Any]:
-    """Do the same with columns too wide for one number."""
-    keys: Any = tuple(reversed(pieces)) if weight is None else (weight, *reversed(pieces))
-    order = np.lexsort(keys)
-    return [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
 
 
 def _pair_graph(cells: list[Cells], offsets: Counts) -> tuple[Graph, list[Ints]]:
@@ -560,7 +544,15 @@ def known_scores(items: Items, known: Any | None) -> Known:
     """
     if known is None:
         return Known.nothing(len(items))
-    truth = known if isinstance(known, Truth) else _known_table(known)
+    truth = known
+    if not isinstance(truth, Truth):
+        frame = to_frame(known)
+        # the column of numbers may be called score
+        lowered = {str(name).strip().lower(): str(name) for name in frame.columns}
+        columns = {"grade": lowered["score"]} if "score" in lowered and "grade" not in lowered else None
+        if frame.is_empty():
+            frame = frame.clear().cast({name: pl.Float64 for name in frame.columns if frame[name].dtype == pl.Null})
+        truth = Truth.from_frame(frame, columns=columns)
     if truth.grade is None or truth.nominal:
         raise JudgmentError(
             f"{option('known')} has no numbers for items; give a table of query, item and score or grade"
@@ -579,16 +571,6 @@ def known_scores(items: Items, known: Any | None) -> Known:
     unit = unit if unit > 0.0 else 1.0
     scores[codes[given]] = (truth.grade[given] - middle) / unit
     return Known(clamped, scores, middle, unit)
-
-
-def _known_table(known: Any) -> Truth:
-    """A table of known items as a truth; the column of numbers may be called score."""
-    frame = to_frame(known)
-    lowered = {str(name).strip().lower(): str(name) for name in frame.columns}
-    columns = {"grade": lowered["score"]} if "score" in lowered and "grade" not in lowered else None
-    if frame.is_empty():
-        frame = frame.clear().cast({name: pl.Float64 for name in frame.columns if frame[name].dtype == pl.Null})
-    return Truth.from_frame(frame, columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
