@@ -219,7 +219,8 @@ def _held_out_qualities(
 
     def step(eta: Floats) -> Floats:
         (agree,) = blocks.total(partial(_count_agreement, eta))
-        return eta + next(lengths) * ((agree + right) / (pairs + right + wrong) - eta)
+        share: Floats = (agree + right) / (pairs + right + wrong)
+        return eta + next(lengths) * (share - eta)
 
     return iterate(step, first, tol=method.tol, max_iter=method.max_iter, what="crowd_agg")
 

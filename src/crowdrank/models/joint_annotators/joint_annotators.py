@@ -255,7 +255,7 @@ class JointAnnotators:
         counts: Floats = np.array(blocks.each(_counts), np.float64).reshape(-1, 2)
         weights, given = blocks.total(partial(_survey, max(judged.n_annotators, 1)))
         bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
-        pairs = BlockPairs(blocks, bounds, counts[:, 1].astype(np.int64), weights)
+        pairs: Any = BlockPairs(blocks, bounds, counts[:, 1].astype(np.int64), weights)
         good = trusted_annotators(judged, trusted)
         good = np.append(good, np.zeros(len(weights) - len(good), bool))
         everything = JudgedPairs(pairs, flip_prior(good, self.alpha, len(good)), len(good), bool(good.any()))
@@ -770,7 +770,8 @@ class BlockPairs:
     ) -> BlockExpectation:
         """Return the sums over pairs at flip rates and scores (E-step)."""
         value, flipped, of_items = self._total(_expect, flip_rates, scores, equal, hinge, variances)
-        return BlockExpectation(float(value), *of_items, flipped)
+        gradient, degree, observed_degree = of_items
+        return BlockExpectation(float(value), gradient, degree, observed_degree, flipped)
 
     def expected_flips(self, here: BlockExpectation, n_sources: int) -> tuple[Floats, Floats]:
         """Return the expected weight of each source's flipped preferences, and the weight of all of them."""

@@ -831,7 +831,7 @@ class _BlockRounds:
         columns, kind = [PartColumns(*values[:3]) for values in by_block], layout.kinds[0]
         if kind.name == "grade" and kind.n_levels == 2:
             # all scores together are split into two groups
-            chosen = np.concatenate([part.grade for part in columns])  # type: ignore[misc]
+            chosen = np.concatenate([part.grade for part in columns])
             judged, scores = chosen >= 0, np.concatenate([part.scores for part in columns])
             chosen[judged] = two_groups(scores[judged], chosen[judged])
             own = np.split(chosen, np.cumsum([len(part.scores) for part in columns])[:-1])

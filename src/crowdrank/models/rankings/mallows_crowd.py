@@ -228,8 +228,8 @@ class MallowsCrowd:
         """Return chains that go on from where they were kept, or begin."""
         from .kernels.permutations import Chains
 
-        order, numbers, slots = (values.copy() for values in (self.first_chains if kept is None else kept))
-        return Sampler(Chains(order, numbers), slots)
+        order, numbers, slots = self.first_chains if kept is None else kept
+        return Sampler(Chains(order.copy(), numbers.copy()), slots.copy())
 
     def order_by_score(self, scores: Floats) -> Ints:
         """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
