@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from ...protocols import Counts, Floats
-from .coded_grades import ClassFit, ClassRows, MatrixReading
-from .confusion_matrices import vote_anchor
+from .coded_grades import ClassFit, ClassRows, MatrixReading, vote_anchor
 
 _MIN_PROBABILITY = 1e-300
 _LOG_MODEL_PRIOR = np.log([4.0, 2.0, 1.0])
@@ -44,8 +43,9 @@ _PART_GIVEN_AWAY = 0.5
 of it would count twice. Over eight public sets and subsamples of them the log-loss is lowest with half."""
 
 _LEAST_WEIGHT = 1e-3
-_SKILL_WEIGHT, _MOST_SKILL = 4.0, 0.9999
-"""Grades that the mean skill is worth in each annotator's, and the largest skill."""
+_SKILL_WEIGHT, _MATRIX_WEIGHT, _MOST_SKILL = 4.0, 5.0, 0.9999
+"""Grades that the mean skill is worth in each annotator's, that the crowd's row is worth in each annotator's matrix
+(likelihood puts it between 3 and 20 on public sets), and the largest skill."""
 
 _TOL, _MOST_PASSES = 3e-3, 30
 """Of the fits by which others are judged."""
@@ -61,7 +61,7 @@ _LEAST_GAIN = 2.0
 """Log-likelihood of held-out grades that a better fit gains at least."""
 
 _ROW_WEIGHT = 20.0
-"""Grades that the crowd's row is worth in each annotator's."""
+"""Grades that the crowd's row is worth in each annotator's, where fits are compared."""
 
 _N_STRUCTURE_ROUNDS = 2
 """Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
@@ -298,9 +298,9 @@ def _fit_skills(rows: ClassRows, given: Floats) -> MatrixReading:
 def _fit_matrices(rows: ClassRows, given: Floats, skills: MatrixReading) -> MatrixReading:
     """A confusion matrix per annotator, by EM from their skills.
 
-    Row j of an annotator has a Dirichlet prior, worth twenty grades, around the crowd's errors and the annotator's own
+    Row j of an annotator has a Dirichlet prior, worth five grades, around the crowd's errors and the annotator's own
     accuracy; that has a Beta prior around the mean, worth four. Both are taken from the grades in each pass. Shares of
-    levels begin with those of the grades (:func:`~.confusion_matrices.vote_anchor`).
+    levels begin with those of the grades (:func:`~.coded_grades.vote_anchor`).
     """
     n_levels, number, eye = rows.n_levels, given.sum(axis=1), np.eye(rows.n_levels, dtype=bool)
     idle, anchor = number == 0.0, vote_anchor(rows) + 1.0
@@ -318,7 +318,7 @@ def _fit_matrices(rows: ClassRows, given: Floats, skills: MatrixReading) -> Matr
         errors = np.where(eye, 0.0, crowd)
         errors /= errors.sum(axis=1, keepdims=True)
         centre = np.where(eye, chance[:, :, None], (1.0 - chance)[:, :, None] * errors)
-        following = (counts + _ROW_WEIGHT * centre) / (counts.sum(axis=2, keepdims=True) + _ROW_WEIGHT)
+        following = (counts + _MATRIX_WEIGHT * centre) / (counts.sum(axis=2, keepdims=True) + _MATRIX_WEIGHT)
         following = np.where(idle[:, None, None], 1.0, following)
         change, confusion = float(np.abs(following - confusion).max()), following
         shares = (expected.shares + anchor) / (expected.shares + anchor).sum()

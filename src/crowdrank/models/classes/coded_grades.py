@@ -22,21 +22,18 @@ if TYPE_CHECKING:
 MOST_CELLS = 60_000
 """Grades times levels that the calibration looks at; of more, those of a part of the items."""
 
+_MOST_ANCHOR = 10.0
+"""Items that the anchor of the shares is worth at most, for each item."""
 
-@dataclass(frozen=True, eq=False)
-class ClassRows:
-    """Grades as codes: item, annotator and level of each row, (n,); the level of each known item, (n_items,), else -1.
 
-    Levels are those that somebody gave or that are known; they are the levels ``used`` of ``scale``, all there are.
-    Rows without annotators are all by annotator 0, and ``has_annotators`` is false. ``time`` is when each was given,
-    (n,), where that is known; ``items`` are the ids, from which a sample is drawn where grades are many.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CodedScale:
+    """What codes of grades stand for: annotators, and levels with the number that each counts as.
+
+    Levels are those that somebody gave or that are known; they are the levels ``used_levels`` of ``scale``, all there
+    are. Grades without annotators are all by annotator 0, and ``has_annotators`` is false.
     """
 
-    item: Ints
-    annotator: Ints
-    level: Ints
-    weight: Floats | None
-    known: Ints
     n_annotators: int
     levels: tuple[Any, ...]
     values: Floats
@@ -44,6 +41,26 @@ class ClassRows:
     used_levels: Ints
     nominal: bool
     has_annotators: bool
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.levels)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassRows(CodedScale):
+    """Grades as codes: item, annotator and level of each row, (n,); the level of each known item, (n_items,), else -1.
+
+    ``time`` is when each was given, (n,), where that is known; ``items`` are the ids, from which a sample is drawn
+    where grades are many.
+    """
+
+    item: Ints
+    annotator: Ints
+    level: Ints
+    weight: Floats | None
+    known: Ints
     time: Floats | None = None
     items: Items | None = None
 
@@ -54,11 +71,6 @@ class ClassRows:
     def n_items(self) -> int:
         """Number of items, those that nobody graded included."""
         return len(self.known)
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        return len(self.levels)
 
     @cached_property
     def packed_rows(self) -> PackedGrades:
@@ -216,6 +228,27 @@ def vote_shares(rows: ClassRows) -> Floats:
     total = votes.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(votes, total, out=np.full(votes.shape, 1 / rows.n_levels), where=total > 0)
     return with_known(shares, rows.known)
+
+
+def vote_anchor(rows: ClassRows) -> Floats:
+    """Return items of each level, in the shares of the grades, that a fit begins with, (n_levels,).
+
+    Only pairs of grades of the same item tell shares of levels from habits of annotators. With few of them one level
+    can take nearly all items at no loss of likelihood. The anchor is worth as many items as there are at one pair each,
+    and fades with the square of the pairs that an item has on average, so that it is gone where these are many.
+    """
+    (pairs,) = rows.total(_n_pairs)
+    shares = rows.level_weights
+    # the weight is bounded, or passes could not move the shares at all
+    worth = min((rows.n_graded / max(float(pairs), 1e-9)) ** 2, _MOST_ANCHOR)
+    anchor: Floats = shares / shares.sum() * worth * rows.n_graded
+    return anchor
+
+
+def _n_pairs(rows: ClassRows) -> tuple[float]:
+    """Number of pairs of grades of the same item."""
+    number = np.bincount(rows.item, rows.weight, rows.n_items)
+    return (float((number * np.maximum(number - 1.0, 0.0)).sum()) / 2.0,)
 
 
 def with_known(probabilities: Floats, known: Ints) -> Floats:

@@ -8,7 +8,7 @@ from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
 from crowdrank.kernels.confusion import Tallies
 from crowdrank.models.averages.majority_vote import MajorityVote
-from crowdrank.models.classes import confusion_matrices as priors
+from crowdrank.models.classes import dawid_skene as priors
 from crowdrank.models.classes.dawid_skene import DawidSkene
 from crowdrank.models.classes.kernels.own_prior import likeliest_weight
 from crowdrank.models.classes.naive_bayes import NaiveBayes
@@ -170,9 +170,10 @@ def test_two_grades_an_item_leave_a_level_that_is_seldom_given_its_items(seed, o
 
 def test_the_anchor_of_shares_fades_with_the_pairs_of_answers():
     from crowdrank.models.classes.class_method import class_rows
+    from crowdrank.models.classes.coded_grades import vote_anchor
 
     def anchor(n_annotators):
-        return priors.vote_anchor(
+        return vote_anchor(
             class_rows(Grades.from_rows([(f"w{a}", "q", i, i % 2) for a in range(n_annotators) for i in range(8)]))
         )
 
