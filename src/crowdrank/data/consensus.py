@@ -621,13 +621,6 @@ class Uncertainty:
                 difference = one - other
                 probabilities[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
             return probabilities
-        gap, variance = self.scores[first] - self.scores[second], self._variances(first, second)
-        root = np.sqrt(np.maximum(variance, 0.0))
-        spread = root > 0
-        return np.where(spread, ndtr(gap / np.where(spread, root, 1.0)), 0.5 * (1 + np.sign(gap)))
-
-    def _variances(self, first: Counts, second: Counts) -> Floats:
-        """Variance of the difference of the scores of each pair."""
         variance = np.zeros(len(first))
         if self.std_error is not None:
             variance = self.std_error[first] ** 2 + self.std_error[second] ** 2
@@ -640,7 +633,9 @@ class Uncertainty:
                 pairs = order[bounds[number] : bounds[number + 1]]
                 i, j = first[pairs] - self.items.offsets[number], second[pairs] - self.items.offsets[number]
                 variance[pairs] = block[i, i] + block[j, j] - 2 * block[i, j]
-        return variance
+        gap, root = self.scores[first] - self.scores[second], np.sqrt(np.maximum(variance, 0.0))
+        spread = root > 0
+        return np.where(spread, ndtr(gap / np.where(spread, root, 1.0)), 0.5 * (1 + np.sign(gap)))
 
     def draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""

@@ -99,7 +99,9 @@ class Grades(Judged):
         More than 30 distinct values are refused unless ``bins`` cuts their range into that many equal parts.
         """
         if bins is not None:
-            return _cut_into_bins(self.grade, bins)
+            low, high = float(self.grade.min()), float(self.grade.max())
+            middles = bin_middles(low, high, bins)
+            return bin_codes(self.grade, low, high, bins), tuple(middles.tolist()), middles
         check_levels(self.levels, self.declared)
         return self.level_place, self.levels, self.level_values
 
@@ -342,10 +344,3 @@ def bin_middles(low: float, high: float, bins: int) -> Floats:
 def bin_codes(grade: Floats, low: float, high: float, bins: int) -> Ints:
     """Return the part of the range that each grade falls into."""
     return np.clip(((grade - low) / ((high - low) / bins or 1.0)).astype(np.int32), 0, bins - 1)
-
-
-def _cut_into_bins(grade: Floats, bins: int) -> tuple[Ints, tuple[Any, ...], Floats]:
-    """Grades cut into equally wide parts, each counted as its middle."""
-    low, high = float(grade.min()), float(grade.max())
-    middles = bin_middles(low, high, bins)
-    return bin_codes(grade, low, high, bins), tuple(middles.tolist()), middles

@@ -554,7 +554,11 @@ def _one_side_wins(preferences: Preferences) -> bool:
     """Whether nearly everybody's winners stand on one side, and not because nearly everybody goes by the side."""
     n = max(preferences.n_annotators, 1)
     who = preferences.row_annotator
-    right, _, left = _outcome_weights(who, preferences, n).T
+    if preferences.weight is None:
+        right, _, left = outcome_counts(who, preferences.outcome, n).astype(np.float64).T
+    else:
+        cell = who * np.int64(3) + preferences.outcome + 1
+        right, _, left = np.bincount(cell, preferences.weight, 3 * n).astype(np.float64).reshape(n, 3).T
     decided = left + right
     busy = decided > 0
     if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _MIN_ANSWERS:
@@ -588,14 +592,6 @@ def _goes_with_the_side(preferences: Preferences, who: Ints) -> bool:
     kept = np.maximum(for_low * (for_low - 1.0) + for_high * (for_high - 1.0), 0.0) / 2.0
     both = int((changed > 0).sum())
     return both >= _FEWEST_BOTH and bool(changed.sum() >= _WITH_THE_SIDE * (changed.sum() + kept.sum()))
-
-
-def _outcome_weights(who: Ints, preferences: Preferences, n: int) -> Floats:
-    """Weight of the answers right, tie and left of each annotator, (n, 3)."""
-    if preferences.weight is None:
-        return outcome_counts(who, preferences.outcome, n).astype(np.float64)
-    cell = who * np.int64(3) + preferences.outcome + 1
-    return np.bincount(cell, preferences.weight, 3 * n).astype(np.float64).reshape(n, 3)
 
 
 def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1) -> Counts:
