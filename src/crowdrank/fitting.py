@@ -10,7 +10,7 @@ import numpy as np
 
 from .data.consensus import Trace
 from .errors import ConvergenceWarning
-from .protocols import BlockFit, BlockStep, Floats, Statistics
+from .protocols import BlockStep, Floats, Statistics
 
 _MOST_HALVINGS = 40
 _ENOUGH_GAIN = 1e-4
@@ -96,11 +96,6 @@ class OneBlock:
     def read(self, step: BlockStep) -> Iterator[Statistics]:
         """Yield what a step reads."""
         yield step(self.block, self.state)[0]
-
-
-def fit_in_memory(fit: BlockFit, judgments: Any) -> Any:
-    """Return the result of a fit to judgments in memory, which are one block."""
-    return fit.solve(OneBlock(fit.lay_out(judgments)))
 
 
 class Objective(Protocol):
@@ -256,7 +251,9 @@ def accelerate(
             n_iter += 1
         path.add(target - state, there.following - target - move, leapt=target is not here.following)
         state, here = target, there
-        values.append(_keep_rising(values[-1], here.value))
+        # a value that is lower by no more than rounding has not fallen
+        level = here.value >= values[-1] - _ROUNDING * (1.0 + abs(values[-1]))
+        values.append(max(values[-1], here.value) if level else here.value)
 
 
 class _Path:
@@ -338,11 +335,6 @@ def _dots(first: list[Floats], second: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         sums: Floats = (np.rint(products / unit) * unit).sum(axis=1)
     return np.where(top < np.inf, sums, top)
-
-
-def _keep_rising(before: float, value: float) -> float:
-    """The value, or the one before it where it is lower by no more than rounding."""
-    return max(before, value) if value >= before - _ROUNDING * (1.0 + abs(before)) else value
 
 
 def warn_unconverged(what: str, max_iter: int, change: float, tol: float) -> None:

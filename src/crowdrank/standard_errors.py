@@ -135,6 +135,14 @@ class ScoreGradients(NamedTuple):
     prior: float
     shared: SharedGradients | None = None
 
+    @classmethod
+    def of_preferences(
+        cls, left: Ints, right: Ints, slope: Floats, prior: float, judgment: Counts | None = None
+    ) -> ScoreGradients:
+        """Return the gradients of preferences from their slopes in left less right; ``judgment`` numbers them."""
+        rows = np.arange(len(slope)) if judgment is None else judgment
+        return cls(np.tile(rows, 2), np.concatenate([left, right]), np.concatenate([slope, -slope]), prior)
+
 
 class ClusterErrors(NamedTuple):
     """Cluster-robust covariances by query, the standard errors, and the number of clusters of each query.

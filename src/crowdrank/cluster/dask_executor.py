@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -61,7 +62,8 @@ def dask_client(cluster: Any) -> Iterator[Any]:
         return
     try:
         import dask
-        import distributed
+
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise MissingExtraError("a cluster needs Dask; install it with pip install 'crowdrank[cluster]'") from None
     if cluster.startswith("local:"):

@@ -189,10 +189,7 @@ class BradleyTerry:
         gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
         slope = preferences.row_weight * _slopes(preferences, gap, consensus.estimates.get("tie", 0.0))[0]
         slope = np.where(preferences.outcome == 0, 0.0, slope) if self.ties == "ignore" else slope
-        both = np.concatenate([preferences.left, preferences.right])
-        return ScoreGradients(
-            np.tile(np.arange(len(preferences)), 2), both, np.concatenate([slope, -slope]), self.ridge
-        )
+        return ScoreGradients.of_preferences(preferences.left, preferences.right, slope, self.ridge)
 
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores only, without standard errors, for repeated fits."""
@@ -605,8 +602,7 @@ def _gradients_with_design(preferences: Preferences, consensus: Consensus, ties:
     whole = np.zeros((len(preferences), columns.shape[1]))
     whole[kept] = columns
     shared = SharedGradients.of(whole, here.cross, here.curvature)
-    items = np.concatenate([part.left, part.right])
-    return ScoreGradients(np.tile(kept, 2), items, np.concatenate([slope, -slope]), ridge, shared)
+    return ScoreGradients.of_preferences(part.left, part.right, slope, ridge, kept)._replace(shared=shared)
 
 
 def _slopes(part: Preferences, eta: Floats, tie: float) -> tuple[Floats, Floats]:

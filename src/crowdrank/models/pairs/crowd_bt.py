@@ -164,9 +164,7 @@ class CrowdBT(AnnotatorMethod):
         win = 0.5 * (1.0 + preferences.outcome)
         slope = preferences.row_weight * bend * (win / left - (1.0 - win) / (1.0 - left))
         slope = np.where(preferences.outcome == 0, 0.0, slope) if self.ties == "ignore" else slope
-        row = np.arange(len(preferences))
-        both = np.concatenate([preferences.left, preferences.right])
-        return ScoreGradients(np.tile(row, 2), both, np.concatenate([slope, -slope]), self.ridge)
+        return ScoreGradients.of_preferences(preferences.left, preferences.right, slope, self.ridge)
 
 
 @dataclass(frozen=True, eq=False)
