@@ -362,12 +362,11 @@ def _expect_items(settings: Settings, items: tuple[Item, ...], name: str) -> Non
 
 def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a file with the types that settings have."""
-    types: dict[str, tuple[type, ...]] = {
-        "name": (str,), "kind": (str,), "scheme": (str,), "params": (dict,), "question": (str,), "budget": (int,),
-        "cost": (dict,), "overlap_max": (int,), "lease_seconds": (int,), "open_limit": (int,), "grades": (list,),
-        "ties": (bool,), "set_size": (int,), "sets_per_item": (int,), "checks": (int, float), "method": (str,),
-        "least_gain": (int, float), "close_when_done": (bool,), "show_quality": (bool,), "seed": (int,),
+    accepted = {
+        "str": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "tuple[str, ...]": (list,),
+        "Mapping[str, Any]": (dict,), "Mapping[str, int]": (dict,),
     }  # fmt: skip
+    types = {one.name: accepted[str(one.type)] for one in fields(Settings)}
     said = {
         str: "text in quotes", int: "a whole number", bool: "true or false", list: "a list", dict: "a table {...}",
         float: "a number",
