@@ -17,8 +17,9 @@ WORKLOAD = against_crowd_kit(
     "Dawid-Skene",
     ("dawid_skene", {"tol": TOLERANCE}),
     ("DawidSkene", {"tol": TOLERANCE, "n_iter": 1000}),
-    times=60,
+    times=40,
     lower_by=0.0,
+    frame_times=15,
 )
 
 
@@ -52,5 +53,5 @@ GROWTH = Workload(
     },
     prepare=_prepare,
     sides={"many": Call("the larger table", _fit("n_many")), "few": Call("the smaller table", _fit("n_few"))},
-    floors=(at_most_times("many", "few", 12), peak_under("many", 1.5)),
+    floors=(at_most_times("many", "few", 11), peak_under("many", 1.5)),
 )

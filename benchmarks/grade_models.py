@@ -20,11 +20,12 @@ def against_crowd_kit(
     times: float,
     sizes: Mapping[str, Size] = ROWS,
     lower_by: float | None = None,
+    frame_times: float | None = None,
 ) -> Workload:
     """Return the workload of one method.
 
-    ``ours`` and ``peer`` are its name and parameters here and there, ``times`` how much faster it has to be, and
-    ``lower_by`` how much less accurate it may be.
+    ``ours`` and ``peer`` are its name and parameters here and there, ``times`` how much faster it has to be,
+    ``frame_times`` how much from a frame, and ``lower_by`` how much less accurate it may be.
     """
     return Workload(
         name=name,
@@ -39,7 +40,7 @@ def against_crowd_kit(
         floors=(
             faster("built", "crowd_kit", times),
             no_lower("built", "crowd_kit", lower_by),
-            faster("frame", "crowd_kit", None),
+            faster("frame", "crowd_kit", frame_times),
         ),
         figure="accuracy",
         needs=("crowdkit", "pandas", "pyarrow"),

@@ -9,5 +9,6 @@ WORKLOAD = against_crowd_kit(
     "One-coin EM",
     ("naive_bayes", {"tol": 1e-5}),
     ("OneCoinDawidSkene", {"tol": 1e-5, "n_iter": 1000}),
-    times=60,
+    times=40,
+    frame_times=15,
 )
