@@ -152,6 +152,33 @@ def measures_page() -> str:
     return table_page("Measures", about, ["Name", "Measures"], rows) + MEASURES_NOTES
 
 
+THRESHOLD = re.compile(r"^# threshold \((equal|sample|refused)\): (.+)\n(\w+)(?:: [^=\n]+)? = (.+?)(?:  #.*)?$", re.M)
+"""A constant beyond which something is done in another way, under the comment that says what."""
+
+
+def thresholds() -> dict[str, tuple[str, str, str]]:
+    """Constant, as "module:NAME" -> value, what is promised beyond it, and what it is about."""
+    package = DOCS.parent / "src" / "crowdrank"
+    return {
+        f"{'.'.join(path.relative_to(package).with_suffix('').parts)}:{name}": (value, promise, what)
+        for path in sorted(package.rglob("*.py"))
+        for promise, what, name, value in THRESHOLD.findall(path.read_text())
+    }
+
+
+def thresholds_page() -> str:
+    """Every threshold."""
+    about = (
+        "Beyond these sizes something is sampled, cut or computed in another way. What comes out beyond one is *equal* "
+        "to what comes out below it (up to the accuracy of a method), a *sample* (finite, same items, a note where it "
+        "matters), or it is *refused* in a sentence."
+    )
+    rows = [
+        [what, value.replace("_", ","), promise, f"`{name}`"] for name, (value, promise, what) in thresholds().items()
+    ]
+    return table_page("Thresholds", about, ["What", "Value", "Beyond it", "Constant"], rows)
+
+
 def noise_page() -> str:
     """Every noise model."""
     about = "For `crowdrank simulate --noise` and `cr.simulate.simulate(noise=...)`."
@@ -396,6 +423,7 @@ def pages() -> dict[Path, str]:
         DOCS / "methods.md": index_page(families),
         DOCS / "measures.md": measures_page(),
         DOCS / "noise-models.md": noise_page(),
+        DOCS / "thresholds.md": thresholds_page(),
         DOCS / "papers.md": papers_page(),
         **{DOCS / "methods" / page_name(c): method_page(c, costs) for c in cards},
         DOCS / "cli.md": commands_page(),

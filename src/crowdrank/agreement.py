@@ -22,6 +22,7 @@ from .reliability import (
     row_sums,
 )
 
+# threshold (equal): preferences by which who judges alike is counted in a compiled pass
 MANY_PREFERENCES = 200_000
 """Preferences from which on a compiled pass counts who answers alike."""
 

@@ -17,6 +17,7 @@ _ENOUGH_GAIN = 1e-4
 _BINARY_DIGITS, _MIN_EXPONENT = 40, -900
 _LEAP_GROWTH = 4.0
 _LEAP_SLACK = 1e-13
+# threshold (equal): entries of a state compared in digits
 _MANY = 1 << 16
 _MEMORY = 5
 _MOST_FAILURES = 6

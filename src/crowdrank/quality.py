@@ -34,6 +34,7 @@ from .wording import option
 if TYPE_CHECKING:
     from .kernels.pairs import OutcomeCounts
 
+# threshold (sample): fits that leave one annotator out
 MAX_FOLDS = 20
 """Annotators are left out one by one up to this many, in this many parts above."""
 
@@ -51,16 +52,21 @@ _NEAR_CHANCE = 0.55
 _MARGIN = 0.1
 """Part of the width of an interval that a learned quality keeps off its ends."""
 
+# threshold (equal): preferences counted by pair and fold for quality
 MANY_PREFERENCES = 200_000
 """Preferences from which on a method that needs counts of pairs only is given these in place of the preferences."""
 
+# threshold (equal): counts of pairs by fold held at a time
 _MOST_CELLS = 16_000_000
 """Counts of pairs by fold that are held at a time."""
 
+# threshold (equal): items whose pairs a table numbers for quality
 _MOST_TABLE_ITEMS = 4096
 """Items whose pairs a table numbers."""
 
-MANY_JUDGMENTS, _FEW_FOLDS = 500_000, 5
+# threshold (sample): judgments from which on annotators are left out in five parts, not twenty
+MANY_JUDGMENTS = 500_000
+_FEW_FOLDS = 5
 """Judgments from which on annotators are left out in fewer parts, so that judging them takes no longer than a fit."""
 
 _MOST_EVIDENCE = 1e8

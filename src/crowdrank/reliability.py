@@ -11,6 +11,7 @@ import numpy as np
 from .data.judged import pairs_within
 from .protocols import Bools, Counts, Floats
 
+# threshold (equal): pairs compared for quality one by one
 FEW_PAIRS = 200_000
 """Up to this many pairs are listed, which is done before a compiled kernel is even loaded."""
 

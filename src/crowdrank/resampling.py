@@ -26,13 +26,16 @@ UNITS = ("judgment", "annotator", "query", "group")
 FEW_UNITS = 10
 """With fewer units than this their spread is hardly known, and intervals come out too narrow."""
 
+# threshold (sample): units that a resample draws one by one
 _MANY_UNITS = 20_000
 
 _POOLED_FREEDOM = 4.0
 _QUARTILES_APART = 1.3489795003921634
 _FEW_COPIES = 40.0
+# threshold (sample): judgments of an item from which resamples are not widened
 _MANY_JUDGMENTS = 30.0
 
+# threshold (refused): resamples
 MOST_RESAMPLES = 1_000_000
 _BYTES_A_SCORE = 20
 

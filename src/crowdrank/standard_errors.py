@@ -13,6 +13,7 @@ from .protocols import Counts, Floats, Ints
 if TYPE_CHECKING:
     from .kernels.laplacian import Product
 
+# threshold (equal): cells of matrices inverted at once, preferences
 _MAX_BLOCK_CELLS = 4_000_000
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..review.facts import Facts
 
 
+# threshold (equal): judgments, packed or not, fitted as a whole
 MANY_ROWS = 5_000_000
 """Judgments from which on fits go in parts; fewer are taken as a whole, packed or not, wherever the fit runs."""
 

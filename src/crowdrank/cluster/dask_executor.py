@@ -47,9 +47,11 @@ _POLL = 2.0
 _SHARE_OF_MEMORY = 0.8
 
 
+# threshold (equal): bytes of statistics that a task returns with their empty rows
 LARGE_STATISTICS = 64 << 20
 """Bytes of an array of statistics from which on rows without an entry are not sent."""
 
+# threshold (equal): bytes of parameters that go through the scheduler
 LARGE_PARAMETERS = 10 << 20
 """Bytes of parameters from which on they go by a file beside the states and not through the scheduler."""
 

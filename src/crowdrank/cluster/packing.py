@@ -56,6 +56,7 @@ _OWN_FILE = re.compile(r"(annotators|blocks|items|part-\d+)(-[0-9a-f]{8})?\.parq
 N_BUCKETS = 1 << 16
 """Buckets that hashes are sorted into; a part is a run of them."""
 
+# threshold (refused): rows of one query packed by query
 MOST_PART_ROWS = 50_000_000
 """Rows of a single query beyond which judgments are to be packed by annotator."""
 

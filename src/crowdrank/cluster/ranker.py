@@ -42,6 +42,7 @@ _WAIT_FOR_END = 20.0
 _LOCK = "crowdrank-lambda-mart"
 
 
+# threshold (equal): training rows of a linear ranker learned as a whole
 MANY_ROWS = 1_000_000
 """Training rows from which on linear rankers are fitted in parts; fewer are taken as a whole, wherever the fit runs."""
 

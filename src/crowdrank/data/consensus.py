@@ -18,6 +18,7 @@ from ..wording import counted, in_python, option
 from .index import Index, Items
 from .showing import ROWS, Shown, html_table
 
+# threshold (sample): items of a query with a covariance
 COVARIANCE_ITEMS = 700
 """Queries with more items than this have standard errors but no covariance."""
 
@@ -486,10 +487,14 @@ def _tiers(known: Uncertainty, order: Counts, level: float) -> Counts:
 
 
 N_DRAWS = 1000
+# threshold (sample): cells of scores drawn for intervals
 _DRAW_CELLS = 20_000_000
+# threshold (equal): pairs whose order is computed at once
 _PAIRS_AT_ONCE = 10_000
 _ROUNDING = 1e-6
+# threshold (sample): items that may beat one for the first place, from standard errors
 _RIVALS = 1000
+# threshold (sample): rivals for the first place, from resamples
 _RIVALS_OF_REPLICATES = 100
 
 

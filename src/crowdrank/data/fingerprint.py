@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .covariates import covariate_labels
 from .judgments import Judgments, Mixed, Preferences, Rankings, parts_of
 
+# threshold (equal): rows numbered by compiled passes
 LONG = 500_000
 """Rows from which on compiled loops are worth the time that loading them takes."""
 

@@ -19,9 +19,11 @@ from .intake import LARGEST_NUMBER, Rows, numeric_levels, read_grades, shared_fi
 from .judged import Judged, check_codes, columns_of, judged_frame, pairs_of_groups, without_repeats
 from .preferences import Preferences, Rankings
 
+# threshold (refused): distinct grades that a class method takes without bins
 MAX_LEVELS = 30
 """More distinct grades than this and a class method asks for bins."""
 
+# threshold (refused): parts that grades are cut into
 MAX_BINS = 1000
 """Most parts that a range of grades is cut into; a confusion matrix has their square."""
 

@@ -20,21 +20,26 @@ from ..wording import counted, nearest
 NO_QUERY = ""
 """Id of the one query of judgments that name none."""
 
+# threshold (equal): the same range for each judgment
 _CELLS_PER_ENTRY = 16
 """Cells of a table for each entry up to which it takes less time and memory than sorting the entries."""
 
 
+# threshold (equal): cells of text, or items, coded by compiled passes
 LONG = 500_000
 """From this many cells on compiled passes are worth the time that loading them takes."""
 
+# threshold (equal): cells of text up to which they are coded one by one
 _FEW = 200
 """Up to this many cells of text are coded one by one."""
 
 _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 """What polars strips texts of; Python would strip four separators more."""
 
+# threshold (equal): rows looked at for the commonest ids of long columns
 _MAX_ROWS_SAMPLED = 50_000
 _SEEDS = (0, 1)
+# threshold (equal): range of integer ids, or queries times items, that a table holds
 _TABLE_CELLS = 1 << 26
 
 

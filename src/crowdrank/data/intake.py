@@ -32,6 +32,7 @@ ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Columns of each kind that hold ids, those with common ids together."""
 
+# threshold (equal): cells of a table of bits for repeated judgments
 _MOST_BITS = 1 << 31
 
 LARGEST_NUMBER = 1e15

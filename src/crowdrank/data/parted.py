@@ -15,6 +15,7 @@ from .fingerprint import question_numbers, row_numbers, row_numbers_of, stable_h
 from .index import Index, Items
 from .judgments import Judgments, Rankings
 
+# threshold (sample): judgments by which annotators are judged
 SAMPLE_ROWS = 1_000_000
 """Judgments that annotators are judged by; of more, a sample that holds some of every annotator."""
 
@@ -22,6 +23,7 @@ _LEAST_OF_EACH = 20.0
 """Judgments of an annotator that a sample is to hold, as far as half as many rows again have room for them."""
 
 _MOST_SHARES = 1.5
+# threshold (sample): judgments of a query from which single ones are sampled, not whole queries
 _LARGE_QUERY = 50_000
 """Judgments of a query, on average, from which on single judgments are drawn and not whole queries."""
 
@@ -29,6 +31,7 @@ _MOST_ANSWERS, _MOST_BUCKETS = 16, 1 << 24
 """Answers of one annotator to one question that are drawn together; more are drawn one by one, lest few questions make
 up the sample."""
 
+# threshold (equal): items of packed judgments whose ranking is held
 MANY_ITEMS = 5_000_000
 """Items above which a fit over parts keeps the chosen level and its probability, not those of all levels."""
 

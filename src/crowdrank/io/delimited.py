@@ -24,6 +24,7 @@ from .trec import looks_like_qrels, looks_like_run
 
 _SEPARATORS = ",\t;|"
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.IGNORECASE)
+# threshold (equal): rows of careful CSV turned into columns at once
 _ROWS_AT_ONCE = 100_000
 _GLANCE, _FEWEST_LINES, _FEWEST_WORDS, _FEWEST_NAMES = 1 << 16, 3, 3, 2
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34

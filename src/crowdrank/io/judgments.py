@@ -555,9 +555,11 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
 
 
 # bytes of a text file from which on it is read some rows at a time
+# threshold (equal): bytes of a text file that pack reads as a whole
 LONG_BYTES = 64 << 20
 
 # rows of a Parquet file from which on it is read some rows at a time
+# threshold (equal): rows of a Parquet file that pack reads as a whole
 LONG_ROWS = 2_000_000
 
 # rows of a long table that are held at a time

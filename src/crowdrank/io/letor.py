@@ -17,7 +17,9 @@ from ..protocols import Counts, Floats, Ints
 from .output import write_text
 from .sources import Source, blaming, open_source, plain_line_ends, show_value
 
+# threshold (equal): bytes of LETOR parsed at once
 _BYTES_AT_ONCE = 1 << 25
+# threshold (refused): cells of a matrix of LETOR features
 _MOST_CELLS = 1 << 31
 _SHAPE = "a line should look like '2 qid:10 1:0.5 2:0 #docid = D7'"
 _FIRST = re.compile(rb"\s*[-+.\deE]+\s+(qid:\S+(\s|$)|\d+:\S)")

@@ -24,12 +24,14 @@ from ..errors import JudgmentError, ParameterError
 from ..wording import nearest
 
 # bytes looked at in one go, so that checking a large file needs little memory
+# threshold (equal): bytes of a file looked at in one go
 BLOCK = 1 << 24
 
 # a large gzip file that unpacks to more than so many times its size is no table: those reach 10 to 100 times
 _MOST_TIMES = 300
 
 # bytes from which on a file counts as large
+# threshold (refused): bytes of a gzip file that is compared with its packed size
 _LARGE = 1 << 29
 
 _FEWEST_BYTES = 8

@@ -18,12 +18,15 @@ from ..protocols import Bools, Counts, Floats, Ints
 from .threads import dot, one_blas_thread, over_bounds, pair_bounds, read_only, total
 
 _FLATTEST = 1e-4
+# threshold (equal): items whose matrix is solved as a whole with covariates
 _LARGEST_WHOLE = 2000
 _LARGEST_IN_ONE_THREAD = 1000
+# threshold (equal): unknowns of a Newton step that are solved as a whole matrix
 _SMALL_SYSTEM = 300
 _LEAST_EIGENVALUE = 1e-14
 _NOTHING = 1e-300
 _LONGEST_STEP = 8.0
+# threshold (equal): items of a query whose matrix is inverted at once, Bradley-Terry
 _SMALL_ITEMS = 64
 _ACCURACY_OF_PROBES = 1e-2
 _ERROR_OF_ROOTS = 5e-3

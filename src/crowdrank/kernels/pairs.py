@@ -15,13 +15,16 @@ from numba import njit
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from .threads import even_bounds, over_bounds, read_only, total
 
+# threshold (equal): pairs counted in a table
 _MAX_TABLE_CELLS = 2_000_000
 """Tables of this many pairs are counted directly however few the rows; larger ones only when the rows are many."""
 
 _MAX_TABLE_CELLS_32_BIT = 500_000_000
 """Cells are numbered in 32 bits."""
 
+# threshold (equal): rows of pairs counted in numpy
 _MAX_ROWS_IN_NUMPY = 2_000
+# threshold (equal): rows of pairs counted by one thread
 _ROWS_PER_THREAD = 500_000
 _PREFERENCES_PER_THREAD = 100_000
 _BLOCK_ROWS = 1024

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..protocols import Bools, Counts, Floats, Ints
 from .ties import join_ties
 
+# threshold (equal): levels looked up in a table
 _TABLE_SIZE = 1000
 
 

@@ -25,6 +25,7 @@ from .queries import arrange, dense_codes, one_dimensional
 LEVELS = ("nominal", "ordinal", "interval")
 WEIGHTS = ("linear", "quadratic")
 
+# threshold (equal): cells of grades and units counted at once for alpha
 _TABLE_CELLS = 1 << 24
 
 

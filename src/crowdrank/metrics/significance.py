@@ -13,6 +13,7 @@ from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 
 _MAX_RANDOM_NUMBERS = 1 << 22  # random numbers held at a time, 32 MB
+# threshold (equal): cases that only one of two gets right, up to which McNemar's test is exact
 _FEW_DISCORDANT = 1000
 """Cases that only one of two gets right, up to which McNemar's test is exact."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .estimator import Ranker
 
 FOLDS = 5
+# threshold (sample): queries from which one fifth is held out to compare rankers, not each
 MANY_QUERIES = 1000
 """From this many queries on one part is held out; below each of five is in its turn."""
 

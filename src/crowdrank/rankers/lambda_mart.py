@@ -42,6 +42,7 @@ _TREES_UNMEASURED = 100
 _MAX_ROWS_HELD_OUT = 200_000
 """Rows of the queries by which the number of trees is learned."""
 
+# threshold (equal): cells of features from which on trees are grown by several threads
 MIN_CELLS_THREADED = 1 << 20
 """Cells of features from which on trees are grown by several threads."""
 

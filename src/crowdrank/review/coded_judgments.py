@@ -14,6 +14,7 @@ from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 MOST_CLASSES = 7
 """Grades of more levels are cut into this many classes."""
 
+# threshold (sample): judgments diagnosed without a sample of items
 MOST_JUDGMENTS = 500_000
 """Of more grades, preferences or pairs of rankings, those on a part of the items are looked at."""
 
@@ -22,6 +23,7 @@ NOT_ASKED = 2.0
 
 Halves: TypeAlias = NDArray[np.float32]
 
+# threshold (equal): pairs and annotators numbered in one integer
 _MOST_KEY = 1 << 60
 
 

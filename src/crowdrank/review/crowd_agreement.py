@@ -169,6 +169,7 @@ _ORDERED_IN_MANY = 0.9
 """Grades in an order are nearer than this share of the distance by chance: of 4 levels they were at .953 (92,721 grades
 of adult content), of 5 at .92 (web search), of 13 at .62 (peer grading)."""
 
+# threshold (sample): items and levels looked at for classes without an order
 _MOST_CELLS = 20_000_000
 _MAX_ROUNDS = 500
 

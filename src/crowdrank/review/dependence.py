@@ -28,10 +28,13 @@ independent annotators does not know, such as things that are hard in ways of th
 MIN_CORRELATION = 0.1
 """Less correlation of errors than this is not spoken of, however sure it is."""
 
+# threshold (sample): pairs of annotators looked at for dependence
 MOST_PAIRS = 200_000
 """Most pairs of annotators to compare, those with the most things in common."""
 
+# threshold (sample): work for dependence
 _MOST_WORK = 2e8
+# threshold (equal): cells of common judgments held at once
 _MAX_TABLE_CELLS = 1 << 24
 _N_ROUNDS = 4
 _JOINED = 0.25
@@ -40,6 +43,7 @@ _FEWEST_FOR_LEVEL = 10
 _LEAST_SKEW = 1e-3
 _MAX_FITS = 100
 _MOST_PARTS = 5
+# threshold (sample): common events whose distribution is exact
 _FEW_EVENTS = 50_000
 _PART_JUDGMENTS = 30
 
@@ -354,6 +358,7 @@ def _strengths(one: Ints, other: Ints, beyond: Floats, chance: Floats, number: F
 ALPHA = 4.0
 """Answers that the crowd's confusion counts for in that of an annotator."""
 
+# threshold (sample): judgments from which classes are learned alone
 FEW = 5_000
 """Up to this many answers arrays will do, and no compiled pass is loaded."""
 

@@ -20,11 +20,14 @@ from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments, fewer_it
 from .sentences import FLAGS, MESSAGES
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
+# threshold (sample): scores whose quantiles cut the scale for sides
 _MAX_SCORES_SAMPLED = 100_000
 
+# threshold (sample): triads looked at for circles
 MOST_WEDGES = 2_000_000
 """Most combinations of two pairs with a common item in which circles are looked for; of more, a part is drawn."""
 
+# threshold (equal): triads numbered in one integer
 _MOST_KEY = 1 << 62
 
 
@@ -428,6 +431,7 @@ def jeffreys(part: Any, whole: Any) -> tuple[Floats, Floats]:
     return lower, np.where(none, np.nan, np.where(np.asarray(part) >= whole, 1.0, upper))
 
 
+# threshold (sample): preferences looked at for a first warning of sides
 GLANCE = 300_000
 """Preferences in the sample that a glance looks at."""
 

@@ -192,6 +192,7 @@ def preference_discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
     return scale * np.append(alpha, mean), scale * np.append(alpha_sd, deviation)
 
 
+# threshold (sample): pairs of which all are scored for information
 _FEW_PAIRS = 300_000
 """Up to this many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
 
@@ -204,6 +205,7 @@ _SPARE_PAIRS_PER_REQUEST, _SPARE_PAIRS = 4, 5_000
 _MIN_INFORMATION = 1e-12
 """Less information than this is none; what is worth its price is seen to when it is bought."""
 
+# threshold (sample): items of a query whose covariance `information` updates
 _MAX_COVARIANCE_ITEMS = 300
 """Queries with more items are updated item by item: their covariances take too long."""
 

@@ -129,6 +129,7 @@ def place_discounts() -> Floats:
     return discount
 
 
+# threshold (sample): neighbours in shown orders that a grade is weighed by, goal `ranker` with features
 MAX_PAIRS = 2_000
 """Neighbouring places of shown orders that are looked at; of more, those of queries drawn by the seed."""
 

@@ -24,6 +24,7 @@ LEVEL = 0.95
 _NORMAL_QUANTILE = 1.959963984540054
 _SIGNIFICANCE_LEVEL = 0.05
 _MAX_METHODS_NAMED = 5
+# threshold (sample): sign patterns of a paired test times queries
 _PATTERNS = 4_000_000
 """Random signs drawn for a paired test, spread over its patterns."""
 

@@ -22,9 +22,11 @@ N_FOLDS = 5
 PARTNERS = 5
 """Each grade, and each item of a ranking, is compared with this many others of its group on either side."""
 
+# threshold (sample): pairs of judgments held out
 MOST_PAIRS = 200_000
 """Of more pairs than this a random part is looked at."""
 
+# threshold (sample): copies of judgments held out
 _MOST_COPIES = 1_000_000
 
 
@@ -336,6 +338,7 @@ OWN_PULL = 4.0
 OWN_COUNTS = 5.0
 """Answers at each level that the crowd's habits count as, beside an annotator's own."""
 
+# threshold (equal): cells of predictions computed at once
 _MAX_CELLS_AT_ONCE = 4_000_000
 _MIN_PROBABILITY = 1e-12
 

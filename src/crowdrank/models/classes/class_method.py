@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
 
-MANY_GRADES, _FEW_FOLDS = 20_000, 5
+# threshold (sample): grades from which annotators are left out in five parts, and fits to a part stop earlier
+MANY_GRADES = 20_000
+_FEW_FOLDS = 5
 """From this many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
 
 _REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20

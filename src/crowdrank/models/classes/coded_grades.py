@@ -19,6 +19,7 @@ from ...protocols import Bools, Counts, Floats, Ints
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades, Tallies
 
+# threshold (sample): grades times levels that calibrate class probabilities
 MOST_CELLS = 60_000
 """Grades times levels that the calibration looks at; of more, those of a part of the items."""
 

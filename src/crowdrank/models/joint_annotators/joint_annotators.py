@@ -69,6 +69,7 @@ _CLEAR_RATIO = 1.15
 
 _CLEAR_STANDARD_ERRORS = 3.0
 
+# threshold (refused): pairs whose probabilities `joint_annotators` keeps in parts
 _MOST_PAIRS = 5_000_000
 """Pairs of whom the result of a fit over blocks keeps how sure they are; of more it keeps none."""
 

@@ -394,9 +394,11 @@ class LatentScore:
 MIN_JUDGMENTS_PER_ITEM = 10.0
 """Judgments per item from which on an annotator who is not trusted has a taste."""
 
+# threshold (refused): items with tastes
 MAX_TASTE_ITEMS = 700
 """Items up to which tastes are learned."""
 
+# threshold (sample): items from which tastes are integrated over a coarser grid
 _MANY_ITEMS = 100
 _GRID = {
     "alpha": np.linspace(0.0, 2.0, 9), "own": np.array([0.0, 0.15, 0.3, 0.5, 0.8, 1.2]),

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from .kernels.ordinal import AnnotatorSums
 
 
+# threshold (sample): judgments from which latent_score measures quality in five parts
 _MANY_JUDGMENTS = 20_000
 """From this many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
 
@@ -87,9 +88,12 @@ _READING_TOL = 1e-6
 """Steps end where no score moves by more than this share of the standard deviation of scores."""
 
 
+# threshold (sample): cells of a covariance
 _MAX_COVARIANCE_CELLS = 8_000_000
+# threshold (equal): cells of covariances computed at once
 _MAX_BATCH_CELLS = 4_000_000
 _N_PROBES = 16
+# threshold (sample): items up to which all probes are used, latent_score
 _MAX_ITEMS_ALL_PROBES = 50_000
 _PAIR_INFLATION = 1.2
 _GRADE_INFLATION = 4.0

@@ -358,6 +358,7 @@ def blurred_curvature(layout: Layout, state: State, inputs: ItemInputs) -> Curva
     return curvature._replace(diagonal=curvature.diagonal - lost)
 
 
+# threshold (sample): cells of features up to which latent_score finds weights exactly in every round
 MAX_CELLS_EVERY_ROUND = 1 << 21
 """Cells of features up to which weights are found exactly in every round."""
 

@@ -27,6 +27,7 @@ from .steps import product
 
 _DEFAULTS = Options()
 
+# threshold (equal): cells of features from which on latent_score starts from a fit to a part of the queries
 MIN_CELLS_TO_START_FROM_A_PART = 1 << 23
 """Cells of features from which on a fit starts from one to a part of the queries."""
 

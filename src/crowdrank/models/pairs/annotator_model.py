@@ -57,17 +57,20 @@ _MIN_GAIN = 1e-6
 """Gain of the objective from which scores are reversed."""
 
 _MAX_SURPLUS = 1 - 1e-12
+# threshold (equal): groups and annotators connected by a table
 _MAX_TABLE_CELLS = 1 << 26
 _MAX_REVERSALS = 4
 _MAX_STEP = 1.0
 _MAX_INNER_STEPS = 50
 _MAX_NEWTON_STEP = 8.0
 _LEAST_CURVATURE = 1e-12
+# threshold (sample): items of a query with a covariance where most pairs have met, crowd_bt, multinomial_preference
 _MAX_EXACT_ITEMS_OF_DENSE_PAIRS = 1_500
 _MAX_SQUARE_PER_PAIR = 4
 _N_PROBES = 32
 """Random probes of the inverse; they leave one or two per cent of a standard error to chance."""
 
+# threshold (equal): items whose curvature is a table where parts by annotator share scores
 MAX_TABLE_ITEMS = 2_000
 """Items up to which the curvature of shared scores is a table of their squares."""
 

@@ -31,6 +31,7 @@ _MIN_DISTANCE_OF_ETA = 1e-9
 _MAX_CELLS_PER_PREFERENCE = 4
 _MAX_ITEMS_WITHOUT_THREADS = 64
 _THINNING_STEP = 4
+# threshold (equal): preferences of which a part gives the first point
 _MIN_PREFERENCES_TO_THIN = 400_000
 _MIN_PREFERENCES_PER_PARAMETER = 10
 

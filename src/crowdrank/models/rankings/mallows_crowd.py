@@ -38,8 +38,11 @@ _EQUAL_SCORE_GAP = 1e-9
 _MOST_DRIFT = 0.05
 """Largest drift of distances in a fit that has settled."""
 
-_MANY_ITEMS, _MOST_SWEEP_FACTOR = 300, 4
+# threshold (sample): items of a query from which Mallows takes fewer samples
+_MANY_ITEMS = 300
+_MOST_SWEEP_FACTOR = 4
 _MOST_SAMPLE_CELLS, _LEAST_SAMPLES = 20_000_000, 50
+# threshold (sample): pairs of rankings listed
 _LISTED_PAIRS = 20_000_000
 """Pairs of rankings that are listed to see whether two share one; where there are more, some will."""
 

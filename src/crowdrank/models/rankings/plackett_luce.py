@@ -306,8 +306,10 @@ def _score_gaps(scores: Floats, query: Ints, offsets: Counts) -> Floats:
     return gaps if len(gaps) <= _N_GAPS else np.quantile(gaps, (np.arange(_N_GAPS) + 0.5) / _N_GAPS)
 
 
+# threshold (equal): steps of rankings laid out at once
 _FEW_STEPS = 500_000
 _LEAST_VARIANCE = 1e-4
+# threshold (sample): cells of rankings for standard errors
 _MOST_CELLS = 20_000_000
 _SMALLEST_SQUARE = 1e-300
 

@@ -24,11 +24,15 @@ from ....kernels.threads import one_blas_thread, over_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints
 from .ordinal import Cells, ResponseModel, kernel_arguments, lapse_probability, level_probabilities
 
+# threshold (sample): items of a query whose matrix is held, latent_score
 MAX_BLOCK_ITEMS = 700
 """Queries with more items than this are not inverted."""
 
+# threshold (sample): cells of all such matrices
 _MAX_BLOCK_CELLS = 8_000_000
+# threshold (sample): products to invert them
 _MAX_INVERSION_PRODUCTS = 4e9
+# threshold (equal): items of a query whose matrix is inverted at once
 _MAX_STACKED_ITEMS = 64
 _MIN_PROBABILITY = 1e-12
 _MAX_LOOPED_ITEMS = 64

@@ -17,6 +17,7 @@ from ....kernels.pairs import PreferencesByPair
 from ....kernels.threads import over_bounds, pair_bounds, read_only, total
 from ....protocols import Bools, Counts, Floats, Ints
 
+# threshold (equal): annotators of queries numbered by a table
 _MAX_TABLE_CELLS = 1 << 22
 _CELLS_PER_KEY = 4
 _MIN_POWER = 1e-250

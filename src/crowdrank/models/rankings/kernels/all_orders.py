@@ -22,6 +22,7 @@ from .subset_orders import OrderSums
 MOST_ITEMS = 8
 """Largest query that is listed: 40,320 rankings."""
 
+# threshold (sample): distances of all rankings of small queries that are held, other than Kendall's
 MOST_CELLS = 200_000_000
 """Most distances that are held, a byte each; queries beyond are sampled."""
 
