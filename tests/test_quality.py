@@ -4,10 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crowdrank import reliability
-from crowdrank.agreement import pair_agreement
+from crowdrank import quality
 from crowdrank.data.judgments import Grades, Preferences, Rankings
-from crowdrank.quality import held_out_quality, pair_accuracy
+from crowdrank.quality import held_out_quality, pair_accuracy, pair_agreement
 from crowdrank.registry import make
 
 METHODS = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "borda"}
@@ -122,10 +121,10 @@ def test_counting_pairs_gives_what_listing_them_gives(seed, monkeypatch):
     offsets = np.append(0, np.cumsum(sizes))
     grade = np.concatenate([np.sort(rng.integers(0, 5, size)) for size in sizes]).astype(float)
     score, weight = rng.normal(size=offsets[-1]).round(1), rng.uniform(0.5, 2, offsets[-1])
-    place = reliability.places(offsets, score)
-    listed = reliability.row_sums(offsets, grade, place, weight)
-    monkeypatch.setattr(reliability, "FEW_PAIRS", 0)
-    for counted, each in zip(reliability.row_sums(offsets, grade, place, weight), listed, strict=True):
+    place = quality.places(offsets, score)
+    listed = quality.row_sums(offsets, grade, place, weight)
+    monkeypatch.setattr(quality, "FEW_PAIRS", 0)
+    for counted, each in zip(quality.row_sums(offsets, grade, place, weight), listed, strict=True):
         np.testing.assert_allclose(counted, each, atol=1e-9)
 
 
@@ -207,11 +206,11 @@ def test_names_do_not_decide_the_quality_of_more_than_twenty_annotators(kind):
 
 def test_bounds_where_all_pairs_agree_are_the_exact_ones():
     """Jeffreys' own would hold a share of one in four in 87 % of samples of ten [Brown01]_."""
-    lower, upper = (reliability._share_quantile(np.array([0.0, 1.0, 0.5]), np.full(3, 10.0), t) for t in (0.05, 0.95))
+    lower, upper = (quality._share_quantile(np.array([0.0, 1.0, 0.5]), np.full(3, 10.0), t) for t in (0.05, 0.95))
     np.testing.assert_allclose(lower, [0.0, 0.05**0.1, 0.2619], atol=1e-3)
     np.testing.assert_allclose(upper, [1 - 0.05**0.1, 1.0, 0.7381], atol=1e-3)
     # weights of one tenth add up to all of them but for rounding
-    nearly = reliability._share_quantile(np.array([1e-16, 1.0 - 1e-16, 0.5]), np.full(3, 10.0), 0.05)
+    nearly = quality._share_quantile(np.array([1e-16, 1.0 - 1e-16, 0.5]), np.full(3, 10.0), 0.05)
     np.testing.assert_allclose(nearly, lower, atol=1e-12)
 
 

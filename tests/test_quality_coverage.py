@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 from benchmarks.quality_coverage import Design, covered, measured
 
-from crowdrank import reliability
-from crowdrank.agreement import pair_agreement
+from crowdrank import quality
 from crowdrank.data.judgments import Grades
-from crowdrank.quality import held_out_quality
+from crowdrank.quality import held_out_quality, pair_agreement
 from crowdrank.registry import make
 from crowdrank.review.facts import quality_flags, suspects, verdict
 from crowdrank.review.sentences import DOUBTS
@@ -173,7 +172,7 @@ def test_correction_for_noise_gives_back_what_a_noisy_consensus_took_away():
         return np.array([np.mean((one[:, 0] > one[:, 1]) == (two[:, 0] > two[:, 1]))])
 
     share = alike(answer, noisy)
-    consensus = reliability.Reliability(*[1 / np.sqrt(1 + 0.64)] * 3)
+    consensus = quality.Reliability(*[1 / np.sqrt(1 + 0.64)] * 3)
     found, lower, upper = consensus.correct_shares(share, share - 0.01, share + 0.01)
     assert found[0] == pytest.approx(alike(answer, truth)[0], abs=0.01)
     assert lower[0] < found[0] < upper[0]
