@@ -81,7 +81,7 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, difficulty:
     """
     from crowdrank.models.latent_score.model import lay_out
     from crowdrank.models.latent_score.outcomes import score_errors
-    from crowdrank.models.latent_score.rounds import Options, fit_scores
+    from crowdrank.models.latent_score.steps import Options, fit_scores
 
     layout = lay_out(learned, **params)
     fit = fit_scores(layout, Options(difficulty=None if difficulty else False), features=features)

@@ -30,7 +30,7 @@ TRIED_ELSEWHERE = {
     "data.consensus:COVARIANCE_ITEMS": "test_thresholds.py", "data.grades:MAX_BINS": "data/test_bounds.py",
     "data.grades:MAX_LEVELS": "data/test_judgments.py", "io.letor:_MOST_CELLS": "io/test_letor.py",
     "metrics.significance:_FEW_DISCORDANT": "metrics/test_significance.py",
-    "rankers.held_out:MANY_QUERIES": "rankers/test_auto.py", "resampling:MOST_RESAMPLES": "io/test_odd_types.py",
+    "rankers.estimator:MANY_QUERIES": "rankers/test_auto.py", "resampling:MOST_RESAMPLES": "io/test_odd_types.py",
 }  # fmt: skip
 """Thresholds whose tests do not name them."""
 

@@ -228,7 +228,7 @@ def likeness(judgments: Judgments | Mixed) -> tuple[Floats, Floats]:
     like, company = np.zeros((2, judgments.n_annotators))
     for part in parts_of(judgments):
         if isinstance(part, Preferences) and len(part) >= MANY_PREFERENCES:
-            from .kernels.concordance import add_likeness
+            from .kernels.pairs import add_likeness
 
             add_likeness(
                 part.left, part.right, part.outcome, kernel_weights(part), part.annotator, part.n_items, like, company
@@ -607,7 +607,7 @@ def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> t
     """
     sizes = np.diff(offsets)
     if int((sizes * (sizes - 1) // 2).sum()) > FEW_PAIRS:
-        from .kernels.concordance import row_concordance
+        from .kernels.pairs import row_concordance
 
         sums: tuple[Floats, Floats, Floats]
         sums = row_concordance(offsets, grade, place, weight.astype(np.float64))
@@ -1052,8 +1052,7 @@ class _FoldedPairs:
         graded = preferences.strength is not None and getattr(method, "uses_strength", False)
         if few or graded or "pairs" not in getattr(method, "one_pass", ()) or preferences.block is not None:
             return None
-        from .kernels.concordance import number_pairs
-        from .kernels.pairs import count_pairs
+        from .kernels.pairs import count_pairs, number_pairs
 
         columns = (preferences.left, preferences.right, preferences.outcome, preferences.weight)
         counts = count_pairs(*columns, preferences.items.offsets)
@@ -1066,7 +1065,7 @@ class _FoldedPairs:
 
     def tables(self, fold: Any, n_folds: int) -> Floats:
         """Return the weight of each outcome of each pair by fold of the annotator, (n_folds, n_pairs, 3)."""
-        from .kernels.concordance import count_by_fold
+        from .kernels.pairs import count_by_fold
 
         p = self.preferences
         counts = np.zeros((n_folds, len(self.counts.second), 3))
@@ -1099,7 +1098,7 @@ class _FoldedPairs:
 
     def quality(self, method: Aggregator, everything: Callable[[], Iterable[Preferences]] | None = None) -> Quality:
         """Return the held-out quality of each annotator, by all preferences where these are a sample of them."""
-        from .kernels.concordance import add_agreement
+        from .kernels.pairs import add_agreement
 
         p, n = self.preferences, self.preferences.n_annotators
         counts = self.tables(self.fold, self.n_folds)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdrank.kernels.concordance import add_likeness
+from crowdrank.kernels.pairs import add_likeness
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import pair_orders
 
-from crowdrank.kernels import structure
-from crowdrank.kernels.structure import mix_bits, structure_numbers
+from crowdrank.kernels import numbering
+from crowdrank.kernels.numbering import mix_bits, structure_numbers
 
 
 def draw_links(rng, n_items, n_links, n_labels):
@@ -60,7 +60,7 @@ def test_chains_are_told_apart_to_the_middle():
 
 
 def test_where_it_would_take_too_long_names_decide(monkeypatch):
-    monkeypatch.setattr(structure, "_MAX_PAIR_VISITS", 1_000)
+    monkeypatch.setattr(numbering, "_MAX_PAIR_VISITS", 1_000)
     numbers = structure_numbers(*chain(300), np.array([0, 300]))
     assert len(set(numbers.tolist())) == 300
 

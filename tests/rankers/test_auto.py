@@ -6,7 +6,7 @@ import pytest
 import crowdrank as cr
 from crowdrank.errors import ParameterError
 from crowdrank.rankers import Auto, LambdaMART, ListMLE
-from crowdrank.rankers.held_out import query_folds, query_parts, sample_queries
+from crowdrank.rankers.estimator import query_folds, query_parts, sample_queries
 from crowdrank.rankers.training_rows import Lists, Matrix
 from crowdrank.simulate import draw_corpus
 

@@ -5,7 +5,7 @@ import pytest
 
 from crowdrank.errors import JudgmentError
 from crowdrank.metrics import ndcg
-from crowdrank.rankers.held_out import ItemGain, ValidationRows, Watch, gains
+from crowdrank.rankers.estimator import ItemGain, ValidationRows, Watch, gains
 from crowdrank.rankers.training_rows import Lists, Matrix
 
 

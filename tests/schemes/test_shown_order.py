@@ -8,10 +8,9 @@ import crowdrank as cr
 from crowdrank.data.features import Features
 from crowdrank.errors import ParameterError
 from crowdrank.schemes import Information, shown_order
-from crowdrank.schemes.buying import tie_draws_over_queries
 from crowdrank.schemes.class_probabilities import CautiousLevels
 from crowdrank.schemes.shown_order import ShownOrder
-from crowdrank.schemes.situation import Situation
+from crowdrank.schemes.situation import Situation, tie_draws_over_queries
 
 
 def order_of(posterior, gain):

@@ -256,7 +256,7 @@ def rank(
     >>> cr.rank(model, {"item": ["short", "long"], "length": [2.0, 8.0]})["item"].to_list()
     ['long', 'short']
     """
-    from ..kernels.ties import join_ties
+    from ..kernels.segments import join_ties
 
     fitted = ranker.ranker if isinstance(ranker, JointFit) else ranker
     if isinstance(ranker, str | os.PathLike):

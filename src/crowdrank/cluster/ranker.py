@@ -19,8 +19,7 @@ from sklearn.base import clone
 
 from ..errors import ClusterError, JudgmentError, MissingExtraError, ParameterError
 from ..protocols import Counts, Executor, Floats, Ints, Progress
-from ..rankers.estimator import Ranker
-from ..rankers.held_out import ValidationRows, Watch, gains
+from ..rankers.estimator import Ranker, ValidationRows, Watch, gains
 from ..rankers.lambda_mart import MAX_TREES, LambdaMART
 from ..rankers.linear import LinearRanker
 from ..rankers.training_rows import Lists, Matrix, Scaling

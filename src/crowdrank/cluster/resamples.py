@@ -70,7 +70,7 @@ class PartDraws:
 
 def _uniform(numbers: NDArray[np.uint64], resample: int, seed: int) -> Floats:
     """A number from 0 to 1 for each judgment of a resample, the same on every machine."""
-    from ..kernels.structure import mix_bits
+    from ..kernels.numbering import mix_bits
 
     key = mix_bits(mix_bits(np.array([seed], np.uint64)) + np.uint64(resample))
     bits: NDArray[np.uint64] = mix_bits(mix_bits(numbers) + key)

@@ -522,7 +522,7 @@ class Uncertainty:
 
     def intervals(self, level: float, query: int | None = None) -> dict[str, Floats]:
         """Return lower and upper score and rank of each item, (n_items,) each; of one query only those of its items."""
-        from ..kernels.ties import ROUNDING, SINGLE
+        from ..kernels.segments import ROUNDING, SINGLE
 
         self._require()
         tail = (1 - level) / 2
@@ -614,7 +614,7 @@ class Uncertainty:
         """Return, for pairs of item codes of the same query, the probability that the first scores above the second."""
         from scipy.special import ndtr
 
-        from ..kernels.ties import SINGLE
+        from ..kernels.segments import SINGLE
 
         self._require()
         if self.replicates is not None:
@@ -777,7 +777,7 @@ def settle_ties(method: Any, judgments: Any, scores: Floats, unit: float = 1.0) 
     Everything that compares scores of a consensus compares these, so equal ones share a rank on every machine,
     under every name and in every order of the rows.
     """
-    from ..kernels.ties import join_ties
+    from ..kernels.segments import join_ties
 
     return join_ties(scores, judgments.items.offsets, score_tolerance(method, judgments, scores, unit))
 
@@ -790,7 +790,7 @@ def score_tolerance(method: Any, judgments: Any, scores: Floats, unit: float = 1
     otherwise they are numbers near ``unit``, which is 1 for log-odds and shares and the user's where scores are known,
     and 0 is 0 up to that.
     """
-    from ..kernels.ties import ROUNDING, segment_ranges, segment_sizes
+    from ..kernels.segments import ROUNDING, segment_ranges, segment_sizes
 
     offsets = judgments.items.offsets
     in_grades = getattr(method, "in_grades", False) and not getattr(judgments, "nominal", False)

@@ -375,7 +375,7 @@ class Rankings(Judged):
         Equal values tie. What was answered twice has the mean value; a ranking weighs the mean of its answers' weights
         and has their latest time. Without annotators all answers to a query are one ranking.
         """
-        from ..kernels.ties import join_ties
+        from ..kernels.segments import join_ties
 
         keys = [judged.items.query[item], judged.annotator if judged.n_annotators else None, judged.block]
         by = [key for key in keys if key is not None]

@@ -313,7 +313,7 @@ def build(tables: list[Table], options: ReadOptions) -> Judgments:
     shared: dict[str, Any] = {"invalid": options.invalid, "items": options.items}
     rule: dict[str, Any] = {"duplicates": options.duplicates or "keep"}
 
-    def made(frame: pl.DataFrame) -> Judgments:
+    def judgments_of(frame: pl.DataFrame) -> Judgments:
         """Judgments of the tables' kind from rows."""
         if first.kind == "grade":
             return Grades.from_frame(frame, levels=first.levels, nominal=first.nominal, **rule, **shared)
@@ -326,21 +326,21 @@ def build(tables: list[Table], options: ReadOptions) -> Judgments:
 
     if len(tables) == 1:
         with blaming(first.source.name):
-            judgments = made(first.frame)
+            judgments = judgments_of(first.frame)
             if first.plain is not None:
                 check_repeats(first.source.name, judgments, first.plain, options)
             return judgments
     try:
-        judgments = made(_stack_frames([table.frame for table in tables]))
+        judgments = judgments_of(_stack_frames([table.frame for table in tables]))
         for table in tables:
             if table.plain is not None:
                 # several files may repeat each other, which is no matter of columns
-                check_repeats(table.source.name, made(table.frame), table.plain, options)
+                check_repeats(table.source.name, judgments_of(table.frame), table.plain, options)
         return judgments
     except CrowdrankError:
         for table in tables:
             with blaming(table.source.name):
-                made(table.frame)
+                judgments_of(table.frame)
         raise
 
 

@@ -218,7 +218,7 @@ def _check_header(source: Source, options: ReadOptions) -> None:
         return
     # a letter alone is as likely an id
     if not any(is_known_name(cell) for cell in cells if len(cell) > 1):
-        raise _no_header(cells, read_delimited(source, names=_numbered(cells)))
+        raise _no_header(cells, read_delimited(source, names=_column_numbers(cells)))
 
 
 def _check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
@@ -230,11 +230,11 @@ def _check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
     if any(table[cell].dtype == pl.String and (table[cell] == cell).any() for cell in cells):
         first = pl.DataFrame([cells], schema=dict.fromkeys(cells, pl.String), orient="row")
         whole = pl.concat([first, table.cast(pl.String)])
-        whole.columns = _numbered(cells)
+        whole.columns = _column_numbers(cells)
         raise _no_header(cells, whole)
 
 
-def _numbered(cells: Sequence[str]) -> list[str]:
+def _column_numbers(cells: Sequence[str]) -> list[str]:
     """Names for columns that have none."""
     return [f"column_{number}" for number in range(1, len(cells) + 1)]
 

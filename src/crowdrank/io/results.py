@@ -86,7 +86,7 @@ def to_json(
     if consensus.probabilities is not None:
         document["probabilities"] = encode_array(consensus.probabilities[best])
     if covariance and consensus.covariance is not None:
-        blocks = _permuted(consensus.covariance, consensus.items, best)
+        blocks = _reorder(consensus.covariance, consensus.items, best)
         document["covariance"] = [None if block is None else encode_array(block) for block in blocks]
     if replicates and consensus.replicates is not None:
         document["replicates"] = encode_array(consensus.replicates[:, best])
@@ -286,7 +286,7 @@ def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFram
         lists["probabilities"] = _lists(consensus.probabilities[best])
     if consensus.covariance is not None:
         rows: list[Any] = []
-        blocks = _permuted(consensus.covariance, consensus.items, best)
+        blocks = _reorder(consensus.covariance, consensus.items, best)
         for block, size in zip(blocks, np.diff(consensus.items.offsets), strict=True):
             rows += [None] * int(size) if block is None else block.tolist()
         lists["covariance"] = pl.Series(rows, dtype=pl.List(pl.Float64))
@@ -361,7 +361,7 @@ def _rebuild(
         nominal=bool(header["nominal"]),
         trace=_trace_from_json(header["trace"]),
         std_error=_numbers(frame["std_error"])[order] if "std_error" in frame.columns else None,
-        covariance=None if covariance is None else tuple(_permuted(covariance, items, order)),
+        covariance=None if covariance is None else tuple(_reorder(covariance, items, order)),
         replicates=None if replicates is None else np.ascontiguousarray(replicates[:, order]),
         probabilities=None if probabilities is None else probabilities[order],
         levels=levels,
@@ -373,7 +373,7 @@ def _rebuild(
 
 def _from_table(frame: pl.DataFrame) -> Consensus:
     """Consensus from a table with item [, query] and score or rank."""
-    from ..kernels.ties import join_ties
+    from ..kernels.segments import join_ties
 
     columns = understand_items(frame.columns, also=("rank",))
     if "score" not in frame.columns and "rank" not in columns:
@@ -416,7 +416,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
 
 def _apart_by_rank(scores: Floats, rank: Floats, items: Items) -> Floats:
     """Scores of which equal ones with different ranks differ as little as counts: they were rounded when written."""
-    from ..kernels.ties import ROUNDING, segment_sizes
+    from ..kernels.segments import ROUNDING, segment_sizes
 
     order = np.lexsort((rank, -scores, items.query))
     query, score, place = items.query[order], scores[order], rank[order]
@@ -461,7 +461,7 @@ def _best_first(consensus: Consensus) -> Counts:
     return consensus.items.codes(table["query"] if "query" in table.columns else None, table["item"]).astype(np.int64)
 
 
-def _permuted(blocks: Sequence[Floats | None], items: Items, order: Counts) -> list[Floats | None]:
+def _reorder(blocks: Sequence[Floats | None], items: Items, order: Counts) -> list[Floats | None]:
     """Covariance of each query with rows and columns in another order of the items."""
     permuted: list[Floats | None] = []
     for query, block in enumerate(blocks):

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats
-from .ties import ROUNDING
+from .segments import ROUNDING
 
 FIRST = 0  # tied items stay in input order
 AVERAGE = 1  # expected value when tied items are shuffled
@@ -69,7 +69,7 @@ def _score_bound(scores: Floats, low: int, high: int, k: int, peaks: Floats) -> 
 
 @njit(cache=True, nogil=True)
 def _slack(scores: Floats, low: int, high: int) -> float:
-    """Largest gap of neighbours of one query that are equal; see :mod:`~crowdrank.kernels.ties`."""
+    """Largest gap of neighbours of one query that are equal; see :mod:`~crowdrank.kernels.segments`."""
     largest = 0.0
     for item in range(low, high):
         size = abs(scores[item])

@@ -213,7 +213,7 @@ def preference_accuracy(
     >>> preference_accuracy([0.9, 0.5, 0.3, 0.3], [0.1, 0.7, 0.3, 0.2], [1, 1, -1, 0])
     0.5
     """
-    from ..kernels.ties import ROUNDING
+    from ..kernels.segments import ROUNDING
 
     left, right, sign, weights = _check_pairs(left_score, right_score, outcome, weight)
     query, n_queries = _codes(qid, len(left))
@@ -275,7 +275,7 @@ def _pairs(items: Arranged) -> dict[str, Floats]:
 
 def _orders(items: Arranged, values: Floats) -> Bools:
     """Whether the values tell at least one pair of items of a query apart, for each query."""
-    from ..kernels.ties import ROUNDING, segment_sizes
+    from ..kernels.segments import ROUNDING, segment_sizes
 
     starts, equal = items.offsets[:-1], ROUNDING * segment_sizes(values, items.offsets)
     # all in a chain of equal ones would have to be many for this to be wrong

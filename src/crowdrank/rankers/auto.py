@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..protocols import Floats, Progress, method_name, method_named
 from ..wording import counted, expect_at_least, one_of
-from .estimator import Ranker
-from .held_out import GAINS, MANY_QUERIES, Fold, ValidationRows, Watch, held_out, query_folds, sample_queries
+from .estimator import GAINS, MANY_QUERIES, Fold, Ranker, ValidationRows, Watch, held_out, query_folds, sample_queries
 from .saving import Saved
 from .training_rows import Lists, Matrix
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import CrowdrankError, ParameterError
 from ..protocols import Floats
-from .estimator import Ranker
-from .held_out import Watch
+from .estimator import Ranker, Watch
 from .saving import Saved
 from .training_rows import Lists, Matrix
 

@@ -18,8 +18,7 @@ from ..data.files import plain
 from ..errors import DataWarning, ParameterError
 from ..protocols import Floats, Ints, Progress
 from ..wording import did_you_mean, expect_above, expect_at_least, expect_choices
-from .estimator import Ranker
-from .held_out import GAINS, ValidationRows, Watch, gains
+from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
 from .losses import swap_gains
 from .saving import TREES_AS_TEXT, Saved, whole_number
 from .training_rows import Lists, Matrix
@@ -429,7 +428,7 @@ class LambdaMART(Ranker):
 
     def _held_out_trees(self, matrix: Matrix, lists: Lists, watch: Watch) -> int:
         """The number of trees that is best on held-out queries."""
-        from .held_out import held_out, query_folds, sample_queries
+        from .estimator import held_out, query_folds, sample_queries
 
         n_leaves, min_leaf = self.sizes(lists)
         settings = {"n_trees": MAX_TREES, "patience": PATIENCE, "n_leaves": n_leaves, "min_leaf": min_leaf}

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ..errors import MissingExtraError, ParameterError
 from ..protocols import Floats, Progress
 from ..wording import expect_above, expect_at_least, expect_choices
-from .estimator import Ranker
-from .held_out import GAINS, ValidationRows, Watch, gains
+from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
 from .losses import best_of_query, better_first, swap_gains
 from .saving import weights_of, whole_number
 from .training_rows import SCALES, Design, Lists, Matrix, learn_scaling, scoring_design

@@ -21,8 +21,7 @@ from ..errors import ParameterError
 from ..fitting import newton
 from ..protocols import BlockFit, Blocks, Floats, Statistics, method_name
 from ..wording import expect_above, expect_at_least, one_of
-from .estimator import Ranker
-from .held_out import CURVE, Watch
+from .estimator import CURVE, Ranker, Watch
 from .losses import ScoreLoss
 from .saving import real_number, weights_of, whole_number
 from .training_rows import SCALES, Design, Lists, Matrix, Scaling, learn_scaling, moments_of, scaling_by, scoring_design

@@ -151,7 +151,7 @@ class ListNet(LinearRanker):
         self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
     ) -> tuple[Floats, Trace]:
         """The weights after a gradient step for each query in turn, in some passes."""
-        from .kernels.list_losses import choice_chances, descend_queries
+        from .kernels.losses import choice_chances, descend_queries
 
         if lists.item is not None:
             raise JudgmentError("solver='stochastic' takes one row per item; average the rows of an item first")

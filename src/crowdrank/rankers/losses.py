@@ -22,7 +22,7 @@ class ScoreLoss(NamedTuple):
 
 def best_of_query(lists: Lists) -> Callable[[Floats], ScoreLoss]:
     """Return the mean over queries of the cross entropy of the chances to be best that targets and scores give."""
-    from .kernels.list_losses import bend_chances, choice_chances
+    from .kernels.losses import bend_chances, choice_chances
 
     offsets, weight, factor = lists.offsets, lists.weights, lists.query_weights()
     on_places = np.repeat(factor, np.diff(offsets))
@@ -41,7 +41,7 @@ def best_of_query(lists: Lists) -> Callable[[Floats], ScoreLoss]:
 
 def better_first(lists: Lists, *, ties_together: bool = True) -> Callable[[Floats], ScoreLoss]:
     """Return the negative log-likelihood that better items are chosen before lower ones, for lists best first."""
-    from .kernels.list_losses import bend_choices, ordered_choices
+    from .kernels.losses import bend_choices, ordered_choices
 
     offsets, weight = lists.offsets, lists.weights
     tie = lists.tie_starts() if ties_together else np.arange(lists.n_places)
@@ -65,7 +65,7 @@ def likely_orders(orders: Counts, offsets: Counts) -> Callable[[Floats], ScoreLo
     ``orders`` (n_orders, n_places) hold the places of each query, best first; those of query ``q`` are ``offsets[q]``
     up to ``offsets[q + 1]``.
     """
-    from .kernels.list_losses import bend_choices, ordered_choices
+    from .kernels.losses import bend_choices, ordered_choices
 
     weight, alone = np.ones(orders.shape[1]), np.arange(orders.shape[1])
     factor = np.full(len(offsets) - 1, 1 / (len(orders) * (len(offsets) - 1)))
@@ -94,7 +94,7 @@ def likely_sets(sets: Floats, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
 
     ``sets`` are the chances of each query's 2^n sets of places to be the first ones of its order.
     """
-    from .kernels.list_losses import bend_sets, choose_from_sets
+    from .kernels.losses import bend_sets, choose_from_sets
 
     factor = np.full(len(offsets) - 1, 1 / (len(offsets) - 1))
 
@@ -114,10 +114,10 @@ def swap_gains(
 ) -> Callable[[Floats], tuple[Floats, Floats]]:
     """Return what gives LambdaRank's slopes, and the curvature that goes with them, at scores of the places.
 
-    See :func:`crowdrank.rankers.kernels.lambdas.lambda_slopes`; ranks, truncation and the ideal DCG count items.
+    See :func:`crowdrank.rankers.kernels.losses.lambda_slopes`; ranks, truncation and the ideal DCG count items.
     """
     from ..kernels.ranking_measures import ideal_gain
-    from .kernels.lambdas import lambda_lists, lambda_slopes
+    from .kernels.losses import lambda_lists, lambda_slopes
 
     longest = int(lists.n_items.max())
     places = longest if truncation is None else min(truncation, longest)

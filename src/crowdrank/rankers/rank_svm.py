@@ -105,7 +105,7 @@ class RankSVM(LinearRanker):
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Mean loss of the pairs."""
-        from .kernels.list_losses import bend_pairs, pair_losses
+        from .kernels.losses import bend_pairs, pair_losses
 
         sizes = np.diff(lists.offsets).astype(np.float64)
         if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:
@@ -137,7 +137,7 @@ class RankSVM(LinearRanker):
 
     def _pairs(self, lists: Lists) -> tuple[Floats, Floats, float]:
         """Weight of the pairs and of an item of each query; number of pairs, or of queries that have any, by weight."""
-        from .kernels.list_losses import pair_weights
+        from .kernels.losses import pair_weights
 
         total = pair_weights(lists.weights, lists.tie_starts(), lists.item, lists.offsets)
         by_item = lists.item_weights()

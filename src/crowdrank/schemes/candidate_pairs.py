@@ -12,8 +12,7 @@ from ..data.judged import pairs_within
 from ..data.judgments import Preferences
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
-from .buying import falling_order, sorted_unique, thing_keys, tie_draws
-from .situation import Situation
+from .situation import Situation, falling_order, sorted_unique, thing_keys, tie_draws
 
 _MAX_PAIRS, _MAX_PAIRS_ANY_BUDGET = 5_000_000, 300_000
 """All pairs are candidates up to these numbers, the second one whatever the budget; of more, some are drawn."""

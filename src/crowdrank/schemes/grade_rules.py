@@ -14,9 +14,8 @@ from ..data.proposals import Requests
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least
-from .buying import UNJUDGED, WishList, falling_order, requests_for, tie_draws
 from .candidate_pairs import JudgedPairs, pairs_below
-from .situation import Situation
+from .situation import UNJUDGED, Situation, WishList, falling_order, requests_for, tie_draws
 
 MEASURE = "squared error of the items' gains"
 

@@ -16,8 +16,12 @@ from ..data.proposals import UNLIMITED, Requests, Roster
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least, one_of, option
-from .buying import (
+from .candidate_pairs import JudgedPairs, candidate_pairs, listed_pairs, pairs_near, wrong_after, wrong_now
+from .class_probabilities import LIKELIEST, CautiousLevels
+from .shown_order import KnownGains, ShownOrder, TaughtOrder
+from .situation import (
     UNJUDGED,
+    Situation,
     WishList,
     even_loads,
     falling_order,
@@ -29,10 +33,6 @@ from .buying import (
     tie_draws,
     tie_draws_over_queries,
 )
-from .candidate_pairs import JudgedPairs, candidate_pairs, listed_pairs, pairs_near, wrong_after, wrong_now
-from .class_probabilities import LIKELIEST, CautiousLevels
-from .shown_order import KnownGains, ShownOrder, TaughtOrder
-from .situation import Situation
 
 if TYPE_CHECKING:
     from .kernels.choosing import Annotators, Pairs, Scores

@@ -11,7 +11,7 @@ from ..data.features import Features
 from ..data.index import Items
 from ..kernels.threads import read_only
 from ..protocols import Counts, Floats, Ints
-from .buying import select_rows, tie_draws
+from .situation import select_rows, tie_draws
 
 PLACES = 10
 

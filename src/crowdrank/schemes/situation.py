@@ -1,9 +1,9 @@
-"""What a scheme goes by: the judgments so far, who and what can be asked about, and the money there is."""
+"""What a scheme goes by (judgments so far, who and what can be asked, money), and how what it wants is bought."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -12,10 +12,11 @@ from ..data.column_names import understand_items, understand_pairs
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame
+from ..data.index import Index
 from ..data.judgments import Grades, Judgments
-from ..data.proposals import Roster
+from ..data.proposals import ANYBODY, Requests, Roster
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Ints
+from ..protocols import Bools, Counts, Floats, Ints, method_name
 from ..wording import option
 
 
@@ -179,3 +180,238 @@ def _numbers(frame: pl.DataFrame) -> Any:
             "correct it"
         )
     return number.to_numpy()
+
+
+T = TypeVar("T", bound="Any")
+
+UNJUDGED = "not judged yet"
+"""Why something is asked about that nobody judged."""
+
+_TIE_SHARE = 1e-9
+"""Gains that differ by less than this share of the largest are equal: they may differ by rounding alone."""
+
+_LOAD_SLACK = 1.25
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WishList:
+    """Judgments that a scheme would buy one by one, the most urgent first.
+
+    Parameters
+    ----------
+    things
+        Item codes of what each is about: ``item``, or ``left`` and ``right``.
+    gain
+        What each is expected to lower the measure by, once those before it are there.
+    reason, reasons, named, detail
+        Number of the reason of each, the reasons in words, and the items and then the numbers that stand in them,
+        (n, n_items) codes and (n, n_numbers).
+    measure, before
+        What gains are measured in, and its sum now.
+    annotator
+        Whom to ask, over the roster, where the scheme chooses; ``None`` leaves it to the price.
+    sided
+        Whether the scheme chose the sides of pairs; they are drawn otherwise.
+    """
+
+    things: dict[str, Ints]
+    gain: Floats
+    reason: Ints
+    reasons: tuple[str, ...]
+    measure: str
+    before: float | None
+    named: Ints | None = None
+    detail: Floats | None = None
+    annotator: Ints | None = None
+    sided: bool = False
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+
+def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Requests:
+    """Return the requests for a wish list: by named annotators if there is a roster, otherwise open to anyone."""
+    if situation.roster is not None and situation.judgments.n_judgments and not situation.judgments.n_annotators:
+        raise JudgmentError(
+            "the judgments do not say who gave them, so nobody can be kept from being asked twice; "
+            "add an annotator column, or leave the pool out"
+        )
+    from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY, assign
+
+    wanted, roster = _without_open(situation, wanted), situation.roster
+    n_items, budget = situation.judgments.n_items, np.inf if situation.budget is None else float(situation.budget)
+    if roster is not None and wanted.annotator is None:
+        distinct, thing = np.unique(thing_keys(wanted.things, n_items), return_inverse=True)
+        starts, by = past_annotators(situation, distinct)
+        by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
+        rising = roster.price[by_price]
+        tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
+        draws = np.random.default_rng(situation.seed).random(len(wanted))
+        offers = (by_price, tiers, roster.price, roster.capacity, budget, situation.least_gain, draws)
+        status = assign(thing.astype(np.int64), wanted.gain, starts, by, *offers)
+        price = roster.price[np.maximum(status, 0)]
+    else:
+        # open to anyone, or the scheme's own choice of annotators: cut where the budget ends
+        price = np.full(len(wanted), situation.price) if roster is None else roster.price[wanted.annotator]
+        worth = wanted.gain >= situation.least_gain * price
+        affordable: Bools = np.cumsum(np.where(worth, price, 0.0)) <= budget * (1 + 1e-12)
+        if roster is None and situation.n_affordable is not None:
+            affordable = np.cumsum(worth) <= situation.n_affordable
+        who = 0 if wanted.annotator is None else wanted.annotator
+        status = np.where(worth, np.where(affordable, who, UNAFFORDABLE), UNWORTHY).astype(np.int32)
+    keep = np.flatnonzero(status >= 0)
+    asked = np.full(len(keep), ANYBODY, np.int32) if roster is None else status[keep]
+    first, row = _group_into_requests(wanted, keep, n_items, named=roster is not None)
+    rows = keep[first]
+    things = {name: codes[rows] for name, codes in wanted.things.items()}
+    if not wanted.sided and "left" in things:
+        # sides by a fair coin, so a liking for one side cannot favour the better item
+        left, right = things["left"], things["right"]
+        turned = np.random.default_rng([situation.seed, 1]).random(len(left)) < 0.5
+        things = {"left": np.where(turned, right, left), "right": np.where(turned, left, right)}
+    return Requests(
+        scheme=method_name(scheme),
+        items=situation.judgments.items,
+        annotators=Index.empty() if roster is None else roster.annotators,
+        things=things,
+        annotator=asked[first],
+        n_more=np.bincount(row, minlength=len(first)).astype(np.int32),
+        reasons=wanted.reasons,
+        reason=wanted.reason[rows],
+        named=None if wanted.named is None else wanted.named[rows],
+        detail=None if wanted.detail is None else wanted.detail[rows],
+        costs=np.bincount(row, price[keep], len(first)).astype(np.float64, copy=False),
+        gains=np.bincount(row, wanted.gain[keep], len(first)).astype(np.float64, copy=False),
+        measure=wanted.measure,
+        before=wanted.before,
+        n_unaffordable=int((status == UNAFFORDABLE).sum()),
+        n_unworthy=int((status == UNWORTHY).sum()),
+        n_nobody=int((status == NOBODY).sum()),
+    )
+
+
+def _group_into_requests(wanted: WishList, keep: Counts, n_items: int, *, named: bool) -> tuple[Counts, Counts]:
+    """First judgment of each request, and the request of each: those of one thing by anybody are one, as they come."""
+    if named:
+        return np.arange(len(keep)), np.arange(len(keep))
+    key = thing_keys({name: codes[keep] for name, codes in wanted.things.items()}, n_items)
+    _, first, thing = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[order] = np.arange(len(first))
+    return first[order], place[thing]
+
+
+def _without_open(situation: Situation, wanted: WishList) -> WishList:
+    """The wish list without as many judgments of each thing as were asked for before and have not come in yet."""
+    if situation.open is None or not len(situation.open) or not len(wanted):
+        return wanted
+    n_items = situation.judgments.n_items
+    keys = thing_keys(wanted.things, n_items)
+    open_things, n_open = np.unique(thing_keys(situation.open.things, n_items), return_counts=True)
+    order = np.argsort(keys, kind="stable")
+    rising = keys[order]
+    starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
+    place = np.empty(len(keys), np.int64)
+    # the first, second, ... judgment that is wished for of the same thing
+    place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
+    position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
+    keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
+    wanted = replace(wanted, things={name: codes[keep] for name, codes in wanted.things.items()})
+    return select_rows(wanted, keep, "gain", "reason", "named", "detail", "annotator")
+
+
+def select_rows(table: T, rows: Any, *columns: str) -> T:
+    """Return a dataclass with some rows of its columns; those that are ``None`` stay so."""
+    values = {name: getattr(table, name) for name in columns}
+    chosen: Any = {name: None if column is None else column[rows] for name, column in values.items()}
+    return replace(table, **chosen)
+
+
+def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]:
+    """Return the annotators of the roster who judged each of some things, whose rising numbers are given.
+
+    Those of thing ``t`` are ``by[starts[t]:starts[t + 1]]`` of the two arrays ``starts`` and ``by``.
+    """
+    judgments, roster = situation.judgments, situation.roster
+    assert roster is not None
+    words = ("item",) if isinstance(judgments, Grades) else ("left", "right")
+    done = thing_keys({word: getattr(judgments, word) for word in words}, judgments.n_items)
+    who = roster.annotators.codes(judgments.annotators.ids)[judgments.annotator] if len(done) else done.astype(np.int32)
+    if situation.open is not None and situation.open.annotator is not None:
+        # anyone who was asked and has not answered yet is not asked again
+        done = np.append(done, thing_keys(situation.open.things, judgments.n_items))
+        who = np.append(who, roster.annotators.codes(situation.open.annotator))
+    place = np.searchsorted(things, done)
+    known = (place < len(things)) & (who >= 0)
+    known[known] = things[place[known]] == done[known]
+    place, who = place[known], who[known]
+    order = np.argsort(place, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(things)))])
+    return starts.astype(np.int64), who[order].astype(np.int32)
+
+
+def thing_keys(things: dict[str, Ints], n_items: int) -> Counts:
+    """Return one number for each item or unordered pair of items."""
+    if "item" in things:
+        return things["item"].astype(np.int64)
+    left, right = things["left"], things["right"]
+    return np.minimum(left, right).astype(np.int64) * n_items + np.maximum(left, right)
+
+
+def sorted_unique(keys: Counts) -> Counts:
+    """Return each number once, in rising order; by sorting, as numpy's own hashing takes ten times as long."""
+    rising = np.sort(keys)
+    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
+
+
+def even_loads(roster: Roster, order: Ints, share: float, number: int) -> Counts:
+    """Return the most judgments of each annotator, where ``number`` are to be bought.
+
+    The first ``share`` of the order (those with any capacity) work about evenly; the rest join, best first, where those
+    cannot do it all.
+    """
+    capacity = np.zeros(len(roster), np.int64)
+    order = order[roster.capacity[order] > 0]
+    if not len(order):
+        return capacity
+    best = order[: max(1, int(np.ceil(share * len(order))))]
+    even = max(1, int(np.ceil(_LOAD_SLACK * number / len(best))))
+    capacity[best] = np.minimum(roster.capacity[best], even)
+    lacking = number - int(capacity.sum())
+    for who in order.tolist():
+        if lacking <= 0:
+            break
+        more = min(int(roster.capacity[who] - capacity[who]), lacking)
+        capacity[who] += more
+        lacking -= more
+    return capacity
+
+
+def tie_draws(seed: int, number: int) -> Floats:
+    """Return a random share of the largest gain for each of some things, too small to change more than ties."""
+    return _TIE_SHARE * np.random.default_rng([seed, 2]).random(number)
+
+
+def tie_draws_over_queries(seed: int, query: Ints) -> Floats:
+    """Return draws as :func:`tie_draws` does, by which equal things are taken from one query after the other."""
+    rng = np.random.default_rng([seed, 2])
+    shuffled = rng.permutation(len(query))
+    order = shuffled[np.argsort(query[shuffled], kind="stable")]
+    start = np.concatenate([[True], np.diff(query[order]) != 0]) if len(order) else np.empty(0, bool)
+    turn = np.empty(len(query))
+    first = np.maximum.accumulate(np.where(start, np.arange(len(order)), 0))
+    turn[order] = np.arange(len(order)) - first
+    draws: Floats = _TIE_SHARE / (1.0 + turn + rng.random(len(query)))
+    return draws
+
+
+def falling_order(gain: Floats, draws: Floats) -> Counts:
+    """Return the places of things by falling gain, equal ones as their :func:`tie_draws` say."""
+    return np.argsort(-separate_ties(gain, draws), kind="stable")
+
+
+def separate_ties(gain: Floats, draws: Floats) -> Floats:
+    """Return gains with ties broken by their :func:`tie_draws`."""
+    apart: Floats = gain + np.abs(gain).max(initial=0.0) * draws
+    return apart

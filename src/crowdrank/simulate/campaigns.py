@@ -21,8 +21,7 @@ from ..errors import DataWarning, JudgmentError, ParameterError
 from ..metrics.measures import parse
 from ..protocols import Bools, Counts, Floats, Ints, Progress, method_name
 from ..quality import fit_quietly
-from ..schemes.buying import thing_keys
-from ..schemes.situation import Situation
+from ..schemes.situation import Situation, thing_keys
 from ..wording import option
 from .known import Known, LatentTruth, annotator_index
 from .pools import Pool

@@ -56,7 +56,7 @@ class QueryHalves:
         ``None`` where fewer than 20 queries have two graded items, where features are missing, which a linear ranker
         does not take, or where grades are too far apart for gains.
         """
-        from ..rankers.held_out import MAX_EXPONENTIAL_TARGET, gains, query_parts, sample_queries
+        from ..rankers.estimator import MAX_EXPONENTIAL_TARGET, gains, query_parts, sample_queries
         from ..rankers.training_rows import Lists, Matrix
 
         known: Any = with_levels(grades)
@@ -91,7 +91,7 @@ class QueryHalves:
         The consensus of a half knows nothing of the other, whose grades are measured by as they are: that favours no
         method, or the mean of the grades where annotators share a mistake. ``None`` where nothing can be learned.
         """
-        from ..rankers.held_out import Fold, held_out, rows_of
+        from ..rankers.estimator import Fold, held_out, rows_of
         from ..rankers.list_net import ListNet
 
         method, folds = make("aggregator", name), []

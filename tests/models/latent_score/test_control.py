@@ -11,7 +11,7 @@ from crowdrank.aggregators import BradleyTerry, LatentScore
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.models.latent_score.kernels.ordinal import covariate_shifts
 from crowdrank.models.latent_score.model import lay_out
-from crowdrank.models.latent_score.rounds import Options, fit_scores
+from crowdrank.models.latent_score.steps import Options, fit_scores
 
 
 def judges(each=100, n=20, n_items=20, sd=0.5, ties=0.0, lapse=0.0, seed=0):

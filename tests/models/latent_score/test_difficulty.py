@@ -14,7 +14,7 @@ from crowdrank.aggregators import LatentScore
 from crowdrank.api import touched_items
 from crowdrank.cluster.executor import InMemory
 from crowdrank.models.latent_score.model import hold_out_grades, lay_out
-from crowdrank.models.latent_score.rounds import Options, fit_scores
+from crowdrank.models.latent_score.steps import Options, fit_scores
 
 
 def graded(seed, spread, n_items=100, each=12, n_queries=1, n_levels=5):

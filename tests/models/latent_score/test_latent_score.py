@@ -19,8 +19,7 @@ from crowdrank.errors import DataWarning, JudgmentError, ParameterError, Unknown
 from crowdrank.models.latent_score import outcomes
 from crowdrank.models.latent_score.kernels import item_systems
 from crowdrank.models.latent_score.model import ItemInputs, first_state, lay_out
-from crowdrank.models.latent_score.rounds import Options, fit_scores
-from crowdrank.models.latent_score.steps import item_step
+from crowdrank.models.latent_score.steps import Options, fit_scores, item_step
 
 
 def quiet(call, *args, **kwargs):

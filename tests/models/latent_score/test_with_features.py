@@ -13,7 +13,7 @@ from crowdrank.errors import DataWarning, JudgmentError, ParameterError, Unknown
 from crowdrank.joint import LatentScore
 from crowdrank.models.latent_score import steps, with_features
 from crowdrank.models.latent_score.model import Known, known_scores, lay_out
-from crowdrank.models.latent_score.rounds import Options, fit_scores
+from crowdrank.models.latent_score.steps import Options, fit_scores
 
 NAMES = ("length", "age", "noise")
 WEIGHTS = np.array([1.0, -0.6, 0.0])

@@ -10,7 +10,7 @@ from tests.strategies import judgments, preference_rows
 
 from crowdrank.data.judgments import Grades, Preferences
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
-from crowdrank.kernels.structure import structure_numbers
+from crowdrank.kernels.numbering import structure_numbers
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.pairs.condorcet import Condorcet
 

@@ -7,7 +7,7 @@ import pytest
 from tests.oracles.listwise import of_order
 
 from crowdrank.models.rankings.kernels.printed_procedure import descend
-from crowdrank.rankers.kernels.list_losses import bend_sets, choose_from_sets
+from crowdrank.rankers.kernels.losses import bend_sets, choose_from_sets
 
 SIZES = (4, 1, 3)
 OFFSETS = np.concatenate([[0], np.cumsum(SIZES)])

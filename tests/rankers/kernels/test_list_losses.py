@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles import list_losses as slow
 
-from crowdrank.rankers.kernels import list_losses as fast
+from crowdrank.rankers.kernels import losses as fast
 from crowdrank.rankers.training_rows import Lists
 
 

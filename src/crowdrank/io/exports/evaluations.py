@@ -222,7 +222,7 @@ def mt_bench(rows: Collector) -> Imported:
     """Return FastChat's pairs, judged in two games each, as preferences, or its scores of single answers as grades."""
     options, outcomes = rows.options, ("model_1", "model_2", "tie")
 
-    def shared(record: Record) -> Cells:
+    def common_cells(record: Record) -> Cells:
         judge, question, turn = record.get("judge"), as_text(record.get("question_id")), as_text(record.get("turn"))
         if question is None:
             raise JudgmentError("a line has no question_id; give the file as FastChat wrote it")
@@ -252,7 +252,7 @@ def mt_bench(rows: Collector) -> Imported:
                 "left": left,
                 "right": right,
                 "winner": "tie" if name is None else "left" if name == left else "right",
-                **shared(record),
+                **common_cells(record),
                 **_style(options, record, sides, prompt=record.get(f"g{sides[0]}_user_prompt")),
             }
 
@@ -262,7 +262,7 @@ def mt_bench(rows: Collector) -> Imported:
             # -1 is a judge that failed
             yield "score -1" if grade == -1 else "without a score"
         else:
-            yield {"item": as_text(record.get("model")), "grade": grade, **shared(record)}
+            yield {"item": as_text(record.get("model")), "grade": grade, **common_cells(record)}
 
     each = records(rows.source)
     first = list(islice(each, 1))

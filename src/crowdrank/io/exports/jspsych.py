@@ -155,7 +155,7 @@ def _check_stimuli(trials: list[Record]) -> None:
     plain = [trial for trial in trials if not isinstance(_response(trial), Mapping)]
     if len({as_text(trial.get("stimulus")) for trial in plain}) != 1:
         return
-    varied = _varied(plain, {*_WHO, *_OWN, _LIST})
+    varied = _varying_keys(plain, {*_WHO, *_OWN, _LIST})
     if varied:
         raise JudgmentError(
             f"all {len(plain):,} trials have the stimulus {(as_text(plain[0].get('stimulus')) or '')[:60]!r}, so what "
@@ -164,7 +164,7 @@ def _check_stimuli(trials: list[Record]) -> None:
         )
 
 
-def _varied(trials: Sequence[Trial], aside: set[str]) -> list[str]:
+def _varying_keys(trials: Sequence[Trial], aside: set[str]) -> list[str]:
     """The fields that are not the same in all trials."""
     names = dict.fromkeys(name for trial in trials for name in trial if name not in aside)
     return [name for name in names if len({as_text(trial.get(name)) for trial in trials}) > 1]
@@ -211,7 +211,7 @@ def _sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> _Sides | N
                     "read, so write one row per button and rank"
                 )
             return _Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
-        fields = pair_columns(_varied(trials, {*_OWN, "stimulus", "choices"}))
+        fields = pair_columns(_varying_keys(trials, {*_OWN, "stimulus", "choices"}))
     if fields is not None:
         left, right = fields
         return _Sides(left, right, lambda trial: _two([as_text(trial.get(left)), as_text(trial.get(right))]))

@@ -480,7 +480,7 @@ def _distinct_codes(rows: ClassRows) -> tuple[Counts, Counts, Numbers]:
 
 def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
     """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
-    from ...kernels.structure import mix_bits
+    from ...kernels.numbering import mix_bits
 
     salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
     sums = np.zeros(size, np.uint64)

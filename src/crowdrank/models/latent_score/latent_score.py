@@ -64,12 +64,20 @@ from .outcomes import (
     warn_undetermined,
     weighted_mode,
 )
-from .rounds import (
+from .steps import (
+    Evidence,
+    ItemSums,
     Options,
     Path,
+    RelativeCoefficients,
     ScoreFit,
+    VarianceSums,
     annotator_round,
+    annotator_sums,
     are_likelier,
+    check_names,
+    control_parameters,
+    difficulty_evidence,
     finished_fit,
     fit_scores,
     has_converged,
@@ -82,16 +90,6 @@ from .rounds import (
     tolerance,
     trial_options,
     typical_change,
-)
-from .steps import (
-    Evidence,
-    ItemSums,
-    RelativeCoefficients,
-    VarianceSums,
-    annotator_sums,
-    check_names,
-    control_parameters,
-    difficulty_evidence,
     widened_variance,
     with_difficulties,
 )

@@ -37,11 +37,12 @@ from .model import (
     ranking_weights,
     refit_state,
 )
-from .rounds import Options, ScoreFit, fit_scores
 from .steps import (
     MAX_SCORE_STEP,
     MIN_MEAN_ALPHA,
     Curvature,
+    Options,
+    ScoreFit,
     ScorePosterior,
     ScorePrior,
     annotator_sums,
@@ -50,6 +51,7 @@ from .steps import (
     control_estimates,
     control_parameters,
     eliminated_habits,
+    fit_scores,
     reference_kind,
     score_curvature,
     shared_information,

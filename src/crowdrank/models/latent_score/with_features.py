@@ -22,8 +22,7 @@ from ...rankers.training_rows import Scaling
 from ...wording import expect_above, expect_at_least
 from .model import Known, Layout, State, first_state, known_scores, lay_out
 from .outcomes import latent_consensus, warn_about
-from .rounds import Options, ScoreFit, fit_scores
-from .steps import product
+from .steps import Options, ScoreFit, fit_scores, product
 
 _DEFAULTS = Options()
 
@@ -415,7 +414,7 @@ class _RankerMean:
         if len(np.unique(items.query[learned])) < 2:
             part[learned[np.argsort(target[learned], kind="stable")]] = np.arange(len(learned)) % _N_PARTS
             return part
-        from ...rankers.held_out import query_parts
+        from ...rankers.estimator import query_parts
         from ...rankers.training_rows import Lists, Matrix
 
         query = items.query[learned]

@@ -83,7 +83,7 @@ class Condorcet:
 
 def _mean_standings(preferences: Preferences, pair_counts: PairCounts, method: Condorcet) -> Floats:
     """Mean over the sorts of each item's standing."""
-    from ...kernels.structure import structure_numbers
+    from ...kernels.numbering import structure_numbers
     from .kernels.majority_orders import link_pairs, majority_ranks, rank_standings
 
     items, met = preferences.items, np.abs(pair_counts.margin) > _MIN_MAJORITY_SHARE * pair_counts.number

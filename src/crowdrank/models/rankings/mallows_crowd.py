@@ -236,7 +236,7 @@ class MallowsCrowd:
 
     def order_by_score(self, scores: Floats) -> Ints:
         """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
-        from ...kernels.ties import join_ties
+        from ...kernels.segments import join_ties
 
         within, offsets = self.item_query, self.arranged.lists.offsets
         level = join_ties(scores, offsets, np.full(len(offsets) - 1, _EQUAL_SCORE_GAP))

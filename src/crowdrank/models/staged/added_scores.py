@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import ParameterError
 from ...protocols import Floats
-from ...rankers.estimator import Ranker
-from ...rankers.held_out import CURVE, Watch
+from ...rankers.estimator import CURVE, Ranker, Watch
 from ...rankers.saving import weights_of
 from ...rankers.training_rows import Lists, Matrix
 

@@ -127,7 +127,7 @@ class IndependentAnnotators:
         self, judgments: Judgments, features: Features, row: Ints, learned: dict[int, Ranker]
     ) -> AddedScores:
         """The annotators' rankers and the common one, each with its share."""
-        from ...rankers.held_out import Watch
+        from ...rankers.estimator import Watch
         from ...rankers.training_rows import Lists, Matrix
         from .added_scores import AddedScores
 
@@ -346,7 +346,7 @@ class AnnotatorLists:
 
     def halves(self) -> tuple[Counts, Counts]:
         """Return half of each annotator's lists and the others; neither names nor the order of rows play a part."""
-        from ...rankers.held_out import query_parts
+        from ...rankers.estimator import query_parts
 
         one: list[Counts] = []
         for annotator in np.unique(self.annotator).tolist():
@@ -405,7 +405,7 @@ def _held_out_ndcg(
     fit: Callable[[Matrix, Lists], Ranker], everything: AnnotatorLists, learned: Counts, held: Counts
 ) -> Floats:
     """The nDCG of each held-out list at each strength, (n_strengths, n_lists)."""
-    from ...rankers.held_out import ItemGain
+    from ...rankers.estimator import ItemGain
 
     part = everything.take(learned)
     common = everything.scores(fit(part.matrix, part.lists))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.concordance import concordance
+from ....kernels.pairs import concordance
 from ....kernels.threads import over_bounds, pair_bounds
 from ....protocols import Bools, Counts, Floats, Ints
 

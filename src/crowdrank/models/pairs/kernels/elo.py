@@ -1,6 +1,6 @@
 """Elo scores: from preferences in their order, and from decided pairs in random orders that do not depend on names.
 
-For the second, items with the same structure number, see :mod:`~crowdrank.kernels.structure`, form a
+For the second, items with the same structure number, see :mod:`~crowdrank.kernels.numbering`, form a
 class with one score, and the pairs between two classes are one pair. Where a class has part in several pairs with the
 same key, these are applied together in small steps, which is what all their orders come to on average. So is a pair
 together with the one that takes its place when all outcomes are reversed.
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.structure import Numbers, mix_bits, structure_numbers
+from ....kernels.numbering import Numbers, mix_bits, structure_numbers
+from ....kernels.segments import join_ties
 from ....kernels.threads import read_only
-from ....kernels.ties import join_ties
 from ....protocols import Bools, Counts, Floats, Ints, Outcomes
 
 _CELLS_PER_UNIT = 128.0

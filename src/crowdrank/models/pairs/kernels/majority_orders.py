@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ....kernels.numbering import Numbers, mix_bits
 from ....kernels.segments import ranking_standings
-from ....kernels.structure import Numbers, mix_bits
 from ....kernels.threads import read_only
 from ....protocols import Bools, Counts, Floats, Ints
 
@@ -55,7 +55,7 @@ def majority_ranks(links: Links, numbers: Numbers, items: Ints, bounds: Counts, 
     """Return the rank of each item, (n_items,), counted from 1 within its stretch; 0 for those not in ``items``.
 
     Quicksort: items that beat the pivot go ahead of it, items that it beat behind it, and a coin decides on the others.
-    Pivots and coins are drawn from structure ``numbers``, see :mod:`~crowdrank.kernels.structure`, so names do not
+    Pivots and coins are drawn from structure ``numbers``, see :mod:`~crowdrank.kernels.numbering`, so names do not
     matter; items with the same number are one pivot and share a rank.
 
     ``lead`` of the links is 1 where the item won the majority and -1 where it lost; ``items`` are sorted stretch by

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.structure import mix_bits
+from ....kernels.numbering import mix_bits
 from ....kernels.threads import over_bounds, read_only
 from ....protocols import Counts, Floats, Ints
 from .ranked_lists import RankedLists, query_bounds

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.structure import mix_bits
+from ....kernels.numbering import mix_bits
 from ....kernels.threads import even_bounds, read_only
 from ....protocols import AnyFloats, Counts, Floats, Ints
 
