@@ -22,7 +22,7 @@ NOT_READ = ("data/", "errors.py", "wording.py", "options.py", "protocols.py")
 STEPS = {
     "models/classes/dawid_skene": ("_e_step", "_m_step"),
     "models/pairs/bradley_terry": ("fit", "solve"),
-    "models/pairs/crowd_bt": ("fit", "evaluate", "newton_direction"),
+    "models/pairs/crowd_bt": ("evaluate", "curvature"),
     "models/pairs/em_elo": ("over_blocks",),
     "models/crowd_agg/crowd_agg": ("over_blocks",),
     "models/joint_annotators/joint_annotators": ("over_blocks",),
