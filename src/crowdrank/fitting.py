@@ -77,7 +77,7 @@ class OneBlock:
     Examples
     --------
     >>> blocks = OneBlock(np.array([1.0, 2.0]))
-    >>> blocks.total(lambda block, state: ((block.sum(),), "seen")), blocks.state
+    >>> blocks.total(lambda block, state: ((float(block.sum()),), "seen")), blocks.state
     ((3.0,), 'seen')
     """
 

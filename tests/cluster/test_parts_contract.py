@@ -29,6 +29,7 @@ KINDS = {"grade": cr.Grades, "preference": cr.Preferences, "ranking": cr.Ranking
 
 METHODS = {
     ("dawid_skene", "grade"): {},
+    ("ensemble", "grade"): {},
     ("naive_bayes", "grade"): {},
     ("mace", "grade"): {"n_restarts": 2},
     ("glad", "grade"): {"tol": 1e-10, "calibrated": False},

@@ -45,8 +45,8 @@ MODULES = (
     "simulate",
 )
 
-HOOKS = {"passes", "blocks", "fit_blocks", "refits", "scores_by_weight", "reread", "lay_out"}
-"""Methods by which the package calls itself."""
+HOOKS = {"over_blocks", "refits", "scores_by_weight", "reread", "lay_out", "get_params", "set_params"}
+"""Methods by which the package calls itself, and those that rankers have of scikit-learn once that is loaded."""
 
 COMMANDS = {
     "aggregate": "aggregate votes.csv --across-queries",
