@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 import re
 import typing
 import warnings
@@ -257,6 +258,22 @@ def test_results_go_through_json(name, kind, small):
     assert again.quality.frame().equals(consensus.quality.frame())
     assert again.trace == consensus.trace
     assert again.method == consensus.method
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_consensus_is_pickled_before_its_quality_is_measured(name, kind, small):
+    made = fitted(name, small[kind])
+    copy = pickle.loads(pickle.dumps(made))
+    assert (copy.quality is None) == (made.quality is None)
+    assert copy.quality is None or copy.quality.frame().equals(made.quality.frame())
+
+
+def test_a_consensus_with_covariates_is_pickled_too(small):
+    rows = small["preference"].frame()
+    lengths = pl.int_range(rows.height, eager=True)
+    sided = rows.with_columns(length_left=lengths % 7, length_right=lengths % 5)
+    made = cr.aggregate(cr.Preferences.from_frame(sided, covariates=["length"]), "bradley_terry", control=["length"])
+    assert pickle.loads(pickle.dumps(made)).quality.frame().equals(made.quality.frame())
 
 
 @pytest.mark.parametrize("name", names("aggregator"))

@@ -1,6 +1,5 @@
 """The consensus: its table, ranks, intervals and comparisons."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from crowdrank.aggregators import BradleyTerry
 from crowdrank.data.consensus import Consensus, Quality, Trace
 from crowdrank.data.grades import Grades
 from crowdrank.data.index import Index
-from crowdrank.data.judgments import Preferences
 from crowdrank.errors import ParameterError, UnknownNameError
 
 ITEMS = Grades.from_rows([("a", "q1", "x", 1), ("a", "q1", "y", 1), ("a", "q1", "z", 1), ("a", "q2", "x", 1)]).items
@@ -119,15 +117,6 @@ def test_quality_is_computed_when_it_is_first_asked_for():
     assert made.quality is made.quality
     assert calls == [1]
     assert replace(made, estimates={}).quality is made.quality
-
-
-@pytest.mark.parametrize("method", ["borda", "bradley_terry", "crowd_bt", "latent_score"])
-def test_a_consensus_can_be_pickled_before_its_quality_is_measured(method):
-    pairs = (("x", "y"), ("y", "z"), ("z", "x"), ("x", "z"))
-    rows = [(who, "q", *pair, "left") for who in ("ann", "bob", "cy") for pair in pairs]
-    made = aggregate(Preferences.from_rows(rows), method)
-    copy = pickle.loads(pickle.dumps(made))
-    assert copy.quality.frame().equals(made.quality.frame())
 
 
 def test_results_cannot_be_written_to():

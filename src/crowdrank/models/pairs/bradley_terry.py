@@ -164,15 +164,10 @@ class BradleyTerry:
         point, best, trace = problem.solve(tol=self.tol, max_iter=self.max_iter)
         std_error, covariance, own = problem.standard_errors(best, preferences.items.offsets)
         scores = point[: preferences.n_items]
-
-        def scores_of(part: Preferences) -> Floats:
-            again = problem.of_part(part, self.ties)
-            alike = len(again.start()) == len(point) and again.design is not None
-            return again.solve(point if alike else None, tol=self.tol, max_iter=self.max_iter)[0][: part.n_items]
-
         quality: Any = held_out(self, preferences)
         if problem.design is not None:
-            quality = LearnedQuality(preferences, scores_of, {}) if preferences.n_annotators else None
+            again = partial(_scores_of_part, self, problem, point)
+            quality = LearnedQuality(preferences, again, {}) if preferences.n_annotators else None
         estimates = problem.estimates(point, own)
         consensus = Consensus.of(
             self, preferences, scores, trace=trace, std_error=std_error, covariance=covariance, quality=quality,
@@ -207,6 +202,13 @@ class BradleyTerry:
         counts = count_preferences(preferences, self.ties)
         fit = PairRefits(self, rows, draws, counts, preferences.items.offsets, start)
         return fit.at_once, fit
+
+
+def _scores_of_part(method: BradleyTerry, problem: PairProblem, point: Floats, part: Preferences) -> Floats:
+    """Scores by some of the preferences, with the covariates and steps of all, begun where those ended."""
+    again = problem.of_part(part, method.ties)
+    alike = len(again.start()) == len(point) and again.design is not None
+    return again.solve(point if alike else None, tol=method.tol, max_iter=method.max_iter)[0][: part.n_items]
 
 
 class Grading(NamedTuple):
