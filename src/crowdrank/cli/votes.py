@@ -145,12 +145,12 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
 
     # annotators are left out by name before names are replaced
     options = reading.options(control, pseudonyms=False)
-    # items that are the same in all queries are listed once, without one
-    listed = read_table(reading.items) if reading.across_queries and reading.items else None
-    if listed is not None and "query" in understand_items(listed.columns):
-        listed = None
-    if listed is not None:
-        options = replace(options, items=None)
+    listed = None
+    if reading.across_queries and reading.items:
+        table = read_table(reading.items)
+        # items that are the same in all queries are listed once, without one
+        listed = None if "query" in understand_items(table.columns) else table
+        options = replace(options, items=table if listed is None else None)
     with talk.working("reading the votes"):
         packed = expect_packed_alone(votes)
         judgments = api.as_judgments(votes[0]) if packed else read_files(votes, options)
