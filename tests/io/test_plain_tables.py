@@ -148,7 +148,7 @@ STOPS = {
     "split": (
         rows(f"{RUBRIC},criterion,score", lambda i: (i // 8, f"m{i // 4 % 2}", f"j{i // 2 % 2}", "hc"[i % 2], i % 5)),
         "judge 'j0' grades 'm0' of query '0' 2 times; 'criterion' distinguishes them: --where criterion=h (or c), or "
-        "--column query=criterion, or --duplicates keep if they are repeats",
+        "--duplicates keep if they are repeats",
         {"kind": "grade", "judgments": 12, "annotators": 2},
     ),
     "nobody named": (

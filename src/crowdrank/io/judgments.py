@@ -542,12 +542,14 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
     last = re.split(r"[.\]]+", column)[-1]
     item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(last) else ""
-    ways = [f"{option('where', {column: values[0] if values else ...})}{more}", option("columns", {"query": column})]
+    ways = [f"{option('where', {column: values[0] if values else ...})}{more}"]
+    if "query" not in row:  # where there is one, another column in its place would lose it
+        ways.append(option("columns", {"query": column}))
     if len(values) > _MOST_CRITERIA or name_points("query", last) or name_points("item", last):
         ways.reverse()
     raise JudgmentError(
-        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}{ways[0]}, or "
-        f"{ways[1]}, or {option('duplicates', 'keep')} if they are repeats"
+        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}"
+        f"{', or '.join(ways)}, or {option('duplicates', 'keep')} if they are repeats"
     )
 
 
