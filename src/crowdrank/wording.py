@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -244,6 +242,8 @@ def nearest(name: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str | No
     >>> nearest("bord", ["borda", "elo"]), nearest("x", ["borda", "elo"]), nearest("39", ["9", "38"])
     ('borda', None, None)
     """
+    import difflib
+
     if str(name).isdigit():
         # numbers that look alike have nothing to do with each other
         known = [one for one in known if not one.isdigit()]
@@ -325,6 +325,8 @@ def _expect_numbers(method: Any, names: Iterable[str], holds: Callable[[Any], bo
 
 def _typed_value(value: Any) -> str:
     """A value as it is typed behind an option."""
+    import shlex
+
     if isinstance(value, Mapping):
         text = ",".join(f"{key}={'NAME' if one is ... else one}" for key, one in value.items())
     elif isinstance(value, list | tuple):

@@ -10,16 +10,11 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from .column_names import assign_columns, check_names, could_serve
+from .column_names import NAMES, assign_columns, check_names, could_serve
 from .frames import to_frame
 from .index import Items, code_items
 from .showing import Shown
 
-_NAMES = {
-    "position": ("position", "rank", "pos", "place", "slot"),
-    "clicked": ("clicked", "click", "is_click", "was_clicked", "clicks"),
-    "impression": ("impression", "impression_id", "session", "session_id", "search_id", "serp", "serp_id"),
-}
 _YES = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
 
 
@@ -133,9 +128,9 @@ def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
         raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
     lower = {name.strip().lower(): name for name in reversed(names)}
     roles = {
-        word: next(lower[name] for name in known if name in lower)
-        for word, known in _NAMES.items()
-        if any(name in lower for name in known)
+        word: lower[named[0]]
+        for word in ("position", "clicked", "impression")
+        if (named := [name for name in NAMES[word] if name in lower])
     }
     rest = [name for name in names if name not in roles.values()]
     roles = {**assign_columns(("item", "query"), rest, {}), **roles, **given}

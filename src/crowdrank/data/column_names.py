@@ -1,4 +1,7 @@
-"""Names of columns: the words of the house, those that other tools use, and what a name says of a role."""
+"""Names of columns: the words of the house, those that other tools use, and what a name says of a role.
+
+The names themselves stand in ``words.toml``.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +11,15 @@ from functools import lru_cache
 
 from ..errors import JudgmentError, ParameterError
 from ..wording import first_few, naming, one_of, option
+from .words import TABLES
 
-FOREIGN: dict[str, tuple[str, ...]] = {
-    word: tuple(names.split())
-    for word, names in {
-        "annotator": "annotator_id worker worker_id workerid performer rater rater_id raterid judge judge_id judgeid "
-        "judge_model labeler labeller assessor assessor_id reviewer reviewer_id reviewerid evaluator coder "
-        "voter user user_id userid",
-        "query": "query_id queryid qid topic topic_id topicid segment segment_id segmentid context",
-        "item": "item_id itemid document document_id doc doc_id docid docno url object candidate alternative system "
-        "system_id model player image",
-        "grade": "label rating relevance rel answer response vote value score",
-        "left": "left_item left_id item_a item_left model_a model_left system_a doc_a answer_a response_a option_a "
-        "item1 arg1 a",
-        "right": "right_item right_id item_b item_right model_b model_right system_b doc_b answer_b response_b "
-        "option_b item2 arg2 b",
-        "winner": "preferred preference choice chosen outcome verdict label answer vote result",
-        "loser": "",
-        "tie": "draw tied drawn is_tie is_draw",
-        "rank": "position place placement",
-        "ranking": "ranking_id rankingid list list_id",
-        "weight": "count",
-        "time": "timestamp tstamp datetime date created_at submitted_at",
-        "group": "family",
-        "strength": "",
-        "duration": "duration_seconds lead_time",
-        "judgment": "",
-        "price": "cost rate fee pay",
-        "capacity": "limit quota available max_judgments",
-    }.items()
-}
+FOREIGN: dict[str, tuple[str, ...]] = {word: tuple(names.split()) for word, names in TABLES["foreign"].items()}
 """Our word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
 
-_TASKS = "task task_id taskid question question_id prompt prompt_id instance instance_id example"
-EITHER = tuple(_TASKS.split())
+NAMES = {what: tuple(names.split()) for what, names in TABLES["names"].items()}
+"""Other names of columns, by what they say."""
+
+EITHER = NAMES["either"]
 """Names that mean the item when no other column does, otherwise the query."""
 
 NEEDED = {"grade": ("item", "grade"), "preference": ("left", "right", "winner"), "ranking": ("item", "rank")}
@@ -50,11 +28,7 @@ OPTIONAL = {
     "preference": ("query", "annotator", "weight", "time", "group", "strength", "duration", "judgment"),
     "ranking": ("query", "annotator", "ranking", "weight", "time", "group", "duration"),
 }
-BY_WINNER = (
-    ("winner", "loser"), ("winner_id", "loser_id"), ("winning_item", "losing_item"), ("chosen", "rejected"),
-    ("preferred", "rejected"), ("preferred", "dispreferred"), ("better", "worse"), ("winner_model", "loser_model"),
-    ("winning_model", "losing_model"), ("chosen_model", "rejected_model"), ("chosen_response", "rejected_response"),
-)  # fmt: skip
+BY_WINNER = tuple(zip(NAMES["by_winner"][::2], NAMES["by_winner"][1::2], strict=True))
 """Names of two columns that hold winners and losers, for preferences without left and right."""
 
 OWN, LISTED, UNKNOWN_ID, WEAK = 6, 4, 3, 2
@@ -62,46 +36,6 @@ OWN, LISTED, UNKNOWN_ID, WEAK = 6, 4, 3, 2
 
 AHEAD = 2
 """Points by which a column must be ahead of the next."""
-
-_THINGS = "model system item doc candidate player image generator option object id"
-_TEXTS = "answer response output text summary translation completion"
-
-
-def _sides(things: str, ends: str) -> str:
-    """Names of one side of things: model_a, a_model, model1."""
-    return " ".join(
-        f"{t}_{e} {e}_{t} {t}{e}" if e.isdigit() else f"{t}_{e} {e}_{t}" for t in things.split() for e in ends.split()
-    )
-
-
-_MORE = {
-    "annotator": "participant participant_id subject subject_id respondent respondent_id completed_by email "
-    "email_address prolific_pid prolific_id amt_worker amt_worker_id turker labeler_id evaluator_id coder_id voter_id "
-    "performer_id listener listener_id grader grader_id scorer scorer_id annotation_agent annotated_by labeled_by "
-    "labelled_by rated_by judged_by reviewed_by graded_by scored_by voted_by who_voted who_rated who_judged",
-    "query": "prompt prompt_id question question_id instruction",
-    "item": "stimulus completion generation model_id model_name model_version response_model candidate_id object_id "
-    "alternative_id image_id product product_id",
-    "grade": "stars star mark likert",
-    "left": _sides(_THINGS, "a 1 left first"),
-    "right": _sides(_THINGS, "b 2 right second"),
-    "winner": "better best selected",
-}
-"""Names beside those of :data:`~crowdrank.data.columns.FOREIGN` that say what a column of judgments holds."""
-
-_WEAK_NAMES = {
-    "annotator": "session session_id who person",
-    "query": "task task_id instance instance_id example example_id doc_id document_id doc document",
-    "item": "task task_id question question_id prompt prompt_id instance instance_id example id text sentence "
-    "statement passage tweet unit unit_id hit_id sample sample_id response answer output reply summary translation "
-    "version variant checkpoint",
-    "grade": "answer response vote value acc accuracy exact_match correct quality result judgment judgement class "
-    "category annotation",
-    "left": f"first white home {_sides(_TEXTS, 'a 1 left first')}",
-    "right": f"second black away {_sides(_TEXTS, 'b 2 right second')}",
-    "winner": "answer vote result score rating value judgment judgement response",
-}
-"""Names that may mean something else as well."""
 
 _GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
 _ASIDE = re.compile(
@@ -167,9 +101,6 @@ def candidates(names: Iterable[str], columns: Mapping[str, str], also: Iterable[
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-_RESPONDENTS = {"responseid", "respondent", "respondentid", "collectorid", "username", "submissionid"}
-"""Names of what a row of a survey is about, beside those of annotators."""
-
 
 def person_column(names: Iterable[str]) -> str | None:
     """Return the column that says who a row is about, by its name; ``None`` where there is none.
@@ -180,7 +111,7 @@ def person_column(names: Iterable[str]) -> str | None:
     ('ResponseId', None)
     """
     points = {name: name_points("annotator", name) for name in names}
-    points |= {name: LISTED for name in points if key_of(name).replace("_", "") in _RESPONDENTS}
+    points |= {name: LISTED for name in points if key_of(name).replace("_", "") in NAMES["respondents"]}
     best = max(points, key=lambda name: points[name], default=None)
     return best if best is not None and points[best] >= LISTED else None
 
@@ -259,11 +190,21 @@ def key_of(name: str) -> str:
     return key
 
 
+def _side_names(things: tuple[str, ...], ends: tuple[str, ...]) -> list[str]:
+    """Names of one side of things: model_a, a_model, model1."""
+    pairs = [(thing, end) for thing in things for end in ends]
+    names = [name for thing, end in pairs for name in (f"{thing}_{end}", f"{end}_{thing}")]
+    return names + [f"{thing}{end}" for thing, end in pairs if end.isdigit()]
+
+
 def _names(role: str) -> dict[str, int]:
     """Points of the names of a role, spelt without underscores."""
-    listed = dict.fromkeys((*FOREIGN[role], *_MORE.get(role, "").split()), LISTED)
-    weak = dict.fromkeys(_WEAK_NAMES.get(role, "").split(), WEAK)
-    return {name.replace("_", ""): points for name, points in {**listed, **weak, role: OWN}.items()}
+    more, weak = (TABLES[table].get(role, "").split() for table in ("more", "weak"))
+    if role in ("left", "right"):
+        more += _side_names(NAMES["side_things"], NAMES[f"{role}_ends"])
+        weak += _side_names(NAMES["side_texts"], NAMES[f"{role}_ends"])
+    points = dict.fromkeys((*FOREIGN[role], *more), LISTED) | dict.fromkeys(weak, WEAK) | {role: OWN}
+    return {name.replace("_", ""): number for name, number in points.items()}
 
 
 _POINTS = {role: _names(role) for role in FOREIGN}
@@ -298,23 +239,10 @@ def name_points(role: str, name: str) -> int:
     return points
 
 
-_PARTS = {
-    "rank": "rank",
-    "grade": "rating score grade mark relevance",
-    "winner": "winner better preferred preference verdict",
-    "annotator": "annotator worker rater judge participant labeler assessor reviewer evaluator",
-    "item": "item document doc url candidate system model image product",
-    "query": "query topic prompt question",
-}
-"""Words that say what a column is in a longer name, where no column has a name of its own for it."""
-
-_PART_ENDS = {
-    "annotator": ("name", "code", "email", "initial", "number", "id"),
-    "item": ("name", "title", "code", "number", "id"),
-    "query": ("name", "title", "code", "number", "id", "text"),
-}
-_SUMMARIES = "mean avg average median std sd min max total sum n num count normalized"
-"""Words that say that a column holds what was made of several answers."""
+_PARTS, _PART_ENDS = (
+    {role: tuple(words.split()) for role, words in TABLES[table].items()} for table in ("parts", "part_ends")
+)
+"""Words that say what a column is in a longer name, where no column has a name of its own for it, and last words."""
 
 
 @lru_cache(maxsize=10_000)
@@ -329,13 +257,13 @@ def part_role(name: str) -> str | None:
     parts = [part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(name)) if part]
     if len(parts) < 2 and len(name.split()) < 2:
         return None
-    if is_gold(name) or is_of_a_side(name) or set(_SUMMARIES.split()).intersection(parts):
+    if is_gold(name) or is_of_a_side(name) or set(NAMES["summaries"]).intersection(parts):
         return None
     pieces = (
         role
         for part in reversed(parts)
         for role, words in _PARTS.items()
-        if part in words.split() and (role not in _PART_ENDS or len(parts) == 1 or parts[-1] in _PART_ENDS[role])
+        if part in words and (role not in _PART_ENDS or len(parts) == 1 or parts[-1] in _PART_ENDS[role])
     )
     role = next(pieces, None)
     return None if role in ("grade", "rank") and is_aside(name) else role
@@ -405,7 +333,7 @@ def side_scores(names: Iterable[str]) -> list[tuple[str, str]]:
     >>> side_scores(["model_a", "model_b", "score_a", "score_b", "tokens_a", "tokens_b"])
     [('score_a', 'score_b')]
     """
-    grades = set(f"{_PARTS['grade']} reward point goal".split())
+    grades = {*_PARTS["grade"], "reward", "point", "goal"}
     return [
         (left, right)
         for stem, left, right in side_pairs(names)

@@ -20,6 +20,7 @@ from .frames import to_frame
 from .index import Items, code_items, plain_cells
 from .intake import short
 from .naming import first_ids
+from .words import TABLES
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,28 +301,14 @@ def _warn_of_left_out(frame: pl.DataFrame, understood: FeatureColumns) -> None:
         )  # fmt: skip
 
 
-_MEASURED = {"score", "value", "result"}
-"""Foreign names of judgments that features have too, such as the score of BM25; they are features."""
-
-_TRUTH = {
-    "grade", "grades", "label", "labels", "relevance", "rel", "truth", "gold", "target", "judgment", "judgments",
-    "judgement", "judgements", "qrel", "qrels",
-}  # fmt: skip
-"""Words for what is known or was judged of an item."""
-
+_MEASURED, _TRUTH, _SOURCES, _JUDGED, _QUALIFIERS = (
+    set(TABLES["features"][name].split()) for name in ("measured", "truth", "sources", "judged", "qualifiers")
+)
 _ANSWERS = {"winner", "loser", "rank", "y", "y_true", *FOREIGN["grade"], *FOREIGN["winner"]} - _MEASURED
-"""Other names of judgments."""
+"""Names of judgments beside those of a truth."""
 
-_SOURCES = {"true", "crowd", "consensus", "human", "expert", "annotator"}
-"""Whose judgment it is: with a word such as score this makes the name of a judgment."""
-
-_JUDGED = {"score", "rank", "rating", "value", "vote"}
-_QUALIFIERS = {"mean", "avg", "average", "median", "majority", "final", "graded", "binary", "ground"}
-
-_IDS = {
-    "id", "uuid", "guid", "index", "row", "row_number", "group", "ranking", *EITHER, *FOREIGN["ranking"], "",
-    *(name for word in ("annotator", "query", "item") for name in (word, *FOREIGN[word])),
-}  # fmt: skip
+_IDS = {"", *TABLES["features"]["ids"].split(), *EITHER, *FOREIGN["ranking"]}
+_IDS |= {name for word in ("annotator", "query", "item") for name in (word, *FOREIGN[word])}
 _ID_FORMS = re.compile(r".*_(id|uuid|guid)|unnamed:_\d+|_+index_level_\d+_+")
 _CAMEL_ID = re.compile(r".*[a-z0-9](Id|ID)")
 

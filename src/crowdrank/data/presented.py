@@ -10,26 +10,15 @@ import polars as pl
 from ..errors import JudgmentError
 from ..wording import counted, either, first_few, option
 from .column_names import is_aside, key_of, side_pairs
-from .words import as_float, code_of, words_of
+from .words import TABLES, as_float, code_of, words_of
 
 NOT_SWAPPED = "none"
 """What ``swapped`` says of a table whose winners are about its columns as they stand."""
 
-_SWAPPED, _SHOWN, _AS_WRITTEN = (
-    set(words.split())
-    for words in (
-        "swap swapped swaps switch switched flip flipped reverse reversed invert inverted exchanged mirrored "
-        "vertauscht getauscht",
-        "order ordering position positions pos side sides first shown presented presentation displayed display "
-        "reihenfolge zuerst",
-        "original normal unchanged forward default standard ab 12 01 lr none not",
-    )
+_SWAPPED, _SHOWN, _AS_WRITTEN, _TURNED, _NO, _YES = (
+    set(TABLES["order"][name].split()) for name in ("swapped", "shown", "as_written", "turned", "no", "yes")
 )
-"""Words of names that say that sides were exchanged, or where something was shown; words of cells for no exchange."""
-
-_NO = {"0", "false", "no", "f", "n", "nein"}
-_YES = {"1", "true", "yes", "t", "y", "ja"}
-_TURNED = {*_SWAPPED, "ba", "21", "10", "rl", "backward", "backwards"}
+_TURNED |= _SWAPPED
 _MOST_VALUES = 2
 
 

@@ -1,56 +1,23 @@
-"""Words of names and cells: which way a name counts, scales in words, codes of winners, what is no judgment."""
+"""Words of names and cells: which way a name counts, scales in words, codes of winners, what is no judgment.
+
+The words themselves stand in ``words.toml``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..wording import option
 
-_BAD = (
-    "anomal annoy artefact artifact attack blunder churn clutter complain complaint concern confus contradict crash "
-    "danger deceiv decept defect deficien delay disagree discriminat dishonest dislik disparit dissatisf distort "
-    "distract downvot effort error exploit fabricat fault fraud frustrat hallucinat harass hatred hazard illegal "
-    "illicit inaccura incoheren incomplet inconsisten incorrect injur insult invalid irrelevan irresponsib jailbreak "
-    "jitter libel malfunction malic malware manipulat mislead mistak misuse misinformat negativ obscen offens omiss "
-    "penalt phish plagiar problem profan racis redundan refus regret reject repetit sexis sexual shimmer stereotyp "
-    "stress suspici sycophan threat toxic traged troubl unfair unfaithful ungrounded unhelpful unnatural unreliab "
-    "unsafe unsupported untrue untruthful useless vague violat violen vulgar vulnerab warning wrong workload "
-    "fehler mangel mängel nachteil risiko schaden schädlich schlecht schwäch toxizit verlust verstoß"
-)
-"""Beginnings of words for what nobody wants more of; ``less`` turns them into something good."""
+TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+"""All word tables; those of names of columns are read by :mod:`~crowdrank.data.column_names`."""
 
-_BAD_SHORT = "abus bad bias blam blur bug cost evas fail fake flaw gap gore harm hate lag leak lie loss nois omit pain"
-_BAD_SHORT += " poor risk rude scam spam wast weak"
-_ENDINGS = (
-    "s|es|d|e|ed|y|ry|ful|fulness|ing|ion|ive|iveness|iness|riness|miness|ly|ness|nesses|ted|ure|ures|age|able|ability"
-)
-"""Short ones, and what may follow them, as much else begins so too."""
-
-_BAD_WHOLE = "evil explicit falsehood issues loser losing missing nsfw severe severity ugly worse worst"
-"""Such words that stand for themselves only."""
-
-_FALLING = (
-    "bits bpb bpc brier cer crossentropy deviation difference distance divergence duration ece edits eer entropy fid "
-    "fnr fpr hter kld latency levenshtein logloss lpips mae mape mcd mse msle nll perplexity ppl rank residual rmse "
-    "rmsle runtime seconds smape ter time ttft wer"
-)
-"""Metrics, and what is measured, of which small values are the good ones."""
-
-_AROUND = (
-    "score|scores|rate|rating|count|level|value|index|metric|prob|probability|percent|pct|ratio|label|grade|flag|mean|"
-    "avg|total|max|min|num|sum|is|has|est|class|category|type|eval|zahl|quote|wert|anzahl|grad"
-)
-"""What a word may be written together with."""
-
-_WORD = re.compile(
-    rf"(?:{_AROUND})?(?:"
-    rf"(?:{'|'.join(_BAD.split())})(?!\w*less)\w*"
-    rf"|(?:{'|'.join(_BAD_SHORT.split())})(?:{_ENDINGS})?(?:{_AROUND})?"
-    rf"|(?:{'|'.join((*_BAD_WHOLE.split(), *_FALLING.split()))})(?:{_AROUND})?)"
-)
 _PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -65,6 +32,17 @@ def words_of(name: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", _PARTS.sub(" ", name).lower())
 
 
+@cache
+def _bad_words() -> re.Pattern[str]:
+    """Pattern of the words for what nobody wants more of."""
+    words = {part: "|".join(text.split()) for part, text in TABLES["bad"].items()}
+    around = f"(?:{words['around']})?"
+    return re.compile(
+        rf"{around}(?:(?:{words['beginnings']})(?!\w*less)\w*"
+        rf"|(?:{words['short']})(?:{words['endings']})?{around}|(?:{words['whole']}|{words['falling']}){around})"
+    )
+
+
 def bad_word(name: str) -> str | None:
     """Return the word of a name that says that small numbers may be the good ones, ``None`` where there is none.
 
@@ -73,7 +51,7 @@ def bad_word(name: str) -> str | None:
     >>> bad_word("error_score"), bad_word("meanToxicity"), bad_word("riskscore"), bad_word("harmlessness")
     ('error', 'toxicity', 'riskscore', None)
     """
-    return next((word for word in words_of(name) if _WORD.fullmatch(word)), None)
+    return next((word for word in words_of(name) if _bad_words().fullmatch(word)), None)
 
 
 def which_direction(names: Iterable[str], levels: Sequence[str] | None = None) -> str | None:
@@ -118,90 +96,6 @@ def as_float(text: str) -> float | None:
         return None
 
 
-_SCALES = (
-    "strongly disagree, completely disagree, totally disagree, disagree strongly, disagree completely; disagree; "
-    "somewhat disagree, slightly disagree, tend to disagree, mildly disagree, disagree somewhat, disagree slightly; "
-    "neutral, neither agree nor disagree, neither, neither nor, undecided, unsure; "
-    "somewhat agree, slightly agree, tend to agree, mildly agree, agree somewhat, agree slightly; agree; "
-    "strongly agree, completely agree, totally agree, agree strongly, agree completely",
-    "terrible, awful, horrible, very bad, very poor; bad, poor, below average; mediocre; "
-    "fair, ok, okay, average, acceptable, medium, neutral, satisfactory, so so; good, above average; "
-    "very good, great; excellent, perfect, outstanding",
-    "very low; low; medium, moderate, mid, average, neutral; high; very high",
-    "not at all, none; slightly, a little, a bit; somewhat, moderately, partially, partly; very, quite, mostly, "
-    "very much; extremely, completely, fully",
-    "never; rarely, seldom, almost never; sometimes, occasionally; often, frequently, usually; almost always; always",
-    "very dissatisfied; dissatisfied; somewhat dissatisfied; neutral, neither satisfied nor dissatisfied; "
-    "somewhat satisfied; satisfied; very satisfied",
-    "very unlikely; unlikely; somewhat unlikely; neutral; somewhat likely; likely; very likely",
-    "much worse, far worse, significantly worse; worse; slightly worse, somewhat worse, a bit worse; "
-    "same, about the same, the same, equal, no change; slightly better, somewhat better, a bit better; better; "
-    "much better, far better, significantly better",
-    "worst; best",
-    "irrelevant, not relevant, non relevant; related; relevant; highly relevant; perfectly relevant, perfect",
-    "😡, 😠, 😢, 😭, ☹; 🙁, 😞, 😕; 😐, 😶; 🙂, 😊; 😀, 😃, 😄, 😍, 🤩",
-    "stimme überhaupt nicht zu, stimme gar nicht zu, stimme absolut nicht zu, stimme ganz und gar nicht zu, "
-    "lehne stark ab, lehne voll ab, lehne völlig ab; stimme nicht zu, lehne ab; "
-    "stimme eher nicht zu, lehne eher ab; neutral, teils teils, weder noch, unentschieden, teilweise; "
-    "stimme eher zu, stimme teilweise zu; stimme zu; "
-    "stimme voll zu, stimme voll und ganz zu, stimme völlig zu, stimme vollkommen zu, stimme stark zu, "
-    "stimme absolut zu, stimme sehr zu",
-    "trifft überhaupt nicht zu, trifft gar nicht zu; trifft nicht zu; trifft eher nicht zu, trifft wenig zu; "
-    "teils teils, neutral, weder noch, unentschieden, trifft teilweise zu; trifft eher zu; trifft zu; "
-    "trifft voll zu, trifft voll und ganz zu, trifft völlig zu, trifft vollkommen zu",
-    "sehr schlecht, ungenügend; schlecht, mangelhaft; mittel, mittelmäßig, neutral, ausreichend, geht so; "
-    "befriedigend; gut; sehr gut; ausgezeichnet, hervorragend, perfekt",
-    "sehr unzufrieden; unzufrieden; eher unzufrieden; neutral, teils teils, weder noch; eher zufrieden; zufrieden; "
-    "sehr zufrieden",
-    "nie, niemals; selten, fast nie; manchmal, gelegentlich, ab und zu; oft, häufig, meistens; fast immer; immer",
-    "gar nicht, überhaupt nicht; kaum, wenig; etwas, teilweise, mittelmäßig; ziemlich, überwiegend; sehr; "
-    "äußerst, völlig, voll und ganz",
-    "sehr niedrig, sehr gering; niedrig, gering; mittel; hoch; sehr hoch",
-)
-"""Levels of a scale worst first, divided by ``;``; words of the same meaning by ``,``."""
-
-_CODES = (
-    "incorrect, wrong; partially correct, partly correct, partial; correct, right",
-    "i; p; c",
-    "false, f; true, t",
-    "thumbs down, thumbsdown, thumb down, dislike, downvote, downvoted, down, 👎; "
-    "thumbs up, thumbsup, thumb up, like, upvote, upvoted, up, 👍",
-    "❌, ✗, ✘, ✖; ✅, ✓, ✔, ☑",
-    "fail, failed, failure; pass, passed, success",
-    "lose, loss, lost, loses; tie, draw, tied; win, won, wins",
-    "reject, rejected; revise, major revision; minor revision, borderline; accept, accepted, approve, approved",
-    "hallucinated, hallucination, unfaithful; factual, faithful, grounded",
-    "falsch; teilweise richtig, teilweise korrekt; richtig, korrekt",
-    "daumen runter, daumen nach unten; daumen hoch, daumen rauf, daumen nach oben",
-    "nicht bestanden, durchgefallen; bestanden",
-)
-"""The same of what was found, or clicked, which is one of two or three."""
-
-_ANSWERS = (
-    "no, n; maybe, unsure, partly, partially, somewhat; yes, y",
-    "nein; vielleicht, teilweise, unsicher; ja",
-)
-"""The same of answers, which are grades in a table of grades and classes in a tool for labels."""
-
-_SORTS = (
-    "very negative; negative; neutral; positive; very positive",
-    "sehr negativ; negativ; neutral; positiv; sehr positiv",
-    "small; medium; large",
-    "klein; mittel; groß",
-)
-"""Words that have an order and may as well be classes, of which none is the best."""
-
-_DEGREES = (
-    "not at all, not, gar nicht, überhaupt nicht, nicht; hardly, barely, kaum; "
-    "slightly, a little, a bit, marginally, minimally, etwas, wenig; "
-    "somewhat, partially, partly, moderately, teilweise, mäßig, mittelmäßig, weder noch; "
-    "fairly, mostly, quite, rather, reasonably, ziemlich, überwiegend, eher; ; "
-    "very, highly, strongly, sehr; extremely, completely, perfectly, totally, fully, exceptionally, absolutely, "
-    "äußerst, völlig, vollkommen, voll"
-)
-"""What stands before one word that all levels have in common, least first; the word alone is among them."""
-
-_NEGATIONS = ("un", "in", "ir", "im", "il", "dis", "non ", "non", "nicht ", "no ", "no longer ", "ill")
 _LETTER, _FEWEST_LETTERS = re.compile(r"[A-F][+-]?"), 3
 """Marks of schools, of which A is the best; two letters may be anything."""
 
@@ -215,12 +109,8 @@ def _places(scale: str) -> dict[str, int]:
     return {word.strip(): place for place, words in enumerate(scale.split(";")) for word in words.split(",")}
 
 
-_PLACES = [
-    (_places(scale), kind)
-    for kind, scales in (("grades", _SCALES), ("codes", _CODES), ("answers", _ANSWERS), ("sorts", _SORTS))
-    for scale in scales
-]
-_DEGREE_PLACES = _places(_DEGREES)
+_PLACES = [(_places(scale), kind) for kind, scales in TABLES["scales"].items() for scale in scales]
+_DEGREE_PLACES = _places(TABLES["degrees"]["scale"])
 
 
 class Order(NamedTuple):
@@ -284,7 +174,7 @@ def _degrees(texts: list[str]) -> dict[str, int] | None:
         places: dict[str, int] = {}
         for text in texts:
             degree = text.removesuffix(thing).strip()
-            if text in {f"{no}{thing}" for no in _NEGATIONS}:
+            if text in {f"{no}{thing}" for no in TABLES["degrees"]["negations"]}:
                 places[text] = 0
             elif text.endswith(thing) and degree in _DEGREE_PLACES and (not degree or text.endswith(f" {thing}")):
                 places[text] = _DEGREE_PLACES[degree]
@@ -305,43 +195,28 @@ def plain_word(word: str) -> str:
     return re.sub(r"[\s_\-/:.!]+", " ", parted.lower()).strip()
 
 
-_TIES = {
-    "tie", "ties", "tied", "same", "equal", "equally_good", "draw", "both", "neither", "both_good", "bothgood",
-    "both_bad", "bothbad", "tie_bothbad", "tie_both_bad", "tie_bothgood", "tie_both_good", "no_preference",
-    "gleich", "unentschieden", "egalite", "égalité", "empate",
-}  # fmt: skip
-_THINGS = (
-    "model|response|option|system|answer|candidate|item|output|assistant|text|image|generator|summary|translation|"
-    "choice|player|side|completion"
+_WINNERS = TABLES["winners"]
+_TIES, _LEFT, _RIGHT, _THINGS, _SLIGHTLY, _MUCH = (
+    _WINNERS[name].split() for name in ("ties", "left", "right", "things", "slightly", "much")
 )
 _TIE = re.compile(
     r"(?:(?:they|both)_are_|it_s_a_|about_|roughly_|both_)?(?:the_|about_the_|a_)?(?:tie|same|equal|draw|equally_(?:good|bad))"
     r"|both_are_(?:good|bad)|neither_is_(?:good|better)|no_(?:clear_)?(?:preference|difference|winner)"
 )
-_SIDES = "left|right|first|second|white|black|home|away|a|b|1|2|links|rechts|gauche|droite|izquierda|derecha"
-_ONE_SIDE = rf"(?:the_)?(?:(?P<thing>{_THINGS})_?)?(?P<side>{_SIDES})"
-_SIDE = re.compile(rf"{_ONE_SIDE}(?:_(?:one|{_THINGS}))?")
-_ADVERBS = {
-    **dict.fromkeys(("slightly", "somewhat", "marginally", "a_bit", "a_little", "weakly"), 1),
-    **dict.fromkeys(("much", "far", "significantly", "strongly", "clearly", "definitely", "a_lot"), 3),
-}
+_ONE_SIDE = rf"(?:the_)?(?:(?P<thing>{'|'.join(_THINGS)})_?)?(?P<side>{'|'.join(_LEFT + _RIGHT)})"
+_ONE_SIDE += rf"(?:_(?:one|{'|'.join(_THINGS)}))?"
+_SIDE = re.compile(_ONE_SIDE)
+_ADVERBS = dict.fromkeys(_SLIGHTLY, 1) | dict.fromkeys(_MUCH, 3)
 """How strong a preference in words is; one without any such word is between them."""
 
 _PLAIN_STRENGTH = 2
 _HOW = rf"(?:(?P<how>{'|'.join(_ADVERBS)})_)?"
 _SENTENCES = (
-    re.compile(
-        rf"{_ONE_SIDE}(?:_(?:one|{_THINGS}))?_(?:is_|was_|)(?:the_)?{_HOW}(?:better|preferred|best|wins|winner)"
-    ),
-    re.compile(rf"(?:i_)?{_HOW}prefer_{_ONE_SIDE}(?:_(?:one|{_THINGS}))?"),
+    re.compile(rf"{_ONE_SIDE}_(?:is_|was_|)(?:the_)?{_HOW}(?:better|preferred|best|wins|winner)"),
+    re.compile(rf"(?:i_)?{_HOW}prefer_{_ONE_SIDE}"),
 )
 _ARROW = re.compile(r"([ab])\s*(>{1,3}|<{1,3}|={1,2})\s*([ab])")
-_OUTCOMES = {
-    **dict.fromkeys(("left", "first", "white", "home", "a", "1", "links", "gauche", "izquierda"), 1),
-    **dict.fromkeys(("right", "second", "black", "away", "b", "2", "rechts", "droite", "derecha"), -1),
-}
-_GAMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0, "½-½": 0, "0.5-0.5": 0}
-"""Results of games, those of the left player first."""
+_OUTCOMES = dict.fromkeys(_LEFT, 1) | dict.fromkeys(_RIGHT, -1)
 
 
 class Code(NamedTuple):
@@ -374,8 +249,8 @@ def code_of(text: str) -> Code | None:
         if sign[0] == "=":
             return Code(0, 0)
         return Code(1 if (sign[0] == ">") == (first == "a") else -1, len(sign))
-    if bare in _GAMES:
-        return Code(_GAMES[bare])
+    if bare in _WINNERS["games"]:
+        return Code(_WINNERS["games"][bare])
     plain = re.sub(r"[\s.\-()/=]+", "_", bare).strip("_")
     if plain in _TIES or _TIE.fullmatch(plain):
         return Code(0)
@@ -409,31 +284,13 @@ def codes_of(texts: list[str]) -> dict[str, Code]:
         told = has_adverbs and code.strength is not None
         codes[text] = code._replace(strength=levels.index(code.strength or 0) + 1 if told else None)
     letters = {text.strip().strip("[]").strip().lower() for text in texts}
-    if "c" in letters and letters & {"a", "b"} and letters - _TIES <= {"a", "b", "c"}:
+    if "c" in letters and letters & {"a", "b"} and letters - set(_TIES) <= {"a", "b", "c"}:
         codes |= {text: Code(0) for text in texts if text.strip().strip("[]").strip().lower() == "c"}
     return codes
 
 
-_FIELDS = {
-    "regions": (
-        {"x", "y", "width"}, {"x", "y", "w"}, {"xmin", "ymin"}, {"x_min", "y_min"}, {"x1", "y1", "x2", "y2"}, {"bbox"},
-        {"bounding_box"}, {"left", "top", "width"}, {"points"}, {"polygon"}, {"rle"}, {"mask"}, {"segmentation"},
-        {"keypoints"}, {"radiusx"}, {"videorectangle"}, {"rectanglelabels"}, {"polygonlabels"}, {"brushlabels"},
-    ),
-    "spans": ({"start", "end"}, {"start_offset", "end_offset"}, {"begin", "end"}, {"token_start", "token_end"}),
-    "relations": ({"from_id", "to_id"}, {"head", "child"}, {"head", "tail"}),
-    "dates": ({"datetime"},),
-    "texts": ({"textarea"},),
-}  # fmt: skip
-"""What an answer is -> fields that only such answers have, in lower case."""
-
-_WORDS = {
-    "regions": "boxes or other regions",
-    "spans": "spans of text or sound",
-    "relations": "relations",
-    "dates": "dates",
-    "texts": "free text",
-}
+_UNSUPPORTED: dict[str, dict[str, Any]] = TABLES["unsupported"]
+_FIELDS = {kind: [set(fields.split()) for fields in facts["fields"]] for kind, facts in _UNSUPPORTED.items()}
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{4}([, ].*)?")
 _FEWEST_WORDS = 3
 _MOSTLY = 0.9
@@ -456,7 +313,7 @@ def unsupported_kind(values: Iterable[Any]) -> str | None:
     free = len(texts) == len(filled) > 1 and 2 * len(set(texts)) > len(texts)
     if free and sum(len(text.split()) >= _FEWEST_WORDS for text in texts) >= _MOSTLY * len(texts):
         kinds = [kind or "texts" for kind in kinds]
-    return next((kind for kind in _WORDS if filled and kinds.count(kind) >= _MOSTLY * len(kinds)), None)
+    return next((kind for kind in _UNSUPPORTED if filled and kinds.count(kind) >= _MOSTLY * len(kinds)), None)
 
 
 def marked_columns(names: Iterable[str]) -> tuple[str, list[str]] | None:
@@ -483,19 +340,11 @@ def not_supported(what: str, kind: str, *, other: bool = True) -> str:
     >>> not_supported("'when' holds", "dates", other=False)
     "'when' holds dates: not supported, as judgments are grades, classes, preferences and rankings; write a number, such as days since the first, to grade by it"
     """  # noqa: E501
-    nominal = option("nominal", True)
-    remedies = {
-        "regions": "match regions that overlap, then write one row per region and annotator with its label as the "
-        f"grade ({nominal})",
-        "spans": f"write one row per token and annotator with its label as the grade ({nominal})",
-        "relations": f"write one row per pair of things and annotator with the relation as the grade ({nominal})",
-        "dates": "write a number, such as days since the first, to grade by it",
-        "texts": "let annotators grade the texts or compare two at a time, and read those answers",
-    }
+    remedy = _UNSUPPORTED[kind]["remedy"].format(nominal=option("nominal", True))
     chosen = f"choose a question with grades, choices or rankings ({option('answer')}), or " if other else ""
     return (
-        f"{what} {_WORDS[kind]}: not supported, as judgments are grades, classes, preferences and rankings; "
-        f"{chosen}{remedies[kind]}"
+        f"{what} {_UNSUPPORTED[kind]['words']}: not supported, as judgments are grades, classes, preferences and "
+        f"rankings; {chosen}{remedy}"
     )
 
 
