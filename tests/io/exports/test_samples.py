@@ -12,6 +12,8 @@ import crowdrank as cr
 from crowdrank.errors import CrowdrankError
 from crowdrank.io import listen
 from crowdrank.io.exports import IMPORTERS, detect, read
+from crowdrank.io.exports.detection import Export
+from crowdrank.io.exports.streaming import Beginning
 from crowdrank.io.read_options import ReadOptions
 
 BY_NAME = {f"{sample.importer}-{sample.name}": sample for sample in SAMPLES}
@@ -123,3 +125,27 @@ def test_gzip_changes_nothing(sample, path, tmp_path):
     named = {"jspsych", "lm-eval", "deepeval"}
     shared = [name for name in plain.columns if sample.importer not in named or name != "item"]
     assert plain.select(shared).equals(unpacked.select(shared))
+
+
+@pytest.mark.parametrize(
+    ("record", "sign", "told"),
+    [
+        ({"eval": {"model": "m", "task": "t"}}, "eval/model, eval/task", True),
+        ({"eval": {"model": "m"}}, "eval/model, eval/task", False),
+        ({"eval.model": "m", "eval.task": "t"}, "eval/model, eval/task", False),
+        ({"data": [{"key": 1, "score": 2}]}, "data[]/key, data[]/score|value", True),
+        ({"data": []}, "data[]/key", False),
+        ({"model": 1, "games": []}, "model, !games", False),
+        ({"q.responses.users": []}, "*.responses.users", True),
+    ],
+)
+def test_fields_of_a_record_tell_its_tool(record, sign, told):
+    export = Export("a title", "row", "module.function", signs=(sign,))
+    assert export.is_told_by(Beginning(objects=(record,))) is told
+
+
+def test_columns_of_a_header_tell_its_tool():
+    export = Export("a title", "row", "module.function", signs=("INPUT:*, OUTPUT:*",))
+    assert export.is_told_by(Beginning(header=("INPUT:x", "OUTPUT:y")))
+    assert not export.is_told_by(Beginning(header=("INPUT:x", "y")))
+    assert not export.is_told_by(Beginning(objects=({"INPUT:x": 1, "OUTPUT:y": 2},)))

@@ -61,7 +61,7 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
     if source.data[:4] in PACKED and is_sheet(source):
         source = sheet_as_text(source, options.sheet)
     with blaming(source.name):
-        rows = Collector(source, options, title=export.title, unit=export.unit)
+        rows = Collector(source, options, export)
         try:
             imported: Imported = getattr(import_module(f".{module}", __name__), function)(rows)
         except UnicodeEncodeError:

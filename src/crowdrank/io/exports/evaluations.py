@@ -104,12 +104,6 @@ def alpaca_eval(rows: Collector) -> Imported:
             "better: --from table --column left=generator_1,right=generator_2,winner=preference,query=instruction "
             "--winner-codes 0=left,1=right"
         )
-    rows.roles |= {"left": "generator_1", "right": "generator_2", "winner": "preference", "query": "instruction"}
-    rows.roles |= {"share": "preference - 1 for generator_2", "annotator": "annotator"}
-    rows.notes.append(
-        "outputs were shown in random order but stored in a fixed one, so a bias of the judge towards a side cannot "
-        "be measured"
-    )
     return rows.finish("preference", recorded=True)
 
 
@@ -167,8 +161,6 @@ def arena(rows: Collector) -> Imported:
 
     long = ("conversation_a", "conversation_b", "response_a", "response_b")
     rows.take(records(rows.source, _wanted_fields(rows, _ARENA_FIELDS, long)), battle)
-    rows.roles |= {"left": "model_a", "right": "model_b", "winner": "winner", "query": "question_id or id"}
-    rows.roles |= {"annotator": "judge or evaluation_session_id", "time": "tstamp or timestamp"}
     if both_bad:
         rows.notes.append(f"{both_bad:,} battles with both bad are ties")
     return rows.finish("preference")
@@ -210,9 +202,6 @@ def arena_hard(rows: Collector) -> Imported:
             }
 
     rows.take(records(rows.source, shape={"games": [{}]}), games)
-    rows.roles |= {"left": "baseline, then model", "right": "model, then baseline", "winner": "games[].score"}
-    rows.roles |= {"strength": "games[].score (>> 2, > 1, = 0)", "query": "uid or question_id"}
-    rows.roles |= {"annotator": "judge", "time": "tstamp"}
     if rows.dropped["no score"]:
         rows.notes.append("a game without a verdict leaves the other one in; Arena-Hard itself drops both")
     return rows.finish("preference")
@@ -269,12 +258,9 @@ def mt_bench(rows: Collector) -> Imported:
     pairs = bool(first) and "g1_winner" in first[0]
     rows.unit = "game" if pairs else "score"
     rows.take(chain(first, each), games if pairs else score)
-    rows.roles |= {"annotator": "judge[0]", "query": "question_id, turn", "time": "tstamp"}
     if not pairs:
-        rows.roles |= {"item": "model", "grade": "score"}
         rows.title = "MT-Bench scores (model, score)"
         return rows.finish("grade")
-    rows.roles |= {"left": "model_1, then model_2", "right": "model_2, then model_1", "winner": "g1_winner, g2_winner"}
     if rows.dropped["error"] and not options.agreeing:
         rows.notes.append(
             "a failed game leaves the other one in; FastChat drops both, and ties games that differ: "
@@ -338,12 +324,10 @@ def reward_bench(rows: Collector) -> Imported:
     if {"scores", "num_correct"} <= next(results(), {}).keys():
         rows.unit, rows.title = "question", "RewardBench 2 scores (scores, num_correct)"
         rows.take(results(), question)
-        rows.roles |= {"item": "place in scores", "grade": "scores", "query": "id", "annotator": "model"}
+        rows.roles["annotator"] = "model"
         rows.notes.append("the first num_correct answers of a question are the right ones, which is the truth")
         return rows.finish("grade")
     rows.take(results(), pair)
-    rows.roles |= {"left": "chosen", "right": "rejected", "winner": "scores_chosen against scores_rejected"}
-    rows.roles |= {"query": "id", "annotator": "name of the file before _outputs"}
     return rows.finish("preference", recorded=True)
 
 
@@ -379,12 +363,9 @@ def chosen_rejected(rows: Collector) -> Imported:
                 yield {"winner": winner, "loser": loser, **cells}
 
     rows.take(records(rows.source), pairs)
-    winner, loser = models or ("chosen", "rejected")
-    rows.roles |= {"winner": winner, "loser": loser, "query": "prompt, or what stands before the answer"}
-    rows.roles["annotator"] = who or ""
+    rows.roles |= dict(zip(("winner", "loser"), models or (), strict=False)) | {"annotator": who or ""}
     if together:
         rows.notes.append("no prompt is given and answers recur, so all pairs are taken as one query")
-    rows.notes.append("which answer was shown on which side is not known")
     return rows.finish("preference")
 
 
@@ -554,7 +535,7 @@ def lm_eval(rows: Collector) -> Imported:
             rows.drop("without a number" if values.get(metric) is not None else "without a value")
         else:
             rows.add(kept, query=query, item=model, grade=grade)
-    rows.roles |= {"item": "name of the folder", "query": "doc_id", "grade": metric}
+    rows.roles["grade"] = metric
     return rows.finish("grade")
 
 
@@ -611,8 +592,6 @@ def inspect_log(rows: Collector) -> Imported:
             rows.add({"scorer": scorer, **record}, grade=word, query=query, item=model, annotator=scorer)
     if as_text(log.get("status")) != "success":
         rows.notes.append(f"the log's status is {as_text(log.get('status'))!r}, so samples may be missing")
-    rows.roles |= {"item": "eval.model", "query": "samples[].id", "annotator": "name of the scorer"}
-    rows.roles["grade"] = "scores[].value"
     return rows.finish("grade", metric=scorers if part is None else part)
 
 
@@ -695,7 +674,7 @@ def openai_evals(rows: Collector) -> Imported:
             yield {"item": model, "query": record.get("sample_id"), "grade": grade, "time": record.get("created_at")}
 
     rows.take(events[kind], event)
-    rows.roles |= {"item": "spec.completion_fns", "query": "sample_id", "grade": f"data.{metric}", "time": "created_at"}
+    rows.roles["grade"] = f"data.{metric}"
     return rows.finish("grade")
 
 
@@ -747,7 +726,7 @@ def promptfoo(rows: Collector) -> Imported:
             rows.add(kept, query=test, item=item_name, grade=grade)
     if not names:
         rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
-    rows.roles |= {"query": "testIdx", "item": "provider and prompt", "grade": part or "score"}
+    rows.roles["grade"] = part or "score"
     return rows.finish("grade")
 
 
@@ -788,8 +767,7 @@ def deepeval(rows: Collector) -> Imported:
             continue
         query = _first_text(case, "name", "input") or str(number)
         rows.add(case, item=model, query=query, grade=score, annotator=as_text(one.get("evaluationModel")))
-    rows.roles |= {"item": "hyperparameters.model, else the file's name", "query": "testCases[].name"}
-    rows.roles |= {"grade": f"{metric}.score", "annotator": "evaluationModel"}
+    rows.roles["grade"] = f"{metric}.score"
     return rows.finish("grade")
 
 

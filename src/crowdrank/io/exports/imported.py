@@ -19,6 +19,7 @@ from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
 from .cells import as_number, as_seconds, as_text, at_path, each_at_path, parse_json
+from .detection import Export
 
 _NUMBERS = ("rank", "weight", "time", "duration", "strength")
 # every column that a reader may write, in the order of the table
@@ -92,13 +93,14 @@ class Imported:
 class Collector:
     """Rows that a reader finds in a file, with what it leaves out and why."""
 
-    def __init__(self, source: Source, options: ReadOptions, *, title: str = "", unit: str = "answer") -> None:
-        self.source, self.options, self.title, self.unit = source, options, title, unit
+    def __init__(self, source: Source, options: ReadOptions, export: Export) -> None:
+        self.source, self.options, self.export = source, options, export
+        self.title, self.unit = export.title, export.unit
         self.n_read = 0
         self.survey = False  # whether people were asked for grades, so that words of a known order are such
         self.dropped: Counter[str] = Counter()
         self.notes: list[str] = []
-        self.roles: dict[str, str] = {}
+        self.roles = dict(export.roles)
         self.truth: list[Cells] = []
         self._columns: dict[str, list[Any]] = {}
         self._length = 0
@@ -274,6 +276,7 @@ class Collector:
         way grades count.
         """
         self._flush()
+        self.notes += self.export.notes
         for path, hit in self._where_hits.items():
             if not hit:
                 raise JudgmentError(f"no record has {path!r}, which {option('where')} asks for; check its name")

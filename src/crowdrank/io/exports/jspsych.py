@@ -69,15 +69,14 @@ def read(rows: Collector) -> Imported:
             rows.drop("without an answer")
         for name, value in filled.items():
             rows.add(trial, item=name, grade=value, **cells)
-    rows.roles |= {"duration": "rt (milliseconds)", "annotator": who or "name of the file"}
+    rows.roles |= {"annotator": who} if who else {}
     if sides is not None:
         if options.winner_codes is None:
             _check_winners(sides, chosen)
-        rows.roles |= {"left": sides.left, "right": sides.right, "winner": "response"}
+        rows.roles |= {"left": sides.left, "right": sides.right}
         return rows.finish("preference")
     if "item" not in options.columns:
         _check_stimuli(chosen)
-    rows.roles |= {"item": "stimulus, or the question of a scale", "grade": "response"}
     if "button" in wanted:
         rows.notes.append(
             f"answers are the numbers of buttons, from 0; give {option('levels')} if the last is not the best"

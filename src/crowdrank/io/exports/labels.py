@@ -47,7 +47,7 @@ def doccano(rows: Collector) -> Imported:
         rows.notes.append(
             "the file does not say who labelled; without the shared mode, doccano exports one file per member"
         )
-    rows.roles |= {"item": "id", "grade": "label", "annotator": "name of the file" if not nobody else "user"}
+    rows.roles |= {"annotator": "user"} if nobody else {}
     # labels are classes, also the bare numbers that old files have in their place
     return rows.finish("grade", classes=not rows.add_classes(answers))
 
@@ -265,8 +265,7 @@ def labelbox(rows: Collector) -> Imported:
                 rows.add(label.record, item=label.item, grade=answer, **cells)
     if several:
         rows.add_labels(several)
-    rows.roles |= {"item": "data_row.external_id, else data_row.id", "grade": wanted, "annotator": "created_by"}
-    rows.roles |= {"time": "created_at", "duration": "seconds_to_create"}
+    rows.roles["grade"] = wanted
     return rows.finish("grade")
 
 

@@ -31,7 +31,6 @@ def quepid(rows: Collector) -> Imported:
             yield "without a rated item"
 
     rows.take((dict(zip(header, cells, strict=False)) for cells in lines if any(cells)), rating)
-    rows.roles |= {"query": "query", "item": "docid", "grade": "rating"}
     return rows.finish("grade")
 
 
@@ -54,7 +53,6 @@ def rre(rows: Collector) -> Imported:
                 rows.n_read += 1
                 if rows.is_wanted(query):
                     rows.add(query, query=_rre_query_id(query), item=item, grade=gain)
-    rows.roles |= {"query": "placeholders", "item": "relevant_documents", "grade": "gain"}
     return rows.finish("grade")
 
 
@@ -82,14 +80,12 @@ def trec(rows: Collector) -> Imported:
         frame = qrels_of(rows.source)
         rows.n_read = len(frame)
         rows.add_frame(frame)
-        rows.roles |= {"query": "column 1", "item": "column 3", "grade": "column 4"}
         return rows.finish("grade")
     run = run_of(rows.source)
     rows.n_read, rows.title = len(run), "TREC run (query, Q0, item, rank, score, run)"
     # trec_eval orders by score, and so do we; the rank column of a file may say something else
     rank = pl.col("score").rank("min", descending=True).over("run", "query").cast(pl.Float64)
     rows.add_frame(run.select("query", "item", rank=rank, annotator="run"))
-    rows.roles |= {"query": "column 1", "item": "column 3", "rank": "order of column 5", "annotator": "column 6"}
     return rows.finish("ranking")
 
 
@@ -99,6 +95,4 @@ def letor(rows: Collector) -> Imported:
     features = letor_of(rows.source, None if path is None else groups_beside(path))
     rows.n_read = len(features)
     rows.add_frame(features.items.frame().with_columns(grade=pl.Series(features.grade)))
-    rows.roles |= {"query": "qid"} if not features.items.single else {}
-    rows.roles |= {"item": "docid", "grade": "label"}
     return rows.finish("grade")

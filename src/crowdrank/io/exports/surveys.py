@@ -76,7 +76,6 @@ def qualtrics(rows: Collector) -> Imported:
     if not all(ends) or len(set(ends)) < len(ends):
         ends = question
     kind = add_survey(rows, frame, dict(zip(question, ends, strict=True)), cells)
-    rows.notes.append("numbers may be recode values of the choices; check them, or export the choice texts")
     return rows.finish(kind)
 
 
@@ -410,7 +409,6 @@ def best_worst(rows: Collector) -> Imported:
     rows.roles |= {"annotator": who or "", "query": query or ""}
     shown = first_few(map(repr, layout.items), shown=8)
     rows.notes.append(f"each set of {shown} gives pairs: the best over the others, and the others over the worst")
-    rows.notes.append("pairs of one set count as one judgment, and which item was shown on which side is not known")
     return rows.finish("preference")
 
 
