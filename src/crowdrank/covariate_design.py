@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from .data.covariates import GIVEN
 from .data.judgments import Preferences
-from .errors import DataWarning, JudgmentError, UnidentifiedError, UnknownNameError
+from .errors import JudgmentError, UnidentifiedError, UnknownNameError, warn
 from .pair_counts import count_preferences
 from .protocols import Bools, Floats
 from .wording import call, did_you_mean, first_few, option
@@ -82,7 +81,7 @@ class CovariateDesign:
         """Warn of coefficients that only the prior keeps finite."""
         for name, value in zip(self.names, coefficients, strict=True):
             if abs(value) > _LARGE_COEFFICIENT:
-                _warn(f"{name} decides nearly all preferences (coefficient {value:.1f}), so its size is not reliable")
+                warn(f"{name} decides nearly all preferences (coefficient {value:.1f}), so its size is not reliable")
 
 
 def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse: bool = True) -> CovariateDesign:
@@ -181,7 +180,7 @@ def _refuse_confounded(
                 f"{name} does not vary within pairs of items, so scores and {name} are confounded; {remedy}"
             )
         if share < _WEAKLY_IDENTIFIED:
-            _warn(
+            warn(
                 f"only {100 * share:.0f} % of the variation of {name} is within pairs of items, so the prior decides "
                 "much of its coefficient"
             )
@@ -192,11 +191,6 @@ def _refuse_confounded(
                 "of items; give it left less right, or leave it out"
             )
         if share > _ALIKE:
-            _warn(f"{name} is nearly the same in all preferences, so it is hardly told from a favour of one side")
+            warn(f"{name} is nearly the same in all preferences, so it is hardly told from a favour of one side")
     for one, other in zip(*np.nonzero(np.triu(together > _ALIKE, 1)), strict=True):
-        _warn(f"{names[one]} and {names[other]} vary together, so only their sum is reliable")
-
-
-def _warn(message: str) -> None:
-    """Warn the caller of ``fit``."""
-    warnings.warn(message, DataWarning, stacklevel=5)
+        warn(f"{names[one]} and {names[other]} vary together, so only their sum is reliable")

@@ -1,4 +1,9 @@
-"""Every exception and warning class of the package."""
+"""Every exception and warning class of the package, and how it warns."""
+
+from __future__ import annotations
+
+import sys
+import warnings
 
 
 class CrowdrankError(Exception):
@@ -45,3 +50,11 @@ class ConvergenceWarning(UserWarning):
 
 class DataWarning(UserWarning):
     """The judgments are usable but have something the user should know of."""
+
+
+def warn(message: str, category: type[Warning] = DataWarning) -> None:
+    """Warn at the line outside the package that led here, however many calls it is away."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("crowdrank."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from .data.consensus import Trace
-from .errors import ConvergenceWarning
+from .errors import ConvergenceWarning, warn
 from .protocols import BlockStep, Floats, Statistics
 
 _MOST_HALVINGS = 40
@@ -340,11 +339,10 @@ def _dots(first: list[Floats], second: Floats) -> Floats:
 
 def warn_unconverged(what: str, max_iter: int, change: float, tol: float) -> None:
     """Warn that a fit used up its steps; every loop says it in these words."""
-    warnings.warn(
+    warn(
         f"{what or 'the fit'} did not converge in {max_iter} steps (last change {change:.3g}, tol={tol:g}); "
         "the last estimate was kept: raise max_iter or tol",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .data.index import Items
 from .data.judgments import Preferences
 from .data.naming import first_ids
-from .errors import DataWarning
+from .errors import warn
 from .protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
@@ -119,26 +118,23 @@ def apply_ties_rule(outcomes: OutcomeCounts, ties: str, offsets: Counts) -> Pair
     )
 
 
-def warn_unbounded(items: Items, pair_counts: PairCounts, *, depth: int = 3) -> None:
-    """Warn of items that won or lost everything, of groups that did so together, and of groups that never met.
-
-    ``depth`` says how many calls up the warning points.
-    """
+def warn_unbounded(items: Items, pair_counts: PairCounts) -> None:
+    """Warn of items that won or lost everything, of groups that did so together, and of groups that never met."""
     judged = pair_counts.wins + pair_counts.losses > 0
     winners = judged & (pair_counts.losses == 0)
     losers = judged & (pair_counts.wins == 0)
     for extreme, word in ((winners, "won"), (losers, "lost")):
         if extreme.any():
-            _warn(open_place(first_ids(items, extreme), int(extreme.sum()), word), depth)
+            warn(open_place(first_ids(items, extreme), int(extreme.sum()), word))
     named = [np.arange(len(items)) == one for one in np.flatnonzero(winners | losers)[:_MAX_GROUPS_SHOWN]]
     for members, word in _one_way_groups(pair_counts, winners | losers | ~judged):
         rest = judged & ~members & (pair_counts.group == pair_counts.group[np.argmax(members)])
         # that the rest won says that these lost
         if not any(np.array_equal(rest, one) for one in named):
             names = f"the {int(members.sum()):,} items {first_ids(items, members)}"
-            _warn(open_place(names, int(members.sum()), word, group=True), depth)
+            warn(open_place(names, int(members.sum()), word, group=True))
             named.append(members)
-    warn_apart(items, pair_counts, depth=depth + 1)
+    warn_apart(items, pair_counts)
 
 
 def open_place(names: str, number: int, word: str, *, group: bool = False) -> str:
@@ -156,16 +152,15 @@ def open_place(names: str, number: int, word: str, *, group: bool = False) -> st
     return f"{names} {word} every preference{where}, so {so}"
 
 
-def warn_apart(items: Items, pair_counts: PairCounts, *, depth: int = 3) -> None:
+def warn_apart(items: Items, pair_counts: PairCounts) -> None:
     """Warn of groups of items of a query that were never compared with each other."""
     heads = (pair_counts.wins + pair_counts.losses > 0) & (pair_counts.group == np.arange(len(items)))
     loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
     if loose.any():
-        _warn(
+        warn(
             f"{int(loose.sum())} groups of items were never compared with each other, those of "
             f"{first_ids(items, loose)}; their scores cannot be compared across groups: "
-            "ask for preferences between them",
-            depth,
+            "ask for preferences between them"
         )
 
 
@@ -202,8 +197,3 @@ def one_way_parts(winner: Ints, loser: Ints, n: int) -> tuple[Ints, Bools, Bools
     beat[part[winner[apart]]] = True
     beaten[part[loser[apart]]] = True
     return part, (beat & ~beaten)[part], (beaten & ~beat)[part]
-
-
-def _warn(message: str, depth: int) -> None:
-    """Warn about the preferences at the caller of fit."""
-    warnings.warn(message, DataWarning, stacklevel=depth + 1)

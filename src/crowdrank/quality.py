@@ -16,7 +16,7 @@ from .data.judged import pairs_within
 from .data.judgments import Grades, Judgments, Mixed, Preferences, align_judgments, parts_of, stack_judgments
 from .data.naming import named_annotators
 from .data.parted import sampled_rows, share_of_rows
-from .errors import DataWarning
+from .errors import warn
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Scorer
 from .wording import option
 
@@ -1215,12 +1215,10 @@ def warn_near_chance(method: str, quality: Floats, n_judgments: Floats) -> None:
     total = float(np.sum(n_judgments))
     mean = float(np.sum(quality * n_judgments)) / total if total > 0 else 1.0
     if mean < _NEAR_CHANCE:
-        warnings.warn(
+        warn(
             f"{method} finds the annotators hardly better than chance (mean quality {mean:.2f}), and a crowd whose "
             "majority is reversed looks like a good one turned round: name annotators known to be good with "
-            f"{option('trusted')}",
-            DataWarning,
-            stacklevel=3,
+            f"{option('trusted')}"
         )
 
 

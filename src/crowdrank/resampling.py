@@ -16,7 +16,7 @@ from .data.consensus import score_tolerance
 from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Links, Mixed, Preferences, Rankings, comparisons
 from .data.memory import expect_room
-from .errors import ConvergenceWarning, DataWarning, ParameterError
+from .errors import ConvergenceWarning, ParameterError, warn
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 from .wording import call, one_of, option, plural
 
@@ -144,11 +144,9 @@ def expect_units(n_units: int, resample: str) -> None:
     """Refuse to draw from fewer than two annotators, queries or groups, and warn of few."""
     _require_several(n_units, resample, f"use {option('resample', 'judgment')}")
     if n_units < FEW_UNITS:
-        warnings.warn(
+        warn(
             f"there are only {n_units} {plural(resample)} to draw from, too few to show their spread: the "
-            "intervals are probably too narrow",
-            DataWarning,
-            stacklevel=4,
+            "intervals are probably too narrow"
         )
 
 
@@ -450,4 +448,4 @@ def _warn(summary: dict[str, Any]) -> None:
             f"the fits of {summary['not_converged']} of {n} resamples did not converge; raise max_iter or tol"
         )
     for text in remarks:
-        warnings.warn(text, DataWarning, stacklevel=4)
+        warn(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -12,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import JudgmentError, ParameterError, warn
 from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
 from ..wording import did_you_mean, first_few
 from .column_names import EITHER, FOREIGN, plain_name, quote_names, understand_items
@@ -60,10 +59,7 @@ class Features:
         foreign = set(self.names) - set(self.extractor.names) if self.extractor is not None else set()
         if foreign:
             other = first_few([repr(name) for name in self.names if name in foreign])
-            warnings.warn(
-                f"{other} cannot be made of raw items, so a ranker of these features will not take raw items",
-                DataWarning, stacklevel=3,
-            )  # fmt: skip
+            warn(f"{other} cannot be made of raw items, so a ranker of these features will not take raw items")
             object.__setattr__(self, "extractor", None)
 
     def __len__(self) -> int:
@@ -217,11 +213,10 @@ class Features:
                 f"the first features are of item {first_ids(self.items, first)}; make ids of queries and items agree"
             )
         if n_lacking:
-            warnings.warn(
+            warn(
                 f"{n_lacking:,} of {n_judged:,} judged items have no features and {so}: "
-                f"{first_ids(judged.items, lacking)}",
-                DataWarning, stacklevel=3,
-            )  # fmt: skip
+                f"{first_ids(judged.items, lacking)}"
+            )
         return rows
 
 
@@ -295,10 +290,7 @@ def _warn_of_left_out(frame: pl.DataFrame, understood: FeatureColumns) -> None:
         if names
     ]
     if said:
-        warnings.warn(
-            f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use",
-            DataWarning, stacklevel=3,
-        )  # fmt: skip
+        warn(f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use")
 
 
 _MEASURED, _TRUTH, _SOURCES, _JUDGED, _QUALIFIERS = (

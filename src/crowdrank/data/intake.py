@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import JudgmentError, ParameterError, warn
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from ..wording import either, first_few, one_of, option
 from .column_names import plain_name, understand_items
@@ -122,7 +121,7 @@ class Rows:
             said = self._complaints[0][0]
             raise JudgmentError(f"no row is left once invalid ones are dropped: {said}; give rows with an answer")
         said = " and ".join(text for text, _ in self._complaints)
-        warnings.warn(f"left out {int(self.bad.sum())} of {self.n} rows: {said}", DataWarning, stacklevel=5)
+        warn(f"left out {int(self.bad.sum())} of {self.n} rows: {said}")
         return ~self.bad
 
     def where(self, mask: Bools) -> str:
@@ -365,11 +364,9 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
             f"or {option('duplicates', 'last')}"
         )
     said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
-    warnings.warn(
+    warn(
         f"{n_again} of {n_rows} judgments repeat one by the same annotator on the same thing; {said} "
-        f"({option('duplicates')} chooses keep, first, last or error)",
-        DataWarning,
-        stacklevel=5,
+        f"({option('duplicates')} chooses keep, first, last or error)"
     )
     if duplicates == "keep":
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from ..errors import DataWarning, JudgmentError
+from ..errors import JudgmentError, warn
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import call, method_label, option
 from .column_names import understand_pairs
@@ -265,11 +264,10 @@ def _warn_apart(parts: Sequence[Judgments]) -> None:
     if apart:
         rest = " and ".join(f"{part.kind}s" for number, part in enumerate(parts) if number in reached)
         who = "item and no annotator" if len(parts[0].annotators) else "item"
-        warnings.warn(
+        warn(
             f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the prior "
-            "and cannot be compared; use the same ids where they mean the same, or aggregate each by itself",
-            DataWarning, stacklevel=3,
-        )  # fmt: skip
+            "and cannot be compared; use the same ids where they mean the same, or aggregate each by itself"
+        )
 
 
 def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
@@ -344,11 +342,10 @@ def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) ->
         group[code] = group_codes
     if (group < 0).any():
         lacking = short(annotators.ids[int(np.argmin(group))])
-        warnings.warn(
+        warn(
             f"the groups of annotators are left out, since {int((group < 0).sum())} of {len(group)} annotators have "
-            f"none, {lacking} the first; add the group column to all judgments",
-            DataWarning, stacklevel=5,
-        )  # fmt: skip
+            f"none, {lacking} the first; add the group column to all judgments"
+        )
         return {"groups": None, "group": None}
     return {"groups": Index(ids), "group": group}
 
@@ -397,10 +394,7 @@ def _strengths(sets: Sequence[Preferences]) -> dict[str, Any]:
         levels = [judged.strength_levels for judged in sets if judged.strength_levels is not None]
         return {"strength": _fill_column(sets, "strength", 0.0), "strength_levels": max(levels)} if sets else {}
     if any(judged.strength is not None for judged in sets):
-        warnings.warn(
-            f"the strengths of preferences are left out, since {lacking} preferences have none; only who won is used",
-            DataWarning, stacklevel=5,
-        )  # fmt: skip
+        warn(f"the strengths of preferences are left out, since {lacking} preferences have none; only who won is used")
     return {"strength": None, "strength_levels": None}
 
 

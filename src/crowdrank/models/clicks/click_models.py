@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +13,7 @@ from ...data.clicks import Clicks
 from ...data.index import Index
 from ...data.judgments import Grades, Preferences
 from ...data.showing import Shown
-from ...errors import ConvergenceWarning, DataWarning, JudgmentError
+from ...errors import ConvergenceWarning, JudgmentError, warn
 from ...protocols import AnyFloats, Bools, Counts, Floats
 from ...wording import expect_above, one_of
 
@@ -143,10 +142,10 @@ def bound_propensities(theta: Floats, expected: Floats) -> Floats:
     low = (theta < bound) & (bound < 1.0)
     if low.any():
         heaviest = float(1.0 / bound[low].min())
-        warnings.warn(
+        warn(
             f"{name_positions(np.flatnonzero(low) + 1)}: users look there so rarely, or clicks are so few, that the "
-            f"weight of a click is bounded by {heaviest:.3g}; a longer log tells more", DataWarning, stacklevel=4,
-        )  # fmt: skip
+            f"weight of a click is bounded by {heaviest:.3g}; a longer log tells more"
+        )
     bounded: Floats = np.maximum(theta, np.minimum(bound, 1.0))
     return bounded
 
@@ -388,10 +387,9 @@ class PositionBias:
             moved, theta = float(np.abs(new - theta).max()), new
             if moved <= self.tol:
                 return theta
-        warnings.warn(
+        warn(
             f"position_bias moved a propensity by {moved:.2g} in the last of {self.max_iter} rounds; raise max_iter",
             ConvergenceWarning,
-            stacklevel=2,
         )
         return theta
 
@@ -482,11 +480,11 @@ def _warn_of_few_clicks(sums: Floats, theta: Floats, groups: list[Counts]) -> No
         factor[group] = np.exp(_NINETY_PER_CENT * np.sqrt(np.maximum(own + own[top] - 2.0 * inverse[top], 0.0)))
     loose = np.flatnonzero(factor > _TOLD_FACTOR)
     if len(loose):
-        warnings.warn(
+        warn(
             f"few clicks on items that moved tell of {name_positions(loose + 1)}, so how often users look there is "
             f"known within a factor of {factor[loose].max():.2g} only (90 %); show more items at several positions, or "
-            "give features=", DataWarning, stacklevel=3,
-        )  # fmt: skip
+            "give features="
+        )
 
 
 def _join_groups(theta: Floats, groups: list[Counts]) -> Floats:
@@ -509,9 +507,9 @@ def _join_groups(theta: Floats, groups: list[Counts]) -> Floats:
             apart.append(name_positions(group + 1))
             taken.append(f"position {own + 1} is given that of position {other + 1}")
     if taken:
-        warnings.warn(
+        warn(
             f"the propensities of {', of '.join(apart)} cannot be compared with those of "
             f"{name_positions(groups[0] + 1)}, since no clicked item was shown at both: {', '.join(taken)}; show some "
-            "items at both, or give features=", DataWarning, stacklevel=4,
-        )  # fmt: skip
+            "items at both, or give features="
+        )
     return theta

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -14,7 +13,7 @@ import numpy as np
 from ...data.consensus import Consensus, Trace, settle_ties
 from ...data.judgments import Judgments, Preferences, Rankings, expect
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
-from ...errors import ConvergenceWarning, ParameterError
+from ...errors import ConvergenceWarning, ParameterError, warn
 from ...fitting import OneBlock, iterate, warn_unconverged
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Statistics
 from ...quality import TRUSTED, LearnedQuality, quality_of_sample, trusted_annotators, warn_near_chance
@@ -251,10 +250,11 @@ def _in_sample_qualities(method: CrowdAgg, crowd: Crowd) -> tuple[Floats, Trace]
         totals = crowd.totals(eta)[1]
         last = seen.setdefault(np.concatenate(crowd.places(totals)).tobytes(), n_iter)
         if last < n_iter - 1:
-            warnings.warn(
+            warn(
                 f"crowd_agg came back to its order of {n_iter - last} rounds before and would cycle for ever; the last "
-                "order was kept: use quality='held_out'", ConvergenceWarning, stacklevel=4,
-            )  # fmt: skip
+                "order was kept: use quality='held_out'",
+                ConvergenceWarning,
+            )
         if last < n_iter:
             return eta, Trace(n_iter, last == n_iter - 1, change)
         share = np.divide(crowd.agree(None, totals), n, out=np.full(len(n), 0.5), where=n > 0)

@@ -14,7 +14,7 @@ from ...data.consensus import Consensus, Quality
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Preferences, expect
-from ...errors import DataWarning, JudgmentError
+from ...errors import DataWarning, JudgmentError, warn
 from ...protocols import Bools, Counts, Floats, Ints, Progress
 from ...quality import held_out_quality
 from ...wording import expect_at_least
@@ -184,11 +184,10 @@ class IndependentAnnotators:
             )
         if judgments.n_annotators and silent.any():
             names = ", ".join(map(repr, judgments.annotators.ids.filter(pl.Series(silent)).head(5).to_list()))
-            warnings.warn(
+            warn(
                 f"{int(silent.sum()):,} of {len(silent):,} annotators order no two items with features and have "
-                f"no ranker: {names}",
-                DataWarning, stacklevel=4,
-            )  # fmt: skip
+                f"no ranker: {names}"
+            )
         return rankers
 
 

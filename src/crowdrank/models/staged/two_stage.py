@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +11,7 @@ from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Mixed, parts_of
-from ...errors import DataWarning, JudgmentError, ParameterError
+from ...errors import JudgmentError, ParameterError, warn
 from ...protocols import Aggregator, AnyFloats, Bools, Counts, Floats, Ints, Progress, expect_arguments, method_name
 from ...wording import option
 
@@ -226,10 +225,7 @@ def _from_zero(rows: _Rows, features: Features, free: bool, by_gain: bool) -> Fl
     if bottom >= 0:
         return rows.target
     if by_gain:
-        warnings.warn(
-            f"grades are negative, which no gain is: targets were moved up by {-bottom:g} to start at 0",
-            DataWarning, stacklevel=3,
-        )  # fmt: skip
+        warn(f"grades are negative, which no gain is: targets were moved up by {-bottom:g} to start at 0")
     return rows.target - bottom
 
 
