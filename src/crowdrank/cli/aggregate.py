@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..api import CategoryFit
     from ..data.consensus import Consensus
+    from ..io.notices import Notice
     from ..review.facts import Facts
     from ..review.findings import Findings
 
@@ -71,9 +71,8 @@ class Outputs:
         names = dict(zip(("item", "against"), [*self.win_rate, None], strict=False))
         other = "the others" if names["against"] is None else names["against"]
         bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
-        talk.say_anyway(
-            f"{names['item']} wins {100 * shares['share']:.1f} % against {other} ({100 * level:g} % interval {bounds})"
-        )
+        wins = f"{names['item']} wins {100 * shares['share']:.1f} % against {other}"
+        talk.say(f"{wins} ({100 * level:g} % interval {bounds})", needed=True)
         estimates = {**consensus.estimates, "win_rate": {**names, **shares, "level": level}}
         return dataclasses.replace(consensus, estimates=estimates)
 
@@ -344,7 +343,8 @@ def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
             f"{name} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
         )
     if outputs.out in (None, "-"):
-        talk.say_anyway(f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it")
+        where = f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it"
+        talk.say(where, needed=True)
         return
     consensus.write(outputs.out)
     report_written(outputs.out, talk)
@@ -467,7 +467,7 @@ class SeveralFits:
         import polars as pl
 
         from .. import api
-        from ..io.notices import collect_notices
+        from ..io.notices import hear
         from ..io.tables import read_table
 
         tables = [read_table(name) for name in self.votes]
@@ -478,10 +478,11 @@ class SeveralFits:
         if not 1 < len(values) <= _MOST_VALUES:
             raise JudgmentError(f"--by {by} has {len(values):,} values; name a column with 2 to {_MOST_VALUES}")
         judgments = self._read(self.talk)
-        with collect_notices() as said_of_all, self.talk.working("finding the consensus"):
+        said_of_all: list[Notice] = []
+        with hear(said_of_all.append), self.talk.working("finding the consensus"):
             whole = api.fit_category(judgments, **self.wanted)
-        for text in said_of_all:
-            self.talk.say(text)
+        for notice in said_of_all:
+            self.talk.hear(notice)
         parts = {one: self._category(by, one, whole.consensus, said_of_all) for one in values}
         return api.category_table(whole, parts)
 
@@ -498,16 +499,15 @@ class SeveralFits:
             self.votes, self.reading.but(**more), talk, self.wanted["control"], self.swaps, self.families
         )
 
-    def _category(self, by: str, one: str, whole: Consensus, said_of_all: Sequence[str]) -> CategoryFit:
+    def _category(self, by: str, one: str, whole: Consensus, said_of_all: Sequence[Notice]) -> CategoryFit:
         """The consensus of one category by the method of all judgments, whose scores it is compared with."""
         from .. import api
         from ..data.naming import named_annotators
-        from ..io.notices import collect_notices
+        from ..io.notices import hear
 
         with _speak_of(f"{by} {one}", self.talk, said_of_all):
-            with warnings.catch_warnings(), collect_notices():
-                # what there is to say of the votes was said of all of them
-                warnings.simplefilter("ignore")
+            # what there is to say of the votes was said of all of them
+            with hear(lambda _: None):
                 judgments = self._read(Talk(quiet=True), where={by: one})
             changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
             if self.wanted["control"] is not None:
@@ -525,17 +525,16 @@ class SeveralFits:
 
 
 @contextmanager
-def _speak_of(part: str, talk: Talk, said_of_all: Sequence[str]) -> Iterator[None]:
+def _speak_of(part: str, talk: Talk, said_of_all: Sequence[Notice]) -> Iterator[None]:
     """Begin what is said, warned of or refused meanwhile with the part that it is about, unless it holds for all."""
-    from ..io.notices import collect_notices
+    from ..io.notices import hear
 
+    notices: list[Notice] = []
     try:
-        with warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
+        with hear(notices.append):
             yield
     except CrowdrankError as error:
         raise type(error)(f"{part}: {error}") from None
-    for text in notices:
-        if text not in said_of_all:
-            talk.say(f"{part}: {text}")
-    for one in warned:
-        warnings.warn(f"{part}: {one.message}", one.category, stacklevel=2)
+    for notice in notices:
+        if notice.level == "warning" or notice not in said_of_all:
+            talk.hear(notice._replace(text=f"{part}: {notice.text}"))

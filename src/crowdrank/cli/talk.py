@@ -6,12 +6,12 @@ import os
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..io.notices import Notice
     from ..protocols import Progress
 
 PATIENCE = 2.0
@@ -67,21 +67,14 @@ class Talk:
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._held: list[str] | None = []
-        self._warned: set[str] = set()
+        self._said: set[str] = set()
         self._undo = ExitStack()
         self._said_compiling = False
 
     def __enter__(self) -> Talk:
-        from ..errors import ConvergenceWarning, DataWarning
-        from ..io.notices import listen
+        from ..io.notices import hear
 
-        self._undo.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        for category in (DataWarning, ConvergenceWarning):
-            warnings.simplefilter("always", category)
-        warnings.showwarning = self._warn
-        listen(self.say, self.say_anyway)
-        self._undo.callback(listen, None)
+        self._undo.enter_context(hear(self.hear))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -95,42 +88,31 @@ class Talk:
         for line in held:
             _write(line)
 
-    def _tell(self, line: str) -> None:
-        """Say a line, or hold it back."""
+    def hear(self, notice: Notice) -> None:
+        """Say a notice in one line, or hold it back: a warning once, and a note unless silence was asked for."""
+        line = one_line(notice.text)
+        known = line in self._said
+        self._said.add(line)
+        if (notice.level == "warning" and known) or (notice.level == "note" and self.quiet):
+            return
+        if notice.level == "warning":
+            line = f"{_colour('warning:', _YELLOW)} {line}"
+        elif notice.level == "note" and notice.text != notice.text.lstrip():
+            line = f"  {line}"
         if self._held is None:
             _write(line)
         else:
             self._held.append(line)
 
-    def say(self, text: str) -> None:
-        """Say something that is not needed but good to know."""
-        self._warned.add(one_line(text))
-        if not self.quiet:
-            self._tell(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
+    def say(self, text: str, *, needed: bool = False) -> None:
+        """Say something that is good to know, or ``needed`` also by those who asked for silence."""
+        from ..io.notices import Notice
 
-    def say_anyway(self, text: str) -> None:
-        """Say something that also those need to know who asked for silence."""
-        self._warned.add(one_line(text))
-        self._tell(one_line(text))
+        self.hear(Notice(text, "needed" if needed else "note"))
 
     def was_said(self, text: str) -> bool:
         """Return whether a warning, or a former word, said the same."""
-        return one_line(text) in self._warned
-
-    def _warn(
-        self,
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        """Show a warning in one line, once."""
-        text = one_line(str(message))
-        if text not in self._warned:
-            self._warned.add(text)
-            self._tell(f"{_colour('warning:', _YELLOW)} {text}")
+        return one_line(text) in self._said
 
     @contextmanager
     def working(self, what: str) -> Iterator[Progress]:

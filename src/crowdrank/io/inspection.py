@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import re
 import shlex
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from ..errors import CrowdrankError, JudgmentError
 from ..wording import counted, first_few, on_command_line, percent, recurring_items
 from .delimited import first_cells
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
-from .notices import collect_notices
+from .notices import Notice, hear
 from .plain_tables import below_title
 from .preflib import SUFFIXES
 from .read_options import ReadOptions
@@ -155,15 +154,12 @@ def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequen
     (True, 'grade', [('grade', 'label'), ('item', 'task'), ('annotator', 'worker')])
     """
     options = options or ReadOptions()
-    with on_command_line(), warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
-        warnings.simplefilter("always")
+    heard: list[Notice] = []
+    with on_command_line(), hear(heard.append):
         inspection = _inspect(path, options, list(given))
-    said = [
-        _without_people(_without_name(text, inspection.file))
-        for text in (*notices, *(str(one.message) for one in warned))
-    ]
-    if not inspection.would_read or inspection.source != "table":
-        said = said[len(notices) :] if inspection.would_read else []
+    notices, warned = ([one.text for one in heard if (one.level == "warning") == is_warning] for is_warning in (0, 1))
+    wanted = [*(notices if inspection.source == "table" else ()), *warned] if inspection.would_read else []
+    said = [_without_people(_without_name(text, inspection.file)) for text in wanted]
     more = [text for text in dict.fromkeys(said) if not text.startswith("read as ") and text not in inspection.notes]
     coding = "Windows-1252" if any("read as Windows-1252" in text for text in notices) else inspection.encoding
     return replace(inspection, notes=(*inspection.notes, *more), encoding=coding)

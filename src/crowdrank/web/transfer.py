@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ import sqlalchemy as sa
 from ..errors import JudgmentError
 from ..io.exports import IMPORTERS
 from ..io.judgments import read_judgments
-from ..io.notices import listen, say
+from ..io.notices import collect_notices, say
 from ..io.truth import read_truth
 from .campaign_file import Settings
 from .collection import Collection, Fault, Statement, record_event
@@ -335,9 +334,6 @@ FORMATS: dict[str, tuple[str, str, Writer]] = {
 PIECE = 500
 """Rows of one transaction: few enough that annotators hardly notice."""
 
-_LISTENING = threading.Lock()
-"""Readers say what they understood to one listener at a time."""
-
 _SPACE = uuid.UUID("6f1c0a4e-5d58-4a63-9d0e-3c1b7b1f2a10")
 
 _ITEMS = Statement("SELECT id, query, item FROM item WHERE campaign = :campaign")
@@ -380,18 +376,11 @@ def import_file(
 
     ``options`` are those of :func:`crowdrank.read_judgments`, such as ``answer`` and ``columns``.
     """
-    notes: list[str] = []
-    with _LISTENING:
-        listen(notes.append)
-        try:
-            if format == "qrels":
-                return {"truths": _import_truth(collection, path), "notes": notes}
-            imported = (
-                _native_rows(path) if format == "native" else _foreign_rows(collection, path, format, options or {})
-            )
-            rows = list(imported)
-        finally:
-            listen(None)
+    with collect_notices() as notes:
+        if format == "qrels":
+            return {"truths": _import_truth(collection, path), "notes": notes}
+        native = format == "native"
+        rows = list(_native_rows(path) if native else _foreign_rows(collection, path, format, options or {}))
     counts: Counter[str] = Counter()
     known = _known_items(collection)
     for start in range(0, len(rows), PIECE):
