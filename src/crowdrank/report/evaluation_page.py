@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ..api import Evaluation
@@ -25,7 +27,7 @@ from ..validation.run_evaluation import (
 from ..wording import counted, percent
 from .comparison_displays import BoundsDisplay, ComparisonDisplay, DifferencesDisplay, SlicesDisplay
 from .drawing import short
-from .page import Column, Picture, Section, Table, headline, origin, picture, render_page
+from .page import Picture, Section, Table, as_sentences, columns_of, headline, origin, picture, render_page
 
 _SHOWN_PAIRS = 3
 _SHOWN_QUERIES = 5
@@ -92,7 +94,7 @@ def render_evaluation(
         f"{', '.join(measure.name for measure in evaluation.measures)}.",
         cards=_cards(evaluation, all_verdicts),
         summary=sentences[0].split(": ")[0] if len(sentences) == 1 else _summary(all_verdicts, first),
-        advice=[f"{headline(one)}." for one in _advice(evaluation, all_verdicts)],
+        advice=as_sentences(_advice(evaluation, all_verdicts)),
         findings=_findings(evaluation, all_verdicts),
         sections=[*[part for part in parts if part is not None], _provenance_section(evaluation, command)],
     )
@@ -162,23 +164,17 @@ def _advice(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[str]:
     said = []
     first = [one for one in all_verdicts if one.row["metric"] == evaluation.measures[0].name and one.row["difference"]]
     for one in first[:_SHOWN_PAIRS]:
+        row, more = one.row, ""
         if not one.clear:
-            n = _queries_needed(one.row)
-            more = f"; about {n:,} queries would show a difference of this size" if n is not None else ""
-            said.append(f"{one.row['run']} and {one.row['other']} need more queries{more}")
+            if row["lower"] is not None and row["n_queries"] > 1:
+                # from so many on a t test of level .05 finds a difference of this size and spread four times in five
+                spread = (row["upper"] - row["lower"]) / 2 / 1.96 * row["n_queries"] ** 0.5
+                n = int(max(row["n_queries"], round((2.8 * spread / abs(row["difference"])) ** 2, -1)))
+                more = f"; about {n:,} queries would show a difference of this size"
+            said.append(f"{row['run']} and {row['other']} need more queries{more}")
         if one.bounds is not None and one.bounds[0] < 0 < one.bounds[1]:
-            said.append(f"judge the unjudged items of {one.row['run']} and {one.row['other']} before a decision")
+            said.append(f"judge the unjudged items of {row['run']} and {row['other']} before a decision")
     return said
-
-
-def _queries_needed(row: dict[str, Any]) -> int | None:
-    """Queries from which a t test of level .05 finds a difference of this size and spread four times in five."""
-    if row["lower"] is None or not row["difference"] or row["n_queries"] < 2:
-        return None
-    half = (row["upper"] - row["lower"]) / 2
-    error = half / 1.96
-    spread = error * row["n_queries"] ** 0.5
-    return int(max(row["n_queries"], round((2.8 * spread / abs(row["difference"])) ** 2, -1)))
 
 
 def _values(evaluation: Evaluation) -> Section:
@@ -194,33 +190,14 @@ def _values(evaluation: Evaluation) -> Section:
             of = Measured(measure.name, measure.description, measure.larger_is_better, "truth")
             caption = f"{headline(measure.description)}: mean over queries, with its interval."
             pictures.append(picture(ComparisonDisplay(shown, of), caption, f"measure-{number}", wide=False))
-    columns = (
-        Column("run", "run"), Column("metric", "metric"), Column("value", "mean", 4), Column("lower", "lower", 4),
-        Column("upper", "upper", 4), Column("n_queries", "queries", 0),
-        Column("unjudged", "unjudged", 3, hint="share of items without truth among the places that count"),
-        Column("lowest", "lowest", 4, hint="if the unjudged items were as bad as can be"),
-        Column("highest", "highest", 4, hint="if the unjudged items were as good as can be"),
-    )  # fmt: skip
-    tables = [Table.of("measures-table", "Measures", evaluation.table, columns)]
+    tables = [Table.of("measures-table", "Measures", evaluation.table, columns_of("measures"))]
     if len(evaluation.comparisons):
-        tables.append(Table.of("tests-table", "Paired tests", evaluation.comparisons, _test_columns()))
+        tables.append(Table.of("tests-table", "Paired tests", evaluation.comparisons, columns_of("tests")))
     metric = evaluation.measures[0].name
     means = evaluation.table.filter(pl.col("metric") == metric).drop_nulls("value")
     means = means.sort("value", descending=evaluation.measures[0].larger_is_better, maintain_order=True)
     heading = "; ".join(f"{row['run']} {row['value']:.4f}" for row in means.head(4).iter_rows(named=True))
     return Section("values", "Measures", f"{metric}: {heading}", (), tuple(pictures), tuple(tables))
-
-
-def _test_columns() -> tuple[Column, ...]:
-    """Columns of a table of paired tests."""
-    return (
-        Column("by", "by"), Column("slice", "slice"), Column("metric", "metric"), Column("run", "run"),
-        Column("other", "against"), Column("value", "mean", 4), Column("other_value", "mean of other", 4),
-        Column("difference", "difference", 4), Column("lower", "lower", 4), Column("upper", "upper", 4),
-        Column("wins", "wins", 0), Column("losses", "losses", 0), Column("ties", "ties", 0),
-        Column("p_value", "p randomised", 4), Column("p_holm", "p Holm", 4), Column("p_t", "p of t", 4),
-        Column("n_queries", "queries", 0),
-    )  # fmt: skip
 
 
 def _pairs(evaluation: Evaluation, all_verdicts: list[Verdict], items: Any | None) -> list[Section]:
@@ -234,20 +211,18 @@ def _pairs(evaluation: Evaluation, all_verdicts: list[Verdict], items: Any | Non
         names = [short(row[name], _NAME) for name in ("run", "other")]
         keys = [pl.col(name) == row[name] for name in ("metric", "run", "other")]
         of_pair = evaluation.differences.filter(*keys).sort(["difference", "query"])
-        columns = (
-            Column("query", "query"), Column("value", names[0], 4), Column("other_value", names[1], 4),
-            Column("difference", "difference", 4), Column("outcome", "outcome"),
-        )  # fmt: skip
         display = DifferencesDisplay.from_evaluation(evaluation, run=row["run"], other=row["other"], metric=metric)
         caption = f"Difference in {metric} on each query: {short(row['run'])} less {short(row['other'])}."
-        tables = [Table.of(f"queries-{number}", "All queries", of_pair, columns)]
+        tables = [
+            Table.of(f"queries-{number}", "All queries", of_pair, columns_of("queries", run=names[0], other=names[1]))
+        ]
         tables += _extremes(evaluation, row, items, number)
         sections.append(
             Section(
                 f"pair-{number}",
                 " and ".join(names),
                 one.sentence.split(": ")[0],
-                tuple(f"{headline(text)}." for text in (one.sentence.split(": ", 1)[-1], one.open_sentence) if text),
+                as_sentences(text for text in (one.sentence.split(": ", 1)[-1], one.open_sentence) if text),
                 (picture(display, caption, f"differences-{number}"),),
                 tuple(tables),
             )
@@ -258,40 +233,25 @@ def _pairs(evaluation: Evaluation, all_verdicts: list[Verdict], items: Any | Non
 def _extremes(evaluation: Evaluation, row: dict[str, Any], items: Any | None, number: int) -> list[Table]:
     """A table of items for each of the queries with the largest losses and gains."""
     depth = evaluation.measures[0].parameters.get("k") or _DEPTH
-    names = [short(row[name], _NAME) for name in ("run", "other")]
-    tables = []
+    run, other = (short(row[name], _NAME) for name in ("run", "other"))
+    columns, tables = columns_of("query-items", run=run, other=other), []
     for words, part in zip(("loss", "gain"), extreme_queries(evaluation, row, _SHOWN_QUERIES), strict=True):
         for place, one in enumerate(part.iter_rows(named=True)):
             frame = items_of_query(evaluation, one["query"], (row["run"], row["other"]), depth)
             frame = _describe_items(frame, one["query"], items)
-            of = "largest" if not place else f"{_ordinal(place + 1)} largest"
+            of = ("largest", "2nd largest", "3rd largest", "4th largest", "5th largest")[place]
             caption = f"Query {short(one['query'])}, {of} {words}: {one['value']:.3f} against {one['other_value']:.3f}"
-            columns = (
-                Column("rank", f"rank in {names[0]}", 0), Column("rank_right", f"rank in {names[1]}", 0),
-                Column("item", "item"), Column("grade", "grade", 2 if _fractional(frame["grade"]) else 0),
-                Column("text", "text"), Column("link", "link", kind="link"),
-            )  # fmt: skip
+            graded = frame["grade"].drop_nulls()
+            if (graded != graded.round()).any():
+                columns = tuple(replace(one, digits=2) if one.name == "grade" else one for one in columns)
             tables.append(Table.of(f"{words}-{number}-{place}", caption, frame, columns))
     return tables
-
-
-def _ordinal(number: int) -> str:
-    """Second, third and so on, in figures."""
-    return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }"
-
-
-def _fractional(values: pl.Series) -> bool:
-    """Whether some value is no whole number."""
-    known = values.drop_nulls()
-    return bool((known != known.round()).any())
 
 
 def _describe_items(frame: pl.DataFrame, query: str, items: Any | None) -> pl.DataFrame:
     """The items with their text and link, where a table tells them."""
     if items is None or not len(frame):
         return frame
-    import numpy as np
-
     wanted = Items(Index(pl.Series([query])), np.zeros(len(frame), np.int32), frame["item"])
     return frame.hstack(describe_items(items, wanted))
 
@@ -310,8 +270,8 @@ def _slices(evaluation: Evaluation) -> Section | None:
         caption = f"{short(pair[0])} less {short(pair[1])} by {short(by)}; grey where the difference is not clear."
         pictures.append(picture(SlicesDisplay(of, metric=metric), caption, f"slices-{number}", wide=False))
     heading = headline(by_slice[0][1]) if by_slice else "No slice shows a clear difference"
-    rest = tuple(f"{headline(one)}." for _, one in by_slice[1:])
-    table = Table.of("slices-table", "Slices", evaluation.slices, _test_columns())
+    rest = as_sentences(one for _, one in by_slice[1:])
+    table = Table.of("slices-table", "Slices", evaluation.slices, columns_of("tests"))
     return Section("slices", "Slices", heading, rest, tuple(pictures), (table,))
 
 
@@ -328,15 +288,10 @@ def _unjudged_effect(evaluation: Evaluation, all_verdicts: list[Verdict]) -> Sec
         pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),)
     open_ends = [one.open_sentence for one in all_verdicts if one.row["metric"] == metric and one.open_sentence]
     of_queries = evaluation.per_query.filter((pl.col("metric") == metric) & (pl.col("unjudged") > 0))
-    columns = (
-        Column("run", "run"), Column("query", "query"), Column("unjudged", "unjudged", 3), Column("value", "value", 4),
-        Column("lowest", "lowest", 4), Column("highest", "highest", 4),
-    )  # fmt: skip
-    table = Table.of(
-        "unjudged-table", "Queries with unjudged items", of_queries.sort("unjudged", descending=True), columns, 400_000
-    )
-    sentences = tuple(f"{headline(one)}." for one in open_ends[:_SHOWN_PAIRS])
-    return Section("unjudged", "Unjudged", headline(sentence), sentences, pictures, (table,))
+    shown, caption = of_queries.sort("unjudged", descending=True), "Queries with unjudged items"
+    table = Table.of("unjudged-table", caption, shown, columns_of("unjudged"), 400_000)
+    rest = as_sentences(open_ends[:_SHOWN_PAIRS])
+    return Section("unjudged", "Unjudged", headline(sentence), rest, pictures, (table,))
 
 
 def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:
@@ -350,6 +305,6 @@ def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:
         ("metrics", ", ".join(f"{m.name}: {m.description}" for m in evaluation.measures)),
         ("tests", "paired randomisation over queries (two-sided), Holm's correction by metric; Student's t beside"),
         *origin(),
-    ]  # fmt: skip
+    ]
     commands = (command,) if command else ()
     return Section("making", "How this was made", "How this was made", facts=tuple(facts), commands=commands)

@@ -38,7 +38,7 @@ from .consensus_displays import (
     TimeDisplay,
 )
 from .drawing import Display
-from .page import Column, Picture, Section, Table, headline, origin, picture, render_page
+from .page import Column, Picture, Section, Table, as_sentences, columns_of, headline, origin, picture, render_page
 
 _NOT_COVERED = (
     "Intervals cover what more judgments by this crowd could change, not the mistakes that all annotators share: by "
@@ -205,7 +205,7 @@ def _advice(material: Material) -> list[str]:
         advice += [f"look at {name_ids(suggested.reviewed)}"] if suggested.reviewed else []
     more = material.findings.of("more_judgments", "equals")
     advice += [] if more is None else [more.sentence]
-    return [f"{headline(one)}." for one in advice]
+    return list(as_sentences(advice))
 
 
 def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:
@@ -218,7 +218,7 @@ def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:
 
 def _further_sentences(findings: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
     """What else there is to say."""
-    return tuple(f"{headline(one.sentence, one)}." for one in findings if one not in used)
+    return as_sentences(one for one in findings if one not in used)
 
 
 def _draw_picture(make: Callable[[], Display], caption: str, key: str, *, wide: bool = True) -> tuple[Picture, ...]:
@@ -288,22 +288,7 @@ def _item_table(material: Material) -> Table:
     else:
         # where there is no room for all, the best of each query stay
         frame = frame.sort("rank", maintain_order=True)
-    columns = (
-        Column("query", "query"),
-        Column("rank", "rank", 0),
-        Column("item", "item"),
-        Column("text", "text"),
-        Column("link", "link", kind="link"),
-        Column("score", "score", 3, hint="larger is better"),
-        Column("lower", "from", 3, hint="lower bound of the score, 95 % interval"),
-        Column("upper", "to", 3, hint="upper bound of the score, 95 % interval"),
-        Column("rank_lower", "best rank", 0, hint="best rank that the item may truly hold, 95 % interval"),
-        Column("rank_upper", "worst rank", 0, hint="worst rank that the item may truly hold, 95 % interval"),
-        Column("grade", "grade"),
-        Column("confidence", "confidence", 3, hint="probability of the grade"),
-        Column("n_judgments", "judgments", 0, hint="judgments that the item is part of"),
-    )
-    return Table.of("items", "Items", _without_query(frame, consensus), columns)
+    return Table.of("items", "Items", _without_query(frame, consensus), columns_of("items"))
 
 
 def _leaderboard(consensus: Consensus) -> list[Table]:
@@ -319,14 +304,7 @@ def _leaderboard(consensus: Consensus) -> list[Table]:
         "Leaderboard: ratings less that of the leader (400 points are odds of 10 to 1), and tiers clearly below the "
         "first of the tier above"
     )
-    columns = (
-        Column("tier", "tier", 0),
-        Column("item", "item"),
-        Column("rating", "difference", 0, hint="rating less that of the leader; 400 less are odds of 1 to 10"),
-        Column("lower", "from", 0, hint="95 % interval of the difference"),
-        Column("upper", "to", 0, hint="95 % interval of the difference"),
-    )
-    return [Table.of("leaderboard", caption, frame, columns, 200_000)]
+    return [Table.of("leaderboard", caption, frame, columns_of("leaderboard"), 200_000)]
 
 
 def _is_habit(finding: Finding) -> bool:
@@ -341,7 +319,7 @@ def _control(material: Material) -> Section | None:
         return None
     about_control = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
     sentences = (
-        *(f"{headline(one.sentence)}." for one in (*about_control[1:], *filter(_is_habit, findings))),
+        *as_sentences(one.sentence for one in (*about_control[1:], *filter(_is_habit, findings))),
         "Control asks who wins between items that are equal in these; it does not say that longer or more formatted "
         "items win because of it, since they may be better.",
     )
@@ -370,15 +348,8 @@ def _rank_moves(consensus: Consensus, plain: Floats) -> tuple[Table, ...]:
         return ()
     mean = float(np.abs(ranked["moved"].to_numpy()).mean())
     caption = f"Largest moves by control ({len(largest):,} of {len(ranked):,} items move, {mean:.1f} ranks on average)"
-    columns = (
-        Column("query", "query"),
-        Column("item", "item"),
-        Column("before", "rank without control", 0),
-        Column("after", "rank with control", 0),
-        Column("moved", "places up", 0, hint="negative: down"),
-    )
     shown = _without_query(largest.head(_SHOWN_MOVES).drop("code"), consensus)
-    return (Table.of("control-moves", caption, shown, columns, 50_000),)
+    return (Table.of("control-moves", caption, shown, columns_of("control-moves"), 50_000),)
 
 
 def _annotators(material: Material) -> Section:
@@ -409,7 +380,7 @@ def _annotators(material: Material) -> Section:
         confusions += _draw_picture(partial(confusion, annotator=one.annotator), caption, key, wide=False)
     tables = [_annotator_table(material)]
     if material.actions is not None:
-        sentences += tuple(f"{headline(one)}." for one in material.actions.sentences())
+        sentences += as_sentences(material.actions.sentences())
         tables += _changes(material.actions)
     return Section("annotators", "Annotators", heading, sentences, pictures + confusions, tuple(tables))
 
@@ -424,21 +395,7 @@ def _annotator_table(material: Material) -> Table:
         frame = frame.with_columns(pl.col("reason").str.replace_all(_FIGURES, "").replace("", None))
     if material.findings.of("circular") is None:
         frame = frame.drop("share_circular", strict=False)
-    columns = (
-        Column("annotator", "annotator"),
-        Column("action", "suggestion"),
-        Column("reason", "reason"),
-        Column("quality", "quality", 2, hint="probability of ordering two unequal items right; 0.5 is guessing"),
-        Column("lower", "from", 2, hint="lower bound of the quality, 90 % interval"),
-        Column("upper", "to", 2, hint="upper bound of the quality, 90 % interval"),
-        Column("n_judgments", "judgments", 0),
-        Column("position_bias", "position bias", 2, hint="1 always left, 0 none, -1 always right"),
-        Column("share_tied", "ties", 2, hint="share of ties"),
-        Column("share_circular", "circles", 2, hint="share of three items answered in a circle; guessing gives 0.25"),
-        Column("share_same", "same grade", 2, hint="share of the commonest grade"),
-        Column("family", "family", 0, hint="annotators of one family err together"),
-    )
-    return Table.of("annotator-table", "Annotators", frame, columns, 600_000)
+    return Table.of("annotator-table", "Annotators", frame, columns_of("annotators"), 600_000)
 
 
 def _changes(actions: Any) -> list[Table]:
@@ -446,16 +403,8 @@ def _changes(actions: Any) -> list[Table]:
     frame = None if actions.without is None else actions.changes()
     if frame is None or not len(frame):
         return []
-    columns = (
-        Column("query", "query"),
-        Column("item", "item"),
-        Column("rank", "rank", 0),
-        Column("rank_without", "rank without them", 0),
-        Column("score", "score", 3),
-        Column("score_without", "score without them", 3),
-    )
     frame = _without_query(frame, actions.consensus)
-    return [Table.of("changes", "What changes without those to drop", frame, columns, 200_000)]
+    return [Table.of("changes", "What changes without those to drop", frame, columns_of("changes"), 200_000)]
 
 
 def _agreement(material: Material) -> Section | None:
@@ -476,41 +425,14 @@ def _agreement(material: Material) -> Section | None:
         if "n_swapped" in shown.columns and not shown["n_swapped"].sum():
             shown = shown.drop("n_swapped")
         caption = "How often annotators gave the same answer when asked again"
-        tables.append(Table.of("repeated", caption, shown, _REPEATED_COLUMNS, 200_000))
+        tables.append(Table.of("repeated", caption, shown, columns_of("repeated"), 200_000))
     if len(facts.contested_items):
         named = "Pairs of items" if "other" in facts.contested_items.columns else "Items"
         divided = _without_query(facts.contested_items, material.consensus)
         caption = f"{named} that annotators are most divided on"
-        tables.append(Table.of("contested", caption, divided, _CONTESTED_COLUMNS, 200_000))
+        tables.append(Table.of("contested", caption, divided, columns_of("contested"), 200_000))
     heading, sentences = _heading([first], ""), _further_sentences(findings, [first])
     return Section("agreement", "Agreement", heading, sentences, pictures, tuple(tables))
-
-
-_REPEATED_COLUMNS = (
-    Column("annotator", "annotator"),
-    Column("n_repeated", "asked again", 0),
-    Column("share_repeated", "same answer", 2),
-    Column("repeated_lower", "from", 2, hint="lower bound of the share, 90 % interval"),
-    Column("repeated_upper", "to", 2, hint="upper bound of the share, 90 % interval"),
-    Column("repeated_difference", "mean difference", 2, hint="mean difference of two grades of the same item"),
-    Column("n_swapped", "sides swapped", 0),
-    Column("share_swapped", "same answer, swapped", 2),
-    Column("swapped_lower", "from", 2, hint="lower bound of the share, 90 % interval"),
-    Column("swapped_upper", "to", 2, hint="upper bound of the share, 90 % interval"),
-)
-_CONTESTED_COLUMNS = (
-    Column("query", "query"),
-    Column("item", "item"),
-    Column("other", "against"),
-    Column("n_answers", "answers", 0),
-    Column("n_item", "for the item", 0),
-    Column("n_other", "for the other", 0),
-    Column("n_tied", "ties", 0),
-    Column("lowest", "lowest grade", 2),
-    Column("highest", "highest grade", 2),
-    Column("spread", "spread", 2, hint="standard deviation of the grades"),
-    Column("divided", "divided", 2, hint="share of all but the commonest answer, cautiously where answers are few"),
-)
 
 
 def _time(judgments: Judgments | Mixed, consensus: Consensus) -> Section | None:
@@ -550,8 +472,7 @@ def _methods(comparison: Any) -> Section | None:
         columns.append(Column(name, name.replace("_", " "), digits))
     table = Table.of("methods-table", "Methods", frame, tuple(columns), 100_000)
     heading = headline(sentences[0]) if sentences else "Other methods on the same judgments"
-    rest = tuple(f"{headline(one)}." for one in sentences[1:])
-    return Section("methods", "Methods", heading, rest, pictures, (table,))
+    return Section("methods", "Methods", heading, as_sentences(sentences[1:]), pictures, (table,))
 
 
 def _provenance(material: Material, command: str | None) -> Section:

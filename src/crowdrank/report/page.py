@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import csv
 import hashlib
 import json
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ from ..review.findings import Finding
 from .drawing import NARROW, Display, inline_svg
 
 TEMPLATES = Path(__file__).parent / "templates"
+COLUMNS = Path(__file__).with_name("columns.csv")
+"""The columns of every table of the pages: title, decimals of numbers, and what a reader may need to know."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,11 @@ def headline(sentence: str, finding: Finding | None = None) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
+def as_sentences(texts: Iterable[str | Finding]) -> tuple[str, ...]:
+    """Return texts and findings as sentences of the page, with a capital and a full stop."""
+    return tuple(f"{headline(*((one, None) if isinstance(one, str) else (one.sentence, one)))}." for one in texts)
+
+
 def origin() -> list[tuple[str, str]]:
     """Return which version made a page, and when."""
     from .. import __version__
@@ -154,6 +162,17 @@ class Column:
     digits: int | None = None
     kind: str = "text"
     hint: str = ""
+
+
+def columns_of(table: str, **words: str) -> tuple[Column, ...]:
+    """Return the columns that ``columns.csv`` lists for a table; ``words`` stand for what titles have in braces."""
+    columns = []
+    for row in csv.DictReader(COLUMNS.read_text(encoding="utf-8").splitlines()):
+        if row["table"] == table:
+            digits = int(row["digits"]) if row["digits"] else None
+            kind = "link" if row["name"] == "link" else "text"
+            columns.append(Column(row["name"], row["title"].format(**words), digits, kind, row["hint"]))
+    return tuple(columns)
 
 
 @dataclass(frozen=True)
