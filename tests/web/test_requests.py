@@ -5,8 +5,7 @@ import uuid
 import pytest
 from tests.web.collecting import add_annotator, ask, collect, expect_promises, run, sent
 
-from crowdrank.web import service, setup, submitting
-from crowdrank.web.collection import Fault, SqliteStore
+from crowdrank.web.collection import Fault, SqliteStore, sql
 from crowdrank.web.service import _submit_all, item_contents
 from crowdrank.web.submitting import claim, extend, skip, submit, withdraw
 
@@ -326,8 +325,8 @@ def test_no_statement_for_one_judgment_reads_a_whole_campaign(tmp_path):
     store = SqliteStore(tmp_path / "campaign.db")
     collection = collect(store)
     try:
-        statements = (submitting._MEANT, submitting._EARLIEST_LEASE, submitting._LAST_WITHDRAWN)
-        for statement in (service._ITEMS, setup._ANY_HELD, *statements):
+        statements = (sql.meant_targets, sql.earliest_lease, sql.last_withdrawn)
+        for statement in (sql.item_contents, sql.any_held, *statements):
             values = dict.fromkeys(re.findall(r":(\w+)", statement._sqlite), "[1]")
             plan = ask(collection, f"EXPLAIN QUERY PLAN {statement._sqlite}", **values)
             steps = [row.detail for row in plan if "json_each" not in row.detail]

@@ -555,8 +555,7 @@ class Done(NamedTuple):
 class Statement:
     """A statement for both databases; PostgreSQL may need a lock that SQLite's one writer does not.
 
-    It goes to the driver as it is: building and caching expressions would cost several times what SQLite needs. A plus
-    before a column, as in ``+campaign = :campaign``, keeps SQLite from an index that would give it the whole campaign.
+    It goes to the driver as it is: building and caching expressions would cost several times what SQLite needs.
 
     Parameters
     ----------
@@ -613,6 +612,30 @@ class Statement:
         return int(rows[0][0] or 0) if rows else 0
 
 
+class Statements:
+    """The statements of ``statements.sql``, each an attribute by its name."""
+
+    def __init__(self, path: Path) -> None:
+        words, postgres, name = dict[str, str](), dict[str, str](), ""
+        for line in path.read_text("utf-8").splitlines():
+            if line.startswith("-- name: "):
+                name = line.removeprefix("-- name: ")
+                words[name] = ""
+            elif line.startswith("-- postgres: "):
+                postgres[name] = line.removeprefix("-- postgres: ")
+            elif line and not line.startswith("--"):
+                words[name] = f"{words[name]} {line.strip()}".strip()
+        for name, text in words.items():
+            setattr(self, name, Statement(text.format_map(words), postgres.get(name, "")))
+
+    def __getattr__(self, name: str) -> Statement:
+        raise AttributeError(f"statements.sql has no statement {name}")
+
+
+sql = Statements(Path(__file__).with_name("statements.sql"))
+"""Every statement of the service, by name."""
+
+
 @dataclass(frozen=True, eq=False)
 class Collection:
     """A campaign with all that its operations need."""
@@ -642,16 +665,11 @@ class Collection:
         return self.store.now(connection)
 
 
-_EVENT = Statement(
-    "INSERT INTO event (campaign, at, actor, kind, detail) VALUES (:campaign, :at, :actor, :kind, :detail)"
-)
-
-
 def record_event(
     collection: Collection, connection: sa.Connection, actor: str, kind: str, detail: Mapping[str, Any] | None = None
 ) -> None:
     """Write down what happened; never content, never a token."""
-    _EVENT.run(
+    sql.insert_event.run(
         connection, campaign=collection.id, at=collection.now(connection), actor=actor, kind=kind,
         detail=json.dumps(detail or {}),
     )  # fmt: skip

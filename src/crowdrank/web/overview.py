@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .collection import Collection, Fault, Statement
+from .collection import Collection, Fault, sql
 from .service import latest_fit
 
 MAX_PAGE = 10_000
@@ -16,69 +16,12 @@ _MICROSECONDS_PER_HOUR = 3_600_000_000
 _SKIPPED_BY = 3
 """A target that this many annotators skipped is shown to the owner."""
 
-_CAMPAIGN = Statement(
-    "SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, created_at FROM campaign "
-    "WHERE id = :campaign"
-)
-_TARGETS = Statement(
-    # PostgreSQL's sum of large integers is a decimal number
-    "SELECT COUNT(*) AS n, CAST(COALESCE(SUM(wanted), 0) AS BIGINT) AS wanted, "
-    "CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS taken, "
-    "COALESCE(SUM(CASE WHEN taken < wanted THEN 1 ELSE 0 END), 0) AS open, "
-    "COALESCE(SUM(CASE WHEN n_skipped >= :skipped THEN 1 ELSE 0 END), 0) AS skipped "
-    "FROM target WHERE campaign = :campaign AND is_check = 0"
-)
-_REQUESTS = Statement(
-    "SELECT r.state, COUNT(*) AS n FROM request r JOIN annotator a ON a.id = r.annotator "
-    "WHERE a.campaign = :campaign GROUP BY r.state"
-)
-_JUDGMENTS = Statement(
-    "SELECT COALESCE(SUM(CASE WHEN withdrawn_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS withdrawn, "
-    "COALESCE(SUM(CASE WHEN counted = 0 AND withdrawn_at IS NULL THEN 1 ELSE 0 END), 0) AS spare, "
-    "COALESCE(SUM(CASE WHEN paid = 0 THEN 1 ELSE 0 END), 0) AS unpaid, "
-    "COALESCE(SUM(CASE WHEN at >= :since THEN 1 ELSE 0 END), 0) AS recent, "
-    "MIN(CASE WHEN at >= :since THEN at END) AS first "
-    "FROM judgment WHERE campaign = :campaign"
-)
-_ANNOTATORS = Statement(
-    "SELECT id, name, kind, state, n_answered, joined_at FROM annotator WHERE campaign = :campaign ORDER BY id"
-)
-_INVITES = Statement(
-    "SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite WHERE campaign = :campaign ORDER BY id DESC"
-)
-_LAST_FIT_ERROR = Statement("SELECT error, started_at FROM fit WHERE campaign = :campaign ORDER BY id DESC LIMIT 1")
-_LATEST = Statement(
-    "SELECT (SELECT MAX(id) FROM event WHERE campaign = :campaign) AS event, (SELECT MAX(id) FROM request) AS request"
-)
-_SCORES = Statement("SELECT row FROM score WHERE fit = :fit ORDER BY place")
-_QUALITIES = Statement("SELECT row FROM quality WHERE fit = :fit ORDER BY place")
-_SKIPPED = Statement(
-    "SELECT t.id, t.query, t.items, t.n_skipped FROM target t WHERE t.campaign = :campaign AND t.n_skipped >= :skipped "
-    "ORDER BY t.n_skipped DESC, t.id LIMIT 500"
-)
-_REASONS = Statement(
-    "SELECT r.target, r.reason FROM request r JOIN target t ON t.id = r.target WHERE t.campaign = :campaign "
-    "AND t.n_skipped >= :skipped AND r.state = 'skipped' AND r.reason <> '' ORDER BY r.id LIMIT 2000"
-)
-_SPARES = Statement(
-    "SELECT j.submission, j.seq, j.at, j.paid, a.name, t.query, t.items FROM judgment j "
-    "JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target WHERE j.campaign = :campaign "
-    "AND j.counted = 0 AND j.withdrawn_at IS NULL ORDER BY j.seq DESC LIMIT 500"
-)
-_ITEM_IDS = Statement("SELECT id, item FROM item WHERE campaign = :campaign")
-_CHECKS = Statement(
-    "SELECT a.name, j.answer, t.items FROM judgment j JOIN target t ON t.id = j.target "
-    "JOIN annotator a ON a.id = j.annotator WHERE j.campaign = :campaign AND t.is_check = 1 "
-    "AND j.withdrawn_at IS NULL ORDER BY j.seq"
-)
-_TRUTHS = Statement("SELECT id, truth FROM item WHERE campaign = :campaign AND truth IS NOT NULL")
-
 
 def version_of(collection: Collection, connection: sa.Connection) -> str:
     """Return a tag that changes whenever the owner would see something else."""
-    row = _CAMPAIGN.first(connection, campaign=collection.id)
-    fit, latest = latest_fit(collection, connection), _LATEST.first(connection, campaign=collection.id)
-    failed = _LAST_FIT_ERROR.first(connection, campaign=collection.id)
+    row = sql.campaign.first(connection, campaign=collection.id)
+    fit, latest = latest_fit(collection, connection), sql.latest_changes.first(connection, campaign=collection.id)
+    failed = sql.last_fit_error.first(connection, campaign=collection.id)
     # who joins, pauses or leaves is an event; a request that costs nothing changes no money
     return "-".join(
         str(part or 0)
@@ -91,11 +34,11 @@ def version_of(collection: Collection, connection: sa.Connection) -> str:
 
 def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return settings, progress, money and forecast."""
-    row = _CAMPAIGN.first(connection, campaign=collection.id)
+    row = sql.campaign.first(connection, campaign=collection.id)
     now = collection.now(connection)
-    targets = _TARGETS.first(connection, campaign=collection.id, skipped=_SKIPPED_BY)
-    judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _MICROSECONDS_PER_HOUR)
-    requests = {one.state: one.n for one in _REQUESTS.rows(connection, campaign=collection.id)}
+    targets = sql.target_counts.first(connection, campaign=collection.id, skipped=_SKIPPED_BY)
+    judged = sql.judgment_counts.first(connection, campaign=collection.id, since=now - _MICROSECONDS_PER_HOUR)
+    requests = {one.state: one.n for one in sql.request_counts.rows(connection, campaign=collection.id)}
     settings = {key: value for key, value in collection.settings.plain().items() if key != "guidelines"}
     unasked = max(0, int(targets.wanted) - int(targets.taken)) if row.state != "closed" else 0
     left = unasked + requests.get("offered", 0)
@@ -123,7 +66,7 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
 def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dict[str, Any]:
     """Return up to which judgment the consensus goes, how old it is, and what went wrong last."""
     fit = latest_fit(collection, connection)
-    last = _LAST_FIT_ERROR.first(connection, campaign=collection.id)
+    last = sql.last_fit_error.first(connection, campaign=collection.id)
     error = None if last is None else last.error
     if fit is None:
         return {
@@ -151,7 +94,7 @@ def consensus_view(collection: Collection, connection: sa.Connection, query: str
     """
     fit, consensus = _of_fit(collection, connection)
     summary = json.loads(fit.summary)
-    rows = [json.loads(row.row) for row in _SCORES.rows(connection, fit=fit.id)]
+    rows = [json.loads(row.row) for row in sql.scores.rows(connection, fit=fit.id)]
     if query is not None:
         rows = [row for row in rows if str(row.get("query", "")) == query]
         if not rows:
@@ -162,7 +105,7 @@ def consensus_view(collection: Collection, connection: sa.Connection, query: str
 def quality_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return the quality of annotators with what to do about each, and how they did on checks."""
     fit, consensus = _of_fit(collection, connection)
-    rows = [json.loads(row.row) for row in _QUALITIES.rows(connection, fit=fit.id)]
+    rows = [json.loads(row.row) for row in sql.qualities.rows(connection, fit=fit.id)]
     checks = check_accuracies(collection, connection)
     for row in rows:
         row["checks"] = checks.pop(str(row["annotator"]), None)
@@ -181,27 +124,27 @@ def _of_fit(collection: Collection, connection: sa.Connection) -> tuple[Any, dic
     fit = latest_fit(collection, connection)
     if fit is None:
         raise Fault("not_found", "there is no consensus yet; it comes after the first judgments")
-    seq = _CAMPAIGN.first(connection, campaign=collection.id).seq
+    seq = sql.campaign.first(connection, campaign=collection.id).seq
     return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}
 
 
 def annotators_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return who takes part."""
-    return {"annotators": [row._asdict() for row in _ANNOTATORS.rows(connection, campaign=collection.id)]}
+    return {"annotators": [row._asdict() for row in sql.annotators.rows(connection, campaign=collection.id)]}
 
 
 def invites_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return the invites; their tokens are known to nobody any more."""
-    return {"invites": [row._asdict() for row in _INVITES.rows(connection, campaign=collection.id)]}
+    return {"invites": [row._asdict() for row in sql.invites.rows(connection, campaign=collection.id)]}
 
 
 def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return what several annotators skipped, and why."""
     ids = item_ids(collection, connection)
     reasons: dict[int, list[str]] = {}
-    for row in _REASONS.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY):
+    for row in sql.skip_reasons.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY):
         reasons.setdefault(row.target, []).append(row.reason)
-    rows = _SKIPPED.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY)
+    rows = sql.skipped_targets.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY)
     return {
         "skipped": [
             {"query": row.query, "items": [ids[one] for one in json.loads(row.items)], "n_skipped": row.n_skipped,
@@ -218,21 +161,21 @@ def spares_view(collection: Collection, connection: sa.Connection) -> dict[str, 
         "spares": [
             {"seq": row.seq, "annotator": row.name, "query": row.query, "paid": bool(row.paid), "at": row.at,
              "items": [ids[one] for one in json.loads(row.items)]}
-            for row in _SPARES.rows(connection, campaign=collection.id)
+            for row in sql.spare_judgments.rows(connection, campaign=collection.id)
         ]
     }  # fmt: skip
 
 
 def item_ids(collection: Collection, connection: sa.Connection) -> dict[int, str]:
     """Return the owner's ids of all items."""
-    return {row.id: row.item for row in _ITEM_IDS.rows(connection, campaign=collection.id)}
+    return {row.id: row.item for row in sql.item_ids.rows(connection, campaign=collection.id)}
 
 
 def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[str, dict[str, Any]]:
     """Return how each annotator did on items of known truth, and whether that is worse than chance (binomial, 1 %)."""
-    truths = {row.id: row.truth for row in _TRUTHS.rows(connection, campaign=collection.id)}
+    truths = {row.id: row.truth for row in sql.truths.rows(connection, campaign=collection.id)}
     counts: dict[str, list[Any]] = {}
-    for row in _CHECKS.rows(connection, campaign=collection.id):
+    for row in sql.check_judgments.rows(connection, campaign=collection.id):
         right, chance = _check_result(collection, json.loads(row.answer), json.loads(row.items), truths)
         entry = counts.setdefault(row.name, [0, 0, 0.0])
         entry[0] += right

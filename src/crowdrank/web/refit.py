@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .collection import Collection, Statement, record_event
+from .collection import Collection, record_event, sql
 from .service import log
 from .setup import metadata, nothing_left, set_campaign_state, target_key, target_row
 
@@ -31,40 +31,6 @@ FEW_NEW = 20
 KEPT_FITS = 3
 MOST_MEANT = 200
 """Targets that are kept for one annotator until the next fit."""
-
-_NEEDED = Statement(
-    "SELECT c.seq, c.changes, c.state, f.seq AS fit_seq, f.changes AS fit_changes, f.is_final FROM campaign c "
-    "LEFT JOIN fit f ON f.id = (SELECT MAX(g.id) FROM fit g WHERE g.campaign = c.id AND g.finished_at IS NOT NULL "
-    "AND g.error IS NULL) WHERE c.id = :campaign"
-)
-_BEGIN = Statement(
-    "INSERT INTO fit (campaign, seq, changes, started_at, is_final) "
-    "VALUES (:campaign, :seq, :changes, :now, :final) RETURNING id"
-)
-_FINISH = Statement(
-    "UPDATE fit SET finished_at = :now, method = :method, summary = :summary, error = :error WHERE id = :fit"
-)
-_FORGET = (
-    Statement("DELETE FROM score WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campaign = :campaign)"),
-    Statement("DELETE FROM quality WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campaign = :campaign)"),
-    Statement("DELETE FROM fit WHERE id <= :fit AND campaign = :campaign"),
-)
-_NTH_LAST = Statement(
-    "SELECT id FROM fit WHERE campaign = :campaign AND error IS NULL AND finished_at IS NOT NULL "
-    "ORDER BY id DESC LIMIT 1 OFFSET :kept"
-)
-_OPEN = Statement("SELECT id, key FROM target WHERE campaign = :campaign AND taken < wanted AND is_check = 0")
-_CLOSE = Statement(
-    "UPDATE target SET wanted = CASE WHEN taken = 0 AND :unjudged = 1 THEN 1 ELSE taken END, priority = -1000000 "
-    "WHERE id = :target AND taken < wanted"
-)
-_FIND = Statement("SELECT id, taken, most FROM target WHERE campaign = :campaign AND key = :key", "FOR UPDATE")
-_WANT = Statement("UPDATE target SET wanted = :wanted, priority = :priority WHERE id = :target")
-
-_FIT_SUMMARY = Statement("SELECT summary FROM fit WHERE id = :fit")
-_KEEP_SUMMARY = Statement("UPDATE fit SET summary = :summary WHERE id = :fit")
-_SCORE_ROWS = Statement("SELECT item, row FROM score WHERE fit = :fit AND item IN :items ORDER BY item")
-_KEEP_SCORE = Statement("UPDATE score SET row = :row WHERE fit = :fit AND item = :item")
 
 
 class FitError(Exception):
@@ -183,7 +149,7 @@ class Refit:
         if not self._is_fitting_process():
             return None
         collection = self.collection
-        row = collection.store.submit_read(lambda c: _NEEDED.first(c, campaign=collection.id)).result()
+        row = collection.store.submit_read(lambda c: sql.fit_needed.first(c, campaign=collection.id)).result()
         waited = time.monotonic() - self._last
         if self._failures and waited < min(600.0, self.idle * 2 ** (self._failures - 1)):
             return None
@@ -216,7 +182,7 @@ class Refit:
         if self._held is None or time.monotonic() - self._updated_at < self._pause:
             return False
         collection = self.collection
-        row = collection.store.submit_read(lambda c: _NEEDED.first(c, campaign=collection.id)).result()
+        row = collection.store.submit_read(lambda c: sql.fit_needed.first(c, campaign=collection.id)).result()
         return bool(row.state != "closed" and row.seq > self._updated)
 
     def update_now(self) -> None:
@@ -299,7 +265,7 @@ class Refit:
     def _close_others(self, seen: set[str]) -> None:
         """Ask no more about what the scheme does not want any more."""
         collection = self.collection
-        rows = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
+        rows = collection.store.submit_read(lambda c: sql.open_target_keys.rows(c, campaign=collection.id)).result()
         others = [row.id for row in rows if row.key not in seen]
         for start in range(0, len(others), 500):
             self._write(_want_no_more, others[start : start + 500])
@@ -307,7 +273,7 @@ class Refit:
     def _mean(self, rows: list[Any]) -> None:
         """Remember what is best asked of whom; nobody is waited for, so it is a wish and is kept in memory only."""
         collection = self.collection
-        targets = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
+        targets = collection.store.submit_read(lambda c: sql.open_target_keys.rows(c, campaign=collection.id)).result()
         numbers = {row.key: row.id for row in targets}
         meant: dict[int, list[int]] = {}
         for annotator, items in rows:
@@ -337,7 +303,7 @@ class Refit:
 
 def _begin(collection: Collection, connection: sa.Connection, seq: int, changes: int, final: bool) -> int:
     """Number of a new fit."""
-    row = _BEGIN.first(
+    row = sql.begin_fit.first(
         connection, campaign=collection.id, seq=seq, changes=changes, now=collection.now(connection), final=int(final)
     )
     return int(row.id)
@@ -353,20 +319,20 @@ def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fi
 def _keep_touched(collection: Collection, connection: sa.Connection, fit: int, rows: list[Any]) -> None:
     """Keep what items are now beside what the fit says of them; items that it does not have wait for the next."""
     now = dict(rows)
-    scores = _SCORE_ROWS.rows(connection, fit=fit, items=list(now))
+    scores = sql.scores_of_items.rows(connection, fit=fit, items=list(now))
     changed = [
         {"fit": fit, "item": one.item, "row": json.dumps({**json.loads(one.row), "since_fit": now[one.item]})}
         for one in scores
     ]
-    _KEEP_SCORE.run_many(connection, changed)
+    sql.keep_score.run_many(connection, changed)
 
 
 def _note_update(collection: Collection, connection: sa.Connection, fit: int, seq: int) -> None:
     """Note up to which judgment items were read anew."""
-    row = _FIT_SUMMARY.first(connection, fit=fit)
+    row = sql.fit_summary.first(connection, fit=fit)
     if row is not None:
         summary = json.dumps({**json.loads(row.summary), "updated_seq": seq})
-        _KEEP_SUMMARY.run(connection, fit=fit, summary=summary)
+        sql.keep_fit_summary.run(connection, fit=fit, summary=summary)
 
 
 def _finish(
@@ -374,10 +340,10 @@ def _finish(
 ) -> None:
     """End a fit, and forget all but the last few."""
     now = collection.now(connection)
-    _FINISH.run(connection, fit=fit, now=now, method=method, summary=summary, error=error)
-    old = _NTH_LAST.first(connection, campaign=collection.id, kept=KEPT_FITS)
+    sql.finish_fit.run(connection, fit=fit, now=now, method=method, summary=summary, error=error)
+    old = sql.nth_last_fit.first(connection, campaign=collection.id, kept=KEPT_FITS)
     if error is None and old is not None:
-        for statement in _FORGET:
+        for statement in (sql.forget_scores, sql.forget_qualities, sql.forget_fits):
             statement.run(connection, campaign=collection.id, fit=old.id)
 
 
@@ -386,20 +352,20 @@ def _want(collection: Collection, connection: sa.Connection, rows: list[Any], pl
     numbered = enumerate(rows, place)
     keyed = sorted((target_key(items), query, items, wanted, -n) for n, (query, items, wanted) in numbered)
     for key, query, items, wanted, priority in keyed:
-        target = _FIND.first(connection, campaign=collection.id, key=key)
+        target = sql.lock_target_of_key.first(connection, campaign=collection.id, key=key)
         if target is None:
             row = target_row(collection, query, items, min(wanted, collection.settings.overlap_max), priority=priority)
             connection.execute(sa.insert(metadata.tables["target"]), row)
             continue
         number = max(target.taken, min(wanted, target.most))
-        _WANT.run(connection, target=target.id, wanted=number, priority=priority)
+        sql.want_first.run(connection, target=target.id, wanted=number, priority=priority)
 
 
 def _want_no_more(collection: Collection, connection: sa.Connection, targets: list[int]) -> None:
     """Let targets want no more than they have; items that nobody graded yet stay wanted, last of all."""
     unjudged = int(collection.settings.kind == "grade" and not collection.settings.least_gain)
     for target in sorted(targets):
-        _CLOSE.run(connection, target=target, unjudged=unjudged)
+        sql.close_target.run(connection, target=target, unjudged=unjudged)
 
 
 def _close_if_done(collection: Collection, connection: sa.Connection) -> None:

@@ -23,7 +23,7 @@ from .. import api
 from ..errors import CrowdrankError, ParameterError
 from ..io.results import to_json
 from .campaign_file import Settings
-from .collection import Collection, Statement, Store, open_store
+from .collection import Collection, Store, open_store, sql
 from .overview import item_ids
 from .transfer import judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
 
@@ -38,17 +38,6 @@ _MIN_PROPOSED = 500
 _CHOOSES_ANNOTATORS = "information"
 """The scheme that weighs what is known of each annotator."""
 
-_CAMPAIGN = Statement("SELECT seq, changes, settings, budget, reserved FROM campaign WHERE id = :campaign")
-_ITEMS = Statement("SELECT id, query, item FROM item WHERE campaign = :campaign ORDER BY id")
-_OFFERED = Statement(
-    "SELECT t.query, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target "
-    "JOIN annotator a ON a.id = r.annotator WHERE +t.campaign = :campaign AND t.is_check = 0 AND r.state = 'offered'"
-)
-_ACTIVE = Statement(
-    "SELECT id, name, cost FROM annotator WHERE campaign = :campaign AND state = 'active' AND token_hash IS NOT NULL "
-    "ORDER BY id"
-)
-_TAKEN = Statement("SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND taken > 0")
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -72,7 +61,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
     """Return the state of a campaign at one moment."""
 
     def read(connection: sa.Connection) -> Snapshot:
-        row = _CAMPAIGN.first(connection, campaign=campaign)
+        row = sql.campaign.first(connection, campaign=campaign)
         settings = Settings.from_plain(json.loads(row.settings))
         collection = Collection(campaign, settings, store, Path())
         ids, rows, after = item_ids(collection, connection), [], 0
@@ -82,9 +71,9 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
             rows += [one for one in plain if one["counted"]]
         return Snapshot(
             row.seq, row.changes, settings, row.budget - row.reserved, rows,
-            _ITEMS.rows(connection, campaign=campaign), _OFFERED.rows(connection, campaign=campaign),
-            {one.items: one.taken for one in _TAKEN.rows(connection, campaign=campaign)},
-            _ACTIVE.rows(connection, campaign=campaign),
+            sql.items.rows(connection, campaign=campaign), sql.offered_requests.rows(connection, campaign=campaign),
+            {one.items: one.taken for one in sql.taken_seats.rows(connection, campaign=campaign)},
+            sql.active_annotators.rows(connection, campaign=campaign),
         )  # fmt: skip
 
     return store.submit_read(read).result()
@@ -160,7 +149,7 @@ def update(store: Store, campaign: int, held: Held, say: Say) -> None:
 
 def _read_touched(store: Store, connection: sa.Connection, campaign: int, held: Held) -> tuple[int, Settings, Any, Any]:
     """Up to which judgment, settings, all judgments on items with new ones, and the owner's ids of items."""
-    row = _CAMPAIGN.first(connection, campaign=campaign)
+    row = sql.campaign.first(connection, campaign=campaign)
     settings = Settings.from_plain(json.loads(row.settings))
     collection = Collection(campaign, settings, store, Path())
     ids, touched = item_ids(collection, connection), touched_judgments(collection, connection, held.seq, row.seq)

@@ -26,7 +26,7 @@ from ..errors import CrowdrankError
 from . import access, overview
 from .access import NOBODY, Caller
 from .campaign_file import media_file
-from .collection import Body, Fault, Statement, must_be, record_event, refusal
+from .collection import Body, Fault, must_be, record_event, refusal, sql
 from .service import Service, about_me, shown_item, shown_request
 from .setup import set_campaign_state
 from .submitting import MAX_BATCH, MAX_REASON, Stored, Submission, extend, shown_answer, skip, withdraw
@@ -173,7 +173,6 @@ def limit_body(receive: Receive, scope: Scope) -> Receive:
 _AT_ONCE = 20
 """Judgments of a batch that are handed to the writer together, so that people are not kept waiting."""
 
-_SHOWN = Statement("SELECT shown FROM request WHERE id = :request")
 _SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 annotator_router = APIRouter(prefix=API, route_class=JsonRoute, default_response_class=Answer, tags=["annotators"])
@@ -373,7 +372,7 @@ def _stored_answer(stored: Stored) -> dict[str, Any]:
 def _withdraw(collection: Any, connection: Any, annotator: int, submission: str) -> dict[str, Any]:
     """The request of a judgment that was taken back, and the old answer."""
     request, kept = withdraw(collection, connection, annotator, submission)
-    order = json.loads(_SHOWN.first(connection, request=request).shown)["order"]
+    order = json.loads(sql.request_shown.first(connection, request=request).shown)["order"]
     old = shown_answer(collection.settings, order, json.loads(kept))
     return {"request": shown_request(collection, connection, request), "answer": old}
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from .access import Access
-from .collection import Collection, Fault, Statement, savepoint
+from .collection import Collection, Fault, savepoint, sql
 from .submitting import (
     LABELS,
     MAX_UNDO,
@@ -105,32 +105,6 @@ class Telemetry:
 _MOST_CONTENTS = 5_000
 """Contents of items that are kept in memory."""
 
-_REQUEST = Statement(
-    "SELECT r.id, r.annotator, r.shown, r.lease_until, r.state, t.query FROM request r "
-    "JOIN target t ON t.id = r.target WHERE r.id = :request"
-)
-_HELD = Statement(
-    "SELECT r.id, r.shown, r.lease_until, t.query FROM request r JOIN target t ON t.id = r.target "
-    "WHERE r.annotator = :annotator AND r.state = 'offered'"
-)
-_ITEMS = Statement(
-    "SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign"
-)
-_ME = Statement(
-    "SELECT id, name, kind, state, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator"
-)
-_N_OPEN = Statement("SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offered'")
-_RECENT = Statement(
-    "SELECT j.submission, j.seq, j.request, j.answer, j.at, j.seconds, r.shown FROM judgment j "
-    "JOIN request r ON r.id = j.request WHERE j.annotator = :annotator AND j.withdrawn_at IS NULL "
-    "ORDER BY j.seq DESC LIMIT :limit"
-)
-_CAMPAIGN = Statement("SELECT state FROM campaign WHERE id = :campaign")
-_MY_QUALITY = Statement(
-    "SELECT q.row FROM quality q JOIN fit f ON f.id = q.fit WHERE f.campaign = :campaign AND q.annotator = :name "
-    "AND f.finished_at IS NOT NULL AND f.error IS NULL ORDER BY f.id DESC LIMIT 1"
-)
-
 
 def shown_requests(
     collection: Collection, connection: sa.Connection, requests: list[int], annotator: int
@@ -138,7 +112,7 @@ def shown_requests(
     """Return requests that an annotator holds as they see them."""
     if not requests:
         return []
-    held = {row.id: row for row in _HELD.rows(connection, annotator=annotator)}
+    held = {row.id: row for row in sql.held_with_queries.rows(connection, annotator=annotator)}
     # contents that are not known yet are read at once, not one by one
     item_contents(collection, connection, [item for one in requests for item in json.loads(held[one].shown)["order"]])
     return [_show_request(collection, connection, held[request]) for request in requests]
@@ -146,7 +120,7 @@ def shown_requests(
 
 def shown_request(collection: Collection, connection: sa.Connection, request: int) -> dict[str, Any]:
     """Return a request as its annotator sees it."""
-    return _show_request(collection, connection, _REQUEST.first(connection, request=request))
+    return _show_request(collection, connection, sql.request_with_query.first(connection, request=request))
 
 
 def _show_request(collection: Collection, connection: sa.Connection, row: Any) -> dict[str, Any]:
@@ -169,7 +143,7 @@ def _show_request(collection: Collection, connection: sa.Connection, row: Any) -
 
 def shown_item(collection: Collection, connection: sa.Connection, annotator: int, request: int, label: str) -> Any:
     """Return content and type of an item of a request that the annotator holds or answered."""
-    row = _REQUEST.first(connection, request=request)
+    row = sql.request_with_query.first(connection, request=request)
     order = [] if row is None or row.annotator != annotator else json.loads(row.shown)["order"]
     place = LABELS.find(label) if len(label) == 1 else -1
     if not 0 <= place < len(order):
@@ -186,22 +160,22 @@ def item_contents(collection: Collection, connection: sa.Connection, items: list
     if new:
         if len(cache) > _MOST_CONTENTS:
             cache.clear()
-        for row in _ITEMS.rows(connection, items=new, campaign=collection.id):
+        for row in sql.item_contents.rows(connection, items=new, campaign=collection.id):
             contents[row.id] = cache[row.id] = (row.content, row.content_type, row.query_content)
     return [content for content in (contents[item] for item in items) if content is not None]
 
 
 def about_me(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
     """Return what an annotator may know of themselves and of the campaign."""
-    me = _ME.first(connection, annotator=annotator)
+    me = sql.annotator.first(connection, annotator=annotator)
     if me is None or me.state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     settings = collection.settings
-    recent = _RECENT.rows(connection, annotator=annotator, limit=MAX_UNDO)
+    recent = sql.recent_judgments.rows(connection, annotator=annotator, limit=MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
     facts: dict[str, Any] = {
         "name": me.name, "kind": me.kind, "n_answered": me.n_answered,
-        "n_open": _N_OPEN.number(connection, annotator=annotator),
+        "n_open": sql.n_held.number(connection, annotator=annotator),
         "recent": [
             {
                 "submission": row.submission, "seq": row.seq, "request": row.request, "at": row.at,
@@ -212,13 +186,13 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
         "pace": seconds[len(seconds) // 2] if seconds else None,
         "campaign": {
             "name": settings.name, "kind": settings.kind, "question": settings.question,
-            "state": _CAMPAIGN.first(connection, campaign=collection.id).state, "guidelines": settings.guidelines,
-            "scale": _scale(settings), "lease_seconds": settings.lease_seconds,
+            "state": sql.campaign_state.first(connection, campaign=collection.id).state,
+            "guidelines": settings.guidelines, "scale": _scale(settings), "lease_seconds": settings.lease_seconds,
         },
         "consented": me.consented_at is not None or not settings.guidelines or me.kind == "program",
     }  # fmt: skip
     if settings.show_quality:
-        row = _MY_QUALITY.first(connection, campaign=collection.id, name=me.name)
+        row = sql.annotator_quality.first(connection, campaign=collection.id, name=me.name)
         facts["quality"] = None if row is None else json.loads(row.row).get("quality")
     return facts
 
@@ -231,15 +205,6 @@ def _scale(settings: Any) -> Any:
 
 
 Result = TypeVar("Result")
-
-_LATEST_FIT = Statement(
-    "SELECT id, seq, changes, method, summary, finished_at, is_final FROM fit WHERE campaign = :campaign "
-    "AND finished_at IS NOT NULL AND error IS NULL ORDER BY id DESC LIMIT 1"
-)
-_LOCK_TARGETS = Statement(
-    "SELECT t.id FROM target t WHERE t.id IN (SELECT r.target FROM request r WHERE r.id IN :requests) ORDER BY t.id",
-    "FOR UPDATE",
-)
 
 
 class Service:
@@ -288,7 +253,7 @@ class Service:
 
 def latest_fit(collection: Collection, connection: sa.Connection) -> Any:
     """Return the latest fit that came to an end, or ``None``."""
-    return _LATEST_FIT.first(connection, campaign=collection.id)
+    return sql.latest_fit.first(connection, campaign=collection.id)
 
 
 def _submit(
@@ -307,7 +272,7 @@ def _submit_all(
     who = active_annotator(connection, annotator)
     if connection.dialect.name == "postgresql":
         # all targets before the campaign, in the order of their numbers: the order of all operations
-        _LOCK_TARGETS.run(connection, requests=[one.request for one in submissions])
+        sql.lock_targets.run(connection, requests=[one.request for one in submissions])
     at_once = keep_all(collection, connection, who, submissions)
     if at_once is not None:
         return at_once

@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, I
 
 from ..errors import ParameterError
 from .campaign_file import Campaign, Item, Settings, changed_settings
-from .collection import Collection, Fault, Statement, Store, record_event
+from .collection import Collection, Fault, Store, record_event, sql
 
 metadata = MetaData()
 _Id = BigInteger().with_variant(Integer, "sqlite")
@@ -157,19 +157,6 @@ _MAX_CHECK_PAIRS = 2_000
 _ROWS_AT_ONCE = 5_000
 _ITEM_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth")
 
-_FIND = Statement("SELECT id, settings, items_hash, reserved FROM campaign WHERE name = :name")
-_ANY = Statement("SELECT name FROM campaign LIMIT 1")
-_CREATE = Statement(
-    "INSERT INTO campaign (name, kind, scheme, settings, items_hash, owner_hash, budget, created_at) "
-    "VALUES (:name, :kind, :scheme, :settings, :items_hash, :owner_hash, :budget, :now) RETURNING id"
-)
-_UPDATE = Statement("UPDATE campaign SET settings = :settings, budget = :budget WHERE id = :campaign")
-_RAISE_MOST = Statement("UPDATE target SET most = :most WHERE campaign = :campaign AND is_check = 0 AND most < :most")
-_LATEST = Statement("SELECT MAX(at) AS at FROM event WHERE campaign = :campaign")
-_RAISE_WANTED = Statement(
-    "UPDATE target SET wanted = :wanted WHERE campaign = :campaign AND is_check = 0 AND wanted < :wanted"
-)
-
 
 def open_collection(store: Store, campaign: Campaign, owner_hash: str) -> tuple[Collection, bool]:
     """Return the campaign in the database, laid out there first where it is new, and whether it was."""
@@ -182,9 +169,9 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")
     migrate(connection)
     settings = campaign.settings
-    former_row = _FIND.first(connection, name=settings.name)
+    former_row = sql.campaign_named.first(connection, name=settings.name)
     if former_row is None:
-        other = _ANY.first(connection)
+        other = sql.any_campaign.first(connection)
         if other is not None:
             raise ParameterError(
                 f"the database holds the campaign {other.name!r}, not {settings.name!r}; name another with --db"
@@ -200,7 +187,7 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
     collection = Collection(former_row.id, settings, store, campaign.folder)
     # the clock goes on from the last moment on record, should the machine's be behind it
     clock = getattr(store, "_clock", None)
-    latest = _LATEST.first(connection, campaign=collection.id).at
+    latest = sql.latest_event.first(connection, campaign=collection.id).at
     if clock is not None and latest is not None:
         clock.not_before(latest)
     if settings != former:
@@ -211,7 +198,7 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
 def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_hash: str) -> Collection:
     """The campaign with its items and targets."""
     settings = campaign.settings
-    row = _CREATE.first(
+    row = sql.insert_campaign.first(
         connection, name=settings.name, kind=settings.kind, scheme=settings.scheme,
         settings=json.dumps(settings.plain()), items_hash=items_hash(campaign.items), owner_hash=owner_hash,
         budget=settings.budget, now=store.now(connection),
@@ -232,11 +219,13 @@ def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_h
 def _change(connection: sa.Connection, collection: Collection) -> None:
     """Put the settings of an edited file into force."""
     settings = collection.settings
-    _UPDATE.run(connection, campaign=collection.id, settings=json.dumps(settings.plain()), budget=settings.budget)
-    _RAISE_MOST.run(connection, campaign=collection.id, most=settings.overlap_max)
+    sql.update_settings.run(
+        connection, campaign=collection.id, settings=json.dumps(settings.plain()), budget=settings.budget
+    )
+    sql.raise_most.run(connection, campaign=collection.id, most=settings.overlap_max)
     rule = collection.rule
     if rule is not None and not hasattr(rule.rule, "good_from"):
-        _RAISE_WANTED.run(connection, campaign=collection.id, wanted=min(rule.most, settings.overlap_max))
+        sql.raise_wanted.run(connection, campaign=collection.id, wanted=min(rule.most, settings.overlap_max))
     record_event(collection, connection, "owner", "settings", {"budget": settings.budget})
 
 
@@ -359,48 +348,31 @@ def _plain(item: Item) -> dict[str, Any]:
     return {name: getattr(item, name) for name in _ITEM_COLUMNS}
 
 
-_LOCK = Statement("SELECT state FROM campaign WHERE id = :campaign", "FOR UPDATE")
-_STATE = Statement("UPDATE campaign SET state = :state, changes = changes + 1 WHERE id = :campaign")
-_HELD = Statement(
-    "SELECT r.id, r.target, r.seat, r.cost FROM request r JOIN target t ON t.id = r.target "
-    "WHERE t.campaign = :campaign AND r.state = 'offered' ORDER BY r.target, r.id",
-    "FOR UPDATE OF t",
-)
-_END = Statement("UPDATE request SET state = 'expired', ended_at = :now, cost = 0 WHERE id = :request")
-_FREE = Statement("UPDATE target SET taken = taken - 1, priority = priority + 1 WHERE id = :target")
-_GIVE_BACK = Statement("UPDATE campaign SET reserved = reserved - :cost WHERE id = :campaign")
-_ANY_LEFT = Statement("SELECT 1 FROM target WHERE campaign = :campaign AND taken < wanted AND is_check = 0 LIMIT 1")
-_ANY_HELD = Statement(
-    "SELECT 1 FROM request r JOIN target t ON t.id = r.target WHERE +t.campaign = :campaign "
-    "AND r.state = 'offered' LIMIT 1"
-)
-
-
 def set_campaign_state(collection: Collection, connection: sa.Connection, state: str, actor: str) -> None:
     """Open, pause or close a campaign; closing ends every request that is held, and is for good."""
     cost = 0
     if state == "closed":
         # targets first, the campaign last: the order of all operations
         now = collection.now(connection)
-        for row in _HELD.rows(connection, campaign=collection.id):
-            _END.run(connection, request=row.id, now=now)
+        for row in sql.held_in_campaign.rows(connection, campaign=collection.id):
+            sql.end_request.run(connection, request=row.id, now=now)
             if row.seat is not None:
-                _FREE.run(connection, target=row.target)
+                sql.free_seat.run(connection, target=row.target)
             cost += row.cost
-    former = _LOCK.first(connection, campaign=collection.id).state
+    former = sql.lock_campaign.first(connection, campaign=collection.id).state
     if former == "closed":
         if state == "closed":
             return
         raise Fault("closed", "the campaign is closed for good; start another to ask more")
     if former == state:
         return
-    _STATE.run(connection, campaign=collection.id, state=state)
+    sql.set_campaign_state.run(connection, campaign=collection.id, state=state)
     if cost:
-        _GIVE_BACK.run(connection, campaign=collection.id, cost=cost)
+        sql.give_back.run(connection, campaign=collection.id, cost=cost)
     record_event(collection, connection, actor, state)
 
 
 def nothing_left(collection: Collection, connection: sa.Connection) -> bool:
     """Return whether nothing is open and nothing is held, so that a campaign may close itself."""
     named = {"campaign": collection.id}
-    return _ANY_LEFT.first(connection, **named) is None and _ANY_HELD.first(connection, **named) is None
+    return sql.any_open_target.first(connection, **named) is None and sql.any_held.first(connection, **named) is None

@@ -20,60 +20,32 @@ import sqlalchemy as sa
 from pydantic import AfterValidator, Field
 
 from .campaign_file import Settings
-from .collection import AgainError, Body, Collection, Fault, Statement, must_be
-
-_LOCK_TARGET = Statement("SELECT id, wanted, taken, most, is_check FROM target WHERE id = :target", "FOR UPDATE")
-_SEATS = Statement(
-    "SELECT target, seat FROM request WHERE target IN :targets AND state IN ('offered', 'answered') "
-    "AND seat IS NOT NULL"
-)
-_TAKE_ONE = Statement(
-    "UPDATE target SET taken = taken + 1, priority = priority - 1 "
-    "WHERE id = :target AND taken < wanted AND is_check = 0"
-)
-_TAKE = Statement(
-    "UPDATE target SET taken = taken + 1, priority = priority - 1 "
-    "WHERE id = :target AND taken < wanted AND is_check = 0 RETURNING taken"
-)
-_FREE = Statement("UPDATE target SET taken = taken - 1, priority = priority + 1 WHERE id = :target")
-_WANT = Statement("UPDATE target SET wanted = :wanted WHERE id = :target")
-_GRADES = Statement(
-    "SELECT j.answer FROM judgment j JOIN request r ON r.id = j.request "
-    "WHERE j.target = :target AND j.counted = 1 AND j.withdrawn_at IS NULL ORDER BY r.seat"
-)
-_OLDEST_SPARE = Statement(
-    "SELECT j.submission, j.request FROM judgment j JOIN request r ON r.id = j.request "
-    "JOIN annotator a ON a.id = j.annotator WHERE j.target = :target AND j.counted = 0 AND j.withdrawn_at IS NULL "
-    "AND r.state = 'answered' AND r.seat IS NULL AND a.state <> 'removed' ORDER BY j.seq LIMIT 1"
-)
-_SEAT_REQUEST = Statement("UPDATE request SET seat = :seat WHERE id = :request")
-_COUNT = Statement("UPDATE judgment SET counted = 1 WHERE submission = :submission")
-_STATE = Statement("SELECT state FROM campaign WHERE id = :campaign")
+from .collection import AgainError, Body, Collection, Fault, must_be, sql
 
 
 def lock_target(connection: sa.Connection, target: int) -> Any:
     """Return a target's counters; until the transaction ends nobody else changes them or its requests."""
-    return _LOCK_TARGET.first(connection, target=target)
+    return sql.lock_target.first(connection, target=target)
 
 
 def take_seat(connection: sa.Connection, target: int, wish: int | None = None) -> int | None:
     """Return a free seat of a locked target, the wished one where it is free; ``None`` where all are taken."""
-    row = _TAKE.first(connection, target=target)
+    row = sql.take_seat_and_count.first(connection, target=target)
     if row is None:
         return None
     if row.taken == 1:
         return wish or 1
-    used = {row.seat for row in _SEATS.rows(connection, targets=[target])}
+    used = {row.seat for row in sql.seats.rows(connection, targets=[target])}
     return wish if wish is not None and wish not in used else _lowest_free(used)
 
 
 def take_seats(connection: sa.Connection, targets: list[Any]) -> list[int] | None:
     """Return a free seat of each of some locked targets; ``None`` where one of them has none."""
-    if _TAKE_ONE.run_many(connection, [{"target": target.id} for target in targets]) < len(targets):
+    if sql.take_seat.run_many(connection, [{"target": target.id} for target in targets]) < len(targets):
         return None
     used: dict[int, set[int]] = {target.id: set() for target in targets if target.taken}
     if used:
-        for row in _SEATS.rows(connection, targets=list(used)):
+        for row in sql.seats.rows(connection, targets=list(used)):
             used[row.target].add(row.seat)
     return [_lowest_free(used.get(target.id, set())) for target in targets]
 
@@ -85,7 +57,7 @@ def _lowest_free(used: set[int]) -> int:
 
 def free_seat(collection: Collection, connection: sa.Connection, target: int) -> int:
     """Give back a seat of a locked target whose request has just lost it; return how many spares count from now on."""
-    _FREE.run(connection, target=target)
+    sql.free_seat.run(connection, target=target)
     return settle_target(collection, connection, target)
 
 
@@ -104,19 +76,21 @@ def settle_target(collection: Collection, connection: sa.Connection, target: int
             # what the rule says of its grades, never fewer than are taken
             grades: list[float] = []
             if collection.settings.kind == "grade":
-                grades = [json.loads(one.answer)["grade"] for one in _GRADES.rows(connection, target=target)]
+                grades = [
+                    json.loads(one.answer)["grade"] for one in sql.grades_of_target.rows(connection, target=target)
+                ]
             wanted = max(int(row.taken), min(rule.n_wanted(grades), collection.settings.overlap_max, int(row.most)))
         if wanted != row.wanted:
-            _WANT.run(connection, target=target, wanted=wanted)
-        if row.taken >= wanted or _STATE.first(connection, campaign=collection.id).state == "closed":
+            sql.want.run(connection, target=target, wanted=wanted)
+        if row.taken >= wanted or sql.campaign_state.first(connection, campaign=collection.id).state == "closed":
             return promoted
-        spare = _OLDEST_SPARE.first(connection, target=target)
+        spare = sql.oldest_spare.first(connection, target=target)
         if spare is None:
             return promoted
         seat = take_seat(connection, target)
         assert seat is not None
-        _SEAT_REQUEST.run(connection, request=spare.request, seat=seat)
-        _COUNT.run(connection, submission=spare.submission)
+        sql.seat_request.run(connection, request=spare.request, seat=seat)
+        sql.count_judgment.run(connection, submission=spare.submission)
         promoted += 1
 
 
@@ -132,58 +106,6 @@ MAX_BATCH = 200
 
 _MAX_EXPIRED = 50
 
-_ANNOTATOR = Statement(
-    "SELECT id, name, kind, state, cost, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator",
-    "FOR UPDATE",
-)
-_CAMPAIGN = Statement("SELECT state, budget, reserved FROM campaign WHERE id = :campaign")
-_EXPIRED = Statement(
-    "SELECT id, target, seat, cost FROM request WHERE state = 'offered' AND lease_until <= :now "
-    "ORDER BY lease_until LIMIT :limit"
-)
-_EXPIRE = Statement(
-    "UPDATE request SET state = 'expired', ended_at = :now, cost = 0 "
-    "WHERE id = :request AND state = 'offered' AND lease_until <= :now"
-)
-_RESERVE = Statement(
-    "UPDATE campaign SET reserved = reserved + :cost, changes = changes + :changes "
-    "WHERE id = :campaign AND reserved + :cost <= budget"
-)
-_HELD = Statement("SELECT id FROM request WHERE annotator = :annotator AND state = 'offered' ORDER BY id")
-_UNSEEN = (
-    "NOT EXISTS (SELECT 1 FROM request r WHERE r.target = t.id AND r.annotator = :annotator "
-    "AND r.state IN ('offered', 'answered', 'skipped'))"
-)
-_OPEN = Statement(
-    "SELECT t.id, t.items, t.taken FROM target t WHERE t.campaign = :campaign AND t.taken < t.wanted "
-    f"AND t.is_check = 0 AND {_UNSEEN} ORDER BY t.priority DESC, t.shuffle LIMIT :limit",
-    "FOR UPDATE OF t SKIP LOCKED",
-)
-_MEANT = Statement(
-    "SELECT t.id, t.items, t.taken FROM target t WHERE +t.campaign = :campaign AND t.id IN :targets "
-    f"AND t.taken < t.wanted AND t.is_check = 0 AND {_UNSEEN} ORDER BY t.priority DESC, t.shuffle LIMIT :limit",
-    "FOR UPDATE OF t SKIP LOCKED",
-)
-_CHECK = Statement(
-    "SELECT t.id, t.items FROM target t WHERE t.campaign = :campaign AND t.is_check = 1 AND t.shuffle >= :draw "
-    f"AND {_UNSEEN} ORDER BY t.shuffle LIMIT 1"
-)
-_ANY_UNSEEN = Statement(
-    "SELECT 1 FROM target t WHERE t.campaign = :campaign AND t.taken < t.wanted AND t.is_check = 0 "
-    f"AND {_UNSEEN} LIMIT 1"
-)
-_ANY_OPEN = Statement(
-    "SELECT 1 FROM target t WHERE t.campaign = :campaign AND t.taken < t.wanted AND t.is_check = 0 LIMIT 1"
-)
-_EARLIEST_LEASE = Statement(
-    "SELECT MIN(o.lease_until) AS lease FROM request o JOIN target t ON t.id = o.target WHERE o.state = 'offered' "
-    f"AND +t.campaign = :campaign AND t.is_check = 0 AND {_UNSEEN}"
-)
-_INSERT_REQUEST = Statement(
-    "INSERT INTO request (target, annotator, seat, state, shown, offered_at, lease_until, lease_most, cost) "
-    "VALUES (:target, :annotator, :seat, 'offered', :shown, :now, :until, :most, :cost)"
-)
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -196,7 +118,7 @@ class Claim:
 
 def active_annotator(connection: sa.Connection, annotator: int) -> Any:
     """Return an annotator, locked; refuse one who was removed."""
-    row = _ANNOTATOR.first(connection, annotator=annotator)
+    row = sql.lock_annotator.first(connection, annotator=annotator)
     if row is None or row.state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     return row
@@ -216,13 +138,13 @@ def claim_for(
     """Return the same for an annotator whose row is locked already."""
     if collection.settings.guidelines and who.kind == "person" and who.consented_at is None:
         raise Fault("consent_needed", "read the guidelines and accept them first")
-    campaign = _CAMPAIGN.first(connection, campaign=collection.id)
+    campaign = sql.campaign_state.first(connection, campaign=collection.id)
     if campaign.state != "open" or who.state == "paused":
         return Claim([], "done" if campaign.state == "closed" else "paused", None if campaign.state == "closed" else 30)
     now = collection.now(connection)
     # on PostgreSQL freed targets stay locked until the end, so only a few are freed at a time
     freed = free_expired(collection, connection, now, _MAX_EXPIRED if connection.dialect.name == "sqlite" else 5)
-    held = [row.id for row in _HELD.rows(connection, annotator=who.id)]
+    held = [row.id for row in sql.held_ids.rows(connection, annotator=who.id)]
     limit = collection.settings.open_limit
     if who.kind == "program":
         limit = max(limit, n)
@@ -234,7 +156,7 @@ def claim_for(
         lease = collection.lease if lease_seconds is None else lease_seconds * 1_000_000
         if _offer(collection, connection, who, affordable, now, lease):
             former = set(held)
-            new = [row.id for row in _HELD.rows(connection, annotator=who.id) if row.id not in former]
+            new = [row.id for row in sql.held_ids.rows(connection, annotator=who.id) if row.id not in former]
     reserve(collection, connection, who.cost * len(new) - freed.cost, freed.promoted)
     if held or new:
         return Claim([*held, *new] if who.kind == "person" else [*held, *new][: max(n, len(new))])
@@ -245,7 +167,7 @@ def reserve(collection: Collection, connection: sa.Connection, cost: int, change
     """Reserve or give back money, the last thing an operation does: nobody else can until it is committed."""
     if not cost and not changes:
         return
-    if not _RESERVE.run(connection, campaign=collection.id, cost=cost, changes=changes).rowcount:
+    if not sql.reserve.run(connection, campaign=collection.id, cost=cost, changes=changes).rowcount:
         raise AgainError
 
 
@@ -262,9 +184,9 @@ def free_expired(collection: Collection, connection: sa.Connection, now: int, li
     """End requests whose lease is over and free their seats; the caller gives back what was reserved."""
     number = cost = promoted = 0
     # targets are locked in the order of their numbers, so that two calls cannot wait for each other
-    for row in sorted(_EXPIRED.rows(connection, now=now, limit=limit), key=attrgetter("target", "id")):
+    for row in sorted(sql.lapsed_requests.rows(connection, now=now, limit=limit), key=attrgetter("target", "id")):
         lock_target(connection, row.target)
-        if not _EXPIRE.run(connection, request=row.id, now=now).rowcount:
+        if not sql.end_lapsed.run(connection, request=row.id, now=now).rowcount:
             continue
         number, cost = number + 1, cost + row.cost
         if row.seat is not None:
@@ -279,7 +201,7 @@ def _offer(collection: Collection, connection: sa.Connection, who: Any, number: 
         target = _unseen_check(collection, connection, who.id)
         if target is None:
             break
-        _INSERT_REQUEST.run_many(connection, [_request_row(who, target, None, now, lease)])
+        sql.insert_request.run_many(connection, [_request_row(who, target, None, now, lease)])
         n_checks += 1
     if number <= n_checks:
         return n_checks
@@ -288,7 +210,7 @@ def _offer(collection: Collection, connection: sa.Connection, who: Any, number: 
     if seats is None:
         raise AgainError
     rows = [_request_row(who, target, seat, now, lease) for target, seat in zip(targets, seats, strict=True)]
-    _INSERT_REQUEST.run_many(connection, rows)
+    sql.insert_request.run_many(connection, rows)
     return n_checks + len(rows)
 
 
@@ -296,18 +218,18 @@ def _open_targets(collection: Collection, connection: sa.Connection, annotator: 
     """The best open targets that an annotator has not seen: those that the scheme means for them, then the others."""
     named = {"campaign": collection.id, "annotator": annotator, "limit": number}
     meant = collection.meant.get(annotator)
-    rows = _MEANT.rows(connection, targets=meant, **named) if meant else []
+    rows = sql.meant_targets.rows(connection, targets=meant, **named) if meant else []
     if len(rows) == number:
         return rows
     seen = {row.id for row in rows}
-    others = [row for row in _OPEN.rows(connection, **named) if row.id not in seen]
+    others = [row for row in sql.open_targets.rows(connection, **named) if row.id not in seen]
     return [*rows, *others[: number - len(rows)]]
 
 
 def _unseen_check(collection: Collection, connection: sa.Connection, annotator: int) -> Any:
     """A target of known truth, drawn at random, that the annotator has not seen."""
     for draw in (random.getrandbits(31), 0):
-        check = _CHECK.first(connection, campaign=collection.id, annotator=annotator, draw=draw)
+        check = sql.unseen_check.first(connection, campaign=collection.id, annotator=annotator, draw=draw)
         if check is not None:
             return check
     return None
@@ -327,16 +249,16 @@ def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) 
 def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, affordable: int, now: int) -> Claim:
     """Why there is nothing for an annotator, and when to ask again."""
     named = {"campaign": collection.id, "annotator": who.id}
-    if _ANY_UNSEEN.first(connection, **named) is not None:
+    if sql.any_unseen.first(connection, **named) is not None:
         if affordable <= 0:
             return Claim([], "budget")
         # somebody else has it locked at this moment
         return Claim([], "all_leased", 1.0)
-    lease = _EARLIEST_LEASE.first(connection, **named).lease
+    lease = sql.earliest_lease.first(connection, **named).lease
     if lease is not None:
         return Claim([], "all_leased", max(1.0, (lease - now) / 1e6))
     wait = None if collection.rule is not None else 15.0
-    if _ANY_OPEN.first(connection, campaign=collection.id) is not None:
+    if sql.any_open_target.first(connection, campaign=collection.id) is not None:
         return Claim([], "judged_all", wait)
     return Claim([], "done", wait)
 
@@ -409,55 +331,6 @@ def body_hash(request: Any, answer: Any, seconds: Any) -> str:
 MAX_UNDO = 20
 """Judgments back that an annotator can still withdraw."""
 
-_STORED = Statement(
-    "SELECT annotator, seq, counted, body_hash, withdrawn_at FROM judgment WHERE submission = :submission"
-)
-_ANY_STORED = Statement("SELECT 1 FROM judgment WHERE submission IN :submissions LIMIT 1")
-_REQUESTS = Statement(
-    "SELECT r.id, r.target, r.annotator, r.seat, r.state, r.shown, r.cost, r.lease_until, r.lease_most, r.reason, "
-    "t.is_check FROM request r JOIN target t ON t.id = r.target WHERE r.id IN :requests"
-)
-_ANSWER_OF = Statement(
-    "SELECT submission, seq, answer, counted FROM judgment WHERE request = :request AND withdrawn_at IS NULL"
-)
-_NEWER = Statement(
-    "SELECT id FROM request WHERE target = :target AND annotator = :annotator AND id <> :request "
-    "AND state IN ('offered', 'answered', 'skipped')"
-)
-_SUPERSEDE = Statement("UPDATE request SET state = 'expired', reason = NULL WHERE id = :request")
-_ANSWERED = Statement(
-    "UPDATE request SET state = 'answered', seat = :seat, ended_at = :now, cost = :cost, reason = NULL "
-    "WHERE id = :request"
-)
-_LAST_WITHDRAWN = Statement(
-    "SELECT submission FROM judgment WHERE target = :target AND request = :request AND withdrawn_at IS NOT NULL "
-    "ORDER BY seq DESC LIMIT 1"
-)
-_NEXT_SEQ = Statement(
-    "UPDATE campaign SET seq = seq + :n, spent = spent + :paid, reserved = reserved + :extra "
-    "WHERE id = :campaign AND reserved + :extra <= budget RETURNING seq"
-)
-_INSERT_JUDGMENT = Statement(
-    "INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds, counted, "
-    "paid, at, replaces, source) VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, "
-    ":body_hash, :seconds, :counted, :paid, :at, :replaces, '')"
-)
-_ONE_MORE = Statement("UPDATE annotator SET n_answered = n_answered + :n WHERE id = :annotator")
-_MINE = Statement(
-    "SELECT submission, seq, request, target, withdrawn_at, counted, answer FROM judgment "
-    "WHERE submission = :submission AND annotator = :annotator"
-)
-_N_LATER = Statement(
-    "SELECT COUNT(*) AS n FROM judgment WHERE annotator = :annotator AND seq > :seq AND withdrawn_at IS NULL"
-)
-_WITHDRAW = Statement("UPDATE judgment SET withdrawn_at = :now WHERE submission = :submission AND withdrawn_at IS NULL")
-_OFFER_AGAIN = Statement(
-    "UPDATE request SET state = 'offered', lease_until = :until, lease_most = :most, ended_at = NULL, "
-    "reason = 'withdrawn' WHERE id = :request"
-)
-_UNPAID = Statement("UPDATE request SET cost = 0 WHERE id = :request")
-_UNSPEND = Statement("UPDATE campaign SET spent = spent - :cost, changes = changes + 1 WHERE id = :campaign")
-
 
 class Submission(Body):
     """A judgment as it is sent."""
@@ -503,7 +376,7 @@ def keep(
     collection: Collection, connection: sa.Connection, who: Any, submission: Submission, *, locked: bool = False
 ) -> Stored:
     """Keep a judgment of an annotator whose row is locked; ``locked`` where that of its target is too."""
-    stored = _STORED.first(connection, submission=submission.submission)
+    stored = sql.stored_judgment.first(connection, submission=submission.submission)
     if stored is not None:
         if stored.annotator != who.id or stored.body_hash != submission.body_hash:
             raise Fault("submission_conflict", "this submission id was used for something else; make up another")
@@ -523,9 +396,9 @@ def keep_all(
     names, numbers = [one.submission for one in submissions], [one.request for one in submissions]
     if len(set(names)) < len(submissions) or len(set(numbers)) < len(submissions):
         return None
-    if _ANY_STORED.first(connection, submissions=names) is not None:
+    if sql.any_stored.first(connection, submissions=names) is not None:
         return None
-    requests = {row.id: row for row in _REQUESTS.rows(connection, requests=numbers)}
+    requests = {row.id: row for row in sql.requests.rows(connection, requests=numbers)}
     answers: list[Stored | Fault | None] = []
     kept: list[tuple[Submission, Any, Any]] = []
     for one in submissions:
@@ -550,18 +423,18 @@ def _keep_waiting(
     if not kept:
         return []
     now = collection.now(connection)
-    _ONE_MORE.run(connection, annotator=who.id, n=len(kept))
-    _ANSWERED.run_many(
+    sql.count_answered.run(connection, annotator=who.id, n=len(kept))
+    sql.answer_request.run_many(
         connection, [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
     )
     # the campaign's row comes last of all locks and gives the numbers in the order of commits
     cost = sum(row.cost for _, row, _ in kept)
-    last = _NEXT_SEQ.first(connection, campaign=collection.id, n=len(kept), paid=cost, extra=0).seq
+    last = sql.next_seq.first(connection, campaign=collection.id, n=len(kept), paid=cost, extra=0).seq
     stored = [
         Stored(seq, False, row.seat is not None or bool(row.is_check))
         for seq, (_, row, _) in enumerate(kept, last - len(kept) + 1)
     ]
-    _INSERT_JUDGMENT.run_many(
+    sql.insert_judgment.run_many(
         connection,
         [
             {
@@ -597,7 +470,7 @@ def _keep_new(
     counts = seat is not None or bool(request.is_check)
     if late:
         cost = who.cost
-        counts = _STATE.first(connection, campaign=collection.id).state != "closed"
+        counts = sql.campaign_state.first(connection, campaign=collection.id).state != "closed"
         seat = None
         if counts and not request.is_check:
             seat = take_seat(connection, request.target, request.seat)
@@ -605,18 +478,18 @@ def _keep_new(
     now = collection.now(connection)
     before = None
     if request.reason == "withdrawn":
-        before = _LAST_WITHDRAWN.first(connection, target=request.target, request=request.id)
-    _ONE_MORE.run(connection, annotator=who.id, n=1)
-    _ANSWERED.run(connection, request=request.id, seat=seat, now=now, cost=cost)
+        before = sql.last_withdrawn.first(connection, target=request.target, request=request.id)
+    sql.count_answered.run(connection, annotator=who.id, n=1)
+    sql.answer_request.run(connection, request=request.id, seat=seat, now=now, cost=cost)
     # the campaign's row comes last of all locks and gives the number in the order of commits
     paid = 1
-    row = _NEXT_SEQ.first(connection, campaign=collection.id, n=1, paid=cost, extra=cost if late else 0)
+    row = sql.next_seq.first(connection, campaign=collection.id, n=1, paid=cost, extra=cost if late else 0)
     if row is None:
         # a late answer beyond the budget is kept all the same, and not paid
         paid = 0
-        _UNPAID.run(connection, request=request.id)
-        row = _NEXT_SEQ.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
-    _INSERT_JUDGMENT.run(
+        sql.leave_unpaid.run(connection, request=request.id)
+        row = sql.next_seq.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
+    sql.insert_judgment.run(
         connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
         annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
         seconds=submission.seconds, counted=int(counts), paid=paid, at=now,
@@ -630,34 +503,34 @@ def _keep_new(
 def withdraw(collection: Collection, connection: sa.Connection, annotator: int, submission: str) -> tuple[int, str]:
     """Take a judgment back: its request is offered again; return the request and the answer as it was kept."""
     who = active_annotator(connection, annotator)
-    mine = _MINE.first(connection, submission=submission, annotator=annotator)
+    mine = sql.own_judgment.first(connection, submission=submission, annotator=annotator)
     if mine is None:
         raise Fault("not_found", "there is no such judgment of yours")
     lock_target(connection, mine.target)
-    mine = _MINE.first(connection, submission=submission, annotator=annotator)
+    mine = sql.own_judgment.first(connection, submission=submission, annotator=annotator)
     request = _own_request(connection, who, mine.request)
     if mine.withdrawn_at is not None:
         if request.state == "offered":
             return mine.request, mine.answer
         raise Fault("not_yours_to_undo", "this judgment was withdrawn before")
-    if _STATE.first(connection, campaign=collection.id).state == "closed":
+    if sql.campaign_state.first(connection, campaign=collection.id).state == "closed":
         raise Fault("closed", "the campaign is closed; judgments stay as they are")
-    if _N_LATER.number(connection, annotator=annotator, seq=mine.seq) >= MAX_UNDO:
+    if sql.n_later_judgments.number(connection, annotator=annotator, seq=mine.seq) >= MAX_UNDO:
         raise Fault("not_yours_to_undo", f"only your last {MAX_UNDO} judgments can be withdrawn")
     now = collection.now(connection)
-    _WITHDRAW.run(connection, submission=submission, now=now)
+    sql.withdraw_judgment.run(connection, submission=submission, now=now)
     lease = collection.lease
-    _OFFER_AGAIN.run(connection, request=mine.request, until=now + lease, most=now + 3 * lease)
-    _ONE_MORE.run(connection, annotator=annotator, n=-1)
+    sql.offer_again.run(connection, request=mine.request, until=now + lease, most=now + 3 * lease)
+    sql.count_answered.run(connection, annotator=annotator, n=-1)
     if not request.is_check:
         settle_target(collection, connection, mine.target)
-    _UNSPEND.run(connection, campaign=collection.id, cost=request.cost)
+    sql.unspend.run(connection, campaign=collection.id, cost=request.cost)
     return mine.request, mine.answer
 
 
 def _own_request(connection: sa.Connection, who: Any, request: int) -> Any:
     """A request of the annotator's; anybody else's is not there."""
-    return _expect_own(_REQUESTS.first(connection, requests=[request]), who)
+    return _expect_own(sql.requests.first(connection, requests=[request]), who)
 
 
 def _expect_own(row: Any, who: Any) -> Any:
@@ -669,36 +542,26 @@ def _expect_own(row: Any, who: Any) -> Any:
 
 def _request_to_answer(connection: sa.Connection, who: Any, request: Any) -> Any:
     """The request that a late answer belongs to: the newer one on the same target where there is one."""
-    newer = _NEWER.first(connection, target=request.target, annotator=who.id, request=request.id)
+    newer = sql.other_request.first(connection, target=request.target, annotator=who.id, request=request.id)
     if newer is None:
         return request
     own = _own_request(connection, who, newer.id)
     if own.state != "skipped":
         return own
     # an answer after all: the skip no longer stands
-    _SUPERSEDE.run(connection, request=own.id)
+    sql.supersede_request.run(connection, request=own.id)
     return request
 
 
 def _already_answered(collection: Collection, connection: sa.Connection, request: Any) -> Fault:
     """The fault that gives the answer stored under another submission id."""
-    stored = _ANSWER_OF.first(connection, request=request.id)
+    stored = sql.judgment_of_request.first(connection, request=request.id)
     shown = shown_answer(collection.settings, json.loads(request.shown)["order"], json.loads(stored.answer))
     return Fault(
         "already_answered", "this request was answered before, under another submission id",
         answer=shown, submission=stored.submission, seq=stored.seq,
     )  # fmt: skip
 
-
-_EXTEND = Statement("UPDATE request SET lease_until = :until WHERE id = :request AND state = 'offered'")
-_OTHER = Statement(
-    "SELECT 1 FROM request WHERE target = :target AND annotator = :annotator AND id <> :request "
-    "AND state IN ('offered', 'answered', 'skipped')"
-)
-_SKIP = Statement(
-    "UPDATE request SET state = 'skipped', ended_at = :now, cost = 0, reason = :reason WHERE id = :request"
-)
-_ONE_MORE_SKIP = Statement("UPDATE target SET n_skipped = n_skipped + 1 WHERE id = :target")
 
 MAX_REASON = 500
 
@@ -713,7 +576,7 @@ def extend(collection: Collection, connection: sa.Connection, annotator: int, re
     if row.state != "offered" or row.lease_until <= now:
         raise Fault("lease_over", "this request is no longer held for you; you can still send your answer, or go on")
     until = max(row.lease_until, min(now + collection.lease, row.lease_most))
-    _EXTEND.run(connection, request=request, until=until)
+    sql.extend_lease.run(connection, request=request, until=until)
     return int(until)
 
 
@@ -727,11 +590,11 @@ def skip(collection: Collection, connection: sa.Connection, annotator: int, requ
         return "skipped"
     if row.state == "answered":
         raise Fault("already_answered", "this request was answered; withdraw the judgment first")
-    other = _OTHER.first(connection, target=row.target, annotator=annotator, request=request)
+    other = sql.other_request.first(connection, target=row.target, annotator=annotator, request=request)
     if row.state == "expired" and other is not None:
         return "expired"
-    _SKIP.run(connection, request=request, now=collection.now(connection), reason=reason[:MAX_REASON])
-    _ONE_MORE_SKIP.run(connection, target=row.target)
+    sql.skip_request.run(connection, request=request, now=collection.now(connection), reason=reason[:MAX_REASON])
+    sql.count_skip.run(connection, target=row.target)
     if row.state == "offered":
         promoted = free_seat(collection, connection, row.target) if row.seat is not None else 0
         reserve(collection, connection, -row.cost, promoted)

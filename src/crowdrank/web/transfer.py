@@ -23,7 +23,7 @@ from ..io.judgments import read_judgments
 from ..io.notices import collect_notices, say
 from ..io.truth import read_truth
 from .campaign_file import Settings
-from .collection import Collection, Fault, Statement, record_event
+from .collection import Collection, Fault, record_event, sql
 from .overview import item_ids
 from .setup import metadata, target_key, target_row
 from .submitting import body_hash, lock_target, settle_after_answer, take_seat
@@ -59,22 +59,6 @@ def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]], *, single
 _PAGE_ROWS = 5_000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-_JUDGMENTS = (
-    "SELECT j.seq, j.submission, j.answer, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at, j.replaces, "
-    "a.name AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check FROM judgment j "
-    "JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target "
-)
-_PAGE = Statement(
-    _JUDGMENTS + "WHERE j.campaign = :campaign AND j.seq > :after AND j.seq <= :upto ORDER BY j.seq LIMIT :limit"
-)
-_TOUCHED = Statement(
-    # the signs keep SQLite from going through all judgments by their numbers
-    _JUDGMENTS + "WHERE j.target IN (SELECT n.target FROM judgment n WHERE n.campaign = :campaign AND n.seq > :after "
-    "AND n.seq <= :upto) AND +j.seq <= :upto ORDER BY +j.seq"
-)
-_OF_TARGETS = Statement(_JUDGMENTS + "WHERE j.target IN :targets AND +j.seq <= :upto ORDER BY +j.seq")
-_OF_QUERIES = Statement("SELECT id, items FROM target WHERE campaign = :campaign AND query IN :queries")
-_SEQ = Statement("SELECT seq FROM campaign WHERE id = :campaign")
 
 Row = dict[str, Any]
 
@@ -89,12 +73,12 @@ def judgment_page(collection: Collection, connection: sa.Connection, after: int,
 
 def page(collection: Collection, connection: sa.Connection, after: int, upto: int, limit: int) -> list[Any]:
     """Return rows of judgments behind one number, up to another."""
-    return _PAGE.rows(connection, campaign=collection.id, after=after, upto=upto, limit=limit)
+    return sql.judgment_page.rows(connection, campaign=collection.id, after=after, upto=upto, limit=limit)
 
 
 def touched_judgments(collection: Collection, connection: sa.Connection, after: int, upto: int) -> list[Any]:
     """Return all rows, up to a number, of judgments on targets that have one behind another number."""
-    return _TOUCHED.rows(connection, campaign=collection.id, after=after, upto=upto)
+    return sql.touched_judgments.rows(connection, campaign=collection.id, after=after, upto=upto)
 
 
 def neighbouring_judgments(
@@ -105,9 +89,9 @@ def neighbouring_judgments(
         return []
     items = {item for row in touched for item in json.loads(row.items)}
     queries, here = sorted({row.query for row in touched}), {row.items for row in touched}
-    rows = _OF_QUERIES.rows(connection, campaign=collection.id, queries=queries)
+    rows = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=queries)
     wanted = [row.id for row in rows if row.items not in here and not items.isdisjoint(json.loads(row.items))]
-    return _OF_TARGETS.rows(connection, targets=wanted, upto=upto)
+    return sql.judgments_of_targets.rows(connection, targets=wanted, upto=upto)
 
 
 def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row:
@@ -131,7 +115,7 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
 
 def all_judgments(collection: Collection, connection: sa.Connection, upto: int | None = None) -> Iterator[Row]:
     """Return every judgment of a moment up to a number, in order."""
-    last = _SEQ.number(connection, campaign=collection.id)
+    last = sql.campaign.first(connection, campaign=collection.id).seq
     last = last if upto is None else min(upto, last)
     ids, after = item_ids(collection, connection), 0
     while rows := page(collection, connection, after, last, _PAGE_ROWS):
@@ -186,8 +170,7 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
 
 def _single_query(collection: Collection) -> bool:
     """Whether the campaign has one query without a name, which is no query at all."""
-    statement = Statement("SELECT COUNT(*) AS n FROM item WHERE campaign = :campaign AND query <> ''")
-    return not collection.store.submit_read(lambda c: statement.number(c, campaign=collection.id)).result()
+    return not collection.store.submit_read(lambda c: sql.n_named_queries.number(c, campaign=collection.id)).result()
 
 
 def _native(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
@@ -302,8 +285,7 @@ def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row])
 
 def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
     """Content of each item, and of its query."""
-    statement = Statement("SELECT query, item, content, query_content FROM item WHERE campaign = :campaign")
-    rows = collection.store.submit_read(lambda c: statement.rows(c, campaign=collection.id)).result()
+    rows = collection.store.submit_read(lambda c: sql.all_contents.rows(c, campaign=collection.id)).result()
     return {(one.query, one.item): (one.content, one.query_content or one.query) for one in rows}
 
 
@@ -335,34 +317,6 @@ PIECE = 500
 """Rows of one transaction: few enough that annotators hardly notice."""
 
 _SPACE = uuid.UUID("6f1c0a4e-5d58-4a63-9d0e-3c1b7b1f2a10")
-
-_ITEMS = Statement("SELECT id, query, item FROM item WHERE campaign = :campaign")
-_ANNOTATOR = Statement("SELECT id FROM annotator WHERE campaign = :campaign AND name = :name", "FOR UPDATE")
-_NEW_ANNOTATOR = Statement(
-    "INSERT INTO annotator (campaign, name, kind, cost, joined_at) "
-    "VALUES (:campaign, :name, :kind, 0, :now) RETURNING id"
-)
-_TARGET = Statement("SELECT id FROM target WHERE campaign = :campaign AND key = :key")
-_STORED = Statement("SELECT 1 FROM judgment WHERE submission = :submission")
-_ONCE = Statement(
-    "SELECT id, state FROM request WHERE target = :target AND annotator = :annotator "
-    "AND state IN ('offered', 'answered', 'skipped')"
-)
-_EXPIRED = Statement("UPDATE request SET state = 'expired' WHERE id = :request")
-_ONE_MORE_WANTED = Statement("UPDATE target SET wanted = wanted + 1 WHERE id = :target AND wanted < most")
-_REQUEST = Statement(
-    "INSERT INTO request (target, annotator, seat, state, shown, offered_at, lease_until, lease_most, ended_at, cost) "
-    "VALUES (:target, :annotator, :seat, 'answered', :shown, :at, :at, :at, :at, 0) RETURNING id"
-)
-_NEXT_SEQ = Statement("UPDATE campaign SET seq = seq + 1 WHERE id = :campaign RETURNING seq")
-_JUDGMENT = Statement(
-    "INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds, counted, "
-    "paid, at, withdrawn_at, source) VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, "
-    ":body_hash, :seconds, :counted, :paid, :at, :withdrawn, :source)"
-)
-_WITHDRAWN = Statement("UPDATE request SET state = 'expired' WHERE id = :request")
-_ANSWERED = Statement("UPDATE annotator SET n_answered = n_answered + :n WHERE id = :annotator")
-_TRUTH = Statement("UPDATE item SET truth = :truth WHERE campaign = :campaign AND query = :query AND item = :item")
 
 
 IMPORTED = ("native", "table", "qrels", "pairs", *IMPORTERS)
@@ -493,7 +447,7 @@ def _items_of(row: Row) -> list[str]:
 
 def _known_items(collection: Collection) -> dict[tuple[str, str], int]:
     """Numbers of the campaign's items."""
-    rows = collection.store.submit_read(lambda c: _ITEMS.rows(c, campaign=collection.id)).result()
+    rows = collection.store.submit_read(lambda c: sql.items.rows(c, campaign=collection.id)).result()
     return {(row.query, row.item): row.id for row in rows}
 
 
@@ -509,44 +463,48 @@ def _keep(
     collection: Collection, connection: sa.Connection, row: Row, known: dict[tuple[str, str], int], source: str
 ) -> str:
     """What became of one judgment: kept, known, or why it was left out."""
-    if _STORED.first(connection, submission=row["submission"]) is not None:
+    if sql.any_stored_as.first(connection, submission=row["submission"]) is not None:
         return "known"
     answer, items = _answer(collection, row, known)
     if answer is None:
         return items if isinstance(items, str) else "unknown item"
     now = collection.now(connection)
-    annotator = _ANNOTATOR.first(connection, campaign=collection.id, name=row["annotator"])
+    annotator = sql.lock_annotator_named.first(connection, campaign=collection.id, name=row["annotator"])
     if annotator is None:
         kind = row["annotator_kind"] if row["annotator_kind"] in ("person", "program") else "person"
-        annotator = _NEW_ANNOTATOR.first(connection, campaign=collection.id, name=row["annotator"], kind=kind, now=now)
+        annotator = sql.insert_foreign_annotator.first(
+            connection, campaign=collection.id, name=row["annotator"], kind=kind, now=now
+        )
     target = _target_of(collection, connection, row, items)
-    before = _ONCE.first(connection, target=target, annotator=annotator.id)
+    before = sql.request_of_annotator.first(connection, target=target, annotator=annotator.id)
     withdrawn = bool(row["withdrawn"])
     if before is not None and not withdrawn:
         if before.state != "skipped":
             return "judged before by the same annotator"
-        _EXPIRED.run(connection, request=before.id)
+        sql.expire_request.run(connection, request=before.id)
     state = lock_target(connection, target)
     seat = None
     if row["counted"] and not withdrawn and not state.is_check:
         seat = take_seat(connection, target)
-        if seat is None and _ONE_MORE_WANTED.run(connection, target=target).rowcount:
+        if seat is None and sql.want_one_more.run(connection, target=target).rowcount:
             seat = take_seat(connection, target)
     at = int(float(row["time"]) * 1e6) if row.get("time") is not None else now
     shown = json.dumps({"order": [answer["left"], answer["right"]] if "left" in answer else items, "seed": 0})
-    request = _REQUEST.first(connection, target=target, annotator=annotator.id, seat=seat, shown=shown, at=at)
+    request = sql.insert_answered_request.first(
+        connection, target=target, annotator=annotator.id, seat=seat, shown=shown, at=at
+    )
     counted = int(seat is not None or bool(state.is_check and row["counted"] and not withdrawn))
-    seq = _NEXT_SEQ.first(connection, campaign=collection.id).seq
-    _JUDGMENT.run(
+    seq = sql.one_more_seq.first(connection, campaign=collection.id).seq
+    sql.insert_imported_judgment.run(
         connection, submission=row["submission"], campaign=collection.id, seq=seq, request=request.id,
         annotator=annotator.id, target=target, answer=json.dumps(answer), seconds=row["seconds"], counted=counted,
         body_hash=body_hash(0, answer, row["seconds"]), paid=int(bool(row.get("paid", True))), at=at,
         withdrawn=at if withdrawn else None, source=source,
     )  # fmt: skip
     if withdrawn:
-        _WITHDRAWN.run(connection, request=request.id)
+        sql.expire_request.run(connection, request=request.id)
     else:
-        _ANSWERED.run(connection, annotator=annotator.id, n=1)
+        sql.count_answered.run(connection, annotator=annotator.id, n=1)
         settle_after_answer(collection, connection, target)
     return "kept"
 
@@ -554,7 +512,7 @@ def _keep(
 def _target_of(collection: Collection, connection: sa.Connection, row: Row, items: Any) -> int:
     """The target that a judgment is about, laid out where it is new."""
     for is_check in (False, True):
-        target = _TARGET.first(connection, campaign=collection.id, key=target_key(items, is_check=is_check))
+        target = sql.target_of_key.first(connection, campaign=collection.id, key=target_key(items, is_check=is_check))
         if target is not None:
             return int(target.id)
     new = target_row(collection, row["query"], items, 0)
@@ -592,7 +550,7 @@ def _import_truth(collection: Collection, path: Path) -> int:
     def keep(connection: sa.Connection) -> int:
         n_kept = 0
         for query, item, truth in given:
-            changed = _TRUTH.run(connection, campaign=collection.id, query=query, item=item, truth=truth)
+            changed = sql.set_truth.run(connection, campaign=collection.id, query=query, item=item, truth=truth)
             n_kept += changed.rowcount
         return n_kept
 

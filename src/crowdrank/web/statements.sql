@@ -1,0 +1,529 @@
+-- Every statement that the service sends to its database, by name; web/collection reads them.
+--
+-- Values stand as :name, lists of values as IN :name, another statement of this file as {name}. PostgreSQL gets the line
+-- behind `postgres:` too, such as a lock that SQLite's one writer does not need. A plus before a column, as in
+-- +campaign = :campaign, keeps SQLite from an index that would give it the whole campaign.
+
+-- Events
+
+-- name: insert_event
+INSERT INTO event (campaign, at, actor, kind, detail) VALUES (:campaign, :at, :actor, :kind, :detail)
+
+-- Seats, requests and judgments: web/submitting
+
+-- name: lock_target
+SELECT id, wanted, taken, most, is_check FROM target WHERE id = :target
+-- postgres: FOR UPDATE
+
+-- name: seats
+SELECT target, seat FROM request
+  WHERE target IN :targets AND state IN ('offered', 'answered') AND seat IS NOT NULL
+
+-- name: take_seat
+UPDATE target SET taken = taken + 1, priority = priority - 1
+  WHERE id = :target AND taken < wanted AND is_check = 0
+
+-- name: take_seat_and_count
+UPDATE target SET taken = taken + 1, priority = priority - 1
+  WHERE id = :target AND taken < wanted AND is_check = 0 RETURNING taken
+
+-- name: want
+UPDATE target SET wanted = :wanted WHERE id = :target
+
+-- name: grades_of_target
+SELECT j.answer FROM judgment j JOIN request r ON r.id = j.request
+  WHERE j.target = :target AND j.counted = 1 AND j.withdrawn_at IS NULL ORDER BY r.seat
+
+-- name: oldest_spare
+SELECT j.submission, j.request FROM judgment j JOIN request r ON r.id = j.request
+  JOIN annotator a ON a.id = j.annotator
+  WHERE j.target = :target AND j.counted = 0 AND j.withdrawn_at IS NULL AND r.state = 'answered' AND r.seat IS
+  NULL AND a.state <> 'removed' ORDER BY j.seq LIMIT 1
+
+-- name: seat_request
+UPDATE request SET seat = :seat WHERE id = :request
+
+-- name: count_judgment
+UPDATE judgment SET counted = 1 WHERE submission = :submission
+
+-- name: lock_annotator
+SELECT id, name, kind, state, cost, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator
+-- postgres: FOR UPDATE
+
+-- name: lapsed_requests
+SELECT id, target, seat, cost FROM request WHERE state = 'offered' AND lease_until <= :now
+  ORDER BY lease_until LIMIT :limit
+
+-- name: end_lapsed
+UPDATE request SET state = 'expired', ended_at = :now, cost = 0
+  WHERE id = :request AND state = 'offered' AND lease_until <= :now
+
+-- name: reserve
+UPDATE campaign SET reserved = reserved + :cost, changes = changes + :changes
+  WHERE id = :campaign AND reserved + :cost <= budget
+
+-- name: held_ids
+SELECT id FROM request WHERE annotator = :annotator AND state = 'offered' ORDER BY id
+
+-- name: open_targets
+SELECT t.id, t.items, t.taken FROM target t
+  WHERE t.campaign = :campaign AND t.taken < t.wanted AND t.is_check = 0 AND {unseen}
+  ORDER BY t.priority DESC, t.shuffle LIMIT :limit
+-- postgres: FOR UPDATE OF t SKIP LOCKED
+
+-- name: meant_targets
+SELECT t.id, t.items, t.taken FROM target t
+  WHERE +t.campaign = :campaign AND t.id IN :targets AND t.taken < t.wanted AND t.is_check = 0 AND {unseen}
+  ORDER BY t.priority DESC, t.shuffle LIMIT :limit
+-- postgres: FOR UPDATE OF t SKIP LOCKED
+
+-- name: unseen_check
+SELECT t.id, t.items FROM target t
+  WHERE t.campaign = :campaign AND t.is_check = 1 AND t.shuffle >= :draw AND {unseen}
+  ORDER BY t.shuffle LIMIT 1
+
+-- name: any_unseen
+SELECT 1 FROM target t
+  WHERE t.campaign = :campaign AND t.taken < t.wanted AND t.is_check = 0 AND {unseen} LIMIT 1
+
+-- name: earliest_lease
+SELECT MIN(o.lease_until) AS lease FROM request o JOIN target t ON t.id = o.target
+  WHERE o.state = 'offered' AND +t.campaign = :campaign AND t.is_check = 0 AND {unseen}
+
+-- name: insert_request
+INSERT INTO request (target, annotator, seat, state, shown, offered_at, lease_until, lease_most, cost)
+  VALUES (:target, :annotator, :seat, 'offered', :shown, :now, :until, :most, :cost)
+
+-- name: stored_judgment
+SELECT annotator, seq, counted, body_hash, withdrawn_at FROM judgment WHERE submission = :submission
+
+-- name: any_stored
+SELECT 1 FROM judgment WHERE submission IN :submissions LIMIT 1
+
+-- name: requests
+SELECT r.id, r.target, r.annotator, r.seat, r.state, r.shown, r.cost, r.lease_until, r.lease_most, r.reason,
+  t.is_check FROM request r JOIN target t ON t.id = r.target WHERE r.id IN :requests
+
+-- name: judgment_of_request
+SELECT submission, seq, answer, counted FROM judgment WHERE request = :request AND withdrawn_at IS NULL
+
+-- name: other_request
+SELECT id FROM request
+  WHERE target = :target AND annotator = :annotator AND id <> :request AND state IN ('offered', 'answered',
+  'skipped')
+
+-- name: supersede_request
+UPDATE request SET state = 'expired', reason = NULL WHERE id = :request
+
+-- name: answer_request
+UPDATE request SET state = 'answered', seat = :seat, ended_at = :now, cost = :cost, reason = NULL
+  WHERE id = :request
+
+-- name: last_withdrawn
+SELECT submission FROM judgment
+  WHERE target = :target AND request = :request AND withdrawn_at IS NOT NULL ORDER BY seq DESC LIMIT 1
+
+-- name: next_seq
+UPDATE campaign SET seq = seq + :n, spent = spent + :paid, reserved = reserved + :extra
+  WHERE id = :campaign AND reserved + :extra <= budget RETURNING seq
+
+-- name: insert_judgment
+INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds,
+  counted, paid, at, replaces, source)
+  VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, :body_hash, :seconds, :counted,
+  :paid, :at, :replaces, '')
+
+-- name: count_answered
+UPDATE annotator SET n_answered = n_answered + :n WHERE id = :annotator
+
+-- name: own_judgment
+SELECT submission, seq, request, target, withdrawn_at, counted, answer FROM judgment
+  WHERE submission = :submission AND annotator = :annotator
+
+-- name: n_later_judgments
+SELECT COUNT(*) AS n FROM judgment WHERE annotator = :annotator AND seq > :seq AND withdrawn_at IS NULL
+
+-- name: withdraw_judgment
+UPDATE judgment SET withdrawn_at = :now WHERE submission = :submission AND withdrawn_at IS NULL
+
+-- name: offer_again
+UPDATE request
+  SET state = 'offered', lease_until = :until, lease_most = :most, ended_at = NULL, reason = 'withdrawn'
+  WHERE id = :request
+
+-- name: leave_unpaid
+UPDATE request SET cost = 0 WHERE id = :request
+
+-- name: unspend
+UPDATE campaign SET spent = spent - :cost, changes = changes + 1 WHERE id = :campaign
+
+-- name: extend_lease
+UPDATE request SET lease_until = :until WHERE id = :request AND state = 'offered'
+
+-- name: skip_request
+UPDATE request SET state = 'skipped', ended_at = :now, cost = 0, reason = :reason WHERE id = :request
+
+-- name: count_skip
+UPDATE target SET n_skipped = n_skipped + 1 WHERE id = :target
+
+-- name: unseen
+-- a part of others: that the annotator was not asked about the target t
+NOT EXISTS (SELECT 1 FROM request r WHERE r.target = t.id AND r.annotator = :annotator AND r.state IN
+  ('offered', 'answered', 'skipped'))
+
+-- Tokens, invites and annotators: web/access
+
+-- name: owner_hash
+SELECT owner_hash FROM campaign WHERE id = :campaign
+
+-- name: annotator_of_token
+SELECT id, name, kind, token_hash, state FROM annotator WHERE token_hash = :hash AND campaign = :campaign
+
+-- name: invite_of_token
+SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite
+  WHERE token_hash = :hash AND campaign = :campaign
+-- postgres: FOR UPDATE
+
+-- name: use_invite
+UPDATE invite SET uses_left = uses_left - 1 WHERE id = :invite AND uses_left > 0
+
+-- name: annotator_named
+SELECT 1 FROM annotator WHERE campaign = :campaign AND name = :name
+
+-- name: n_annotators
+SELECT COUNT(*) AS n FROM annotator WHERE campaign = :campaign
+
+-- name: insert_annotator
+INSERT INTO annotator (campaign, name, kind, token_hash, cost, joined_at)
+  VALUES (:campaign, :name, :kind, :hash, :cost, :now) RETURNING id
+
+-- name: insert_invite
+INSERT INTO invite (campaign, token_hash, kind, name, uses_left, expires_at, created_at)
+  VALUES (:campaign, :hash, :kind, :name, :uses, :expires, :now) RETURNING id
+
+-- name: revoke_invite
+UPDATE invite SET revoked_at = COALESCE(revoked_at, :now) WHERE id = :invite AND campaign = :campaign
+
+-- name: consent
+UPDATE annotator SET consented_at = COALESCE(consented_at, :now) WHERE id = :annotator
+
+-- name: set_annotator_state
+UPDATE annotator SET state = :state WHERE id = :annotator AND campaign = :campaign
+
+-- name: held_by_annotator
+SELECT id, target, seat, cost FROM request WHERE annotator = :annotator AND state = 'offered'
+  ORDER BY target LIMIT 500
+
+-- name: end_request
+UPDATE request SET state = 'expired', ended_at = :now, cost = 0 WHERE id = :request
+
+-- name: counted_judgments
+SELECT submission, request, target FROM judgment
+  WHERE annotator = :annotator AND counted = 1 AND withdrawn_at IS NULL ORDER BY target LIMIT :limit
+
+-- name: unseat_request
+UPDATE request SET seat = NULL WHERE id = :request
+
+-- name: uncount_judgment
+UPDATE judgment SET counted = 0 WHERE submission = :submission
+
+-- What annotators see: web/service, web/routes
+
+-- name: request_with_query
+SELECT r.id, r.annotator, r.shown, r.lease_until, r.state, t.query FROM request r
+  JOIN target t ON t.id = r.target WHERE r.id = :request
+
+-- name: held_with_queries
+SELECT r.id, r.shown, r.lease_until, t.query FROM request r JOIN target t ON t.id = r.target
+  WHERE r.annotator = :annotator AND r.state = 'offered'
+
+-- name: item_contents
+SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign
+
+-- name: annotator
+SELECT id, name, kind, state, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator
+
+-- name: n_held
+SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offered'
+
+-- name: recent_judgments
+SELECT j.submission, j.seq, j.request, j.answer, j.at, j.seconds, r.shown FROM judgment j
+  JOIN request r ON r.id = j.request WHERE j.annotator = :annotator AND j.withdrawn_at IS NULL
+  ORDER BY j.seq DESC LIMIT :limit
+
+-- name: campaign_state
+SELECT state, budget, reserved FROM campaign WHERE id = :campaign
+
+-- name: annotator_quality
+SELECT q.row FROM quality q JOIN fit f ON f.id = q.fit
+  WHERE f.campaign = :campaign AND q.annotator = :name AND f.finished_at IS NOT NULL AND f.error IS NULL
+  ORDER BY f.id DESC LIMIT 1
+
+-- name: latest_fit
+SELECT id, seq, changes, method, summary, finished_at, is_final FROM fit
+  WHERE campaign = :campaign AND finished_at IS NOT NULL AND error IS NULL ORDER BY id DESC LIMIT 1
+
+-- name: lock_targets
+SELECT t.id FROM target t WHERE t.id IN (SELECT r.target FROM request r WHERE r.id IN :requests) ORDER BY t.id
+-- postgres: FOR UPDATE
+
+-- name: request_shown
+SELECT shown FROM request WHERE id = :request
+
+-- What the owner sees: web/overview
+
+-- name: campaign
+SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, created_at
+  FROM campaign WHERE id = :campaign
+
+-- name: target_counts
+-- PostgreSQL's sum of large integers is a decimal number
+SELECT COUNT(*) AS n, CAST(COALESCE(SUM(wanted), 0) AS BIGINT) AS wanted, CAST(COALESCE(SUM(taken), 0) AS
+  BIGINT) AS taken, COALESCE(SUM(CASE WHEN taken < wanted THEN 1 ELSE 0 END), 0) AS open, COALESCE(SUM(CASE
+  WHEN n_skipped >= :skipped THEN 1 ELSE 0 END), 0) AS skipped FROM target
+  WHERE campaign = :campaign AND is_check = 0
+
+-- name: request_counts
+SELECT r.state, COUNT(*) AS n FROM request r JOIN annotator a ON a.id = r.annotator
+  WHERE a.campaign = :campaign GROUP BY r.state
+
+-- name: judgment_counts
+SELECT COALESCE(SUM(CASE WHEN withdrawn_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS withdrawn, COALESCE(SUM(CASE
+  WHEN counted = 0 AND withdrawn_at IS NULL THEN 1 ELSE 0 END), 0) AS spare, COALESCE(SUM(CASE WHEN paid = 0
+  THEN 1 ELSE 0 END), 0) AS unpaid, COALESCE(SUM(CASE WHEN at >= :since THEN 1 ELSE 0 END), 0) AS recent,
+  MIN(CASE WHEN at >= :since THEN at END) AS first FROM judgment WHERE campaign = :campaign
+
+-- name: annotators
+SELECT id, name, kind, state, n_answered, joined_at FROM annotator WHERE campaign = :campaign ORDER BY id
+
+-- name: invites
+SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite WHERE campaign = :campaign
+  ORDER BY id DESC
+
+-- name: last_fit_error
+SELECT error, started_at FROM fit WHERE campaign = :campaign ORDER BY id DESC LIMIT 1
+
+-- name: latest_changes
+SELECT (SELECT MAX(id) FROM event WHERE campaign = :campaign) AS event, (SELECT MAX(id) FROM request) AS
+  request
+
+-- name: scores
+SELECT row FROM score WHERE fit = :fit ORDER BY place
+
+-- name: qualities
+SELECT row FROM quality WHERE fit = :fit ORDER BY place
+
+-- name: skipped_targets
+SELECT t.id, t.query, t.items, t.n_skipped FROM target t
+  WHERE t.campaign = :campaign AND t.n_skipped >= :skipped ORDER BY t.n_skipped DESC, t.id LIMIT 500
+
+-- name: skip_reasons
+SELECT r.target, r.reason FROM request r JOIN target t ON t.id = r.target
+  WHERE t.campaign = :campaign AND t.n_skipped >= :skipped AND r.state = 'skipped' AND r.reason <> ''
+  ORDER BY r.id LIMIT 2000
+
+-- name: spare_judgments
+SELECT j.submission, j.seq, j.at, j.paid, a.name, t.query, t.items FROM judgment j
+  JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target
+  WHERE j.campaign = :campaign AND j.counted = 0 AND j.withdrawn_at IS NULL
+  ORDER BY j.seq DESC LIMIT 500
+
+-- name: item_ids
+SELECT id, item FROM item WHERE campaign = :campaign
+
+-- name: check_judgments
+SELECT a.name, j.answer, t.items FROM judgment j JOIN target t ON t.id = j.target
+  JOIN annotator a ON a.id = j.annotator
+  WHERE j.campaign = :campaign AND t.is_check = 1 AND j.withdrawn_at IS NULL ORDER BY j.seq
+
+-- name: truths
+SELECT id, truth FROM item WHERE campaign = :campaign AND truth IS NOT NULL
+
+-- Campaigns and their states: web/setup
+
+-- name: campaign_named
+SELECT id, settings, items_hash, reserved FROM campaign WHERE name = :name
+
+-- name: any_campaign
+SELECT name FROM campaign LIMIT 1
+
+-- name: insert_campaign
+INSERT INTO campaign (name, kind, scheme, settings, items_hash, owner_hash, budget, created_at)
+  VALUES (:name, :kind, :scheme, :settings, :items_hash, :owner_hash, :budget, :now) RETURNING id
+
+-- name: update_settings
+UPDATE campaign SET settings = :settings, budget = :budget WHERE id = :campaign
+
+-- name: raise_most
+UPDATE target SET most = :most WHERE campaign = :campaign AND is_check = 0 AND most < :most
+
+-- name: latest_event
+SELECT MAX(at) AS at FROM event WHERE campaign = :campaign
+
+-- name: raise_wanted
+UPDATE target SET wanted = :wanted WHERE campaign = :campaign AND is_check = 0 AND wanted < :wanted
+
+-- name: lock_campaign
+SELECT state FROM campaign WHERE id = :campaign
+-- postgres: FOR UPDATE
+
+-- name: set_campaign_state
+UPDATE campaign SET state = :state, changes = changes + 1 WHERE id = :campaign
+
+-- name: held_in_campaign
+SELECT r.id, r.target, r.seat, r.cost FROM request r JOIN target t ON t.id = r.target
+  WHERE t.campaign = :campaign AND r.state = 'offered' ORDER BY r.target, r.id
+-- postgres: FOR UPDATE OF t
+
+-- name: free_seat
+UPDATE target SET taken = taken - 1, priority = priority + 1 WHERE id = :target
+
+-- name: give_back
+UPDATE campaign SET reserved = reserved - :cost WHERE id = :campaign
+
+-- name: any_open_target
+SELECT 1 FROM target WHERE campaign = :campaign AND taken < wanted AND is_check = 0 LIMIT 1
+
+-- name: any_held
+SELECT 1 FROM request r JOIN target t ON t.id = r.target
+  WHERE +t.campaign = :campaign AND r.state = 'offered' LIMIT 1
+
+-- Fits: web/refit, web/refit_worker
+
+-- name: fit_needed
+SELECT c.seq, c.changes, c.state, f.seq AS fit_seq, f.changes AS fit_changes, f.is_final
+  FROM campaign c
+  LEFT JOIN fit f ON f.id = (SELECT MAX(g.id) FROM fit g WHERE g.campaign = c.id AND g.finished_at IS NOT NULL
+  AND g.error IS NULL) WHERE c.id = :campaign
+
+-- name: begin_fit
+INSERT INTO fit (campaign, seq, changes, started_at, is_final)
+  VALUES (:campaign, :seq, :changes, :now, :final) RETURNING id
+
+-- name: finish_fit
+UPDATE fit SET finished_at = :now, method = :method, summary = :summary, error = :error WHERE id = :fit
+
+-- name: forget_scores
+DELETE FROM score WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campaign = :campaign)
+
+-- name: forget_qualities
+DELETE FROM quality WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campaign = :campaign)
+
+-- name: forget_fits
+DELETE FROM fit WHERE id <= :fit AND campaign = :campaign
+
+-- name: nth_last_fit
+SELECT id FROM fit WHERE campaign = :campaign AND error IS NULL AND finished_at IS NOT NULL
+  ORDER BY id DESC LIMIT 1 OFFSET :kept
+
+-- name: open_target_keys
+SELECT id, key FROM target WHERE campaign = :campaign AND taken < wanted AND is_check = 0
+
+-- name: close_target
+UPDATE target
+  SET wanted = CASE WHEN taken = 0 AND :unjudged = 1 THEN 1 ELSE taken END, priority = -1000000
+  WHERE id = :target AND taken < wanted
+
+-- name: lock_target_of_key
+SELECT id, taken, most FROM target WHERE campaign = :campaign AND key = :key
+-- postgres: FOR UPDATE
+
+-- name: want_first
+UPDATE target SET wanted = :wanted, priority = :priority WHERE id = :target
+
+-- name: fit_summary
+SELECT summary FROM fit WHERE id = :fit
+
+-- name: keep_fit_summary
+UPDATE fit SET summary = :summary WHERE id = :fit
+
+-- name: scores_of_items
+SELECT item, row FROM score WHERE fit = :fit AND item IN :items ORDER BY item
+
+-- name: keep_score
+UPDATE score SET row = :row WHERE fit = :fit AND item = :item
+
+-- name: items
+SELECT id, query, item FROM item WHERE campaign = :campaign ORDER BY id
+
+-- name: offered_requests
+SELECT t.query, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target
+  JOIN annotator a ON a.id = r.annotator
+  WHERE +t.campaign = :campaign AND t.is_check = 0 AND r.state = 'offered'
+
+-- name: active_annotators
+SELECT id, name, cost FROM annotator
+  WHERE campaign = :campaign AND state = 'active' AND token_hash IS NOT NULL ORDER BY id
+
+-- name: taken_seats
+SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND taken > 0
+
+-- Files in and out: web/transfer
+
+-- name: judgment_page
+{judgments_with_names} WHERE j.campaign = :campaign AND j.seq > :after AND j.seq <= :upto
+  ORDER BY j.seq LIMIT :limit
+
+-- name: touched_judgments
+-- the signs keep SQLite from going through all judgments by their numbers
+{judgments_with_names}
+  WHERE j.target IN (SELECT n.target FROM judgment n WHERE n.campaign = :campaign AND n.seq > :after AND n.seq
+  <= :upto) AND +j.seq <= :upto ORDER BY +j.seq
+
+-- name: judgments_of_targets
+{judgments_with_names} WHERE j.target IN :targets AND +j.seq <= :upto ORDER BY +j.seq
+
+-- name: targets_of_queries
+SELECT id, items FROM target WHERE campaign = :campaign AND query IN :queries
+
+-- name: lock_annotator_named
+SELECT id FROM annotator WHERE campaign = :campaign AND name = :name
+-- postgres: FOR UPDATE
+
+-- name: insert_foreign_annotator
+INSERT INTO annotator (campaign, name, kind, cost, joined_at)
+  VALUES (:campaign, :name, :kind, 0, :now) RETURNING id
+
+-- name: target_of_key
+SELECT id FROM target WHERE campaign = :campaign AND key = :key
+
+-- name: any_stored_as
+SELECT 1 FROM judgment WHERE submission = :submission
+
+-- name: request_of_annotator
+SELECT id, state FROM request
+  WHERE target = :target AND annotator = :annotator AND state IN ('offered', 'answered', 'skipped')
+
+-- name: expire_request
+UPDATE request SET state = 'expired' WHERE id = :request
+
+-- name: want_one_more
+UPDATE target SET wanted = wanted + 1 WHERE id = :target AND wanted < most
+
+-- name: insert_answered_request
+INSERT INTO request (target, annotator, seat, state, shown, offered_at, lease_until, lease_most, ended_at,
+  cost) VALUES (:target, :annotator, :seat, 'answered', :shown, :at, :at, :at, :at, 0) RETURNING id
+
+-- name: one_more_seq
+UPDATE campaign SET seq = seq + 1 WHERE id = :campaign RETURNING seq
+
+-- name: insert_imported_judgment
+INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds,
+  counted, paid, at, withdrawn_at, source)
+  VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, :body_hash, :seconds, :counted,
+  :paid, :at, :withdrawn, :source)
+
+-- name: set_truth
+UPDATE item SET truth = :truth WHERE campaign = :campaign AND query = :query AND item = :item
+
+-- name: judgments_with_names
+-- a part of others
+SELECT j.seq, j.submission, j.answer, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at, j.replaces, a.name
+  AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check FROM judgment j
+  JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target
+
+-- name: n_named_queries
+SELECT COUNT(*) AS n FROM item WHERE campaign = :campaign AND query <> ''
+
+-- name: all_contents
+SELECT query, item, content, query_content FROM item WHERE campaign = :campaign
