@@ -12,8 +12,7 @@ import crowdrank as cr
 from crowdrank.data.index import Index, Items
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import JointAnnotators
-from crowdrank.models.joint_annotators.joint_annotators import JointModel
-from crowdrank.models.joint_annotators.judged_pairs import FeatureScores, FlipPrior
+from crowdrank.models.joint_annotators.joint_annotators import FeatureScores, FlipPrior, JointModel, JudgedPairs
 from crowdrank.models.joint_annotators.kernels.pair_patterns import find_patterns
 
 EXACTLY = {"tol": 1e-10, "max_iter": 2000}
@@ -105,7 +104,8 @@ def test_clusters_that_all_pairs_share_change_nothing(n_parts):
     split = patterns.split_by_cluster(np.zeros(patterns.n_pairs, np.int32), n_parts)
     none = np.zeros(4 * n_parts)
     prior = FlipPrior(none + 0.3, none + 0.7, none + np.nan)
-    model = JointModel(split, FeatureScores(scaled(features), 1e-3), prior)
+    pairs = JudgedPairs.in_memory(split, 4 * n_parts)
+    model = JointModel(pairs, FeatureScores(scaled(features), 1e-3), prior)
     found = model.run(model.start(), **EXACTLY)
     weights, flips, _ = jam(
         (scaled(features)[first] - scaled(features)[second])[judged], votes[judged], ridge=1e-3, alpha=1
@@ -129,7 +129,7 @@ def test_many_features_take_another_way_to_the_same_weights(monkeypatch):
     features, preferences, *_ = crowd(n_pairs=700, n_features=6)
     method = JointAnnotators(item_effects=False, **EXACTLY)
     direct = method.fit(preferences, features)
-    monkeypatch.setattr("crowdrank.models.joint_annotators.judged_pairs._MOST_SOLVED_FEATURES", 5)
+    monkeypatch.setattr("crowdrank.models.joint_annotators.joint_annotators._MOST_SOLVED_FEATURES", 5)
     around = method.fit(preferences, features)
     np.testing.assert_allclose(around.ranker.weights_, direct.ranker.weights_, rtol=1e-4)
 

@@ -5,42 +5,40 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from ...data.consensus import Consensus, Quality, Trace
 from ...data.features import Features
 from ...data.joint_fit import JointFit, PairPosteriors
-from ...data.judgments import Preferences, expect
-from ...errors import DataWarning, ParameterError
-from ...fitting import warn_unconverged
-from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Progress, Statistics
-from ...quality import trusted_annotators, warn_near_chance
+from ...data.judgments import Judgments, Preferences, expect
+from ...data.naming import first_ids
+from ...data.truth import Truth
+from ...errors import DataWarning, JudgmentError, ParameterError
+from ...fitting import OneBlock, warn_unconverged
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Outcomes, Progress, Statistics
+from ...quality import TRUSTED, trusted_annotators, warn_near_chance
 from ...wording import expect_above, expect_at_least, expect_choices, method_label, option
-from .judged_pairs import (
-    KNOWN_FLIP_RATE,
-    START_FLIP_RATE,
-    EqualScores,
-    FeatureScores,
-    FlipPrior,
-    ItemEffectScores,
-    ItemFeatures,
-    JudgedPairs,
-    ScoreModel,
-    cluster_pairs,
-    flip_prior,
-    patterns_of,
-)
 
 if TYPE_CHECKING:
-    from .kernels.pair_patterns import Expectation, PairPatterns
+    from ...rankers.training_rows import Scaling
+    from .kernels.pair_patterns import PairPatterns
 
 
 _LOSSES = ("logistic", "hinge")
 _CLUSTERINGS = ("folded", "raw")
+
+_START_FLIP_RATE = 0.3
+"""First guess of every flip rate: at equal scores the first E-step is then the majority vote."""
+
+_KNOWN_FLIP_RATE = 1e-15
+"""Flip rate of the source that stands for known pairs."""
+
+_LEAST_FLIP_RATE = 1e-3
 _START_SPREAD = 2.0
 _MOST_HALVINGS = 20
 _RELATIVE_ROUNDING = 1e-12
@@ -72,6 +70,19 @@ _CLEAR_STANDARD_ERRORS = 3.0
 # threshold (refused): pairs whose probabilities `joint_annotators` keeps in parts
 _MOST_PAIRS = 5_000_000
 """Pairs of whom the result of a fit over blocks keeps how sure they are; of more it keeps none."""
+
+_MOST_CLUSTERS = 16
+_MOST_SAMPLED_PAIRS = 30_000
+_MOST_ITERATIONS = 100
+_CLOSE_SHARE = 0.5
+"""Two centres are close if nearer than this share of the mean distance."""
+
+_LONGEST_WEIGHT_STEP = 5.0
+_MOST_SOLVED_FEATURES = 32
+"""Up to this many features the Newton step solves the whole matrix; above, it takes conjugate gradients."""
+
+_GRADIENT_ACCURACY = 0.1
+"""Conjugate gradients stop at this share of the gradient: the next Newton step corrects the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,15 +223,10 @@ class JointAnnotators:
         from ...kernels.threads import one_blas_thread
 
         expect(judgments, self)
-        pairs = JudgedPairs.of(judgments, known, trusted, self.alpha)
-        table = None if features is None or not len(judgments) else ItemFeatures.of(features, judgments)
-        given = np.bincount(judgments.annotator, judgments.weight, judgments.n_annotators).astype(np.float64)
+        truth = None if known is None else _known_pairs(known, judgments)
         with one_blas_thread():
-            fit, consensus = self._consensus(judgments, pairs, table, given, slice(None), progress)
-        self.warn_overruled(fit.model, fit.run.state)
-        first, second = fit.model.pairs.first, fit.model.pairs.second
-        posteriors = PairPosteriors(judgments.items, first, second, fit.probabilities)
-        return _joint_fit(judgments, features, table, fit, consensus, posteriors)
+            blocks = OneBlock(_lay_out((0, judgments), truth))
+            return self._solve(judgments, features, trusted, progress, blocks, has_known=truth is not None)
 
     def over_blocks(
         self,
@@ -250,44 +256,34 @@ class JointAnnotators:
         return BlockFit(_lay_out, partial(self._solve, judged, features, trusted, progress), _join)
 
     def _solve(
-        self, judged: Any, features: Features | None, trusted: Any | None, progress: Progress | None, blocks: Blocks
-    ) -> JointFit:
-        """Consensus, quality and a linear ranker from all blocks."""
-        counts: Floats = np.array(blocks.each(_counts), np.float64).reshape(-1, 2)
-        weights, given = blocks.total(partial(_survey, max(judged.n_annotators, 1)))
-        bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
-        pairs: Any = BlockPairs(blocks, bounds, counts[:, 1].astype(np.int64), weights)
-        good = trusted_annotators(judged, trusted)
-        good = np.append(good, np.zeros(len(weights) - len(good), bool))
-        everything = JudgedPairs(pairs, flip_prior(good, self.alpha, len(good)), len(good), bool(good.any()))
-        order = np.concatenate([judged.item_codes(number) for number in range(len(counts))])
-        table = None if features is None else ItemFeatures.of(features, judged)
-        fit, consensus = self._consensus(judged, everything, table, given, order, progress)
-        if not isinstance(fit.model.items, EqualScores):
-            self.warn_overruled(*pairs.largest_block(fit))
-        posteriors = None
-        if pairs.n_pairs <= _MOST_PAIRS:
-            posteriors = PairPosteriors(judged.items, *pairs.probabilities_of_all(fit, order))
-        return _joint_fit(judged, features, table, fit, consensus, posteriors)
-
-    def _consensus(
         self,
         judged: Any,
-        pairs: JudgedPairs,
-        table: ItemFeatures | None,
-        given: Floats,
-        order: Any,
+        features: Features | None,
+        trusted: Any | None,
         progress: Progress | None,
-    ) -> tuple[PairFit, Consensus]:
-        """The fit and its consensus; ``given`` are the judgments of each annotator.
-
-        ``order`` has the code of each item in the order of the pairs.
-        """
-        centred = None if table is None else table.centre_by_query(judged.judged_items, judged.items.offsets)[order]
-        seen = judged.judged_items[order]
-        fit = self._fit_pairs(pairs, self.score_model(seen, centred), progress)
-        _warn_unidentified(judged, pairs, fit)
-        if isinstance(fit.model.items, EqualScores) or centred is None:
+        blocks: Blocks,
+        *,
+        has_known: bool = False,
+    ) -> JointFit:
+        """Consensus, quality and a linear ranker; known pairs are the preferences of one source more."""
+        n, in_memory = max(judged.n_annotators, 1), isinstance(judged, Preferences)
+        pairs, (given,) = JudgedPairs.of(blocks, n + has_known), blocks.total(_judgment_weights)
+        good = trusted_annotators(judged, trusted)
+        good = np.append(good, np.zeros(n - len(good), bool))
+        # the code of each item in the order of the blocks, which own them by query
+        order: Any = slice(None)
+        if not in_memory:
+            order = np.concatenate([judged.item_codes(number) for number in range(judged.n_parts)])
+        seen, table, centred = judged.judged_items[order], None, None
+        if features is not None and judged.n_judgments:
+            table = ItemFeatures.of(features, judged)
+            centred = table.centre_by_query(judged.judged_items, judged.items.offsets)[order]
+        model = JointModel(pairs, self._score_model(seen, centred), FlipPrior.of(good, self.alpha, n + has_known))
+        side_known = has_known or bool(good.any())
+        fit = self._fit_pairs(model, side_known, progress)
+        flip, by_cluster = fit.flip_rates(n)
+        _warn_unidentified(judged, pairs.weights[:n], side_known, fit, flip)
+        if fit.model.items.equal or centred is None:
             of_items = fit.mean_leads()
         else:
             of_items = np.where(seen, fit.scores, centred @ fit.weights)
@@ -295,119 +291,375 @@ class JointAnnotators:
         scores[order] = of_items
         quality = None
         if judged.n_annotators:
-            flip, by_cluster = fit.flip_rates(pairs.n_annotators)
             more = {"cluster_flip": by_cluster} if fit.n_clusters > 1 else {}
             quality = Quality(judged.annotators, 1.0 - flip, given, {"flip": flip, **more})
         estimates = {"spread": fit.model.items.spread} if isinstance(fit.model.items, ItemEffectScores) else {}
         if fit.n_clusters > 1:
             estimates["n_clusters"] = fit.n_clusters
-        return fit, Consensus.of(self, judged, scores, trace=fit.run.trace, quality=quality, estimates=estimates)
+        consensus = Consensus.of(self, judged, scores, trace=fit.run.trace, quality=quality, estimates=estimates)
+        if not fit.model.items.equal:
+            self._warn_overruled(fit)
+        posteriors = None
+        if in_memory or pairs.n_pairs <= _MOST_PAIRS:
+            posteriors = PairPosteriors(judged.items, *fit.probabilities(order))
+        ranker, used = None, judged.judged_items
+        if features is not None and table is not None:
+            from ...rankers.linear import LinearScore
 
-    def score_model(self, judged: Bools, centred: Floats | None) -> ScoreModel:
-        """Return where the scores come from."""
-        matrix = None if centred is None else np.where(judged[:, None], centred, 0.0)
-        if matrix is None or not matrix.any():
-            return EqualScores(len(judged))
+            weights = fit.weights if fit.weights.size else np.zeros(len(features.names))
+            ranker = LinearScore.of(features.names, table.scaling, weights, fit.run.trace)
+            used = used & (table.row >= 0)
+        return JointFit(
+            method="joint_annotators",
+            ranker=ranker,
+            consensus=consensus,
+            n_items=int(used.sum()),
+            n_queries=len(np.unique(judged.items.query[used])),
+            n_unjudged=0 if features is None else len(features) - int(used.sum()),
+            pairs=posteriors,
+        )
+
+    def _score_model(self, judged: Bools, centred: Floats | None) -> ScoreModel:
+        """Where the scores come from: features and item effects, features alone, or nothing, so that all are equal."""
+        matrix = np.empty((len(judged), 0)) if centred is None else np.where(judged[:, None], centred, 0.0)
+        if not matrix.any():
+            return FeatureScores(matrix[:, :0], self.ridge)
         if self.item_effects:
             return ItemEffectScores(matrix, self.ridge, _START_SPREAD, judged)
         return FeatureScores(matrix, self.ridge, self.loss == "hinge")
 
-    def fitter(self, progress: Progress | None) -> Callable[..., Run]:
-        """Return :meth:`JointModel.run` with these parameters."""
+    def _fit_pairs(self, model: JointModel, side_known: bool, progress: Progress | None) -> PairFit:
+        """The stages of a fit: side, spread of the item effects, clusters."""
 
         def report(n: int) -> None:
             if progress is not None:
                 progress(n, self.max_iter, "joint_annotators")
 
-        return partial(JointModel.run, tol=self.tol, max_iter=self.max_iter, what="joint_annotators", report=report)
-
-    def _fit_pairs(self, judged: JudgedPairs, items: ScoreModel, progress: Progress | None) -> PairFit:
-        """The stages of a fit: side, spread of the item effects, clusters."""
-        model, run = JointModel(judged.pairs, items, judged.prior), self.fitter(progress)
+        items, fixed = model.items, model.prior.fixed
+        run = partial(JointModel.run, tol=self.tol, max_iter=self.max_iter, what="joint_annotators", report=report)
         # a rough fit where the spread is still to be found
-        rough = {"tol": max(self.tol, _ROUGH_TOL), "what": ""} if isinstance(items, ItemEffectScores) else {}
+        rough: dict[str, Any] = {}
+        if isinstance(items, ItemEffectScores):
+            rough = {"tol": max(self.tol, _ROUGH_TOL), "what": ""}
         best = run(model, model.start(), **rough)
-        best = choose_side(model, best, judged.side_known, lambda start: run(model, start, **rough))
+        best = choose_side(model, best, side_known, lambda start: run(model, start, **rough))
         if isinstance(items, ItemEffectScores):
             # the most probable scores at the spread and the flip rates that are most likely over all scores
             normal = estimate_spread(model, best.state, tol=self.tol)
             model = replace(model, items=normal.items, prior=model.prior._replace(fixed=normal.flip_rates))
             best = _add_iterations(best, run(model, State(normal.means, normal.flip_rates)))
-        if self.n_clusters == 1 or isinstance(items, EqualScores):
+        if self.n_clusters == 1 or items.equal:
             return PairFit(model, best, 1)
         # VRJAM: a flip rate in each cluster, drawn towards the annotator's overall rate
-        assert isinstance(model.items, FeatureScores | ItemEffectScores)
-        folded = self.clustering == "folded"
-        cluster = cluster_pairs(model.pairs, model.items.matrix, self.n_clusters, folded=folded, seed=self.seed)
+        patterns, folded = model.pairs.patterns(0), self.clustering == "folded"
+        cluster = cluster_pairs(patterns, items.matrix, self.n_clusters, folded=folded, seed=self.seed)
         n, alpha = self.n_clusters or int(cluster.max(initial=0)) + 1, self.cluster_alpha
         rates = np.repeat(best.state.flip_rates, n)
-        prior = FlipPrior(alpha * rates, alpha * (1 - rates), np.repeat(judged.prior.fixed, n))
-        model = replace(model, pairs=model.pairs.split_by_cluster(cluster, n), prior=prior)
+        pairs = JudgedPairs.in_memory(patterns.split_by_cluster(cluster, n), len(rates))
+        model = replace(model, pairs=pairs, prior=FlipPrior(alpha * rates, alpha * (1 - rates), np.repeat(fixed, n)))
         return PairFit(model, _add_iterations(best, run(model, State(best.state.parameters, rates))), n)
 
-    def warn_overruled(self, model: JointModel, state: State) -> None:
-        """Warn where scores overrule preferences more often than under the model."""
-        if isinstance(model.items, EqualScores):
-            return
-        share = overruled_share(model, state, seed=self.seed)
+    def _warn_overruled(self, fit: PairFit) -> None:
+        """Warn where scores overrule preferences more often than under the model, in the block with most pairs."""
+        share = overruled_share(fit, seed=self.seed)
         if share.clear:
             instead = "leave the features out" if self.item_effects else "set item_effects=True, or leave them out"
             warnings.warn(
                 f"joint_annotators: the features overrule the preferences on {share.observed:.1%} of the pairs, where "
                 f"{share.expected:.1%} would be usual: annotators' errors seem to follow the features; {instead}",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
-def _joint_fit(
-    judged: Any,
-    features: Features | None,
-    table: ItemFeatures | None,
-    fit: PairFit,
-    consensus: Consensus,
-    posteriors: PairPosteriors | None,
-) -> JointFit:
-    """The result, with the weights as a ranker where there are features."""
-    ranker, used = None, judged.judged_items
-    if features is not None and table is not None:
-        from ...rankers.linear import LinearScore
-
-        weights = fit.weights if fit.weights.size else np.zeros(len(features.names))
-        ranker = LinearScore.of(features.names, table.scaling, weights, fit.run.trace)
-        used = used & (table.row >= 0)
-    return JointFit(
-        method="joint_annotators",
-        ranker=ranker,
-        consensus=consensus,
-        n_items=int(used.sum()),
-        n_queries=len(np.unique(judged.items.query[used])),
-        n_unjudged=0 if features is None else len(features) - int(used.sum()),
-        pairs=posteriors,
-    )
-
-
-def _warn_unidentified(judgments: Any, pairs: JudgedPairs, fit: PairFit) -> None:
-    """Warn of annotators whose quality the preferences do not identify."""
-    number = pairs.n_preferences
+def _warn_unidentified(judged: Any, number: Floats, side_known: bool, fit: PairFit, flip: Floats) -> None:
+    """Warn of annotators whose quality the preferences, so many of each, do not identify."""
     silent = number == 0
-    if judgments.n_annotators and silent.any():
-        names = judgments.annotators.ids.filter(pl.Series(silent)).head(5).to_list()
+    if judged.n_annotators and silent.any():
+        names = judged.annotators.ids.filter(pl.Series(silent)).head(5).to_list()
         warnings.warn(
             f"{int(silent.sum()):,} annotators named no better item (ties do not count), so their quality is unknown: "
             f"{', '.join(map(repr, names))}",
-            DataWarning, stacklevel=4,
-        )  # fmt: skip
-    if pairs.side_known or not number.any():
+            DataWarning,
+            stacklevel=4,
+        )
+    if side_known or not number.any():
         return
     if int((~silent).sum()) == 1:
         basis = "is estimated from the features alone" if fit.weights.size else "cannot be estimated"
         warnings.warn(
             f"only one annotator: the flip rate {basis}; add judgments of others, or known= pairs",
-            DataWarning, stacklevel=4,
-        )  # fmt: skip
+            DataWarning,
+            stacklevel=4,
+        )
     else:
-        warn_near_chance("joint_annotators", 1.0 - fit.flip_rates(pairs.n_annotators)[0], number)
+        warn_near_chance("joint_annotators", 1.0 - flip, number)
+
+
+class FlipPrior(NamedTuple):
+    """Flipped and right preferences that each source starts with, (n_sources,) each; ``fixed`` is a rate, or NaN."""
+
+    flipped: Floats
+    right: Floats
+    fixed: Floats
+
+    @classmethod
+    def of(cls, good: Bools, alpha: float, n_sources: int) -> FlipPrior:
+        """Return the prior of annotators, who start with ``alpha`` preferences, three in ten of them flipped.
+
+        Those known to be ``good`` start with those of the trusted; what is known of pairs is a source after them.
+        """
+        right, wrong = TRUSTED
+        more = n_sources - len(good)
+        return cls(
+            np.append(np.where(good, wrong, _START_FLIP_RATE * alpha), np.zeros(more)),
+            np.append(np.where(good, right, (1 - _START_FLIP_RATE) * alpha), np.zeros(more)),
+            np.append(np.full(len(good), np.nan), np.full(more, _KNOWN_FLIP_RATE)),
+        )
+
+    def flip_rates(self, flipped: Floats, number: Floats) -> Floats:
+        """Return the most probable rates for these numbers of flipped preferences and of all (M-step)."""
+        total = number + self.flipped + self.right
+        rate = np.divide(flipped + self.flipped, total, out=np.full(len(total), 0.5), where=total > 0)
+        return np.where(np.isnan(self.fixed), np.clip(rate, _LEAST_FLIP_RATE, 1 - _LEAST_FLIP_RATE), self.fixed)
+
+    def log_density(self, flip_rates: Floats) -> float:
+        """Return the logarithm of the prior, up to a constant."""
+        free = np.isnan(self.fixed)
+        return float((self.flipped * np.log(flip_rates) + self.right * np.log1p(-flip_rates))[free].sum())
+
+    def mirror(self, flip_rates: Floats) -> Floats:
+        """Return the rates if every preference were reversed."""
+        return np.where(np.isnan(self.fixed), 1.0 - flip_rates, self.fixed)
+
+
+def _known_pairs(known: Any, preferences: Preferences) -> tuple[Ints, Ints, Outcomes] | None:
+    """Left, right and outcome of the pairs whose better item is known, each once; ``None`` if there are none.
+
+    ``known`` is a truth, or a table of one: of left, right and winner, or of items with grades or ranks, which then
+    decide the judged pairs. Ties say nothing.
+    """
+    truth = Truth.from_frame(known)
+    if truth.form == "pairs":
+        left, right, outcome = truth.align_pairs(preferences.items)
+    else:
+        grade = truth.align(preferences.items)
+        left, right = preferences.left, preferences.right
+        gap = grade[left] - grade[right]
+        # an unknown gap counts as a tie
+        outcome = np.where(np.isnan(gap), 0, np.sign(gap)).astype(np.int8)
+    decided = outcome != 0
+    left, right, outcome = left[decided], right[decided], outcome[decided]
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    outcome = np.where(left < right, outcome, -outcome).astype(np.int8)
+    keys, first, place = np.unique(
+        low.astype(np.int64) * len(preferences.items) + high, return_index=True, return_inverse=True
+    )
+    wrong: Counts = np.flatnonzero(outcome != outcome[first][place])
+    if len(wrong):
+        of = np.isin(np.arange(len(preferences.items)), [low[wrong[0]], high[wrong[0]]])
+        raise JudgmentError(
+            f"{option('known')} orders the items {first_ids(preferences.items, of)} both ways; keep one of the two rows"
+        )
+    return (low[first], high[first], outcome[first]) if len(keys) else None
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFeatures:
+    """Scaled features of each item of some judgments.
+
+    Parameters
+    ----------
+    scaling
+        How features are scaled.
+    values
+        Scaled features of each item, (n_items, n_features), 0 for items without any.
+    row
+        Row of each item in the features, -1 for items without any.
+    """
+
+    scaling: Scaling
+    values: Floats
+    row: Ints
+
+    @classmethod
+    def of(cls, features: Features, judgments: Judgments) -> ItemFeatures:
+        """Return the features of the items, on the scale of those that were judged; missing numbers are refused."""
+        from ...rankers.training_rows import Lists, Matrix, learn_scaling
+
+        row = np.asarray(features.items.codes_of(judgments.items, "features", "judgments"))
+        used = np.flatnonzero(features.match(judgments, so="are taken as average ones") >= 0)
+        features.expect_numbers(row[row >= 0])
+        matrix = Matrix(np.ascontiguousarray(features.matrix[row[used]]))
+        lists = Lists.of(len(used), np.zeros(len(used)), judgments.items.query[used])
+        scaling = learn_scaling("overall", matrix, lists)
+        values = np.zeros((len(row), len(features.names)))
+        present = np.flatnonzero(row >= 0)
+        values[present] = scaling.apply(features.matrix[row[present]], np.zeros(1, np.int64))
+        return cls(scaling, values, row.astype(np.int32))
+
+    def centre_by_query(self, judged: Bools, offsets: Counts) -> Floats:
+        """Return the values less the mean of the judged items of each query, 0 for items without features."""
+        query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        has = self.row >= 0
+        use = judged & has
+        number = np.maximum(np.bincount(query[use], minlength=len(offsets) - 1), 1)
+        centred = np.zeros_like(self.values)
+        for column, values in zip(centred.T, self.values.T, strict=True):
+            means = np.bincount(query[use], values[use], len(number)) / number
+            column[has] = values[has] - means[query[has]]
+        return centred
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureScores:
+    """Weighted sums of features (JAM); the parameters are the weights. Without features all items are equal.
+
+    Parameters
+    ----------
+    matrix
+        Features of each item, (n_items, n_features), on one scale and centred in each query.
+    ridge
+        Precision of the normal prior of the weights.
+    hinge
+        Whether weights are fitted by the smoothed hinge instead of the logistic loss.
+    """
+
+    matrix: Floats
+    ridge: float
+    hinge: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether all scores are the same, so that preferences alone decide a pair."""
+        return not self.matrix.shape[1]
+
+    def start(self) -> Floats:
+        """Return zero weights."""
+        return np.zeros(self.matrix.shape[1])
+
+    def scores(self, parameters: Floats) -> Floats:
+        """Return the weighted sums."""
+        scores: Floats = np.einsum("ip,p->i", self.matrix, parameters)
+        return scores
+
+    def weights(self, parameters: Floats) -> Floats:
+        """Return the parameters."""
+        return parameters
+
+    def log_prior(self, parameters: Floats) -> float:
+        """Return the log prior of the weights."""
+        return -0.5 * self.ridge * float(parameters @ parameters)
+
+    def newton_step(self, pairs: JudgedPairs, here: PairSums, parameters: Floats) -> tuple[Floats, float]:
+        """Return the Newton step of the weights, and the gain that its slope promises."""
+        from ...kernels.laplacian import conjugate_gradient
+
+        if self.equal:
+            return parameters, 0.0
+        gradient = np.einsum("ip,i->p", self.matrix, here.gradient) - self.ridge * parameters
+        if len(parameters) <= _MOST_SOLVED_FEATURES:
+            curvature = self.matrix.T @ pairs.multiply(self.matrix, here.degree)
+            curvature.flat[:: len(gradient) + 1] += self.ridge
+            step = np.linalg.solve(curvature, gradient).astype(np.float64, copy=False)
+        else:
+            diagonal = np.einsum("ip,i,ip->p", self.matrix, here.degree, self.matrix) + self.ridge
+
+            def product(vector: Floats) -> Floats:
+                return self.matrix.T @ pairs.multiply(self.matrix @ vector, here.degree) + self.ridge * vector
+
+            step = conjugate_gradient(product, diagonal, gradient, accuracy=_GRADIENT_ACCURACY)
+        step = np.clip(step, -_LONGEST_WEIGHT_STEP, _LONGEST_WEIGHT_STEP)
+        return step, float(gradient @ step)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemEffectScores:
+    r"""Weighted sums of features plus an effect of each item; the parameters are the scores themselves.
+
+    With :math:`s = X w + u`, :math:`w \sim N(0, 1 / \text{ridge})` and :math:`u \sim N(0, \text{spread}^2)` the scores
+    are normal, and their log prior is the squared length of what features do not explain.
+
+    Parameters
+    ----------
+    matrix
+        Features of each item, (n_items, n_features), on one scale and centred in each query; 0 for unjudged ones.
+    ridge
+        Precision of the normal prior of the weights.
+    spread
+        Standard deviation of the item effects.
+    judged
+        Which items were judged, (n_items,).
+    """
+
+    equal: ClassVar[bool] = False
+    hinge: ClassVar[bool] = False
+    matrix: Floats
+    ridge: float
+    spread: float
+    judged: Bools
+
+    @cached_property
+    def _square(self) -> Floats:
+        """Products of the features, with the prior of the weights in units of the spread."""
+        square = self.matrix.T @ self.matrix
+        square.flat[:: len(square) + 1] += self.ridge * self.spread**2
+        return square
+
+    @cached_property
+    def explained_directions(self) -> Floats:
+        """Directions of scores that features explain, (n_items, n_features); times its transpose, a projection."""
+        from scipy.linalg import solve_triangular
+
+        directions: Floats = solve_triangular(np.linalg.cholesky(self._square), self.matrix.T, lower=True).T
+        return np.ascontiguousarray(directions)
+
+    @cached_property
+    def n_free(self) -> float:
+        """Degrees of freedom of the item effects: judged items less those that features can explain."""
+        return max(float(self.judged.sum() - (self.explained_directions**2).sum()), 1.0)
+
+    def start(self) -> Floats:
+        """Return equal scores."""
+        return np.zeros(len(self.matrix))
+
+    def scores(self, parameters: Floats) -> Floats:
+        """Return the parameters."""
+        return parameters
+
+    def residuals(self, scores: Floats) -> Floats:
+        """Return the part of the scores that features do not explain."""
+        rest: Floats = scores - self.explained_directions @ (self.explained_directions.T @ scores)
+        return rest
+
+    def log_prior(self, parameters: Floats) -> float:
+        """Return the log prior of the scores, the weights integrated out."""
+        return -0.5 * float(parameters @ self.residuals(parameters)) / self.spread**2
+
+    def weights(self, scores: Floats) -> Floats:
+        """Return the most probable weights given scores."""
+        return np.linalg.solve(self._square, self.matrix.T @ scores).astype(np.float64, copy=False)
+
+    def newton_step(self, pairs: JudgedPairs, here: PairSums, parameters: Floats) -> tuple[Floats, float]:
+        """Return the step of the scores."""
+        gradient = here.gradient - self.residuals(parameters) / self.spread**2
+        step = self.solve(pairs, here, gradient)
+        return step, float(gradient @ step)
+
+    def solve(self, pairs: JudgedPairs, here: PairSums, gradient: Floats) -> Floats:
+        """Return the curvature's inverse times the gradient, by conjugate gradients."""
+        from ...kernels.laplacian import conjugate_gradient
+
+        precision = self.spread**-2
+
+        def product(vector: Floats) -> Floats:
+            return pairs.multiply(vector, here.degree) + precision * self.residuals(vector)
+
+        return conjugate_gradient(product, here.degree + precision, gradient, accuracy=_GRADIENT_ACCURACY)
+
+
+ScoreModel: TypeAlias = FeatureScores | ItemEffectScores
+"""Where scores come from."""
 
 
 class State(NamedTuple):
@@ -418,11 +670,10 @@ class State(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Where expectation-maximisation ended, the objective and the expectation there, and its trace."""
+    """Where expectation-maximisation ended, the objective there, and its trace."""
 
     state: State
     value: float
-    expectation: Expectation
     trace: Trace
 
 
@@ -430,41 +681,32 @@ class Run(NamedTuple):
 class JointModel:
     """Preferences on pairs, where scores come from, and the prior of the flip rates."""
 
-    pairs: PairPatterns
+    pairs: JudgedPairs
     items: ScoreModel
     prior: FlipPrior
 
-    @property
-    def n_sources(self) -> int:
-        """Number of sources."""
-        return len(self.prior.fixed)
-
     def start(self) -> State:
         """Return the state whose E-step is the majority vote."""
-        flip_rates = np.where(np.isnan(self.prior.fixed), START_FLIP_RATE, self.prior.fixed)
+        flip_rates = np.where(np.isnan(self.prior.fixed), _START_FLIP_RATE, self.prior.fixed)
         return State(self.items.start(), flip_rates)
 
     def mirror(self, state: State) -> State:
         """Return the state that explains the preferences equally well with scores and flip rates reversed."""
         return State(-state.parameters, self.prior.mirror(state.flip_rates))
 
-    def pattern_odds(self, flip_rates: Floats) -> Floats:
-        """Return the log odds of the lower item by the preferences of each pattern."""
-        return self.pairs.pattern_odds(np.log1p(-flip_rates) - np.log(flip_rates))
-
-    def expect(self, state: State) -> tuple[float, Expectation]:
+    def expect(self, state: State) -> tuple[float, PairSums]:
         """Return the log-likelihood with priors, and the sums over pairs (E-step)."""
-        scores, equal = self.items.scores(state.parameters), isinstance(self.items, EqualScores)
-        here = self.pairs.expect(state.flip_rates, scores, equal=equal, hinge=self.items.hinge)
-        log_prior = self.prior.log_density(state.flip_rates) + self.items.log_prior(state.parameters)
+        items, scores = self.items, self.items.scores(state.parameters)
+        here = self.pairs.expect(state.flip_rates, scores, equal=items.equal, hinge=items.hinge)
+        log_prior = self.prior.log_density(state.flip_rates) + items.log_prior(state.parameters)
         return here.log_likelihood + log_prior, here
 
-    def maximise(self, state: State, value: float, here: Expectation) -> tuple[State, float, Expectation, float]:
+    def maximise(self, state: State, value: float, here: PairSums) -> tuple[State, float, PairSums, float]:
         """Return the state after an M-step, its objective and expectation, and what a Newton step still promises.
 
         Flip rates are set to their maximum. Scores take a Newton step, halved until the objective has not fallen.
         """
-        flip_rates = self.prior.flip_rates(*self.pairs.expected_flips(here, self.n_sources))
+        flip_rates = self.prior.flip_rates(here.flipped, self.pairs.weights)
         step, promised = self.items.newton_step(self.pairs, here, state.parameters)
         gain = float(np.sqrt(max(promised, 0.0) / max(self.pairs.n_pairs, 1)))
         slack = _RELATIVE_ROUNDING * (1.0 + abs(value))
@@ -495,10 +737,10 @@ class JointModel:
             if report is not None:
                 report(n_iter)
             if change <= tol:
-                return Run(state, value, here, Trace(n_iter, True, change, tuple(values)))
+                return Run(state, value, Trace(n_iter, True, change, tuple(values)))
         if what:
             warn_unconverged(what, max_iter, change, tol)
-        return Run(state, value, here, Trace(max_iter, False, change, tuple(values)))
+        return Run(state, value, Trace(max_iter, False, change, tuple(values)))
 
 
 def choose_side(model: JointModel, run: Run, side_known: bool, rerun: Callable[[State], Run]) -> Run:
@@ -508,7 +750,7 @@ def choose_side(model: JointModel, run: Run, side_known: bool, rerun: Callable[[
     to be right.
     """
     free = np.isnan(model.prior.fixed)
-    number = model.pairs.source_weights(model.n_sources)[free]
+    number = model.pairs.weights[free]
     if not side_known and float((number * run.state.flip_rates[free]).sum()) <= 0.5 * float(number.sum()):
         return run
     other = rerun(model.mirror(run.state))
@@ -562,7 +804,7 @@ def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
     own = variances * (1.0 - (items.explained_directions**2).sum(axis=1))
     square = (float(means @ items.residuals(means)) + float(own[items.judged].sum())) / items.n_free
     spread = float(np.clip(np.sqrt(square), *_SPREAD_RANGE))
-    flip_rates = model.prior.flip_rates(*pairs.expected_flips(expected, model.n_sources))
+    flip_rates = model.prior.flip_rates(expected.flipped, pairs.weights)
     return NormalScores(replace(items, spread=spread), means, variances, flip_rates)
 
 
@@ -588,13 +830,11 @@ class PairFit(NamedTuple):
     @property
     def weights(self) -> Floats:
         """Weight of each feature, none where features say nothing."""
-        items, parameters = self.model.items, self.run.state.parameters
-        return items.weights(parameters) if isinstance(items, ItemEffectScores) else parameters
+        return self.model.items.weights(self.run.state.parameters)
 
-    @property
-    def probabilities(self) -> Floats:
-        """Probability that the lower item of each pair is the better."""
-        return self.model.pairs.probabilities(self.run.state.flip_rates, self.scores)
+    def probabilities(self, order: Any) -> tuple[Ints, Ints, Floats]:
+        """Return both items of each pair by their codes, rising, and the probability that the first is the better."""
+        return self.model.pairs.probabilities(self.run.state.flip_rates, self.scores, order)
 
     def mean_leads(self) -> Floats:
         """Return each item's mean lead in probability over those it was compared with, 0 where there are none."""
@@ -607,8 +847,8 @@ class PairFit(NamedTuple):
 
         Annotators without preferences have the rate 1/2, and in a cluster without any the overall one.
         """
-        pairs, shape = self.model.pairs, (-1, self.n_clusters)
-        number = pairs.source_weights(self.model.n_sources).reshape(shape)[:n_annotators]
+        shape = (-1, self.n_clusters)
+        number = self.model.pairs.weights.reshape(shape)[:n_annotators]
         rates = self.run.state.flip_rates.reshape(shape)[:n_annotators]
         total = number.sum(axis=1)
         means = np.divide((number * rates).sum(axis=1), total, out=np.full(n_annotators, 0.5), where=total > 0)
@@ -640,55 +880,47 @@ class Overruled(NamedTuple):
         )
 
 
-def overruled_share(model: JointModel, state: State, *, seed: int) -> Overruled:
+def overruled_share(fit: PairFit, *, seed: int) -> Overruled:
     """Return how often scores overrule the preferences, and how often they would if the model were true.
 
     Flip rates are estimated once more from preferences alone, for which pairs need two preferences. Other pairs are
     left out, and all of them where sources gave too few such preferences. If the model is true, the rates are the same
-    but for chance; preferences are drawn from it for up to 20,000 pairs.
+    but for chance; preferences are drawn from it for up to 20,000 pairs. All are of the block with most pairs.
     """
-    pairs, rng, scores = model.pairs, np.random.default_rng(seed), model.items.scores(state.parameters)
-    flip_rates, several = state.flip_rates, np.diff(model.pairs.bounds) > 1
-    chosen = np.flatnonzero(several[pairs.pattern]) if _enough_preferences(pairs, several) else np.empty(0, np.int64)
+    block, flip_rates = int(np.argmax(fit.model.pairs.sizes)), fit.run.state.flip_rates
+    scores, pairs = fit.scores[fit.model.pairs.place(block)], fit.model.pairs.patterns(block)
+    rng, several = np.random.default_rng(seed), np.diff(pairs.bounds) > 1
+    number = np.bincount(pairs.source, pairs.total_weight * several[pairs.owner])
+    enough = number.sum() >= _LEAST_PREFERENCES_PER_SOURCE * np.count_nonzero(number)
+    chosen = np.flatnonzero(several[pairs.pattern]) if enough else np.empty(0, np.int64)
     chosen = chosen[:: -(-len(chosen) // _MOST_CHECKED_PAIRS) or 1]
     prior = (scores[pairs.first] - scores[pairs.second])[chosen]
     pattern = pairs.pattern[chosen]
-    odds = model.pattern_odds(flip_rates)[pattern]
-    alone = model.pattern_odds(_rates_without_scores(model, flip_rates, several))[pattern]
-    place, pair = _preferences_of(pairs.bounds, pattern)
+    odds = pairs.pattern_odds(flip_rates)[pattern]
+    alone = pairs.pattern_odds(_rates_without_scores(pairs, fit.model.prior, flip_rates, several))[pattern]
+    # the preferences of the patterns, and which of these each belongs to
+    sizes = np.diff(pairs.bounds)[pattern]
+    ends, pair = np.concatenate([[0], np.cumsum(sizes)]), np.repeat(np.arange(len(pattern)), sizes)
+    place = pairs.bounds[pattern][pair] + np.arange(ends[-1]) - ends[:-1][pair]
     source, weight = pairs.source[place], pairs.weight[place] if pairs.weight.size else np.ones(len(place))
     log_odds, shares = np.log1p(-flip_rates) - np.log(flip_rates), []
     for _ in range(_N_DRAWS):
-        lower = rng.random(len(chosen)) < 0.5 + 0.5 * np.tanh(0.5 * prior)
+        lower = rng.random(len(chosen)) < expit(prior)
         side = np.where(lower[pair] == (rng.random(len(place)) >= flip_rates[source]), 1.0, -1.0)
         drawn = np.bincount(pair, weight * side * log_odds[source], len(chosen)).astype(np.float64, copy=False)
         shares.append(_share_apart(prior + drawn, drawn))
     return Overruled(_share_apart(prior + odds, alone), float(np.mean(shares)), len(chosen))
 
 
-def _enough_preferences(pairs: PairPatterns, several: Bools) -> bool:
-    """Whether sources gave enough preferences on pairs with several to estimate their flip rates from these."""
-    number = np.bincount(pairs.source, pairs.total_weight * several[pairs.owner])
-    return bool(number.sum() >= _LEAST_PREFERENCES_PER_SOURCE * np.count_nonzero(number))
-
-
-def _rates_without_scores(model: JointModel, flip_rates: Floats, several: Bools) -> Floats:
+def _rates_without_scores(pairs: PairPatterns, prior: FlipPrior, flip_rates: Floats, several: Bools) -> Floats:
     """Flip rates by the patterns with several preferences, at equal scores."""
-    pairs = replace(model.pairs, number=np.where(several, model.pairs.number, 0.0))
-    known = flip_rates <= KNOWN_FLIP_RATE
-    prior = model.prior._replace(fixed=np.where(known, flip_rates, np.nan))
-    equal = JointModel(pairs, EqualScores(len(pairs.starts) - 1), prior)
+    some = JudgedPairs.in_memory(replace(pairs, number=np.where(several, pairs.number, 0.0)), len(flip_rates))
+    known = flip_rates <= _KNOWN_FLIP_RATE
+    nothing = FeatureScores(np.empty((len(pairs.starts) - 1, 0)), 1.0)
+    equal = JointModel(some, nothing, prior._replace(fixed=np.where(known, flip_rates, np.nan)))
     # from the usual start, the same way round: the rates of the model may be far off
-    start = np.where(known, flip_rates, np.where(flip_rates < 0.5, START_FLIP_RATE, 1 - START_FLIP_RATE))
+    start = np.where(known, flip_rates, np.where(flip_rates < 0.5, _START_FLIP_RATE, 1 - _START_FLIP_RATE))
     return equal.run(State(np.empty(0), start), tol=_CHECK_TOL, max_iter=_MOST_CHECK_ITERATIONS).state.flip_rates
-
-
-def _preferences_of(bounds: Counts, pattern: Ints) -> tuple[Counts, Counts]:
-    """Places of the preferences of each of some patterns, and which of the patterns each belongs to."""
-    sizes = np.diff(bounds)[pattern]
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    owner = np.repeat(np.arange(len(pattern)), sizes)
-    return bounds[pattern][owner] + np.arange(ends[-1]) - ends[:-1][owner], owner
 
 
 def _share_apart(together: Floats, alone: Floats) -> float:
@@ -696,23 +928,100 @@ def _share_apart(together: Floats, alone: Floats) -> float:
     return float(np.mean(np.sign(together) * np.sign(alone) < 0)) if len(alone) else 0.0
 
 
-# Blocks
+def cluster_pairs(pairs: PairPatterns, matrix: Floats, n_clusters: int | None, *, folded: bool, seed: int) -> Ints:
+    r"""Return the cluster of each pair, (n_pairs,), by k-means of the difference :math:`x_i - x_j` of its features.
+
+    Which item of a pair stands first is arbitrary: if ``folded``, a difference and its negative are the same, and near
+    a centre if either is. With ``n_clusters=None`` the number rises from 2 until two centres are nearer than half the
+    mean distance, or to 16.
+    """
+    from .kernels.pair_patterns import nearest_centres
+
+    sample = _sample_differences(pairs, matrix, np.random.default_rng(seed))
+    if n_clusters is not None:
+        centres = _centres(sample, n_clusters, folded, seed)
+    else:
+        centres = _centres(sample, 2, folded, seed)
+        for number in range(3, _MOST_CLUSTERS + 1):
+            more = _centres(sample, number, folded, seed)
+            if _some_close(more, folded):
+                break
+            centres = more
+    return nearest_centres(pairs, matrix @ centres.T, (centres**2).sum(axis=1), folded=folded)
 
 
-class _PairBlock(NamedTuple):
-    """A block: its number, its pairs, number of items, and the weight of each annotator's preferences."""
+def _sample_differences(pairs: PairPatterns, matrix: Floats, rng: np.random.Generator) -> Floats:
+    """Feature differences of some pairs, in an order that does not depend on that of items."""
+    chosen: Counts = np.arange(pairs.n_pairs)
+    if pairs.n_pairs > _MOST_SAMPLED_PAIRS:
+        chosen = np.sort(rng.choice(pairs.n_pairs, _MOST_SAMPLED_PAIRS, replace=False))
+    differences: Floats = matrix[pairs.first[chosen]] - matrix[pairs.second[chosen]]
+    return differences[np.lexsort(np.abs(differences).T)]
+
+
+def _centres(sample: Floats, number: int, folded: bool, seed: int) -> Floats:
+    """Centres of k-means, (number, n_features); the centre of an empty cluster stays where it was."""
+    centres = _first_centres(sample, number, folded, np.random.default_rng(seed))
+    cluster = np.full(len(sample), -1)
+    for _ in range(_MOST_ITERATIONS):
+        product = sample @ centres.T
+        nearest = np.argmin((centres**2).sum(axis=1) - 2 * (np.abs(product) if folded else product), axis=1)
+        if (nearest == cluster).all():
+            break
+        cluster = nearest
+        side = np.sign(product[np.arange(len(sample)), cluster]) if folded else np.ones(len(sample))
+        size = np.bincount(cluster, minlength=number)
+        sums = np.stack([np.bincount(cluster, side * column, number) for column in sample.T], axis=1)
+        centres = np.where(size[:, None] > 0, sums / np.maximum(size, 1)[:, None], centres)
+    return centres
+
+
+def _first_centres(sample: Floats, number: int, folded: bool, rng: np.random.Generator) -> Floats:
+    """Differences drawn one after the other, each by its squared distance from those before (k-means++)."""
+    square = (sample**2).sum(axis=1)
+    chosen = [int(rng.integers(len(sample)))]
+    distance = np.full(len(sample), np.inf)
+    for _ in range(number - 1):
+        product = sample @ sample[chosen[-1]]
+        distance = np.minimum(distance, square + square[chosen[-1]] - 2 * (np.abs(product) if folded else product))
+        chance = np.cumsum(np.maximum(distance, 0.0))
+        place = np.searchsorted(chance, rng.random() * chance[-1], side="right") if chance[-1] > 0 else 0
+        chosen.append(min(int(place), len(sample) - 1))
+    return sample[chosen]
+
+
+def _some_close(centres: Floats, folded: bool) -> bool:
+    """Whether two centres are much nearer than any two are on average."""
+    one, other = np.triu_indices(len(centres), 1)
+    distance = np.linalg.norm(centres[one] - centres[other], axis=1)
+    if folded:
+        distance = np.minimum(distance, np.linalg.norm(centres[one] + centres[other], axis=1))
+    return bool(distance.min() < _CLOSE_SHARE * distance.mean())
+
+
+class PairBlock(NamedTuple):
+    """A block: its number, its pairs, and the weight of all judgments of each annotator."""
 
     number: int
-    pairs: PairPatterns
-    n_items: int
+    patterns: PairPatterns
     given: Floats
 
 
-def _lay_out(part: tuple[int, Preferences]) -> _PairBlock:
-    """The pairs of a block, which comes with its number."""
+def _lay_out(part: tuple[int, Preferences], known: tuple[Ints, Ints, Outcomes] | None = None) -> PairBlock:
+    """The pairs of a block, which comes with its number; known pairs are preferences of one source more."""
+    from .kernels.pair_patterns import find_patterns
+
     number, preferences = part
+    n, weight = max(preferences.n_annotators, 1), preferences.weight
+    rows: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, preferences.row_annotator)
+    if known is not None:
+        n_known = len(known[0])
+        more: tuple[Any, ...] = (*known, np.full(n_known, n, np.int32))
+        rows = tuple(np.concatenate(both) for both in zip(rows, more, strict=True))
+        weight, n = None if weight is None else np.append(weight, np.ones(n_known)), n + 1
+    patterns = find_patterns(*rows, weight=weight, offsets=preferences.items.offsets, n_sources=n)
     given = np.bincount(preferences.annotator, preferences.weight, preferences.n_annotators).astype(np.float64)
-    return _PairBlock(number, patterns_of(preferences), preferences.n_items, given)
+    return PairBlock(number, patterns, given)
 
 
 def _join(first: Statistics, second: Statistics) -> Statistics:
@@ -723,7 +1032,7 @@ def _join(first: Statistics, second: Statistics) -> Statistics:
     )
 
 
-class BlockExpectation(NamedTuple):
+class PairSums(NamedTuple):
     """Sums over the pairs of all blocks; see :class:`~.kernels.pair_patterns.Expectation`.
 
     ``flipped`` (n_sources,) is the expected weight of each source's flipped preferences. The curvature of the pairs is
@@ -731,34 +1040,46 @@ class BlockExpectation(NamedTuple):
     """
 
     log_likelihood: float
+    flipped: Floats
     gradient: Floats
     degree: Floats
     observed_degree: Floats
-    flipped: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class BlockPairs:
-    """The pairs of all blocks, as the steps of the method ask for them.
+class JudgedPairs:
+    """The judged pairs of all blocks, of which there is one in memory, as the steps of the method ask for them.
 
-    ``bounds`` (n_blocks + 1,) are those of the items of the blocks, ``pairs_of_blocks`` (n_blocks,) their pairs, and
-    ``weights`` (n_sources,) is the weight of each source's preferences. In memory the steps ask the patterns of pairs
-    themselves, whose curvature need not be kept between two steps.
+    ``bounds`` (n_blocks + 1,) are those of the items of the blocks, ``sizes`` (n_blocks,) their pairs, and ``weights``
+    (n_sources,) is the weight of each source's preferences; a tie is none.
     """
 
     blocks: Blocks
     bounds: Counts
-    pairs_of_blocks: Counts
+    sizes: Counts
     weights: Floats
+
+    @classmethod
+    def of(cls, blocks: Blocks, n_sources: int) -> JudgedPairs:
+        """Return the pairs of some blocks."""
+        counts: Floats = np.array(blocks.each(_counts), np.float64).reshape(-1, 2)
+        (weights,) = blocks.total(partial(_source_weights, n_sources))
+        bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
+        return cls(blocks, bounds, counts[:, 1].astype(np.int64), weights)
+
+    @classmethod
+    def in_memory(cls, patterns: PairPatterns, n_sources: int) -> JudgedPairs:
+        """Return some pairs as the only block."""
+        return cls.of(OneBlock(PairBlock(0, patterns, np.empty(0))), n_sources)
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
-        return int(self.pairs_of_blocks.sum())
+        return int(self.sizes.sum())
 
-    def _total(self, function: Callable[..., Any], *given: Any) -> Statistics:
-        """The total of a step: a function of a block, its state, the place of its items, and what is given."""
-        return self.blocks.total(partial(_ask, function, self.bounds, given))
+    def place(self, number: int) -> slice:
+        """Return where the items of a block stand among all."""
+        return slice(*self.bounds[number : number + 2])
 
     def expect(
         self,
@@ -768,104 +1089,93 @@ class BlockPairs:
         equal: bool = False,
         hinge: bool = False,
         variances: Floats | None = None,
-    ) -> BlockExpectation:
+    ) -> PairSums:
         """Return the sums over pairs at flip rates and scores (E-step)."""
-        value, flipped, of_items = self._total(_expect, flip_rates, scores, equal, hinge, variances)
-        gradient, degree, observed_degree = of_items
-        return BlockExpectation(float(value), gradient, degree, observed_degree, flipped)
+        given = (flip_rates, scores, equal, hinge, variances)
+        value, flipped, of_items = self.blocks.total(partial(_expect, self.bounds, *given))
+        return PairSums(float(value), flipped, *of_items)
 
-    def expected_flips(self, here: BlockExpectation, n_sources: int) -> tuple[Floats, Floats]:
-        """Return the expected weight of each source's flipped preferences, and the weight of all of them."""
-        return here.flipped, self.weights
-
-    def curvature(self, here: BlockExpectation) -> tuple[Any, Any]:
-        """Return what multiplies a vector, and columns side by side, by the curvature that blocks keep."""
-
-        def products(columns: Floats) -> Floats:
-            images: Floats = self._total(_multiply, columns, here.degree)[0].T
-            return images
-
-        return lambda vector: products(vector[:, None])[:, 0], products
-
-    def source_weights(self, n_sources: int) -> Floats:
-        """Return the weight of all preferences of each source, (n_sources,)."""
-        return self.weights
+    def multiply(self, columns: Floats, degree: Floats) -> Floats:
+        """Return the curvature that blocks keep times a vector, or columns side by side."""
+        images: Floats = self.blocks.total(partial(_multiply, self.bounds, columns, degree))[0]
+        return images[0] if columns.ndim == 1 else images.T
 
     def leads(self, flip_rates: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Return the sum of each item's leads in probability over those it was compared with, and their number."""
-        sums, number = self._total(_leads, flip_rates, scores)[0]
+        ((sums, number),) = self.blocks.total(partial(_leads, self.bounds, flip_rates, scores))
         return sums, number
 
-    def largest_block(self, fit: PairFit) -> tuple[JointModel, State]:
-        """Return the fit as it is in the block with most pairs."""
-        number = int(np.argmax(self.pairs_of_blocks))
-        scores = fit.scores[slice(*self.bounds[number : number + 2])]
+    def patterns(self, number: int) -> PairPatterns:
+        """Return the pairs of one block."""
         # all blocks are asked
-        pairs = [some for (some,) in self.blocks.read(partial(_pairs_of, number))][number]
-        items = ItemEffectScores(np.zeros((len(scores), 0)), 1.0, 1.0, np.ones(len(scores), bool))
-        return JointModel(pairs, items, fit.model.prior), State(scores, fit.run.state.flip_rates)
+        patterns: PairPatterns = [some for (some,) in self.blocks.read(partial(_patterns_of, number))][number]
+        return patterns
 
-    def probabilities_of_all(self, fit: PairFit, order: Counts) -> tuple[Ints, Ints, Floats]:
-        """Return both items of each pair by their codes, rising, and how sure it is."""
-        columns: tuple[list[Any], ...] = ([], [], [])
-        step = partial(_ask, _probabilities, self.bounds, (fit.run.state.flip_rates, fit.scores))
-        for begin, (first, second, probability) in zip(self.bounds, self.blocks.read(step), strict=False):
-            for column, values in zip(columns, (order[first + begin], order[second + begin], probability), strict=True):
-                column.append(values)
-        left, right, chance = (np.concatenate(column) for column in columns)
+    def probabilities(self, flip_rates: Floats, scores: Floats, order: Any) -> tuple[Ints, Ints, Floats]:
+        """Return both items of each pair by their codes, rising, and the probability that the first is the better.
+
+        ``order`` has the code of each item in the order of the blocks.
+        """
+        read = self.blocks.read(partial(_probabilities, self.bounds, flip_rates, scores))
+        first, second, chance = (np.concatenate(column) for column in zip(*read, strict=True))
+        if len(self.sizes) == 1:
+            return first, second, chance
+        left, right = order[first], order[second]
         by_pair = np.lexsort((right, left))
         return left[by_pair].astype(np.int32), right[by_pair].astype(np.int32), chance[by_pair]
 
 
-def _ask(function: Any, bounds: Counts, given: tuple[Any, ...], part: _PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """What a function finds in a part, given the place of its items among all."""
-    answer: tuple[Statistics, Any] = function(part, state, slice(*bounds[part.number : part.number + 2]), *given)
-    return answer
+def _counts(part: PairBlock, state: Any) -> tuple[Statistics, Any]:
+    """Number of items and pairs of a block."""
+    return (len(part.patterns.starts) - 1.0, float(part.patterns.n_pairs)), None
 
 
-def _counts(part: _PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Number of items and pairs of a part."""
-    return (float(part.n_items), float(part.pairs.n_pairs)), None
+def _judgment_weights(part: PairBlock, state: Any) -> tuple[Statistics, Any]:
+    """Weight of each annotator's judgments, ties included."""
+    return (part.given,), None
 
 
-def _survey(n_sources: int, part: _PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Weight of each source's preferences, without ties and with them."""
-    return (part.pairs.source_weights(n_sources), part.given), None
+def _source_weights(n_sources: int, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
+    """Weight of each source's preferences."""
+    return (part.patterns.source_weights(n_sources),), None
 
 
 def _expect(
-    part: _PairBlock, state: Any, place: slice, flip_rates: Floats, scores: Floats, equal: bool, hinge: bool,
-    variances: Floats | None,
+    bounds: Counts, flip_rates: Floats, scores: Floats, equal: bool, hinge: bool, variances: Floats | None,
+    part: PairBlock, state: Any,
 ) -> tuple[Statistics, Any]:  # fmt: skip
-    """Sums over the pairs of a part; their curvature becomes its state."""
+    """Sums over the pairs of a block; their curvature becomes its state."""
+    place = slice(*bounds[part.number : part.number + 2])
     spread = None if variances is None else variances[place]
-    here = part.pairs.expect(flip_rates, scores[place], equal=equal, hinge=hinge, variances=spread)
-    flipped = part.pairs.expected_flips(here, len(flip_rates))[0]
+    here = part.patterns.expect(flip_rates, scores[place], equal=equal, hinge=hinge, variances=spread)
+    flipped = part.patterns.flip_counts(here.n_lower, len(flip_rates))
     of_items = np.stack([here.gradient, here.degree, here.observed_degree])
     return (here.log_likelihood, flipped, of_items), None if equal else (here.curvature,)
 
 
 def _multiply(
-    part: _PairBlock, state: Any, place: slice, columns: Floats, degree: Floats
+    bounds: Counts, columns: Floats, degree: Floats, part: PairBlock, state: Any
 ) -> tuple[Statistics, Any]:  # fmt: skip
-    """The curvature that a part keeps times columns, one row for each."""
-    (curvature,) = state
-    product = part.pairs.products(curvature, degree[place])(np.ascontiguousarray(columns[place]))
-    return (np.ascontiguousarray(product.T),), None
+    """The curvature that a block keeps times a vector, or columns, one row for each."""
+    (curvature,), place = state, slice(*bounds[part.number : part.number + 2])
+    image = part.patterns.multiply(curvature, degree[place], columns[place])
+    return (image[None] if columns.ndim == 1 else np.ascontiguousarray(image.T),), None
 
 
-def _leads(part: _PairBlock, state: Any, place: slice, flip_rates: Floats, scores: Floats) -> tuple[Statistics, Any]:
-    """Sums of leads of a part's items, and their numbers."""
-    return (np.stack(part.pairs.leads(flip_rates, scores[place])),), None
+def _leads(bounds: Counts, flip_rates: Floats, scores: Floats, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
+    """Sums of leads of a block's items, and their numbers."""
+    return (np.stack(part.patterns.leads(flip_rates, scores[slice(*bounds[part.number : part.number + 2])])),), None
 
 
 def _probabilities(
-    part: _PairBlock, state: Any, place: slice, flip_rates: Floats, scores: Floats
+    bounds: Counts, flip_rates: Floats, scores: Floats, part: PairBlock, state: Any
 ) -> tuple[tuple[Ints, Ints, Floats], Any]:
-    """Both items of each pair of a part, by their number in it, and how sure it is."""
-    return (part.pairs.first, part.pairs.second, part.pairs.probabilities(flip_rates, scores[place])), None
+    """Both items of each pair of a block, by their number among all, and how sure it is."""
+    begin, end = bounds[part.number : part.number + 2]
+    pairs, first = part.patterns, np.int32(begin)
+    return (pairs.first + first, pairs.second + first, pairs.probabilities(flip_rates, scores[begin:end])), None
 
 
-def _pairs_of(number: int, part: _PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """The pairs of one of the parts, nothing of the others."""
-    return (part.pairs if part.number == number else None,), None
+def _patterns_of(number: int, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
+    """The pairs of one of the blocks, nothing of the others."""
+    return (part.patterns if part.number == number else None,), None

@@ -8,7 +8,6 @@ from crowdrank.models.joint_annotators.kernels import pair_patterns
 from crowdrank.models.joint_annotators.kernels.pair_patterns import (
     expect_at_equal_scores,
     expect_at_scores,
-    expect_over_scores,
     find_patterns,
     pair_probabilities,
 )
@@ -80,9 +79,9 @@ def test_few_sources_leave_few_patterns_and_many_their_own(monkeypatch):
     monkeypatch.setattr(pair_patterns, "MOST_TABLE_SOURCES", 1)
     single = found(columns, 2)
     assert len(single.number) == single.n_pairs == patterns.n_pairs
-    log_odds = np.array([1.0, -0.5])
+    flips = np.array([0.27, 0.62])
     np.testing.assert_allclose(
-        single.pattern_odds(log_odds)[single.pattern], patterns.pattern_odds(log_odds)[patterns.pattern]
+        single.pattern_odds(flips)[single.pattern], patterns.pattern_odds(flips)[patterns.pattern]
     )
     np.testing.assert_allclose(single.source_weights(2), patterns.source_weights(2))
 
@@ -98,7 +97,7 @@ def test_twelve_sources_have_patterns_too():
 def test_the_expectation_has_the_likelihood_and_its_derivatives(kind):
     columns, rng = drawn(**kind), np.random.default_rng(1)
     patterns, scores, flips = found(columns), rng.normal(size=9), np.array([0.1, 0.3, 0.6])
-    odds = patterns.pattern_odds(np.log((1 - flips) / flips))
+    odds = patterns.pattern_odds(flips)
 
     def likelihood(scores):
         against = patterns.log_likelihood_if_higher(flips)
@@ -131,7 +130,7 @@ def test_the_expectation_has_the_likelihood_and_its_derivatives(kind):
 
 def test_equal_scores_need_no_pairs():
     patterns = found(drawn())
-    odds = patterns.pattern_odds(np.array([1.0, 2.0, -0.5]))
+    odds = patterns.pattern_odds(np.array([0.27, 0.12, 0.62]))
     flat, whole = expect_at_equal_scores(patterns, odds, 9), expect_at_scores(patterns, np.zeros(9), odds)
     assert flat.log_likelihood == pytest.approx(whole.log_likelihood)
     np.testing.assert_allclose(flat.n_lower, whole.n_lower)
@@ -139,7 +138,7 @@ def test_equal_scores_need_no_pairs():
 
 def test_the_hinge_has_its_own_slopes():
     patterns, scores = found(drawn()), np.random.default_rng(2).normal(size=9)
-    odds = patterns.pattern_odds(np.array([1.0, 2.0, -0.5]))
+    odds = patterns.pattern_odds(np.array([0.27, 0.12, 0.62]))
     after = pair_probabilities(patterns, scores, odds)
 
     def loss(scores):
@@ -154,13 +153,13 @@ def test_the_hinge_has_its_own_slopes():
 def test_normal_scores_give_nearly_the_mean_over_scores():
     patterns, rng = found(drawn()), np.random.default_rng(3)
     scores, variance = rng.normal(size=9), rng.uniform(0.1, 1.5, 9)
-    odds = patterns.pattern_odds(np.array([1.0, 2.0, -0.5]))
+    odds = patterns.pattern_odds(np.array([0.27, 0.12, 0.62]))
     drawn_scores = scores + np.sqrt(variance) * rng.normal(size=(20_000, 9))
     gap = drawn_scores[:, patterns.first] - drawn_scores[:, patterns.second]
     mean = slow.sigmoid(gap + odds[patterns.pattern]).mean(axis=0)
-    averaged = expect_over_scores(patterns, scores, variance, odds)
+    averaged = expect_at_scores(patterns, scores, odds, variance)
     np.testing.assert_allclose(
         averaged.n_lower, np.bincount(patterns.pattern, mean, len(patterns.number)), atol=0.03 * patterns.number.max()
     )
-    sharp = expect_over_scores(patterns, scores, np.full(9, 1e-12), odds)
+    sharp = expect_at_scores(patterns, scores, odds, np.full(9, 1e-12))
     np.testing.assert_allclose(sharp.gradient, expect_at_scores(patterns, scores, odds).gradient, atol=1e-9)

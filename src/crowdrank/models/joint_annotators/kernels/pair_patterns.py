@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.laplacian import Product, Products, laplacian_product, laplacian_products
+from ....kernels.laplacian import laplacian_product, laplacian_products
 from ....kernels.pairs import row_starts, sort_by_pair
 from ....kernels.threads import over_bounds, pair_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints, Outcomes
@@ -79,11 +79,9 @@ class PairPatterns:
         side = (self.code & 2).astype(np.float64) - 1.0
         return side * self.weight if self.weight.size else side
 
-    def pattern_odds(self, log_odds: Floats) -> Floats:
-        """Return the log odds of the lower item by the preferences of each pattern, (n_patterns,).
-
-        ``log_odds`` (n_sources,) are those that a source is right.
-        """
+    def pattern_odds(self, flip_rates: Floats) -> Floats:
+        """Return the log odds of the lower item by the preferences of each pattern, (n_patterns,)."""
+        log_odds = np.log1p(-flip_rates) - np.log(flip_rates)
         terms = self._signed_weight * log_odds[self.source]
         return np.bincount(self.owner, terms, len(self.number)).astype(np.float64)
 
@@ -93,15 +91,14 @@ class PairPatterns:
         each = np.where(self._signed_weight > 0, if_lower[self.source], if_higher[self.source])
         return float((self.total_weight * each).sum())
 
-    def flip_counts(self, n_lower: Floats, n_sources: int) -> tuple[Floats, Floats]:
-        """Return the expected weight of each source's flipped preferences, and the weight of all of them.
+    def flip_counts(self, n_lower: Floats, n_sources: int) -> Floats:
+        """Return the expected weight of each source's flipped preferences.
 
         ``n_lower`` (n_patterns,) is the expected number of pairs of each pattern whose lower item is the better.
         """
         share = np.divide(n_lower, self.number, out=np.zeros_like(n_lower), where=self.number > 0)[self.owner]
         flipped = self.total_weight * np.where(self._signed_weight > 0, 1.0 - share, share)
-        counts = np.bincount(self.source, flipped, n_sources).astype(np.float64, copy=False)
-        return counts, self.source_weights(n_sources)
+        return np.bincount(self.source, flipped, n_sources).astype(np.float64, copy=False)
 
     def source_weights(self, n_sources: int) -> Floats:
         """Return the weight of all preferences of each source, (n_sources,)."""
@@ -115,31 +112,23 @@ class PairPatterns:
 
         ``equal``: all scores are. With ``variances`` scores are normal around those given.
         """
-        odds = self.pattern_odds(np.log1p(-flip_rates) - np.log(flip_rates))
+        odds = self.pattern_odds(flip_rates)
         if equal:
             here = expect_at_equal_scores(self, odds, len(scores))
-        elif variances is None:
-            here = expect_at_scores(self, scores, odds, hinge=hinge)
         else:
-            here = expect_over_scores(self, scores, variances, odds)
+            here = expect_at_scores(self, scores, odds, variances, hinge=hinge)
         return here._replace(log_likelihood=here.log_likelihood + self.log_likelihood_if_higher(flip_rates))
 
-    def expected_flips(self, here: Expectation, n_sources: int) -> tuple[Floats, Floats]:
-        """Return the expected weight of each source's flipped preferences, and the weight of all of them."""
-        return self.flip_counts(here.n_lower, n_sources)
-
-    def curvature(self, here: Expectation) -> tuple[Product, Products]:
-        """Return what multiplies a vector, and columns side by side, by the curvature in the scores."""
-        product = laplacian_product(self.starts, self.second, here.curvature, here.degree)
-        return product, self.products(here.curvature, here.degree)
-
-    def products(self, curvature: Floats, degree: Floats) -> Products:
-        """Return what multiplies columns side by side by the curvature (n_pairs,) of the pairs in the scores."""
-        return laplacian_products(self.starts, self.second, curvature, degree)
+    def multiply(self, curvature: Floats, degree: Floats, columns: Floats) -> Floats:
+        """Return the curvature of the pairs in the scores times a vector, or columns side by side."""
+        matrix = (self.starts, self.second, curvature, degree)
+        if columns.ndim == 1:
+            return laplacian_product(*matrix)(columns)
+        return laplacian_products(*matrix)(np.ascontiguousarray(columns))
 
     def probabilities(self, flip_rates: Floats, scores: Floats) -> Floats:
         """Return the probability that the lower item of each pair is the better, (n_pairs,)."""
-        return pair_probabilities(self, scores, self.pattern_odds(np.log1p(-flip_rates) - np.log(flip_rates)))
+        return pair_probabilities(self, scores, self.pattern_odds(flip_rates))
 
     def leads(self, flip_rates: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Return the sum of each item's leads in probability over those it was compared with, and their number."""
@@ -290,28 +279,19 @@ def expect_at_equal_scores(pairs: PairPatterns, odds: Floats, n_items: int) -> E
     return Expectation(float((pairs.number * gain).sum()), zeros, np.empty(0), zeros, zeros, n_lower)
 
 
-def expect_at_scores(pairs: PairPatterns, scores: Floats, odds: Floats, *, hinge: bool = False) -> Expectation:
+def expect_at_scores(
+    pairs: PairPatterns, scores: Floats, odds: Floats, variances: Floats | None = None, *, hinge: bool = False
+) -> Expectation:
     r"""Return the expectation at scores (n_items,) and pattern odds (n_patterns,).
 
     With :math:`a = s_i - s_j` and :math:`\lambda` the odds of the pattern, the lower item is better with probability
     :math:`\sigma(a)` before and :math:`q = \sigma(a + \lambda)` after the preferences. With ``hinge``, gradient and
-    curvature are those of the smoothed hinge, with weights q and 1 - q for the two orders.
+    curvature are those of the smoothed hinge, with weights q and 1 - q for the two orders. With ``variances``
+    (n_items,) it is the mean over independent normal scores; the logistic function is then replaced by a normal one,
+    with an error of 0.01 at most.
     """
-    return _expect(pairs, scores, odds, np.empty(0), hinge)
-
-
-def expect_over_scores(pairs: PairPatterns, means: Floats, variances: Floats, odds: Floats) -> Expectation:
-    """Return the mean expectation over independent normal scores with these means and variances, (n_items,) each.
-
-    The logistic function is replaced by a normal one for this, with an error of 0.01 at most.
-    """
-    return _expect(pairs, means, odds, variances, False)
-
-
-def _expect(pairs: PairPatterns, scores: Floats, odds: Floats, variances: Floats, hinge: bool) -> Expectation:
-    """The sums over all pairs, in threads."""
     columns = (read_only(pairs.starts), read_only(pairs.second), read_only(pairs.pattern))
-    values = (read_only(scores), read_only(odds), read_only(variances))
+    values = (read_only(scores), read_only(odds), read_only(np.empty(0) if variances is None else variances))
     curvature, n_items = np.empty(pairs.n_pairs), len(scores)
 
     def work(begin: int, end: int) -> list[Floats]:
