@@ -90,27 +90,30 @@ FITTED = {
 }
 """Rankers that joint methods give and files hold, but that nobody trains by themselves."""
 
-ALIASES: dict[str, dict[str, str]] = {
+_OTHER_NAMES: dict[str, dict[str, str | tuple[str, dict[str, Any]]]] = {
     "aggregator": {
         "bt": "bradley_terry",
         "bradley-terry": "bradley_terry",
         "condorcet-fuse": "condorcet",
         "crowdagg": "crowd_agg",
-        "crowdagg-ndcg": "crowd_agg",
-        "crowdagg-paper": "crowd_agg",
-        "crowdagg-printed": "crowd_agg",
-        "crowdagg-rbp": "crowd_agg",
-        "crowdagg-rbp-paper": "crowd_agg",
+        "crowdagg-ndcg": ("crowd_agg", {"measure": "ndcg"}),
+        "crowdagg-paper": ("crowd_agg", {"measure": "ndcg", "gap": "swapped", "quality": "paper", "per_query": True}),
+        "crowdagg-printed": ("crowd_agg", {"measure": "ndcg", "gap": "printed", "quality": "paper", "per_query": True}),
+        "crowdagg-rbp": ("crowd_agg", {"measure": "rbp"}),
+        "crowdagg-rbp-paper": (
+            "crowd_agg",
+            {"measure": "rbp", "gap": "swapped", "quality": "paper", "per_query": True},
+        ),
         "crowd-bt": "crowd_bt",
         "bt-sigma": "latent_score",
         "crowdbt": "crowd_bt",
         "ds": "dawid_skene",
-        "em-elo-paper": "em_elo",
+        "em-elo-paper": ("em_elo", {"model": "confusion", "min_quality": 0.5}),
         "em-elo-rating": "em_elo",
         "greedy": "greedy_order",
         "highest": "highest_grade",
         "majority-vote": "majority_vote",
-        "mallows-paper": "mallows",
+        "mallows-paper": ("mallows", {"variant": "printed", "max_iter": 200}),
         "mean": "mean_grade",
         "mpm": "multinomial_preference",
         "mv": "majority_vote",
@@ -123,71 +126,54 @@ ALIASES: dict[str, dict[str, str]] = {
         "lambdarank": "lambda_rank",
         "listmle": "list_mle",
         "listnet": "list_net",
-        "listnet-paper": "list_net",
-        "rank-logistic": "rank_svm",
+        "listnet-paper": ("list_net", {"solver": "paper", "scale": "query"}),
+        "rank-logistic": ("rank_svm", {"loss": "logistic"}),
         "ranking-svm": "rank_svm",
         "ranksvm": "rank_svm",
     },
     "joint": {
-        "iam": "independent_annotators",
-        "iam-paper": "independent_annotators",
-        "jam": "joint_annotators",
-        "jam-paper": "joint_annotators",
-        "ltrma-d": "two_stage",
-        "ltrma-d-paper": "two_stage",
+        "iam": ("independent_annotators", {"ranker": "rank-logistic"}),
+        "iam-paper": ("independent_annotators", {"ranker": "rank_svm", "strength": 0.0}),
+        "jam": ("joint_annotators", {"item_effects": False}),
+        "jam-paper": ("joint_annotators", {"item_effects": False, "loss": "hinge", "alpha": 0.0}),
+        "ltrma-d": ("two_stage", {"aggregator": "mallows", "ranker": "list_mle"}),
+        "ltrma-d-paper": ("two_stage", {"aggregator": "mallows-paper", "ranker": "list_mle"}),
         "ltrma-ml": "ltrma",
-        "ltrma-paper": "ltrma",
-        "vrjam": "joint_annotators",
-        "vrjam-paper": "joint_annotators",
+        "ltrma-paper": ("ltrma", {"variant": "printed", "scale": "query"}),
+        "vrjam": ("joint_annotators", {"item_effects": False, "n_clusters": 8}),
+        "vrjam-paper": (
+            "joint_annotators",
+            {
+                "item_effects": False,
+                "loss": "hinge",
+                "clustering": "raw",
+                "n_clusters": None,
+                "alpha": 0.0,
+                "cluster_alpha": 0.0,
+            },
+        ),
+        "independent_annotators": ("independent_annotators", {"ranker": "rank-logistic"}),
     },
     "scheme": {
-        "3-overlap": "k_overlap",
-        "if-good-3": "if_good_k",
-        "single": "k_overlap",
+        "3-overlap": ("k_overlap", {"k": 3}),
+        "if-good-3": ("if_good_k", {"k": 3}),
+        "single": ("k_overlap", {"k": 1}),
     },
 }
-"""Other names, those of the papers among them; a dash may stand for an underscore in any name, and the reverse."""
+"""Other names, those of the papers among them, and the parameters that one sets besides naming its method.
 
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "aggregator": {
-        "crowdagg-ndcg": {"measure": "ndcg"},
-        "crowdagg-paper": {"measure": "ndcg", "gap": "swapped", "quality": "paper", "per_query": True},
-        "crowdagg-printed": {"measure": "ndcg", "gap": "printed", "quality": "paper", "per_query": True},
-        "crowdagg-rbp": {"measure": "rbp"},
-        "crowdagg-rbp-paper": {"measure": "rbp", "gap": "swapped", "quality": "paper", "per_query": True},
-        "em-elo-paper": {"model": "confusion", "min_quality": 0.5},
-        "mallows-paper": {"variant": "printed", "max_iter": 200},
-    },
-    "ranker": {
-        "listnet-paper": {"solver": "paper", "scale": "query"},
-        "rank-logistic": {"loss": "logistic"},
-    },
-    "joint": {
-        "iam": {"ranker": "rank-logistic"},
-        "iam-paper": {"ranker": "rank_svm", "strength": 0.0},
-        "independent_annotators": {"ranker": "rank-logistic"},
-        "jam": {"item_effects": False},
-        "jam-paper": {"item_effects": False, "loss": "hinge", "alpha": 0.0},
-        "ltrma-d": {"aggregator": "mallows", "ranker": "list_mle"},
-        "ltrma-d-paper": {"aggregator": "mallows-paper", "ranker": "list_mle"},
-        "ltrma-paper": {"variant": "printed", "scale": "query"},
-        "vrjam": {"item_effects": False, "n_clusters": 8},
-        "vrjam-paper": {
-            "item_effects": False,
-            "loss": "hinge",
-            "clustering": "raw",
-            "n_clusters": None,
-            "alpha": 0.0,
-            "cluster_alpha": 0.0,
-        },
-    },
-    "scheme": {
-        "3-overlap": {"k": 3},
-        "if-good-3": {"k": 3},
-        "single": {"k": 1},
-    },
-}
-"""Parameters that an alias sets besides naming its method; those that are given explicitly win."""
+A dash may stand for an underscore in any name, and the reverse; parameters that are given explicitly win.
+"""
+
+ALIASES: dict[str, dict[str, str]] = {family: {} for family in FAMILIES}
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {family: {} for family in FAMILIES}
+for _family, _names in _OTHER_NAMES.items():
+    for _name, _meant in _names.items():
+        _method, _params = (_meant, {}) if isinstance(_meant, str) else _meant
+        if _name != _method:
+            ALIASES[_family][_name] = _method
+        if _params:
+            PRESETS[_family][_name] = _params
 
 
 @dataclass(frozen=True)
@@ -226,7 +212,7 @@ class Card:
 
     def settings(self, alias: str) -> str:
         """Return the parameters that an alias sets, in brackets, for display."""
-        preset = PRESETS.get(self.family, {}).get(alias, {})
+        preset = PRESETS[self.family].get(alias, {})
         return f" ({', '.join(f'{key}={value}' for key, value in preset.items())})" if preset else ""
 
 
@@ -245,7 +231,7 @@ def resolve(family: str, name: str) -> str:
     """
     spelt = _known_spelling(family, name)
     numbered = _parse_numbered_name(family, spelt)
-    return ALIASES.get(family, {}).get(spelt, spelt) if numbered is None else numbered[0]
+    return ALIASES[family].get(spelt, spelt) if numbered is None else numbered[0]
 
 
 def label(family: str, name: str) -> str:
@@ -282,7 +268,7 @@ def families_of(name: str) -> list[str]:
 
 def _known_spelling(family: str, name: str) -> str:
     """The name or alias that is meant, as it stands in the tables."""
-    known, aliases = FAMILIES[family], ALIASES.get(family, {})
+    known, aliases = FAMILIES[family], ALIASES[family]
     plain = name.strip().lower().replace(" ", "_")
     for candidate in (plain, plain.replace("-", "_"), plain.replace("_", "-")):
         if candidate in known or candidate in aliases:
@@ -309,7 +295,7 @@ def _parse_numbered_name(family: str, name: str) -> tuple[str, int] | None:
 def _preset(family: str, spelt: str) -> dict[str, Any]:
     """Parameters that a name sets besides naming its method."""
     numbered = _parse_numbered_name(family, spelt)
-    return PRESETS.get(family, {}).get(spelt, {}) if numbered is None else {"k": numbered[1]}
+    return PRESETS[family].get(spelt, {}) if numbered is None else {"k": numbered[1]}
 
 
 def method_class(family: str, name: str) -> type[Any]:
@@ -444,7 +430,7 @@ def card(family: str, name: str) -> Card:
         packed=packed if family == "aggregator" or hasattr(method, "over_blocks") else "",
         parameters=tuple(parameters),
         references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
-        aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),
+        aliases=tuple(alias for alias, target in ALIASES[family].items() if target == name),
         notes=sections.get("Notes", ""),
         examples=sections.get("Examples", ""),
     )
