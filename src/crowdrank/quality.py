@@ -110,7 +110,7 @@ def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools,
     query = judgments.items.query
     population = np.bincount(query[covered], minlength=judgments.n_queries)[query[judgments.item]]
     if isinstance(judgments, Grades):
-        group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.items.query[judgments.item]
+        group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.query
         if judgments.blocks is not None and judgments.block is not None:
             group = group * len(judgments.blocks) + judgments.block
         rows = _Rows(group, judgments.item, judgments.grade, judgments.annotator, judgments.row_weight, population)

@@ -278,11 +278,6 @@ class Grades(Judged):
             shown = self.grade.astype(np.int64)
         return judged_frame(self.items, {"item": self.item}, {"grade": shown, **self.meta_frame()})
 
-    def across_queries(self) -> Self:
-        """Return the same grades with equal item ids of different queries taken as one item."""
-        items, new, query = self.merge_queries()
-        return replace(self, items=items, item=new[self.item], blocks=self.items.queries, block=query[self.item])
-
     def as_preferences(self, *, ties: bool = True) -> Preferences:
         """Return each annotator's grades as preferences between the items of a query; equal grades tie.
 
@@ -290,8 +285,8 @@ class Grades(Judged):
         """
         if self.nominal:
             raise JudgmentError("nominal grades have no order, so they cannot become preferences")
-        keys = [self.annotator, self.items.query[self.item]] if self.n_annotators else [self.items.query[self.item]]
-        first, second = pairs_of_groups([*keys, self.block] if self.block is not None else keys)
+        keys = (self.annotator if self.n_annotators else None, self.query, self.block)
+        first, second = pairs_of_groups([key for key in keys if key is not None])
         outcome = np.sign(self.grade[first] - self.grade[second]).astype(np.int8)
         keep = self.item[first] != self.item[second]
         if not ties:

@@ -114,9 +114,30 @@ class Judged(Sized, Shown):
     def judged_items(self) -> Bools:
         """Whether each item was judged at all."""
         judged = np.zeros(self.n_items, bool)
-        for name in {"item", "left", "right"}.intersection(self.answers):
+        for name in self.item_columns:
             judged[getattr(self, name)] = True
         return judged
+
+    @property
+    def item_columns(self) -> list[str]:
+        """Names of the columns that hold items."""
+        return [name for name in self.answers if name in ("item", "left", "right")]
+
+    @property
+    def query(self) -> Ints:
+        """Query code of each judgment."""
+        of_first: Ints = self.items.query[getattr(self, self.item_columns[0])]
+        return of_first
+
+    def recode(self, items: Items, code: Ints, **fields: Any) -> Self:
+        """Return the same judgments of other items, of which these are the codes, with some fields changed."""
+        columns = {name: code[getattr(self, name)] for name in self.item_columns}
+        return replace(self, items=items, **columns, **fields)
+
+    def across_queries(self) -> Self:
+        """Return the same judgments with equal item ids of different queries taken as one item."""
+        items, code, _ = self.merge_queries()
+        return self.recode(items, code, blocks=self.items.queries, block=self.query)
 
     def in_time(self) -> Counts:
         """Return the rows in the order in which judgments were given: by time, as they stand where there is none."""

@@ -285,7 +285,7 @@ def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
         )
     annotator_codes, annotator_ids = factorize([judged.annotators.ids for judged in sets])
     annotators = Index(annotator_ids)
-    fields = {"items": items, "annotators": annotators, **_groups(sets, annotators, annotator_codes)}
+    fields = {"annotators": annotators, **_groups(sets, annotators, annotator_codes)}
     # former queries of the sets whose queries were taken together
     block_ids = [judged.blocks.ids for judged in sets if judged.blocks is not None]
     if len({series.dtype for series in block_ids}) > 1:
@@ -293,15 +293,12 @@ def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     blocks = Index(pl.concat(block_ids).unique().sort()) if block_ids else None
     aligned_sets = []
     for number, judged in enumerate(sets):
-        of_items = item_codes[number]
-        columns: dict[str, Any] = {
-            name: of_items[getattr(judged, name)] for name in {"item", "left", "right"}.intersection(judged.answers)
-        }
+        columns = dict(fields)
         if len(annotators):
             columns["annotator"] = annotator_codes[number][judged.annotator]
         if judged.blocks is not None and judged.block is not None and blocks is not None:
             columns |= {"blocks": blocks, "block": blocks.codes(judged.blocks.ids)[judged.block]}
-        aligned_sets.append(replace(judged, **fields, **columns))
+        aligned_sets.append(judged.recode(items, item_codes[number], **columns))
     return aligned_sets
 
 
@@ -459,8 +456,7 @@ def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
     (['x', 'y', 'z'], [False, True, True])
     """
     placed, moved, chosen = place_items(judged.items, items)
-    columns = {name: moved[getattr(judged, name)] for name in {"item", "left", "right"}.intersection(judged.answers)}
-    return replace(judged, items=placed, **columns), chosen
+    return judged.recode(placed, moved), chosen
 
 
 def with_described_items(judged: Any, items: Items) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..protocols import Bools, Floats, Ints, Parts
 from .consensus import Quality, Trace
 from .fingerprint import question_numbers, row_numbers, row_numbers_of, stable_hashes
 from .index import Index, Items
-from .judgments import Judgments, Rankings
+from .judgments import Judgments
 
 # threshold (sample): judgments by which annotators are judged
 SAMPLE_ROWS = 1_000_000
@@ -114,7 +114,7 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
     if share >= 1.0:
         return np.ones(len(judgments), bool)
     if not by_row and not has_large_queries(judgments):
-        return _drawn_queries(judgments, n_judgments, share)[_query_of_rows(judgments)]
+        return _drawn_queries(judgments, n_judgments, share)[judgments.query]
     number = _question_or_row_numbers(judgments)
     number >>= np.uint64(1)
     if not judgments.n_annotators:
@@ -127,7 +127,7 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
 
 def _drawn_queries(judgments: Judgments, n_judgments: Floats, share: float) -> Bools:
     """Which queries are drawn."""
-    query = _query_of_rows(judgments)
+    query = judgments.query
     rarity = np.zeros(judgments.n_queries)
     if judgments.n_annotators:
         np.maximum.at(rarity, query, 1.0 / np.maximum(n_judgments[judgments.annotator], 1.0))
@@ -172,20 +172,10 @@ def _question_or_row_numbers(judgments: Judgments) -> NDArray[np.uint64]:
     return number
 
 
-def _query_of_rows(judgments: Judgments) -> Ints:
-    """Query of each judgment."""
-    if isinstance(judgments, Rankings):
-        return judgments.query
-    return judgments.items.query[judgments.item if judgments.kind == "grade" else judgments.left]  # type: ignore[union-attr]
-
-
 def keep_queries(judgments: Judgments, keep: Bools) -> Judgments:
     """Return the judgments of some queries, with their items only; annotators stay."""
     items = judgments.items
     kept = keep[items.query]
     code, query = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in (kept, keep))
-    chosen: Any = judgments.select(np.flatnonzero(keep[_query_of_rows(judgments)]))
-    columns = {name: code[getattr(chosen, name)] for name in {"item", "left", "right"}.intersection(chosen.answers)}
     placed = Items(Index(items.queries.ids.filter(keep)), query[items.query[kept]], items.ids.filter(kept))
-    part: Judgments = replace(chosen, items=placed, **columns)
-    return part
+    return judgments.select(np.flatnonzero(keep[judgments.query])).recode(placed, code)

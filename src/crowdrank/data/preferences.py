@@ -212,12 +212,6 @@ class Preferences(Judged):
             self.items, {"left": self.left, "right": self.right}, {"winner": winner, **self.meta_frame(), **own}
         )
 
-    def across_queries(self) -> Self:
-        """Return the same preferences with equal item ids of different queries taken as one item."""
-        items, new, query = self.merge_queries()
-        left, right = new[self.left], new[self.right]
-        return replace(self, items=items, left=left, right=right, blocks=self.items.queries, block=query[self.left])
-
     def with_covariate(self, name: str, values: Floats) -> Self:
         """Return the preferences with one more covariate, left against right."""
         if name in self.covariate_names:
@@ -419,11 +413,6 @@ class Rankings(Judged):
         number = self.ranking
         columns = {name: pl.Series(values).gather(number) for name, values in self.meta_frame().items()}
         return judged_frame(self.items, {"item": self.item}, {"rank": self.rank, "ranking": number, **columns})
-
-    def across_queries(self) -> Self:
-        """Return the same rankings with equal item ids of different queries taken as one item."""
-        items, new, _ = self.merge_queries()
-        return replace(self, items=items, item=new[self.item], blocks=self.items.queries, block=self.query)
 
     def as_rankings(self) -> Rankings:
         """Return the rankings themselves."""

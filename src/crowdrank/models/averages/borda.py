@@ -92,7 +92,7 @@ def _of_grades(grades: Grades) -> Floats:
     """Mean standing of each item among an annotator's grades."""
     from ...kernels.segments import grade_standings, group_codes, segment_means
 
-    group = group_codes(grades.items.query[grades.item], grades.annotator, grades.block)
+    group = group_codes(grades.query, grades.annotator, grades.block)
     item, standing, weight = grade_standings(group, grades.item, grades.grade, grades.weight)
     return segment_means(standing, item, weight, grades.n_items)
 

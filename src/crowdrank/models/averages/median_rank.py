@@ -74,7 +74,7 @@ def _standings(judgments: Rankings | Grades) -> tuple[Ints, Floats, Floats]:
     from ...kernels.segments import grade_standings, group_codes, ranking_standings
 
     if isinstance(judgments, Grades):
-        group = group_codes(judgments.items.query[judgments.item], judgments.annotator, judgments.block)
+        group = group_codes(judgments.query, judgments.annotator, judgments.block)
         return grade_standings(group, judgments.item, judgments.grade, judgments.weight)
     standing = ranking_standings(judgments.rank, judgments.offsets)
     use = (np.diff(judgments.offsets) > 1)[judgments.ranking]

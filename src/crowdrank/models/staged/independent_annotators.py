@@ -231,7 +231,7 @@ def _all_lists(judgments: Judgments) -> _TrainingLists:
         number = np.repeat(np.arange(judgments.n_judgments), 2)
         return _TrainingLists(np.repeat(by, 2), number, item, target, None if weight is None else np.repeat(weight, 2))
     if isinstance(judgments, Grades):
-        query = judgments.items.query[judgments.item].astype(np.int64)
+        query = judgments.query.astype(np.int64)
         return _TrainingLists(by, query, judgments.item, judgments.grade, weight)
     number = judgments.ranking.astype(np.int64)
     weight = None if weight is None else weight[judgments.ranking]
