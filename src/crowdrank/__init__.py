@@ -14,8 +14,8 @@ __version__ = "1.0.0rc1"
 _NAMES = {
     ".api": (
         "Actions Comparison actions aggregate campaigns compare compare_methods credit describe_evaluation diagnose "
-        "evaluate evaluate_runs export findings fit_clicks interleave methods pack propose rank style_counts train "
-        "win_rate with_families"
+        "evaluate evaluate_runs export findings fit_clicks fragility interleave methods pack propose rank "
+        "style_counts train win_rate with_families"
     ),
     ".cluster.packed": "PackedJudgments scan_judgments",
     ".data.clicks": "Clicks",

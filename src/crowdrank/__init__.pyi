@@ -23,6 +23,7 @@ from .api import evaluate_runs as evaluate_runs
 from .api import export as export
 from .api import findings as findings
 from .api import fit_clicks as fit_clicks
+from .api import fragility as fragility
 from .api import interleave as interleave
 from .api import methods as methods
 from .api import pack as pack

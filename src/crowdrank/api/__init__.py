@@ -14,7 +14,7 @@ _NAMES = {
         "names_to_control read_covariates_of settle_swaps style_counts with_families zero_covariates"
     ),
     ".clicks": "credit fit_clicks interleave",
-    ".diagnosis": "actions diagnose findings",
+    ".diagnosis": "actions diagnose findings fragility",
     ".evaluation": "check_comparison compare compare_methods describe_evaluation evaluate evaluate_runs win_rate",
     ".exporting": "Exported export",
     ".in_parts": "Advice advice facts_of_sample file_advice hold_many pack pack_aside sampled_facts",
@@ -35,7 +35,8 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 _VERBS = (
     "actions", "aggregate", "campaigns", "compare", "compare_methods", "credit", "diagnose", "evaluate",
-    "evaluate_runs", "export", "findings", "fit_clicks", "interleave", "pack", "propose", "rank", "train", "win_rate",
+    "evaluate_runs", "export", "findings", "fit_clicks", "fragility", "interleave", "pack", "propose", "rank", "train",
+    "win_rate",
 )  # fmt: skip
 """Verbs that say what to write in place of an argument they do not have."""
 

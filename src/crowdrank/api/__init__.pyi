@@ -23,6 +23,7 @@ from .clicks import interleave as interleave
 from .diagnosis import actions as actions
 from .diagnosis import diagnose as diagnose
 from .diagnosis import findings as findings
+from .diagnosis import fragility as fragility
 from .evaluation import check_comparison as check_comparison
 from .evaluation import compare as compare
 from .evaluation import compare_methods as compare_methods

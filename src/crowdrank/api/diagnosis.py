@@ -17,6 +17,7 @@ from ..registry import method_class
 from ..review.actions import Actions, suggest_actions
 from ..review.facts import facts_of
 from ..review.findings import Findings, findings_of
+from ..review.fragility import Fragility, fragility_of
 from ..wording import first_few, option
 from .aggregation import aggregate, as_judgments, expect_one_kind, names_to_control
 
@@ -173,6 +174,43 @@ def actions(
     'without that one the order would stay as it is, and 19 would still win'
     """
     return suggest_actions(consensus, as_judgments(judgments), method, trusted)
+
+
+def fragility(
+    consensus: Consensus, judgments: Any, a: Any | None = None, b: Any | None = None, *, query: Any | None = None
+) -> Fragility:
+    r"""Return how few votes, annotators or queries decide the first place, or between two items.
+
+    At the maximum of the likelihood a vote with gradient :math:`g` in the scores adds :math:`g^\top v` to the gap of
+    items :math:`i` and :math:`j`, where :math:`H v = e_i - e_j` and :math:`H` is the observed information, prior
+    included [Broderick20]_. Votes are dropped in that order until the gap is used up, and refits find the least number
+    near it. Of mean grades the number is exact. The same is done for annotators and, where items are ranked over
+    queries, for queries.
+
+    Parameters
+    ----------
+    consensus
+        By bradley_terry, crowd_bt, latent_score, plackett_luce or mean_grade.
+    judgments
+        The judgments it was made from; a frame, or a file's path.
+    a, b
+        Two items, the order of which is to be turned; one alone is to be put before the first; none asks for any change
+        of the first place.
+    query
+        Where there are several.
+
+    Examples
+    --------
+    >>> from crowdrank.api import aggregate
+    >>> rows = [(f"w{n}", "q", "x", "y", "left" if n < 7 else "right") for n in range(10)]
+    >>> from crowdrank.data.judgments import Preferences
+    >>> votes = Preferences.from_rows(rows)
+    >>> found = fragility(aggregate(votes, "bradley_terry"), votes)
+    >>> found.votes.number, found.other
+    (5, 'y')
+    """
+    judged = as_judgments(judgments)
+    return fragility_of(facts_of(consensus, judged).consensus, judged, a, b, query=query)
 
 
 def findings(consensus: Consensus, judgments: Any | None = None) -> Findings:

@@ -399,7 +399,7 @@ def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
     sample = sample_of(packed)
     if len(sample) < packed.rows:
         say(f"the report shows a sample: {len(sample):,} of {packed.rows:,} {packed.kind}s")
-    return facts_of(of_sample(consensus, sample), sample)
+    return replace(facts_of(of_sample(consensus, sample), sample), sampled=len(sample) < packed.rows)
 
 
 def pack(

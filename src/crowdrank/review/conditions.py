@@ -16,6 +16,7 @@ from ..protocols import Bools, Floats
 from ..wording import did_you_mean, either, first_few
 from .facts import Facts
 from .findings import name
+from .fragility import Fragility
 from .sentences import BY_QUALITY, FLAGS, SURE
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
@@ -98,6 +99,16 @@ def _confidence(facts: Facts) -> Values | None:
     return Values(known["confidence"].to_numpy(), known["item"])
 
 
+def _fragility(facts: Facts) -> Values | float | None:
+    """Votes that decide the first place of each query where any number does."""
+    found = facts.fragility
+    if found is None or isinstance(found, Fragility):
+        return None if found is None or found.votes.number is None else found.votes.number
+    queries, votes = found
+    known = votes > 0
+    return Values(votes[known].astype(np.float64), facts.consensus.items.queries.ids.gather(queries[known]))
+
+
 def _per_item(facts: Facts) -> Values | None:
     """Judgments of each item."""
     counts = facts.per_item
@@ -132,6 +143,7 @@ QUANTITIES = {
     "alpha": Quantity("Krippendorff's alpha", lambda facts: getattr(facts.agreement, "alpha", None)),
     "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
     "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated_share),
+    "fragility": Quantity("votes whose removal changes the first place of each query", _fragility),
     "confidence": Quantity("probability of the grade of each item", _confidence),
     "judgments_per_item": Quantity("judgments of each item", _per_item),
     "n_unjudged": Quantity(

@@ -12,14 +12,20 @@ import polars as pl
 from ..data.consensus import Consensus, Diagnostics, Quality
 from ..data.index import Items
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
-from ..errors import ParameterError
+from ..errors import CrowdrankError, ParameterError
 from ..protocols import Bools, Counts, Floats
 from ..quality import INTERVAL, fit_quietly, scores_quietly
 from ..registry import method_class
 from .crowd_agreement import Agreement, agreement, contested_items
 from .diagnosis import diagnose, flagged_habits
+from .fragility import Fragility, fragility_of, votes_by_query
 from .habits import Flagged, consistency_sentence
 from .sentences import BY_QUALITY, DOUBTS, EMPTY, SURE
+
+_QUICK_METHODS = ("bradley_terry", "mean_grade")
+# threshold (sample): judgments up to which a report fits again, by slower methods, to see how few of them decide
+_MAX_ROWS_REFITTED = 100_000
+"""Judgments up to which a finding about how few of them decide is confirmed by refits of slower methods."""
 
 
 class Neighbours(NamedTuple):
@@ -37,6 +43,8 @@ class Facts:
 
     consensus: Consensus
     judgments: Judgments | Mixed | None
+    sampled: bool = False
+    """Whether the judgments are a sample of those that the consensus is of."""
 
     @cached_property
     def diagnostics(self) -> Diagnostics | None:
@@ -143,6 +151,19 @@ class Facts:
     def intervals(self) -> pl.DataFrame | None:
         """Intervals of scores and ranks, best first in each query."""
         return None if self.consensus.uncertainty is None else self.consensus.intervals(SURE)
+
+    @cached_property
+    def fragility(self) -> Fragility | tuple[Counts, Counts] | None:
+        """How few votes decide the first place, of several queries each; ``None`` where that is not known."""
+        if self.judgments is None or self.sampled or not self.has_order or not len(self.neighbours.first):
+            return None
+        try:
+            if self.consensus.items.n_queries > 1:
+                return votes_by_query(self.consensus, self.judgments)
+            quick = self.consensus.method in _QUICK_METHODS or len(self.judgments) <= _MAX_ROWS_REFITTED
+            return fragility_of(self.consensus, self.judgments, refit=quick)
+        except CrowdrankError:
+            return None
 
     @cached_property
     def is_unjudged(self) -> Bools | None:

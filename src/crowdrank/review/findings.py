@@ -25,6 +25,7 @@ from ..registry import method_class
 from ..wording import SHOWN, counted, either, first_few, of_all, option, percent
 from .diagnosis import group_sentences
 from .facts import POOR, Facts
+from .fragility import Fragility
 from .habits import consistency, recorded_sentences
 from .sentences import BY_QUALITY, DOUBTS, FINDINGS, FLAGS, HABITS, SURE
 
@@ -227,7 +228,7 @@ def item_findings(facts: Facts) -> list[Finding]:
         words = {"items": counted(numbers["n_items"], "item"), "classes": counted(len(counts), "class")}
         findings = [say("classes", numbers, **words, sizes=sizes)]
     else:
-        findings = [*(_winners(facts) if items.n_queries > 1 else _winner(facts)), *_order(facts)]
+        findings = [*(_winners(facts) if items.n_queries > 1 else _winner(facts)), *_order(facts), *_fragility(facts)]
     frame = consensus.frame()
     if "confidence" in frame.columns:
         known = frame.drop_nulls("confidence").sort("confidence", maintain_order=True)
@@ -310,6 +311,27 @@ def _order(facts: Facts) -> list[Finding]:
         if 1 < len(first) < len(items):
             findings.append(say("may_be_first", {"n_first": len(first)}, first))
     return findings
+
+
+def _fragility(facts: Facts) -> list[Finding]:
+    """How few votes decide the first place."""
+    found = facts.fragility
+    if found is None:
+        return []
+    if isinstance(found, Fragility):
+        if found.votes.number is None:
+            return []
+        units = {"votes": found.votes, "annotators": found.annotators, "queries": found.queries}
+        numbers = {unit: least.number for unit, least in units.items() if least is not None and least.number}
+        return [say("fragility", {**numbers, "n_votes": found.votes.total}, (found.first, found.other),
+                    sentence=found.sentence)]  # fmt: skip
+    queries, votes = found
+    decided = queries[votes == 1]
+    if not len(decided):
+        return []
+    ids = facts.consensus.items.queries.ids.gather(decided).to_list()
+    words = {"of_all": of_all(len(ids), len(queries), "query"), "one": facts.judgments.kind if facts.judgments else ""}
+    return [say("fragility/queries", {"n_decided": len(ids), "n_queries": len(queries)}, ids, **words)]
 
 
 def _open_places(facts: Facts) -> list[Finding]:
