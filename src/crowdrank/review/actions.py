@@ -25,7 +25,7 @@ from ..wording import of_all, option, percent
 from .dependence import false_discovery_rates
 from .diagnosis import INTERVAL_WIDTH, diagnose, flagged_habits, match_items
 from .facts import POOR, annotator_table, quality_flags
-from .sentences import BY_QUALITY, DOUBTS, EMPTY, FLAGS
+from .sentences import ACTIONS, BY_QUALITY, DOUBTS, EMPTY, FLAGS
 
 FALSE_DROPS = 0.05
 """Share of those left out for their quality alone that may be left out wrongly."""
@@ -154,34 +154,28 @@ class Actions(Shown):
         effect, after = self.effect, self.without
         if effect is None or after is None:
             return ""
-        them = "that one" if len(self.dropped) == 1 else "them"
+        words: dict[str, Any] = {"them": "that one" if len(self.dropped) == 1 else "them", "tau": effect.tau}
         moved = of_all(effect.n_moved, effect.n_items, "item") if effect.n_moved else "no item"
         if after.nominal:
-            return f"without {them} {moved} would have another class"
-        size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
-        verb = "moves" if effect.n_moved == 1 else "move"
-        change = f"{size} (tau {effect.tau:.2f}; {moved} {verb})" if effect.n_moved else "stay as it is"
+            return ACTIONS["classes"].format(moved=moved, **words)
         n_changed = effect.n_winners_changed
         if effect.n_queries > 1:
-            number = of_all(n_changed, effect.n_queries, "query") if n_changed else "no query"
-            winners = f"{number} would have another winner"
+            queries = of_all(n_changed, effect.n_queries, "query") if n_changed else "no query"
+            words["winners"] = ACTIONS["winners"].format(queries=queries)
         else:
             old, new = _top_item(self.consensus), _top_item(after)
-            winners = f"{new} would win in place of {old}" if n_changed else f"{old} would still win"
-        return f"without {them} the order would {change}, and {winners}"
+            words["winners"] = ACTIONS["new_winner" if n_changed else "same_winner"].format(old=old, new=new)
+        size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
+        moves = f"{moved} {'moves' if effect.n_moved == 1 else 'move'}"
+        return ACTIONS["order" if effect.n_moved else "same_order"].format(size=size, moved=moves, **words)
 
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each."""
-        n = len(self.table)
-        drop, review = len(self.dropped), len(self.reviewed)
-        if not drop and not review:
-            said = (
-                f"there is no evidence against any of the {n:,} annotators" if n > 1 else "there is only one annotator"
-            )
-        else:
-            parts = [f"leave out {drop:,}"] * bool(drop) + [f"look at {review:,}"] * bool(review)
-            parts[0] += f" of {n:,} annotators"
-            said = f"{' and '.join(parts)}{' more' if drop and review else ''}"
+        n, drop, review = len(self.table), len(self.dropped), len(self.reviewed)
+        code = (
+            "both" if drop and review else "drop" if drop else "review" if review else "fine" if n > 1 else "only_one"
+        )
+        said = ACTIONS[code].format(n=n, drop=drop, review=review)
         return [said, *([self.sentence] if self.sentence else []), *self.notes]
 
 
@@ -249,10 +243,8 @@ def _aggregator(consensus: Consensus, method: Any | None, notes: list[str]) -> A
     except CrowdrankError:
         if method is not None:
             raise
-        notes.append(
-            f"what the consensus would become is not known: {consensus.method} is not a method of this package; "
-            "give the aggregator with method="
-        )
+        why = f"{consensus.method} is not a method of this package; give the aggregator with method="
+        notes.append(ACTIONS["unknown"].format(why=why))
         return None
 
 
@@ -319,9 +311,7 @@ def _with_reasons(flags: list[tuple[Any, str, str]], schema: Any) -> pl.DataFram
 
 def _quality_in_words(row: Mapping[str, Any]) -> str:
     """The quality of an annotator with its interval, in words."""
-    if row.get("lower") is None:
-        return f"quality {row['quality']:.2f}"
-    return f"quality {row['quality']:.2f}, {row['lower']:.2f} to {row['upper']:.2f}"
+    return ACTIONS["quality" if row.get("lower") is None else "quality_between"].format(**row)
 
 
 def _copies(odd: Diagnostics) -> list[tuple[Any, str, str]]:
@@ -336,9 +326,8 @@ def _copies(odd: Diagnostics) -> list[tuple[Any, str, str]]:
     inside = inside.sort("excess", "annotator", "other", descending=[True, False, False])
     copies = []
     for row in inside.unique("annotator", keep="first", maintain_order=True).iter_rows(named=True):
-        same, expected = percent(row["agreement"]), percent(row["expected"])
-        numbers = f"agrees with {short(row['other'])} in {same} of {row['n_common']:,}, {expected} expected"
-        copies.append((row["annotator"], "copies", numbers))
+        words = {"other": short(row["other"]), "same": percent(row["agreement"]), "expected": percent(row["expected"])}
+        copies.append((row["annotator"], "copies", ACTIONS["copies"].format(n_common=row["n_common"], **words)))
     return copies
 
 
@@ -365,11 +354,7 @@ def _choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any]
         action.pop(who, None)
     weight = sum(rows[who]["n_judgments"] for who, what in action.items() if what == "drop")
     if weight > MOST_DROPPED * float(table["n_judgments"].sum()):
-        notes.append(
-            "more than half of the judgments are by annotators who seem to guess or to be reversed, so the consensus "
-            "itself may be wrong and nobody should be left out; name annotators known to be good with "
-            f"{option('trusted')}"
-        )
+        notes.append(ACTIONS["doubtful"].format(trusted=option("trusted")))
         return dict.fromkeys(action, "review")
     return action
 
@@ -419,7 +404,7 @@ def _refit(
             warnings.simplefilter("ignore")
             fitted: Consensus = aggregator.fit(others, **extra)
     except CrowdrankError as error:
-        notes.append(f"what the consensus would become is not known: {error}")
+        notes.append(ACTIONS["unknown"].format(why=error))
         return None
     return fitted
 

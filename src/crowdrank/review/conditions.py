@@ -13,11 +13,11 @@ import polars as pl
 
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Bools, Floats
-from ..wording import did_you_mean, either, first_few
+from ..wording import did_you_mean, first_few
 from .facts import Facts
 from .findings import name
 from .fragility import Fragility
-from .sentences import BY_QUALITY, FLAGS, SURE
+from .sentences import BY_QUALITY, SURE
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -35,22 +35,13 @@ class Values(NamedTuple):
     ids: pl.Series
 
 
-class Quantity(NamedTuple):
-    """A quantity: what it is, what it is of, and how it is read off; ``None`` where it is not known."""
-
-    means: str
-    read: Callable[[Facts], Values | float | None]
-
-
 def _column(facts: Facts, name: str) -> Values | None:
     """A column of the annotators' table."""
     table = facts.table
     known = None if table is None or name not in table.columns else table.drop_nulls(name)
-    return (
-        Values(known[name].cast(pl.Float64).to_numpy(), known["annotator"])
-        if known is not None and len(known)
-        else None
-    )
+    if known is None or not len(known):
+        return None
+    return Values(known[name].cast(pl.Float64).to_numpy(), known["annotator"])
 
 
 def _mean_quality(facts: Facts) -> float | None:
@@ -115,47 +106,36 @@ def _per_item(facts: Facts) -> Values | None:
     return None if counts is None else Values(counts.astype(np.float64), facts.consensus.items.ids)
 
 
-def _size(facts: Facts, name: str) -> float | None:
-    """One of the sizes of the judgments."""
-    if name == "n_annotators" and facts.per_annotator is not None:
-        return int((facts.per_annotator > 0).sum())
-    return None if facts.judgments is None else getattr(facts.judgments, name)
+def _n_annotators(facts: Facts) -> float | None:
+    """The annotators who judged something."""
+    counts = facts.per_annotator
+    return getattr(facts.judgments, "n_annotators", None) if counts is None else int((counts > 0).sum())
 
 
-QUANTITIES = {
-    "quality": Quantity("quality of each annotator", lambda facts: _column(facts, "quality")),
-    "mean_quality": Quantity("mean quality of the annotators", _mean_quality),
-    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].several}", lambda facts: _n_suspects(facts, "guessing")),
-    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].several}", lambda facts: _n_suspects(facts, "reversed")),
-    "n_suspects": Quantity(
-        f"annotators worth a look: {either(BY_QUALITY)}", lambda facts: _n_suspects(facts, *BY_QUALITY)
-    ),
-    "share_suspects": Quantity("their share of all annotators", _share_suspects),
-    "position_bias": Quantity("size of each annotator's position bias", _position_bias),
-    "effective_annotators": Quantity(
-        "independent annotators that these are worth",
-        lambda facts: getattr(facts.diagnostics, "effective_annotators", None),
-    ),
-    "agreement": Quantity(
-        "share of equal answers to the same thing by different annotators",
-        lambda facts: getattr(facts.agreement, "same", None),
-    ),
-    "alpha": Quantity("Krippendorff's alpha", lambda facts: getattr(facts.agreement, "alpha", None)),
-    "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
-    "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated_share),
-    "fragility": Quantity("votes whose removal changes the first place of each query", _fragility),
-    "confidence": Quantity("probability of the grade of each item", _confidence),
-    "judgments_per_item": Quantity("judgments of each item", _per_item),
-    "n_unjudged": Quantity(
-        "items that nobody judged", lambda facts: None if facts.is_unjudged is None else facts.is_unjudged.sum()
-    ),
-    "n_judgments": Quantity("judgments", lambda facts: _size(facts, "n_judgments")),
-    "n_annotators": Quantity("annotators who judged something", lambda facts: _size(facts, "n_annotators")),
-    "n_items": Quantity("items", lambda facts: _size(facts, "n_items")),
-    "n_queries": Quantity("queries", lambda facts: _size(facts, "n_queries")),
-    "converged": Quantity("1 where the fit settled, otherwise 0", lambda facts: facts.consensus.trace.converged),
+QUANTITIES: dict[str, Callable[[Facts], Values | float | None]] = {
+    "quality": lambda facts: _column(facts, "quality"),
+    "mean_quality": _mean_quality,
+    "n_guessing": lambda facts: _n_suspects(facts, "guessing"),
+    "n_reversed": lambda facts: _n_suspects(facts, "reversed"),
+    "n_suspects": lambda facts: _n_suspects(facts, *BY_QUALITY),
+    "share_suspects": _share_suspects,
+    "position_bias": _position_bias,
+    "effective_annotators": lambda facts: getattr(facts.diagnostics, "effective_annotators", None),
+    "agreement": lambda facts: getattr(facts.agreement, "same", None),
+    "alpha": lambda facts: getattr(facts.agreement, "alpha", None),
+    "winner_probability": _winner,
+    "separated": _separated_share,
+    "fragility": _fragility,
+    "confidence": _confidence,
+    "judgments_per_item": _per_item,
+    "n_unjudged": lambda facts: None if facts.is_unjudged is None else int(facts.is_unjudged.sum()),
+    "n_judgments": lambda facts: getattr(facts.judgments, "n_judgments", None),
+    "n_annotators": _n_annotators,
+    "n_items": lambda facts: getattr(facts.judgments, "n_items", None),
+    "n_queries": lambda facts: getattr(facts.judgments, "n_queries", None),
+    "converged": lambda facts: facts.consensus.trace.converged,
 }
-"""Name -> what conditions can be about."""
+"""What conditions can be about -> how it is read off, ``None`` where it is not known; docs/report.md explains each."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +198,7 @@ def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome
 
 def _outcome(one: Condition, facts: Facts) -> Outcome:
     """Whether a comparison holds, of what."""
-    known = QUANTITIES[one.quantity].read(facts)
+    known = QUANTITIES[one.quantity](facts)
     if known is None or (not isinstance(known, Values) and not np.isfinite(known)):
         raise ParameterError(
             f"{one.quantity} is not known here: {facts.consensus.method} does not give it for these judgments; "

@@ -75,3 +75,6 @@ FINDINGS = {kind: (one["about"], one["severity"], one["sentence"]) for kind, one
 
 MESSAGES: dict[str, str] = _TABLE["messages"]
 """Sentences of a diagnosis by code."""
+
+ACTIONS: dict[str, str] = _TABLE["actions"]
+"""What is suggested about annotators and what comes of it, by code."""
