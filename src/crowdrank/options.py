@@ -65,6 +65,14 @@ class Option:
         return " ".join(word for word in self.typed.split() if not word.startswith("-"))
 
     @property
+    def range(self) -> str:
+        """What a number may be, in words."""
+        number = "a whole number" if self.type is int else "a number"
+        if self.least is None or self.most is None:
+            return number if self.least is None else f"{number} of at least {self.least:,}"
+        return f"{number} from {self.least:,} to {self.most:,}"
+
+    @property
     def name(self) -> str:
         """What Python calls it."""
         first = self.typed.split()[0].partition("/")[0]

@@ -207,3 +207,14 @@ def test_an_option_is_no_value_of_another_one(run, votes):
     ran = run("aggregate", votes, "--rating", "--format", "latex")
     assert ran.code == 2
     assert "--rating needs a value, and --format follows it" in ran.err
+
+
+def test_a_number_that_is_none_is_refused_in_our_words(run, tmp_path):
+    (tmp_path / "truth.csv").write_text("item,grade\nx,1\ny,2\n")
+    for words, said in (
+        ("--annotators 0 --noise random()", "--annotators 0 must be a whole number of at least 1"),
+        ("--annotators few --noise random()", "--annotators few must be a whole number of at least 1"),
+        ("--annotators 4 --noise flip(0.1) --per-item x", "--per-item x must be a number"),
+    ):
+        ran = run("simulate", str(tmp_path / "truth.csv"), *words.split())
+        assert (ran.code, ran.lines) == (2, [f"crowdrank: {said}"])

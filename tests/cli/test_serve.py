@@ -19,8 +19,10 @@ def campaign(tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "--demo; not both"),
-        (["{campaign}", "--demo"], "not both"),
+        ([], "name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo"),
+        (["{campaign}", "--demo"], "--demo has a campaign of its own; leave it or"),
+        (["{campaign}", "--token-file", "{campaign}/token"], "token"),
+        (["{campaign}", "--port", "many"], "--port many must be a whole number from 1 to 65,535"),
         (["nothing.toml"], "no campaign file nothing.toml"),
         (["{campaign}", "--check"], "no campaign in"),
         (["{campaign}", "--public-url", "votes.example.org"], "https://votes.example.org"),

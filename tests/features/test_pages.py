@@ -98,7 +98,7 @@ def test_first_screen_is_counted_apart(site):
 
 def test_pages_without_text_are_filled(tmp_path, site):
     (site / "empty.html").write_text("")
-    with pytest.warns(DataWarning, match=r"1 value of 1 item missing \(in font_size\)"):
+    with pytest.warns(DataWarning, match="missing in font_size: 1 value of 1 item"):
         made = cr.features.pages(site.parent, screen="no")
     assert made.matrix[0, 3] == made.matrix[1, 3]
     np.testing.assert_allclose(cr.features.pages(site.parent, screen="no", fill=None).matrix[0, 3], np.nan)

@@ -131,7 +131,7 @@ def test_recordings_in_a_folder(clips):
 
 def test_silence_is_kept_and_filled(clips):
     soundfile.write(clips / "d.wav", np.zeros(RATE), RATE)
-    with pytest.warns(DataWarning, match=r"9 values of 1 item missing \(in bandwidth, pitch_mean"):
+    with pytest.warns(DataWarning, match="missing in bandwidth, pitch_mean.*: 9 values of 1 item"):
         made = cr.features.speech(clips)
     tone = made.select(["pitch_p50"]).matrix[:, 0]
     assert tone[3] == pytest.approx(tone[:3].mean())

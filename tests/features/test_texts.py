@@ -179,7 +179,7 @@ def test_queries_come_from_a_column_or_the_folder(tmp_path):
 
 
 def test_odd_texts(tmp_path):
-    with pytest.warns(DataWarning, match=r"1 of 3 texts hold nothing.*item 'b'"):
+    with pytest.warns(DataWarning, match=r"1 of 3 texts holds nothing.*item 'b'"):
         made = cr.features.texts({"item": ["a", "b", "c"], "text": ["One.", "", "Two."]}, words=0)
     assert not made.matrix[1].any()
     with pytest.raises(JudgmentError, match="both texts hold nothing"):

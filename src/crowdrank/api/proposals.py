@@ -460,7 +460,7 @@ def campaign_sentences(ends: pl.DataFrame) -> list[str]:
         spread = row[f"{first}_spread"]
         beside = "" if spread is None else f" ± {spread:.3f}"
         lines.append(f"{row['scheme']}: {first} {row[first]:.3f}{beside} for {row['cost']:,.0f} judgments")
-    return lines
+    return [*lines, *([f"the smaller {first}, the better"] if first in ("gain_error", "log_loss") else [])]
 
 
 _OF_OWN_JUDGMENTS = {

@@ -53,11 +53,12 @@ annotators. Next:
 class _AsTyped(NamedTuple):
     """Values as they were typed, where typer would check each by pydantic: loading that is a fifth of a short command.
 
-    Only text that is to be something else goes through typer, whose ``convert`` refuses what it cannot be.
+    Only text that is to be a number goes through typer, and what it refuses is said in our words.
     """
 
     kind: Any
     convert: Callable[[], Any]
+    option: Option | None
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the value as typer would."""
@@ -65,7 +66,13 @@ class _AsTyped(NamedTuple):
             return list(value or ())
         if value is None or self.kind is str or not isinstance(value, str):
             return value
-        return self.convert().coerce(value, param=param, ctx=ctx)
+        try:
+            return self.convert().coerce(value, param=param, ctx=ctx)
+        except Exception as error:
+            # typer's usage errors: their class moved between its versions, what they can do did not
+            if self.option is None or not hasattr(error, "format_message"):
+                raise
+            raise ParameterError(f"{self.option.flags[0]} {value} must be {self.option.range}") from None
 
 
 class _WithExamples:
@@ -76,10 +83,12 @@ class _WithExamples:
     def get_params(self, ctx: Any) -> Any:
         """Return the arguments and options, whose values stay as they were typed."""
         params: Any = super().get_params(ctx)  # type: ignore[misc]
+        options = {option.name: option for option in COMMANDS.get(str(ctx.info_name), ())}
         for param in params:
             # where this typer has it: it came with 0.29
             if hasattr(param, "get_runtime_param") and "get_runtime_param" not in vars(param):
-                as_typed = _AsTyped(param.type_descriptor.annotation, param.get_runtime_param)
+                kind = param.type_descriptor.annotation
+                as_typed = _AsTyped(kind, param.get_runtime_param, options.get(param.name))
                 param.get_runtime_param = partial(lambda one: one, as_typed)
         return params
 

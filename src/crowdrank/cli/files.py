@@ -165,9 +165,11 @@ def serve(
     from ..web import server
 
     server.expect_extra()
-    if demo == (campaign is not None):
-        raise ParameterError("name a campaign file, or give --demo; not both")
+    if campaign is None and not demo:
+        raise ParameterError("name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo")
     if demo:
+        if campaign is not None:
+            raise ParameterError(f"--demo has a campaign of its own; leave it or {campaign} out")
         if check or copy_to is not None:
             raise ParameterError("--demo has nothing to check or copy; name a campaign file")
         from ..web.demo import serve_demo
@@ -190,5 +192,7 @@ def serve(
         return
     server.check_url(options)
     server.expect_port(options)
+    # the token is shown once, so it must be known before that it can be written
+    check_files([], [token_file])
     server.announce(options, token_file, new_token=new_token)
     server.run(options)

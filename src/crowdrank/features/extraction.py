@@ -331,10 +331,8 @@ def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) ->
     if not gaps.any():
         return matrix
     which = first_few([name for place, name in enumerate(names) if gaps[:, place].any()])
-    warnings.warn(
-        f"{counted(int(gaps.sum()), 'value')} of {counted(int(gaps.any(axis=1).sum()), 'item')} missing (in {which}); "
-        f"they were replaced by the mean of the other items, and {option('fill', 'none')} leaves them out",
-        DataWarning, stacklevel=5,
-    )  # fmt: skip
+    missing = f"{counted(int(gaps.sum()), 'value')} of {counted(int(gaps.any(axis=1).sum()), 'item')}"
+    rest = f"the mean of the other items stands there, and {option('fill', 'none')} leaves them out"
+    warnings.warn(f"missing in {which}: {missing}; {rest}", DataWarning, stacklevel=5)
     filled: Floats = np.where(gaps, fill, matrix)
     return filled

@@ -170,6 +170,9 @@ def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: s
     if query == BY_FOLDER:
         raise ParameterError(f"{option('query', query)} goes with a folder of files; name the column of the query")
     if query is not None:
+        if query not in frame.columns:
+            names = quote_names(frame.columns)
+            raise JudgmentError(f"{option('query', query)} names no column of the table; its columns are {names}")
         given["query"] = query
     content = _content_column(frame.columns, kind, columns or {}, given)
     by_role = understand_items([name for name in frame.columns if name != content], given)
@@ -270,6 +273,10 @@ class Run:
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or (self.n_jobs < 1 and self.n_jobs != -1):
             raise ParameterError(f"{option('n_jobs', self.n_jobs)} is not a number of processes; use 1 or more, or -1")
         one_of(self.on_error, ("stop", "skip"), "on_error", of_verb=True)
+        if self.cache is not None and os.path.isfile(self.cache):
+            raise ParameterError(
+                f"{option('cache')} takes a folder, and {plain(str(self.cache))} is a file; name another"
+            )
 
     @property
     def n_processes(self) -> int:

@@ -96,11 +96,11 @@ def _texts(items: RawItems, run: Run) -> tuple[RawItems, list[str]]:
         what = f"{counted(len(long), 'text')} cut after {MAX_CHARACTERS:,} characters: {first_few(long)}"
         warnings.warn(what, DataWarning, stacklevel=4)
     empty = [raw.name for raw, text in zip(items.raw, texts, strict=True) if not text.strip()]
+    said = f"{of_all(len(empty), len(texts), 'text')} {'holds' if len(empty) == 1 else 'hold'}"
     if len(empty) == len(texts):
-        raise JudgmentError(f"{of_all(len(empty), len(texts), 'text')} hold nothing; check the column or the files")
+        raise JudgmentError(f"{said} nothing; check the column or the files")
     if empty:
-        which = first_few(empty)
-        what = f"{of_all(len(empty), len(texts), 'text')} hold nothing and count 0 in every column: {which}"
+        what = f"{said} nothing, which is 0 in every column: {first_few(empty)}"
         warnings.warn(what, DataWarning, stacklevel=4)
     return items, texts
 
@@ -137,8 +137,8 @@ def _words(texts: Sequence[str], n_columns: int, fitted: Extractor | None) -> Wo
         return None
     columns = WordColumns.fit(texts, n_columns)
     if columns is None:
-        how = "too few words, or all of them the same; a column needs five texts, and words that stand in three of them"
-        say(f"no columns of words: {counted(len(texts), 'text')} share {how}")
+        how = "they need five texts or more, and words that stand in three of them, but not in all"
+        say(f"no columns of words from {counted(len(texts), 'text')}: {how}")
     return columns
 
 

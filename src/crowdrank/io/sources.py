@@ -21,7 +21,7 @@ from typing import Any
 from ..data.files import PathLike, os_reason, plain, web_address
 from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
-from ..wording import nearest
+from ..wording import nearest, option
 
 # bytes looked at in one go, so that checking a large file needs little memory
 # threshold (equal): bytes of a file looked at in one go
@@ -161,7 +161,7 @@ def as_utf8(source: Source, encoding: str) -> Source:
     try:
         data = source.data[:].decode(encoding).removeprefix("\ufeff").encode()
     except LookupError:
-        raise ParameterError(f"encoding={encoding!r} is not known; use a name such as 'latin-1'") from None
+        raise ParameterError(f"{option('encoding', encoding)} is not known; use a name such as latin-1") from None
     except UnicodeError as error:
         start = error.start if isinstance(error, UnicodeDecodeError) else 0
         raise JudgmentError(

@@ -11,7 +11,7 @@ import polars as pl
 
 from ..data.intake import numeric_levels
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
-from ..errors import ParameterError
+from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats
 from ..wording import one_of, option
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
@@ -197,7 +197,10 @@ def simulate(
     pool = model.pool(annotators, seed=pool_rng, n_levels=known.n_levels if kind == "grade" else None)
     number = min(_PER_ITEM[kind], annotators) if per_item is None else per_item
     if kind == "preference":
-        return preferences(known, pool, ConnectedPairs(per_item=number), seed=judgment_rng)
+        drawn = preferences(known, pool, ConnectedPairs(per_item=number), seed=judgment_rng)
+        if not len(drawn.judgments):
+            raise JudgmentError("no query of the truth has two items, so there is nothing to compare; give more items")
+        return drawn
     if kind == "grade":
         return grades(known, pool, PerItem(k=int(number)), seed=judgment_rng)
     return rankings(known, pool, PerQuery(k=int(number)), seed=judgment_rng)

@@ -15,6 +15,7 @@ from ..data.index import Index, Items
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
+from ..wording import in_python
 
 Seed: TypeAlias = "int | np.random.Generator"
 """A seed; or, inside one call, the generator to go on drawing from."""
@@ -108,7 +109,10 @@ class Known:
                 "round them to a few levels, or simulate preferences or rankings"
             )
         if count < 2:
-            raise ParameterError("the truth has a single grade; name the other levels with levels=")
+            or_name = in_python(", or name the other levels with levels=")
+            raise ParameterError(
+                f"all items of the truth have the same grade; give items of two grades or more{or_name}"
+            )
         return count
 
     @cached_property

@@ -247,7 +247,8 @@ def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
         if not parameter.low <= number <= parameter.high or (parameter.whole and number != round(number)):
             raise ParameterError(f"{parameter.name} of {model.name} must be {parameter.range}, not {number:g}")
     if numbers[0] > numbers[-1]:
-        raise ParameterError(f"{parameter.name} of {model.name} ranges from low to high, not {text!r}")
+        rising = f"{numbers[1]:g}..{numbers[0]:g}"
+        raise ParameterError(f"{parameter.name} of {model.name} ranges from low to high; write {rising}, not {text}")
     return (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
 
 

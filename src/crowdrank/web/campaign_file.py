@@ -50,7 +50,8 @@ def read_items(folder: Path, name: str) -> tuple[Item, ...]:
     asked: dict[str, str] = {}
     for number, one in enumerate(items, 1):
         if (one.query, one.item) in seen:
-            raise ParameterError(f"{name}, row {number} repeats item {one.item!r} (query {one.query!r}); drop it")
+            of = f" of query {one.query!r}" if one.query else ""
+            raise ParameterError(f"{name}, row {number} repeats item {one.item!r}{of}; drop it")
         seen.add((one.query, one.item))
         if asked.setdefault(one.query, one.query_content) != one.query_content:
             raise ParameterError(
@@ -273,8 +274,10 @@ def check_settings(settings: Settings) -> Settings:
         ("budget", 1, MAX_MONEY), ("lease_seconds", 5, 86_400), ("open_limit", 1, 20), ("overlap_max", 0, 10_000),
         ("set_size", 2, MAX_SET_SIZE), ("sets_per_item", 1, 100), ("seed", 0, 2**31),
     ):  # fmt: skip
-        if not low <= getattr(settings, name) <= high:
-            raise ParameterError(f"{name} = {getattr(settings, name)} must lie between {low} and {high:,}")
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            bound = f"at least {low}" if value < low else f"at most {high:,}"
+            raise ParameterError(f"{name} = {value} must be {bound}")
     if not 0 <= settings.checks < 1:
         raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
     if not settings.least_gain >= 0:
@@ -289,6 +292,10 @@ def check_settings(settings: Settings) -> Settings:
             )
     if settings.method != "auto":
         api.check_aggregation(settings.method)
+        takes = card("aggregator", settings.method).kinds
+        if settings.kind not in takes:
+            meant = either([f"{kind}s" for kind in takes], "and")
+            raise ParameterError(f'method {settings.method!r} takes {meant}, not {settings.kind}s; use method = "auto"')
     rule = api.target_rule(settings.scheme, settings.params, settings.grades)
     most = settings.overlap_max or (rule.most if rule is not None else 10)
     return replace(settings, cost=cost, overlap_max=most, question=settings.question or _QUESTIONS[settings.kind])
@@ -320,10 +327,8 @@ def _expect_scheme(settings: Settings) -> None:
     kinds = card("scheme", settings.scheme).kinds
     if settings.kind not in kinds:
         fitting = [name for name in names("scheme") if settings.kind in card("scheme", name).kinds]
-        raise ParameterError(
-            f"scheme {settings.scheme!r} is for {either(kinds, 'and')} judgments; "
-            f"for {settings.kind}s use {either(fitting)}"
-        )
+        meant = either([f"{kind}s" for kind in kinds], "and")
+        raise ParameterError(f"scheme {settings.scheme!r} is for {meant}; for {settings.kind}s use {either(fitting)}")
 
 
 def _expect_grades(settings: Settings) -> None:
@@ -398,6 +403,10 @@ def _text_file(value: Any, folder: Path) -> str:
     path = folder / _text(value, "consent")
     try:
         text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise ParameterError(
+            f"consent = {value!r} names a file that is not there; write the guidelines to it"
+        ) from None
     except (OSError, UnicodeDecodeError):
         raise ParameterError(f"consent = {value!r} cannot be read as UTF-8 text; check the file {path.name}") from None
     if len(text) > 100_000:

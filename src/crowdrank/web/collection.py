@@ -158,7 +158,8 @@ def expect_answer(database: str) -> None:
         psycopg.connect(f"postgresql://{database.split('://', 1)[1]}", connect_timeout=5).close()
     except psycopg.Error as error:
         shown = sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string(hide_password=True)
-        why = " ".join(str(error).split())
+        # what comes behind the first line asks whether the server runs
+        why = (str(error).strip().splitlines() or ["no answer"])[0]
         raise ParameterError(f"{shown} cannot be used: {why}; start it, or name another --db") from None
 
 
@@ -536,7 +537,9 @@ def _lock_beside(path: Path) -> IO[bytes]:
     try:
         handle = name.open("ab")
     except OSError as error:
-        raise ParameterError(f"{name} cannot be written: {error.strerror}; choose another --db") from None
+        raise ParameterError(
+            f"{path} cannot be written: {(error.strerror or '').lower()}; choose another --db"
+        ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

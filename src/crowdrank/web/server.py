@@ -201,6 +201,7 @@ def _write_secret(path: Path, text: str) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as error:
-        raise ParameterError(f"--token-file {path} cannot be written: {(error.strerror or '').lower()}") from None
+        why = (error.strerror or "").lower()
+        raise ParameterError(f"--token-file {path} cannot be written: {why}; name another file") from None
     with os.fdopen(handle, "w") as file:
         file.write(text + "\n")
