@@ -166,6 +166,11 @@ class Parted(Protocol):
         ...
 
 
+def given_arguments(**values: Any) -> dict[str, Any]:
+    """Return those of some arguments that were given, which are not ``None``."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def expect_arguments(method: Any, names: Iterable[str], able: Callable[[str], list[str]] | None = None) -> None:
     """Refuse arguments that the ``fit`` of a method does not take; ``able`` gives the methods that take one."""
     for name in names:

@@ -26,12 +26,13 @@ from ..io.exports.cells import answer_text
 from ..io.judgments import read_files, read_judgments
 from ..io.notices import say
 from ..io.read_options import read_options
-from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, takes_argument
+from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, given_arguments, takes_argument
 from ..quality import trusted_annotators
 from ..registry import make, method_class
 from ..wording import call, counted, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
 from .in_parts import (
+    Passes,
     as_packed,
     expect_parts,
     expect_whole,
@@ -145,31 +146,32 @@ def aggregate(
     """
     check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
     packed, judged = as_packed(judgments), None
-    how = {"stream": stream, "cluster": cluster, "resume": resume}
+    passes = Passes(stream, cluster, resume, progress)
     if packed is not None and across_queries:
         raise ParameterError(
             "packed judgments keep the queries they were packed with; give across_queries=True to pack in place of "
             "aggregate"
         )
     if packed is None:
-        judged, packed = _read_for(judgments, method, bootstrap, control, how, across_queries)
+        judged, packed = _read_for(judgments, method, bootstrap, control, passes, across_queries)
     if trusted is not None:
         # from here on by their ids, which any part or resample of the judgments understands
         source: Any = judged if packed is None else packed
         trusted = source.annotators.ids.filter(pl.Series(trusted_annotators(source, trusted))).to_list()
+    choose = partial(
+        chosen_aggregator, method=method, params=params, seed=seed, want=want,
+        anchored=known is not None or trusted is not None,
+    )  # fmt: skip
+    given = given_arguments(start=start, known=known, trusted=trusted)
     if packed is not None and len(packed) >= in_parts.MANY_ROWS:
-        at_once = {"control": control, "robust": None if robust == "none" else robust, "reweight": reweight}
-        whole_only = [name for name, value in at_once.items() if value is not None]
-        if not whole_only:
-            extra = {"start": start, "known": known, "trusted": trusted}
-            given = {name: value for name, value in extra.items() if value is not None}
-            in_pieces: Consensus | None = _aggregate_parts(
-                packed, (method, params, seed, want), given, (bootstrap, resample), progress=progress, **how
-            )
+        whole_only = given_arguments(control=control, robust=None if robust == "none" else robust, reweight=reweight)
+        if whole_only:
+            expect_whole(packed, next(iter(whole_only)), passes)
+        else:
+            draw = None if bootstrap is None else (bootstrap, resample, seed)
+            in_pieces: Consensus | None = _aggregate_parts(packed, choose, given, draw, passes)
             if in_pieces is not None:
                 return in_pieces
-        else:
-            expect_whole(packed, whole_only, how)
     if judged is None:
         assert packed is not None
         judged = whole_judgments(packed)
@@ -179,16 +181,14 @@ def aggregate(
     said = _meant_across(judged)
     if said is not None:
         say(said)
-    anchored = known is not None or trusted is not None
-    aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored, controlled=bool(names))
+    aggregator = choose(judged, controlled=bool(names))
     _say_outcome_only(judged, aggregator)
     draws = None
     if bootstrap is not None:
         from ..resampling import plan_draws, replicates
 
         draws = plan_draws(judged, bootstrap, resample, seed)
-    extra = {"start": start, "known": known, "trusted": trusted, "control": names}
-    given = {name: value for name, value in extra.items() if value is not None}
+    given |= given_arguments(control=names)
     expect_arguments(aggregator, given, methods_taking)
     expect_parameters(aggregator)
     fitted = _with_trusted(aggregator.fit(judged, **given), trusted)
@@ -204,11 +204,11 @@ def aggregate(
 
 
 def _read_for(
-    given: Any, method: Any, bootstrap: int | None, control: Any, how: Mapping[str, Any], across_queries: bool
+    given: Any, method: Any, bootstrap: int | None, control: Any, passes: Passes, across_queries: bool
 ) -> tuple[Judgments | Mixed | None, PackedJudgments | None]:
     """Judgments that are not packed, and their parts where they are many; for a cluster these are packed on the way."""
     paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
-    asked = any(how.values()) and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
+    asked = passes.asked and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
     if paths and asked and file_advice(paths) is not None:
         packed = pack_aside(paths, across_queries=across_queries)
         if len(packed) >= in_parts.MANY_ROWS:
@@ -216,14 +216,14 @@ def _read_for(
     judged = as_judgments(given, control)
     judged = judged.across_queries() if across_queries else judged
     held = hold_many(judged, method, bootstrap=bootstrap)
-    if held is not None and (how["cluster"] or how["resume"]) and control is None:
+    if held is not None and (passes.cluster or passes.resume) and control is None:
         return judged, pack_aside(held.whole)
     return judged, held
 
 
 def _aggregate_parts(
-    packed: PackedJudgments, chosen: tuple[Any, Any, int, str], given: Mapping[str, Any],
-    again: tuple[int | None, str], **how: Any,
+    packed: PackedJudgments, choose: Callable[[Judgments], Any], given: Mapping[str, Any],
+    draw: tuple[int, str, int] | None, passes: Passes,
 ) -> Any:  # fmt: skip
     """The consensus of many judgments in parts, the method chosen by those of the first part, with its resamples.
 
@@ -231,24 +231,22 @@ def _aggregate_parts(
     """
     from ..cluster.resamples import plan_part_draws
 
-    method, params, seed, want = chosen
-    bootstrap, resample = again
-    plan = None if bootstrap is None else plan_part_draws(packed, bootstrap, resample, seed)
-    anchored, first = "known" in given or "trusted" in given, first_judgments(packed)
-    aggregator = chosen_aggregator(first, method, params, seed, want, anchored=anchored)
+    plan = None if draw is None else plan_part_draws(packed, *draw)
+    first = first_judgments(packed)
+    aggregator = choose(first)
     _say_outcome_only(first, aggregator)
-    if packed.keeps_ranking and not any(how[name] for name in ("stream", "cluster", "resume")):
+    if packed.keeps_ranking and not passes.asked:
         try:
             expect_parts(packed, aggregator, given)
         except (ParameterError, JudgmentError):
             # what is wrong with the judgments themselves, the fit as a whole says too
             say(f"{method_label(aggregator)} needs all judgments at once: in memory")
             return None
-    fitted = _with_trusted(fit_packed(packed, aggregator, given, **how), given.get("trusted"))
+    fitted = _with_trusted(fit_packed(packed, aggregator, given, passes), given.get("trusted"))
     if plan is None:
         return fitted
     assert isinstance(fitted, Consensus)
-    return with_replicates(fitted, resample_packed(packed, aggregator, given, fitted, plan, **how))
+    return with_replicates(fitted, resample_packed(packed, aggregator, given, fitted, plan, passes))
 
 
 def check_aggregation(

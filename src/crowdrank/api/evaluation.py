@@ -22,7 +22,7 @@ from ..io.notices import say
 from ..io.truth import as_scored, read_slices, read_truth
 from ..metrics.measures import Measure, parse
 from ..metrics.significance import PoweredMean, prediction_powered_mean
-from ..protocols import Aggregator, Progress
+from ..protocols import Aggregator, Progress, given_arguments
 from ..quality import scores_quietly
 from ..registry import label, make
 from ..validation.alignment import Scored, align
@@ -144,7 +144,7 @@ def evaluate_runs(
     cut = None if slices is None else read_slices(slices)
     evaluation = measure_runs(
         scored, known, wanted, unjudged=unjudged, all_queries=all_queries, baseline=baseline, slices=cut,
-        settings={name: value for name, value in (("ties", ties), ("max_grade", max_grade)) if value is not None},
+        settings=given_arguments(ties=ties, max_grade=max_grade),
         bounds=bounds, level=level, seed=seed,
     )  # fmt: skip
     for note in evaluation.notes:

@@ -10,7 +10,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -114,21 +114,56 @@ def first_judgments(packed: PackedJudgments) -> Judgments:
     raise JudgmentError(f"{packed!r} holds no judgments; pack files that have some")
 
 
-def fit_packed(
-    packed: PackedJudgments,
-    aggregator: Any,
-    given: Mapping[str, Any],
-    *,
-    cluster: Any = None,
-    stream: bool | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Consensus | StoredConsensus:
-    """Return the consensus of many packed judgments by passes over their parts.
+@dataclass(frozen=True)
+class Passes:
+    """How passes over packed judgments run, which changes no bit of what they find.
 
-    Where the passes run changes no bit of it: in memory, streamed with ``stream``, or on a Dask ``cluster`` (a client,
-    an address, or ``local:N``). ``resume`` names the directory that keeps finished passes for another call. Methods of
-    one pass run here. Above five million items the consensus stays in Parquet beside the judgments.
+    Parameters
+    ----------
+    stream
+        Read the judgments anew in every pass; ``None`` does so where memory is short.
+    cluster
+        Where they run: a Dask client, an address, or ``local:N``; ``None`` for here.
+    resume
+        Directory that keeps finished passes for another call.
+    progress
+        Called with (passes done, passes in all, what they are).
+    """
+
+    stream: bool | None = None
+    cluster: Any = None
+    resume: PathLike | None = None
+    progress: Progress | None = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked for, by the name of the argument."""
+        ways = {"stream": self.stream, "cluster": self.cluster, "resume": self.resume}
+        return {name: value for name, value in ways.items() if value}
+
+    @contextmanager
+    def executor(self, packed: PackedJudgments, files: RunFiles | None = None, *, one_pass: bool) -> Iterator[Executor]:
+        """Return who runs the passes; a single one runs here."""
+        if self.cluster is None or one_pass:
+            from ..cluster.executor import InMemory, Streamed
+
+            yield (Streamed if self.stream else InMemory)(files, self.progress)
+            return
+        if self.stream:
+            raise ParameterError(f"{option('stream')} and {option('cluster')} exclude each other; give one of them")
+        from ..cluster.dask_executor import Dask, dask_client, describe_cluster
+
+        with dask_client(self.cluster) as client:
+            say(f"passes run on {describe_cluster(client)}")
+            yield Dask(client, files, scratch=str(packed.path.parent), progress=self.progress)
+
+
+def fit_packed(
+    packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any], passes: Passes
+) -> Consensus | StoredConsensus:
+    """Return the consensus of many packed judgments by passes over their parts; methods of one pass run here.
+
+    Above five million items the consensus stays in Parquet beside the judgments.
     """
     expect_arguments(aggregator, given)
     expect_parameters(aggregator)
@@ -137,7 +172,7 @@ def fit_packed(
     files = None
     expect_parts(packed, aggregator, given)
     if not needs_one_pass(aggregator):
-        files = None if resume is None else _run_files(packed, aggregator, given, resume)
+        files = None if passes.resume is None else _run_files(packed, aggregator, given, passes.resume)
         from ..data.parted import share_of_rows
 
         share = share_of_rows(packed.rows)
@@ -149,68 +184,58 @@ def fit_packed(
             f"{packed.n_annotators:,} annotators have few grades each and a whole table of errors; naive_bayes with "
             f"{option('params', {'errors': 'even'})} learns one number for each"
         )
-    if cluster is None:
-        stream, sentence = advice(packed, aggregator, stream=stream)
+    if passes.cluster is None:
+        stream, sentence = advice(packed, aggregator, stream=passes.stream)
+        passes = replace(passes, stream=stream)
         say(sentence)
-    with _executor(packed, cluster, stream, files, progress, one_pass=needs_one_pass(aggregator)) as executor:
-        fitted: Consensus | StoredConsensus = _fit(executor, packed, aggregator, given, progress)
+    with passes.executor(packed, files, one_pass=needs_one_pass(aggregator)) as executor:
+        fitted: Consensus | StoredConsensus = _fit(executor, packed, aggregator, given, passes.progress)
         return fitted
 
 
 def fit_joint_packed(
-    packed: PackedJudgments,
-    method: Any,
-    features: Features,
-    given: Mapping[str, Any],
-    *,
-    cluster: Any = None,
-    stream: bool | None = None,
-    progress: Progress | None = None,
+    packed: PackedJudgments, method: Any, features: Features, given: Mapping[str, Any], passes: Passes
 ) -> JointFit:
     """Return the fit of a joint method to many packed judgments by passes over their parts; see :func:`fit_packed`."""
     from ..data.parted import NumberedParts
 
     expect(first_judgments(packed), method)
-    if cluster is None:
-        stream, sentence = advice(packed, stream=stream)
+    fit_over_blocks = method.over_blocks(packed, features=features, progress=passes.progress, **given)
+    quiet = replace(passes, progress=None)
+    if passes.cluster is None:
+        stream, sentence = advice(packed, stream=passes.stream)
+        quiet = replace(quiet, stream=stream)
         say(sentence)
-    fit_over_blocks = method.over_blocks(packed, features=features, progress=progress, **given)
-    with _executor(packed, cluster, stream, None, None, one_pass=False) as executor:
+    with quiet.executor(packed, one_pass=False) as executor:
         fit: JointFit = executor.run(fit_over_blocks, NumberedParts(packed))
     return fit
 
 
 def resample_packed(
-    packed: PackedJudgments,
-    aggregator: Any,
-    given: Mapping[str, Any],
-    consensus: Consensus,
-    plan: PartDraws,
-    *,
-    cluster: Any = None,
-    stream: bool | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Replicates:
+    packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any], consensus: Consensus, plan: PartDraws,
+    passes: Passes,
+) -> Replicates:  # fmt: skip
     """Return the scores of resamples of packed judgments, each fitted in parts, from the consensus of all on.
 
-    Arguments are those of :func:`fit_packed`; ``resume`` keeps each resample in a directory of its own.
+    ``passes.resume`` keeps each resample in a directory of its own.
     """
     from ..cluster.resamples import ResampledJudgments, lost_and_apart, weight_of_packed_items
     from ..cluster.results import needs_one_pass
     from ..resampling import Refitted, scores_and_convergence, sum_up
 
     one_pass = needs_one_pass(aggregator)
-    stream = advice(packed, stream=stream).stream if cluster is None else None
+    stream = advice(packed, stream=passes.stream).stream if passes.cluster is None else None
+    quiet = replace(passes, stream=stream, progress=None)
     warm = {"start": consensus} if takes_argument(aggregator, "start") and not one_pass else {}
     refits: list[Refitted] = []
-    with _executor(packed, cluster, stream, None, None, one_pass=one_pass) as executor, collect_notices():
+    with quiet.executor(packed, one_pass=one_pass) as executor, collect_notices():
         for number in range(plan.draws.n):
             drawn: Any = ResampledJudgments(packed, plan, number)
             files = None
-            if resume is not None and not one_pass:
+            if passes.resume is not None and not one_pass:
                 draw = {"resample": plan.draws.resample, "seed": plan.draws.seed, "number": number}
-                files = _run_files(packed, aggregator, given, os.path.join(resume, f"resample-{number:05d}"), draw)
+                folder = os.path.join(passes.resume, f"resample-{number:05d}")
+                files = _run_files(packed, aggregator, given, folder, draw)
             here: Any = executor if files is None else dataclasses.replace(executor, files=files)  # type: ignore[type-var]
             fit = partial(_fit, here, drawn, aggregator, {**given, **warm})
             scores, converged = scores_and_convergence(lambda fit=fit: fit().scores)  # type: ignore[misc]
@@ -218,8 +243,8 @@ def resample_packed(
             refits.append(
                 Refitted(scores.astype(np.float32)[None], np.array([lost]), np.array([apart]), np.array([converged]))
             )
-            if progress is not None:
-                progress(number + 1, plan.draws.n, "resamples")
+            if passes.progress is not None:
+                passes.progress(number + 1, plan.draws.n, "resamples")
     return sum_up(refits, plan.draws, partial(weight_of_packed_items, packed), known=False)
 
 
@@ -234,23 +259,21 @@ def _fit(
     return assemble(aggregator, packed, executor.run(aggregator.over_blocks(packed, **given), packed))
 
 
-def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str, Any]) -> None:
+def expect_whole(packed: PackedJudgments, name: str, passes: Passes) -> None:
     """Refuse what needs all packed judgments at once where it is to go in parts, or where memory does not hold them."""
-
-    for other, value in how.items():
-        if value:
-            raise ParameterError(
-                f"{option(names[0])} needs all judgments at once, which {option(other)} does not; leave one of them out"
-            )
+    for other in passes.asked:
+        raise ParameterError(
+            f"{option(name)} needs all judgments at once, which {option(other)} does not; leave one of them out"
+        )
     if packed.keeps_ranking:
         return
     expect_room(
         READING_BYTES * packed.rows,
-        f"{option(names[0])} needs all {packed.rows:,} judgments at once, which",
+        f"{option(name)} needs all {packed.rows:,} judgments at once, which",
         f"leave it out, or take {option('bootstrap', 100)} with {option('resample', 'annotator')} for errors that "
         "let judgments depend",
     )
-    say(f"{option(names[0])} needs all judgments at once: in memory")
+    say(f"{option(name)} needs all judgments at once: in memory")
 
 
 def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any]) -> None:
@@ -307,26 +330,6 @@ def _fingerprint(value: Any) -> str:
         frame = value.frame() if hasattr(value, "frame") else to_frame(value)
         content = frame.write_csv().encode()
     return hashlib.sha256(content).hexdigest()[:16]
-
-
-@contextmanager
-def _executor(
-    packed: PackedJudgments, cluster: Any, stream: bool | None, files: RunFiles | None, progress: Progress | None,
-    *, one_pass: bool,
-) -> Iterator[Executor]:  # fmt: skip
-    """Who runs the passes; a single one runs here."""
-    if cluster is None or one_pass:
-        from ..cluster.executor import InMemory, Streamed
-
-        yield (Streamed if stream else InMemory)(files, progress)
-        return
-    if stream:
-        raise ParameterError(f"{option('stream')} and {option('cluster')} exclude each other; give one of them")
-    from ..cluster.dask_executor import Dask, dask_client, describe_cluster
-
-    with dask_client(cluster) as client:
-        say(f"passes run on {describe_cluster(client)}")
-        yield Dask(client, files, scratch=str(packed.path.parent), progress=progress)
 
 
 class Advice(NamedTuple):

@@ -24,12 +24,12 @@ from ..io.notices import say
 from ..io.results import load_ranker
 from ..io.truth import read_truth
 from ..models.staged.two_stage import TwoStage
-from ..protocols import Aggregator, Progress, expect_arguments, method_name
+from ..protocols import Aggregator, Progress, expect_arguments, given_arguments, method_name
 from ..registry import label, make, method_class, resolve
 from ..wording import one_of, option
 from . import in_parts
 from .aggregation import as_judgments, chosen_aggregator, warn_of_sides
-from .in_parts import as_packed, first_judgments, fit_joint_packed, fit_packed
+from .in_parts import Passes, as_packed, first_judgments, fit_joint_packed, fit_packed
 
 
 def train(
@@ -119,13 +119,12 @@ def train(
         judged = Grades(
             items=described.items, annotators=Index.empty(), annotator=nobody, item=item, grade=described.grade[item]
         )
-    extra = {"known": known, "trusted": trusted}
-    given = {name: value for name, value in extra.items() if value is not None}
+    given = given_arguments(known=known, trusted=trusted)
+    passes = Passes(stream, cluster, progress=progress)
     if not _is_two_stage(joint):
         method = _joint_method(joint, ranker, aggregator, params, seed)
         if packed is not None:
-            fit = fit_joint_packed(packed, method, described, given, stream=stream, cluster=cluster, progress=progress)
-            return _with_extractor(fit, described)
+            return _with_extractor(fit_joint_packed(packed, method, described, given, passes), described)
     else:
         if judgments is None and aggregator == "auto":
             aggregator = None
@@ -133,7 +132,7 @@ def train(
         compared = None if packed is not None or given or aggregator_params else described
         method = _two_stage(judged, compared, ranker, aggregator, params, aggregator_params, seed)
         if packed is not None:
-            in_pieces: Any = PackedAggregator(method.aggregator, stream, cluster, progress)
+            in_pieces: Any = PackedAggregator(method.aggregator, passes)
             method = replace(method, aggregator=in_pieces)
     held = {} if validation is None else {"validation": _validation(validation, described.names)}
     expect_arguments(method, [*given, *held])
@@ -158,9 +157,7 @@ class PackedAggregator:
     """An aggregator whose consensus of packed judgments is fitted in parts."""
 
     aggregator: Any
-    stream: bool | None
-    cluster: Any
-    progress: Progress | None
+    passes: Passes
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -175,10 +172,7 @@ class PackedAggregator:
 
     def fit(self, packed: PackedJudgments, *, known: Any | None = None, trusted: Any | None = None) -> Consensus:
         """Return the consensus of packed judgments."""
-        extra = {"known": known, "trusted": trusted}
-        given = {name: value for name, value in extra.items() if value is not None}
-        how: dict[str, Any] = {"stream": self.stream, "cluster": self.cluster, "progress": self.progress}
-        fitted = fit_packed(packed, self.aggregator, given, **how)
+        fitted = fit_packed(packed, self.aggregator, given_arguments(known=known, trusted=trusted), self.passes)
         if not isinstance(fitted, Consensus):
             raise JudgmentError(
                 f"{packed.n_items:,} items are more than a ranker learns from at once; pack fewer queries and train on "
@@ -430,7 +424,7 @@ def make_features(
     """
     from .. import features as functions
 
-    given = {name: value for name, value in (options or {}).items() if value is not None}
+    given = given_arguments(**(options or {}))
     check_extraction(of, like=like, clutter_measures=clutter_measures, options=given)
     run: dict[str, Any] = {
         "query": query, "n_jobs": n_jobs, "cache": cache, "on_error": on_error, "progress": progress
