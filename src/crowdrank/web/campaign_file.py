@@ -76,8 +76,12 @@ def _item(row: dict[str, Any], where: str, folder: Path) -> Item:
     for key in ("content", "query_content"):
         if len(cells.get(key, "")) > MAX_CONTENT:
             raise ParameterError(f"{where} has a {key} of over {MAX_CONTENT:,} characters; shorten it or link a file")
-    if kind in ("image", "audio"):
-        _expect_media(cells["content"], kind, where, folder)
+    elsewhere = kind == "image" and cells["content"].startswith("https://")
+    if kind in ("image", "audio") and not elsewhere and media_file(folder, cells["content"], kind) is None:
+        raise ParameterError(
+            f"{where} names {kind} file {cells['content']!r}, which is not a file of that type in the campaign's "
+            "folder; put it there and give its name relative to the folder"
+        )
     return Item(
         query=cells.get("query", ""), item=cells["item"], content=cells["content"], content_type=kind,
         query_content=cells.get("query_content", ""), truth=_truth(cells.get("truth", ""), where),
@@ -95,17 +99,6 @@ def _truth(text: str, where: str) -> float | None:
     if not math.isfinite(value):
         raise ParameterError(f"{where} has truth {text!r}, which is not a number; correct it or leave it blank")
     return value
-
-
-def _expect_media(content: str, kind: str, where: str, folder: Path) -> None:
-    """Refuse an image or audio file that is not in the campaign's folder."""
-    if kind == "image" and content.startswith("https://"):
-        return
-    if media_file(folder, content, kind) is None:
-        raise ParameterError(
-            f"{where} names {kind} file {content!r}, which is not a file of that type in the campaign's folder; "
-            "put it there and give its name relative to the folder"
-        )
 
 
 def media_file(folder: Path, content: str, kind: str) -> tuple[Path, str] | None:

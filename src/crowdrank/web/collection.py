@@ -19,11 +19,11 @@ import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -109,38 +109,6 @@ class AgainError(Exception):
     """Another call took what this one was after; the operation is run again."""
 
 
-class Store(Protocol):
-    """A database that operations run on."""
-
-    dialect: str
-    url: str
-
-    def submit(self, operation: Operation[Result]) -> Future[Result]:
-        """Run an operation in a transaction; the future is done once it is durable."""
-        ...
-
-    def submit_read(self, operation: Operation[Result]) -> Future[Result]:
-        """Run an operation that only reads, on one consistent snapshot."""
-        ...
-
-    def snapshot(self) -> AbstractContextManager[sa.Connection]:
-        """Return a connection of its own that sees one moment for as long as it is held."""
-        ...
-
-    def now(self, connection: sa.Connection) -> int:
-        """Return the time in microseconds by the clock that leases go by."""
-        ...
-
-    @property
-    def n_waiting(self) -> int:
-        """Operations that wait for their turn."""
-        ...
-
-    def close(self) -> None:
-        """Finish what was begun, and let go of the database."""
-        ...
-
-
 def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -> Store:
     """Return the store in a file (SQLite) or on a server (``postgresql://...``)."""
     if database.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
@@ -202,16 +170,16 @@ class PostgresStore:
         self._threads = ThreadPoolExecutor(n_threads, "postgres")
 
     def submit(self, operation: Operation[Result]) -> Future[Result]:
-        """Run an operation in a transaction, again where another got in its way; see :class:`Store`."""
+        """Run an operation in a transaction, again where another got in its way; see :data:`Store`."""
         return self._threads.submit(self._write, operation)
 
     def submit_read(self, operation: Operation[Result]) -> Future[Result]:
-        """Run an operation that only reads; see :class:`Store`."""
+        """Run an operation that only reads; see :data:`Store`."""
         return self._threads.submit(self._read, operation)
 
     @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
-        """Hold one moment of the database; see :class:`Store`."""
+        """Hold one moment of the database; see :data:`Store`."""
         with self._connection() as connection:
             connection.info.pop("now", None)
             yield connection.execution_options(isolation_level="REPEATABLE READ")
@@ -322,7 +290,7 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.url = str(path)
-        self._clock = Clock()
+        self.clock = Clock()
         self._lock: IO[bytes] | None = None
         self._reads = ThreadPoolExecutor(N_READERS, "sqlite-read")
         self._local = threading.local()
@@ -342,7 +310,7 @@ class SqliteStore:
         self._writer.start()
 
     def submit(self, operation: Operation[Result]) -> Future[Result]:
-        """Queue an operation for the writer; see :class:`~crowdrank.web.collection.Store`."""
+        """Queue an operation for the writer; see :data:`Store`."""
         future: Future[Result] = Future()
         if self._writer is None or not self._writer.is_alive():
             future.set_exception(Fault("stopping", "the service is stopping; try again in a moment", retry_after=2))
@@ -356,7 +324,7 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
-        """Hold one moment of the database; see :class:`~crowdrank.web.collection.Store`."""
+        """Hold one moment of the database; see :data:`Store`."""
         engine = _engine(self.url, read_only=True)
         try:
             with engine.connect() as connection:
@@ -368,7 +336,7 @@ class SqliteStore:
 
     def now(self, connection: sa.Connection) -> int:
         """Return the server's time, which a clock set back does not turn back."""
-        return self._clock.now()
+        return self.clock.now()
 
     @property
     def n_waiting(self) -> int:
@@ -461,6 +429,14 @@ class SqliteStore:
         if _in_transaction(self._connection):
             with contextlib.suppress(DBAPIError):
                 self._connection.exec_driver_sql("ROLLBACK")
+
+
+Store = SqliteStore | PostgresStore
+"""A database that operations run on.
+
+``submit`` runs an operation in a transaction, and its future is done once that is durable; ``submit_read`` runs one
+that only reads, on one consistent snapshot; ``snapshot`` is a connection that sees one moment while it is held.
+"""
 
 
 class Clock:

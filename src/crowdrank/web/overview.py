@@ -9,7 +9,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from .collection import Collection, Fault, sql
-from .service import latest_fit
 
 MAX_PAGE = 10_000
 _MICROSECONDS_PER_HOUR = 3_600_000_000
@@ -20,7 +19,10 @@ _SKIPPED_BY = 3
 def version_of(collection: Collection, connection: sa.Connection) -> str:
     """Return a tag that changes whenever the owner would see something else."""
     row = sql.campaign.first(connection, campaign=collection.id)
-    fit, latest = latest_fit(collection, connection), sql.latest_changes.first(connection, campaign=collection.id)
+    fit, latest = (
+        sql.latest_fit.first(connection, campaign=collection.id),
+        sql.latest_changes.first(connection, campaign=collection.id),
+    )
     failed = sql.last_fit_error.first(connection, campaign=collection.id)
     # who joins, pauses or leaves is an event; a request that costs nothing changes no money
     return "-".join(
@@ -65,7 +67,7 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
 
 def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dict[str, Any]:
     """Return up to which judgment the consensus goes, how old it is, and what went wrong last."""
-    fit = latest_fit(collection, connection)
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
     last = sql.last_fit_error.first(connection, campaign=collection.id)
     error = None if last is None else last.error
     if fit is None:
@@ -121,7 +123,7 @@ def agreement_view(collection: Collection, connection: sa.Connection) -> dict[st
 
 def _of_fit(collection: Collection, connection: sa.Connection) -> tuple[Any, dict[str, Any]]:
     """The latest fit, and up to which judgment it goes."""
-    fit = latest_fit(collection, connection)
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
     if fit is None:
         raise Fault("not_found", "there is no consensus yet; it comes after the first judgments")
     seq = sql.campaign.first(connection, campaign=collection.id).seq

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .collection import Collection, record_event, sql
+from .collection import Collection, PostgresStore, record_event, sql
 from .service import log
 from .setup import metadata, nothing_left, set_campaign_state, target_key, target_row
 
@@ -289,10 +289,10 @@ class Refit:
 
     def _is_fitting_process(self) -> bool:
         """Whether this process is the one that fits; of several on PostgreSQL only one does."""
-        if self.collection.store.dialect != "postgresql" or self._lock is not None:
+        store = self.collection.store
+        if not isinstance(store, PostgresStore) or self._lock is not None:
             return True
-        engine: sa.Engine = self.collection.store.engine  # type: ignore[attr-defined]
-        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection = store.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         number = 72_170_100 + self.collection.id
         if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar_one():
             self._lock = connection

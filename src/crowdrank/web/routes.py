@@ -416,46 +416,27 @@ async def _view(service: Service, request: Request, view: Callable[..., dict[str
     return Answer(content, headers={"etag": etag, "cache-control": "no-cache"})
 
 
-@owner_router.get(f"{API}/campaign")
-async def campaign(request: Request, service: Running, caller: Owner) -> Response:
-    """Show progress, money and forecast."""
-    return await _view(service, request, overview.campaign_view)
-
-
 @owner_router.get(f"{API}/consensus")
 async def consensus(request: Request, service: Running, caller: Owner, query: str | None = None) -> Response:
     """Show the latest consensus."""
     return await _view(service, request, overview.consensus_view, query)
 
 
-@owner_router.get(f"{API}/quality")
-async def quality(request: Request, service: Running, caller: Owner) -> Response:
-    """Show the quality of annotators."""
-    return await _view(service, request, overview.quality_view)
+def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> None:
+    """Add the route of a view that takes nothing."""
+
+    async def show(request: Request, service: Running, caller: Owner) -> Response:
+        return await _view(service, request, view)
+
+    owner_router.add_api_route(f"{API}/{path}", show, name=path, description=words)
 
 
-@owner_router.get(f"{API}/agreement")
-async def agreement(request: Request, service: Running, caller: Owner) -> Response:
-    """Show how far annotators agree."""
-    return await _view(service, request, overview.agreement_view)
-
-
-@owner_router.get(f"{API}/annotators")
-async def annotators(request: Request, service: Running, caller: Owner) -> Response:
-    """List who takes part."""
-    return await _view(service, request, overview.annotators_view)
-
-
-@owner_router.get(f"{API}/skipped")
-async def list_skipped(request: Request, service: Running, caller: Owner) -> Response:
-    """List what several annotators skipped."""
-    return await _view(service, request, overview.skipped_view)
-
-
-@owner_router.get(f"{API}/spares")
-async def spares(request: Request, service: Running, caller: Owner) -> Response:
-    """List judgments that came too late for a seat."""
-    return await _view(service, request, overview.spares_view)
+_add_view("campaign", overview.campaign_view, "Show progress, money and forecast.")
+_add_view("quality", overview.quality_view, "Show the quality of annotators.")
+_add_view("agreement", overview.agreement_view, "Show how far annotators agree.")
+_add_view("annotators", overview.annotators_view, "List who takes part.")
+_add_view("skipped", overview.skipped_view, "List what several annotators skipped.")
+_add_view("spares", overview.spares_view, "List judgments that came too late for a seat.")
 
 
 @owner_router.get(f"{API}/invites")
@@ -613,8 +594,9 @@ async def report(service: Running, caller: Owner) -> Response:
         out = str(Path(folder) / "consensus.csv")
         command = [sys.executable, "-m", "crowdrank", "aggregate", str(votes), *options, "-o", out]
         nothing = asyncio.subprocess.DEVNULL
+        # annotators go first
         process = await asyncio.create_subprocess_exec(
-            *command, stdout=nothing, stderr=nothing, preexec_fn=_lower_priority
+            *command, stdout=nothing, stderr=nothing, preexec_fn=lambda: os.nice(10)
         )
         try:
             await asyncio.wait_for(process.wait(), _REPORT_SECONDS)
@@ -654,11 +636,6 @@ def _write(path: Path, pieces: Any) -> None:
     with path.open("wb") as file:
         for piece in pieces:
             file.write(piece)
-
-
-def _lower_priority() -> None:
-    """Let annotators go first."""
-    os.nice(10)
 
 
 def _attachment_headers(name: str) -> dict[str, str]:

@@ -248,12 +248,12 @@ class Service:
 
     async def claim(self, annotator: int, n: int = 1, lease_seconds: int | None = None) -> dict[str, Any]:
         """Give out requests, as the annotator sees them."""
-        return await self.write(_claim, annotator, n, lease_seconds)
 
+        def give_out(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+            claimed = claim(collection, connection, annotator, n, lease_seconds)
+            return _show_requests(collection, connection, claimed, annotator)
 
-def latest_fit(collection: Collection, connection: sa.Connection) -> Any:
-    """Return the latest fit that came to an end, or ``None``."""
-    return sql.latest_fit.first(connection, campaign=collection.id)
+        return await self.write(give_out)
 
 
 def _submit(
@@ -284,13 +284,6 @@ def _submit_all(
         except Fault as fault:
             answers.append(fault)
     return answers
-
-
-def _claim(
-    collection: Collection, connection: sa.Connection, annotator: int, n: int, lease_seconds: int | None
-) -> dict[str, Any]:
-    """Give out requests."""
-    return _show_requests(collection, connection, claim(collection, connection, annotator, n, lease_seconds), annotator)
 
 
 def _show_requests(

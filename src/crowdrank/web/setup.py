@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, I
 
 from ..errors import ParameterError
 from .campaign_file import Campaign, Item, Settings, changed_settings
-from .collection import Collection, Fault, Store, record_event, sql
+from .collection import Collection, Fault, SqliteStore, Store, record_event, sql
 
 metadata = MetaData()
 _Id = BigInteger().with_variant(Integer, "sqlite")
@@ -186,10 +186,9 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
     settings = changed_settings(former, settings, former_row.reserved)
     collection = Collection(former_row.id, settings, store, campaign.folder)
     # the clock goes on from the last moment on record, should the machine's be behind it
-    clock = getattr(store, "_clock", None)
     latest = sql.latest_event.first(connection, campaign=collection.id).at
-    if clock is not None and latest is not None:
-        clock.not_before(latest)
+    if isinstance(store, SqliteStore) and latest is not None:
+        store.clock.not_before(latest)
     if settings != former:
         _change(connection, collection)
     return collection, False
