@@ -189,7 +189,10 @@ def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
 
     Leaving out items and not judgments keeps what several annotators judged, and what hangs together in triads.
     """
-    n_judgments = _n_judgments(judgments)
+    n_judgments = len(judgments)
+    if isinstance(judgments, Rankings):
+        lengths = np.diff(judgments.offsets)
+        n_judgments = int((lengths * (lengths - 1) // 2).sum())
     if n_judgments <= MOST_JUDGMENTS:
         return judgments, None
     share = MOST_JUDGMENTS / n_judgments
@@ -205,11 +208,3 @@ def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
     rows = kept[judgments.item]
     offsets = np.concatenate([[0], np.cumsum(rows)])[judgments.offsets]
     return replace(judgments, item=judgments.item[rows], rank=judgments.rank[rows], offsets=offsets), note
-
-
-def _n_judgments(judgments: Judgments) -> int:
-    """Number of grades or of pairs compared."""
-    if not isinstance(judgments, Rankings):
-        return len(judgments)
-    lengths = np.diff(judgments.offsets)
-    return int((lengths * (lengths - 1) // 2).sum())

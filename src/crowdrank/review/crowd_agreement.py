@@ -98,7 +98,10 @@ def _divided_pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus)
     pairs, cell = np.unique(key, return_inverse=True)
     votes = np.bincount(cell * 3 + coded.code, minlength=3 * len(pairs)).reshape(-1, 3)
     number = votes.sum(axis=1)
-    divided = _share_less_standard_error(number - votes.max(axis=1), number)
+    # a share less one standard error (Wilson), so few votes do not look more divided than many
+    share = (number - votes.max(axis=1)) / number
+    middle, reach = share + 0.5 / number, np.sqrt(share * (1 - share) / number + 0.25 / number**2)
+    divided = (middle - reach) / (1 + 1 / number)
     order = np.argsort(-divided, kind="stable")
     order = order[number[order] >= _MIN_ANSWERS][:MOST]
     first, second = pairs[order] // n_items, pairs[order] % n_items
@@ -118,14 +121,6 @@ def _divided_pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus)
             "divided": divided[order],
         }
     )
-
-
-def _share_less_standard_error(part: Floats, whole: Floats) -> Floats:
-    """A share less one standard error (Wilson), so few votes do not look more divided than many."""
-    share = part / whole
-    middle, reach = share + 0.5 / whole, np.sqrt(share * (1 - share) / whole + 0.25 / whole**2)
-    bound: Floats = (middle - reach) / (1 + 1 / whole)
-    return bound
 
 
 def _divided_grades(grades: Grades, coded: CodedJudgments) -> pl.DataFrame:
@@ -198,7 +193,11 @@ def looks_unordered(grades: Grades) -> str | None:
     own = (tables / (tables.sum(axis=1, keepdims=True) - 1.0)).sum(axis=0)
     n_pairs, same = float(together.sum() - own.sum()), float(np.trace(together) - own.sum())
     apart = together - np.diag(np.diag(together))
-    if float(apart.sum()) / 2.0 < _FEWEST_DISAGREEMENTS or _kappa(tables, same / n_pairs) < _LEAST_KAPPA:
+    # agreement of two annotators beyond chance [Fleiss71]_
+    shares = tables.sum(axis=0) / tables.sum()
+    chance = float(shares @ shares)
+    kappa = (same / n_pairs - chance) / max(1.0 - chance, 1e-12)
+    if float(apart.sum()) / 2.0 < _FEWEST_DISAGREEMENTS or kappa < _LEAST_KAPPA:
         return None
     ratio, error = _distance(tables, apart)
     reach = _ONE_IN_HUNDRED * error
@@ -220,13 +219,6 @@ def _tables(grades: Grades) -> Floats:
     use = place[grades.item] >= 0
     counts = np.bincount(place[grades.item[use]] * n_levels + level[use], minlength=len(several) * n_levels)
     return counts.reshape(-1, n_levels).astype(np.float64)
-
-
-def _kappa(tables: Floats, agreement: float) -> float:
-    """Agreement of two annotators beyond chance [Fleiss71]_."""
-    shares = tables.sum(axis=0) / tables.sum()
-    chance = float(shares @ shares)
-    return (agreement - chance) / max(1.0 - chance, 1e-12)
 
 
 def _distance(tables: Floats, apart: Floats) -> tuple[float, float]:

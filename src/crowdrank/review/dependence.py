@@ -181,15 +181,20 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
     ends = np.cumsum(np.bincount(panel.thing, minlength=panel.n_things))[panel.thing]
     first, second = pairs_within(np.arange(len(panel.thing)), ends)
     keys = panel.annotator[first].astype(np.int64) * n + panel.annotator[second]
-    pairs, number = _count_pairs(keys, n)
+    few_annotators = n * n <= _MAX_TABLE_CELLS
+    if few_annotators:
+        counts = np.bincount(keys, minlength=n * n)
+        pairs = np.flatnonzero(counts)
+        number = counts[pairs]
+    else:
+        pairs, number = np.unique(keys, return_counts=True)
     enough = number >= MIN_COMMON
     if int(enough.sum()) > MOST_PAIRS:
         enough[np.argsort(-number, kind="stable")[MOST_PAIRS:]] = False
     pairs = pairs[enough]
     if not len(pairs):
         return None
-
-    if n * n <= _MAX_TABLE_CELLS:
+    if few_annotators:
         table = np.full(n * n, -1, np.int32)
         table[pairs] = np.arange(len(pairs))
         pair = table[keys]
@@ -199,15 +204,6 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
     use = np.flatnonzero(pair >= 0)
     events = Events(first[use].astype(np.int32), second[use].astype(np.int32), pair[use])
     return (pairs // n).astype(np.int32), (pairs % n).astype(np.int32), events
-
-
-def _count_pairs(keys: Counts, n: int) -> tuple[Counts, Counts]:
-    """The pairs of annotators that occur, and how often."""
-    if n * n <= _MAX_TABLE_CELLS:
-        counts = np.bincount(keys, minlength=n * n)
-        pairs = np.flatnonzero(counts)
-        return pairs, counts[pairs]
-    return np.unique(keys, return_counts=True)
 
 
 def _sum_pairs(panel: Panel, part: Ints, wrong: Bools, events: Events, family: Ints, n_pairs: int) -> Sums:
@@ -236,22 +232,19 @@ def _test_pairs(
 
     variance = np.maximum(sums.variance * inflation, 1e-12)
     scale = np.maximum(sums.scale, 1e-12)
-    shared = _common_correlation(sums.excess / scale, scale**2 / variance, ~named) if level else 0.0
+    shared = 0.0
+    if level and int((~named).sum()) >= _FEWEST_FOR_LEVEL:
+        # the correlation that the middle pair has is no matter of two annotators
+        correlation = sums.excess / scale
+        order = np.flatnonzero(~named)[np.argsort(correlation[~named], kind="stable")]
+        climbed = np.cumsum((scale**2 / variance)[order])
+        shared = max(0.0, float(correlation[order[np.searchsorted(climbed, 0.5 * climbed[-1])]]))
     excess = sums.excess - shared * scale
     skew = np.maximum(sums.third * inflation / variance**1.5, _LEAST_SKEW)
     shape = 4.0 / skew**2
     p_value = gammaincc(shape, np.maximum(shape + np.sqrt(shape / variance) * excess, 0.0))
     rate = false_discovery_rates(p_value)
     return excess / sums.number, np.sqrt(variance) / sums.number, excess / scale, p_value, rate
-
-
-def _common_correlation(correlation: Floats, weight: Floats, use: Bools) -> float:
-    """Correlation that the middle pair has, and so is no matter of two annotators; 0 where that is below or unknown."""
-    if int(use.sum()) < _FEWEST_FOR_LEVEL:
-        return 0.0
-    order = np.flatnonzero(use)[np.argsort(correlation[use], kind="stable")]
-    climbed = np.cumsum(weight[order])
-    return max(0.0, float(correlation[order[np.searchsorted(climbed, 0.5 * climbed[-1])]]))
 
 
 def false_discovery_rates(p_value: Floats) -> Floats:

@@ -51,7 +51,12 @@ def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.Da
     elif isinstance(judgments, Preferences):
         columns |= _sides(judgments, coded, scores, who, n)
     if judgments.n_annotators:
-        columns |= _consistency(repeats(judgments))
+        again = repeats(judgments)
+        columns |= _shares("n_repeated", "repeated", again.again, again.n_again)
+        if again.n_swapped is not None:
+            columns |= _shares("n_swapped", "swapped", again.swapped, again.n_swapped)
+        if again.difference is not None:
+            columns["repeated_difference"] = share_of(again.difference, again.n_again)
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
 
 
@@ -93,22 +98,15 @@ def _sides(preferences: Preferences, coded: CodedJudgments, scores: Floats, who:
         "position_upper": np.where(unclear, np.nan, position.upper),
         "share_tied": share_of(np.bincount(who, preferences.outcome == 0, n), number),
     }
-    return columns | (_both_orders(seen, n) | _circles(coded, n) if preferences.n_annotators else {})
-
-
-def _consistency(repeats: Repeats) -> dict[str, Any]:
-    """How often each annotator gives the same answer again, with intervals."""
-    columns: dict[str, Any] = {}
-    for name, n_things, same in (
-        ("repeated", repeats.n_again, repeats.again),
-        ("swapped", repeats.n_swapped, repeats.swapped),
-    ):
-        if n_things is None or same is None:
-            continue
-        columns |= _shares(f"n_{name}", name, same, n_things)
-    if repeats.difference is not None:
-        columns["repeated_difference"] = share_of(repeats.difference, repeats.n_again)
-    return columns
+    if not preferences.n_annotators:
+        return columns
+    columns |= _both_orders(seen, n)
+    # triads of items whose three pairs an annotator answered, and the share of circular ones
+    chosen = np.flatnonzero(coded.code != 1)
+    thing = coded.thing[chosen]
+    where = (coded.place[thing], coded.first[thing], coded.second[thing])
+    triads, circular = count_triads(coded.annotator[chosen], *where, coded.code[chosen] == 2, n)
+    return columns | _shares("n_triads", "circular", circular, triads)
 
 
 def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> Position:
@@ -195,15 +193,6 @@ def _both_orders(coded: CodedJudgments, n: int) -> dict[str, Any]:
     flipped = 0.5 * np.abs(coded.low_left[both].astype(np.float64) + coded.high_left[both])
     number, flips = np.bincount(who, minlength=n), np.bincount(who, flipped, n)
     return _shares("n_both_orders", "flipped", flips, number)
-
-
-def _circles(coded: CodedJudgments, n: int) -> dict[str, Any]:
-    """Triads of items whose three pairs an annotator answered, and the share of circular ones."""
-    chosen = np.flatnonzero(coded.code != 1)
-    thing = coded.thing[chosen]
-    where = (coded.place[thing], coded.first[thing], coded.second[thing])
-    triads, circular = count_triads(coded.annotator[chosen], *where, coded.code[chosen] == 2, n)
-    return _shares("n_triads", "circular", circular, triads)
 
 
 def _shares(number: str, name: str, part: Any, whole: Any) -> dict[str, Any]:
