@@ -85,6 +85,9 @@ FOLDERS = {
 }
 """Folder of files -> its source, terms and files."""
 
+TABLES: dict[str, dict[str, Any]] = _CATALOG["tables"]
+"""Name of a layout -> columns of a table and how it is written, as :meth:`Store.table` takes them."""
+
 ENTRIES = {name: Entry(**{"folder": name, **entry}) for name, entry in _CATALOG["sets"].items()}
 """Name -> what it is and how it is loaded."""
 
@@ -301,7 +304,7 @@ class Store:
     def table(
         self,
         file: str,
-        columns: Mapping[str, str] | Sequence[str],
+        columns: str | Mapping[str, str] | Sequence[str],
         *,
         numbers: Sequence[str] = (),
         separator: str = ",",
@@ -315,7 +318,8 @@ class Store:
         file
             File of the set.
         columns
-            Our word -> name in the header; or, where the file has no header, the words of its first columns.
+            Our word -> name in the header; or, where the file has no header, the words of its first columns; or the
+            name of a layout of the catalogue, which says all of this.
         numbers
             Words whose cells must be numbers.
         separator, encoding
@@ -323,6 +327,8 @@ class Store:
         skip
             Lines to pass over at the top of a file without a usable header.
         """
+        if isinstance(columns, str):
+            return self.table(file, **TABLES[columns])
         header = isinstance(columns, Mapping)
         content = self.text(file, encoding).encode()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -20,17 +21,11 @@ SITES = ("G", "P", "R", "X")
 """Levels of the adult-site ratings; a larger grade means more adult."""
 
 
-def labels(store: Store) -> Dataset:
-    """Items labelled on a numeric scale: ``label.csv`` (item, worker, label) and ``truth.csv`` (item, truth)."""
-    given = store.table("label.csv", {"item": "item", "annotator": "worker", "grade": "label"}, numbers=["grade"])
-    truth = store.table("truth.csv", {"item": "item", "grade": "truth"}, numbers=["grade"])
-    return store.dataset(judgments=Grades.from_frame(given), truth=Truth.from_frame(truth))
-
-
-def answers(store: Store, *, nominal: bool = False) -> Dataset:
-    """The truth inference survey: ``answer.csv`` (question, worker, answer) and ``truth.csv`` (question, truth)."""
-    given = store.table("answer.csv", {"item": "question", "annotator": "worker", "grade": "answer"}, numbers=["grade"])
-    truth = store.table("truth.csv", {"item": "question", "grade": "truth"}, numbers=["grade"])
+def answers(
+    store: Store, *, files: Sequence[str] = ("answer.csv", "truth.csv"), table: str = "answers", nominal: bool = False
+) -> Dataset:
+    """Items labelled on a numeric scale or by classes, and their truth, in two tables of one layout."""
+    given, truth = store.table(files[0], table), store.table(files[1], f"{table}_truth")
     if nominal:
         given = given.with_columns(pl.col("grade").cast(pl.Int64))
     return store.dataset(judgments=Grades.from_frame(given, nominal=nominal), truth=Truth.from_frame(truth))
@@ -38,8 +33,8 @@ def answers(store: Store, *, nominal: bool = False) -> Dataset:
 
 def adult(store: Store) -> Dataset:
     """Web sites rated G, P, R or X; the gold covers more sites than the crowd saw."""
-    given = store.table("labels.tsv", ("annotator", "item", "grade"), separator="\t")
-    gold = store.table("gold.tsv", ("item", "grade"), separator="\t")
+    given = store.table("labels.tsv", "sites")
+    gold = store.table("gold.tsv", "sites_gold")
     for file, frame in (("labels.tsv", given), ("gold.tsv", gold)):
         strange = frame.filter(~pl.col("grade").is_in(SITES))
         if len(strange):
@@ -62,49 +57,36 @@ def adult(store: Store) -> Dataset:
 
 def peer_grading(store: Store, *, file: str = "peer.csv") -> Dataset:
     """Students' grades of group submissions; the truth is the mean grade of the teaching assistants."""
-    columns = {"query": "taskid", "item": "groupid", "annotator": "reviewerid", "grade": "grade"}
-    given = store.table(file, columns, numbers=["grade"])
-    assistants = store.table("ta.csv", columns, numbers=["grade"])
+    given, assistants = store.table(file, "peer_grades"), store.table("ta.csv", "peer_grades")
     truth = assistants.group_by("query", "item", maintain_order=True).agg(pl.col("grade").mean())
     return store.dataset(judgments=Grades.from_frame(given), truth=Truth.from_frame(truth))
 
 
 WINNERS = {"a1": "left", "a2": "right", "equal": "tie"}
-SIDES = {"query": "topic", "left": "arg1", "right": "arg2", "winner": "label"}
 JUDGES = ("gpt3", "gpt4")
 
 
 def mirex(store: Store) -> Dataset:
     """Which of two melodies is more similar to the query; the truth is the crowd's own grouping."""
-    columns = {
-        "query": "Input.query",
-        "left": "Input.docA",
-        "right": "Input.docB",
-        "annotator": "WorkerId",
-        "winner": "Answer.radio",
-        "time": "SubmitTime",
-    }
-    given = store.table("judgments.csv", columns, encoding="latin-1")
+    given = store.table("judgments.csv", "melodies")
     answered = given.filter(pl.col("winner").is_in(["a", "b", "s"]))
     answered = answered.with_columns(
         pl.col("winner").replace_strict({"a": "left", "b": "right", "s": "tie"}),
         pl.col("time").str.to_datetime("%a %b %d %H:%M:%S GMT %Y"),
     )
-    groups = store.table("MTurk.qrel", ("run", "query", "item", "rank"), numbers=["rank"], separator="\t").drop("run")
+    groups = store.table("MTurk.qrel", "melody_groups").drop("run")
     notes = (f"{len(given) - len(answered)} of {len(given):,} answers are blank and left out",)
     return store.dataset(judgments=Preferences.from_frame(answered), truth=Truth.from_frame(groups), notes=notes)
 
 
 def arguments(store: Store, *, pairs: bool = False) -> Dataset:
     """Which argument is more convincing; the truth is a ranking of the arguments, or with ``pairs`` the gold pairs."""
-    votes = store.table("votes.csv", {**SIDES, "annotator": "worker"})
-    texts = store.table("arguments.csv", {"query": "topic", "item": "arg", "text": "text"})
+    votes, texts = store.table("votes.csv", "argument_votes"), store.table("arguments.csv", "argument_texts")
     if pairs:
-        truth = store.table("gold_pairs.csv", SIDES).with_columns(_winners())
+        truth = store.table("gold_pairs.csv", "argument_pairs").with_columns(_winners())
     else:
-        scores = store.table("gold_ranking.csv", {"query": "topic", "item": "arg", "grade": "score"}, numbers=["grade"])
         # the source's score falls as an argument convinces more
-        truth = scores.with_columns(-pl.col("grade"))
+        truth = store.table("gold_ranking.csv", "argument_scores").with_columns(-pl.col("grade"))
     return store.dataset(
         judgments=Preferences.from_frame(votes.with_columns(_winners())), truth=Truth.from_frame(truth), details=texts
     )
@@ -134,8 +116,7 @@ def model_answers(store: Store, *, who: str = "crowd") -> Dataset:
 
 def web_pages(store: Store) -> Dataset:
     """Which of two home pages is more attractive; the truth is the source's own Bradley-Terry score of these votes."""
-    columns = {"annotator": "annotator", "group": "accepted", "left": "left", "right": "right", "winner": "chosen"}
-    votes = store.table("calista_votes.csv", columns)
+    votes = store.table("calista_votes.csv", "home_pages")
     answered = votes.filter(pl.col("winner").is_in(["left", "right"])).with_columns(
         pl.col("group").replace_strict({"1": "accepted", "0": "other"}, default=pl.col("group"))
     )
@@ -201,9 +182,8 @@ def relevance_feedback(store: Store, *, every: bool = False) -> Dataset:
     Broken links (label 3, gold 3) go out, then an annotator's repeats on one item, of which the first stays.
     ``every`` keeps all labels, the four codes taken as classes.
     """
-    given = store.table("label.csv", {"item": "item", "annotator": "worker", "grade": "label"}, numbers=["grade"])
-    gold = store.table("truth.csv", {"item": "item", "grade": "truth"}, numbers=["grade"])
-    topics = store.table("item_topic.csv", {"item": "item", "query": "topic", "exact": "exact", "document": "doc"})
+    given, gold = store.table("label.csv", "labels"), store.table("truth.csv", "labels_truth")
+    topics = store.table("item_topic.csv", "item_topics")
     notes: tuple[str, ...] = ()
     if not every:
         broken = gold.filter(pl.col("grade") == BROKEN)
@@ -231,9 +211,8 @@ def relevance_feedback(store: Store, *, every: bool = False) -> Dataset:
 
 def relevance_feedback_gold(store: Store) -> Dataset:
     """The gold-labelled part, binary, with real topic and document ids."""
-    given = store.table("responses_eval.txt", ("number", "annotator", "grade"), numbers=["grade"], separator=" ")
-    gold = store.table("responses_gt.txt", ("number", "grade"), numbers=["grade"], separator=" ")
-    names = store.table("map_question_integer.txt", ("name", "number"), separator=" ").select(
+    given, gold = store.table("responses_eval.txt", "gold_votes"), store.table("responses_gt.txt", "gold_grades")
+    names = store.table("map_question_integer.txt", "gold_names").select(
         "number", query=pl.col("name").str.slice(0, 5), item=pl.col("name").str.slice(5)
     )
     tables = [
@@ -252,14 +231,10 @@ def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
     """Binary votes of one team (``own``), of the seven others (``others``) or of ``all``, with NIST's gold."""
     parts, notes = [], []
     if teams != "others":
-        own = store.table(
-            "votes.tsv", ("time", "name", "annotator", "grade"), numbers=["time", "grade"], separator="\t"
-        )
+        own = store.table("votes.tsv", "own_votes")
         parts.append(own.with_columns(group=pl.lit("own")) if teams == "all" else own)
     if teams != "own":
-        others = store.table(
-            "otherparticipantsvotes.tsv", ("name", "annotator", "grade"), numbers=["grade"], separator="\t"
-        )
+        others = store.table("otherparticipantsvotes.tsv", "other_votes")
         repeats = len(others) - others.n_unique(["name", "annotator"])
         notes.append(f"{repeats:,} of the other teams' votes repeat an annotator on an item; all are kept")
         parts.append(others.with_columns(group=pl.lit("others")) if teams == "all" else others)
@@ -275,23 +250,15 @@ def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
 
 def nist_gold(store: Store) -> Truth:
     """NIST's grades 0, 1, 2 from the track's sheet."""
-    sheet = store.table(SHEET, ("set", "query", "item", "grade"), numbers=["grade"], separator="\t", skip=1)
+    sheet = store.table(SHEET, "nist_sheet")
     return Truth.from_frame(sheet.filter(pl.col("grade") >= 0).select("query", "item", "grade"))
 
 
 def uc3m(store: Store, *, run: int = 1) -> Dataset:
     """Labels of one UC3M run: grades 0 to 2 in run 1, a slider from 0 to 100 in runs 2 and 3."""
-    labels = {f"grade{n}": f"doc{n}rel" for n in DOCUMENTS}
-    columns = {"run": "run", "set": "set", "annotator": "worker", "status": "status", "time": "tssend", **labels}
-    assignments = store.table("assignments.txt", columns, separator="\t", encoding="latin-1")
+    assignments = store.table("assignments.txt", "assignments")
     assignments = assignments.filter((pl.col("run") == str(run)) & pl.col("status").is_in(["Accepted", "Rejected"]))
-    hits = store.table(
-        "hits.txt",
-        {"set": "set", "query": "topic", **{f"item{n}": f"doc{n}" for n in DOCUMENTS}},
-        separator="\t",
-        encoding="latin-1",
-    )
-    wide = store.match(assignments, hits, "set", "hits.txt")
+    wide = store.match(assignments, store.table("hits.txt", "hits"), "set", "hits.txt")
     meta = ("query", "annotator", pl.col("time").str.to_datetime("%d/%m/%Y %H:%M:%S"))
     long = pl.concat([wide.select(*meta, item=f"item{n}", grade=f"grade{n}") for n in DOCUMENTS])
     rejected = int((assignments["status"] == "Rejected").sum()) * len(DOCUMENTS)
@@ -357,15 +324,7 @@ def llmbar(store: Store) -> Dataset:
     ``left`` and ``right`` stand as the judge saw them, so an annotator's position bias is the share of left wins. Asked
     in the swapped order, ``output_2`` stands left.
     """
-    columns = {
-        "subset": "subset",
-        "number": "item",
-        "model": "judge_model",
-        "strategy": "strategy",
-        "swapped": "swapped",
-        "winner": "winner",
-    }
-    verdicts = store.table("judgments.csv", columns)
+    verdicts = store.table("judgments.csv", "verdicts")
     usable = verdicts.filter(pl.col("winner").is_in(["1", "2"]))
     swapped = pl.col("swapped") == "1"
     given = usable.select(
@@ -577,56 +536,43 @@ def digits(store: Store) -> Dataset:
 
 
 def clutter(store: Store) -> Dataset:
-    """Web pages ranked by three measures of image clutter, least cluttered first, with cheap features of each page.
-
-    Blank screenshots are left out. ``details`` has the measures themselves, and source and kind of each page.
-    """
+    """Web pages ranked by three measures of image clutter, with cheap features; ``details`` has source and kind too."""
     names = [f"{how}_{name}" for how in ("dom", "src") for name in PAGE_FEATURES]
-    about = ("source", "kind", "bytes", "missing_css")
     numbers = [*names, "bytes", "missing_css"]
-    pages = store.table("features.csv", {"item": "page", **{name: name for name in (*about, *names)}}, numbers=numbers)
-    sizes = ("page_height", "pixel_sd")
-    columns = {"item": "page", **{name: name for name in (*MEASURES, *sizes)}}
-    measured = store.table("annotators.csv", columns, numbers=[*MEASURES, *sizes])
-    table = store.match(measured, pages, "item", "features.csv")
-    shown = table.filter(pl.col("pixel_sd") > BLANK)
-    return store.dataset(
-        judgments=Rankings.from_frame(_measured_ranks(shown)),
-        features=Features.from_arrays(None, shown["item"], shown.select(names).to_numpy(), names=names),
-        details=shown.select("item", "source", "kind", *MEASURES, *sizes, "bytes", "missing_css"),
-        notes=(f"{len(table) - len(shown)} of {len(table)} pages have a blank screenshot and are left out",),
-    )
+    pages = _numbered(store, "features.csv", ("source", "kind", *numbers), numbers)
+    measured = [*MEASURES, "page_height", "pixel_sd"]
+    table = store.match(_numbered(store, "annotators.csv", measured, measured), pages, "item", "features.csv")
+    return _cluttered(store, table, names, ["source", "kind", *measured, "bytes", "missing_css"])
 
 
 def first_screens(store: Store) -> Dataset:
-    """Pages counted over the whole page and over the first screen, ranked by three measures of clutter.
-
-    Blank screenshots are left out. ``details`` has the measures themselves.
-    """
+    """Pages counted over the whole page and over the first screen, ranked by three measures of clutter."""
     counted = [f"{where}_{name}" for where in ("whole", "first") for name in PAGE_FEATURES if name in _COUNTED]
     names = ["height", *counted, "edge_share", "colours"]
-    columns = {"item": "page", **{name: name for name in ("source", *names, "pixel_sd", *MEASURES)}}
-    table = store.table("pages.csv", columns, numbers=[*names, "pixel_sd", *MEASURES])
-    shown = table.filter(pl.col("pixel_sd") > BLANK)
+    table = _numbered(store, "pages.csv", ["source", *names, "pixel_sd", *MEASURES], [*names, "pixel_sd", *MEASURES])
+    return _cluttered(store, table, names, ["source", *MEASURES, "pixel_sd"])
+
+
+def _numbered(store: Store, file: str, columns: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+    """Columns of a table of pages by their own names."""
+    return store.table(file, {"item": "page", **{name: name for name in columns}}, numbers=numbers)
+
+
+def _cluttered(store: Store, pages: pl.DataFrame, names: Sequence[str], details: Sequence[str]) -> Dataset:
+    """Pages ranked by each measure, least cluttered first; blank screenshots are left out."""
+    shown = pages.filter(pl.col("pixel_sd") > BLANK)
+    ranks = [shown.select("item", rank=pl.col(name).rank("dense"), annotator=pl.lit(name)) for name in MEASURES]
     return store.dataset(
-        judgments=Rankings.from_frame(_measured_ranks(shown)),
+        judgments=Rankings.from_frame(pl.concat(ranks)),
         features=Features.from_arrays(None, shown["item"], shown.select(names).to_numpy(), names=names),
-        details=shown.select("item", "source", *MEASURES, "pixel_sd"),
-        notes=(f"{len(table) - len(shown)} of {len(table)} pages have a blank screenshot and are left out",),
-    )
-
-
-def _measured_ranks(pages: pl.DataFrame) -> pl.DataFrame:
-    """Pages ranked by each measure, least cluttered first."""
-    return pl.concat(
-        [pages.select("item", rank=pl.col(name).rank("dense"), annotator=pl.lit(name)) for name in MEASURES]
+        details=shown.select("item", *details),
+        notes=(f"{len(pages) - len(shown)} of {len(pages)} pages have a blank screenshot and are left out",),
     )
 
 
 def codecs(store: Store) -> Dataset:
     """Grades of sentences by codec; reference and anchor, which only check the listeners, are left out."""
-    columns = {"query": "query", "item": "item", "annotator": "annotator", "grade": "grade"}
-    grades = store.table("grades.csv", columns, numbers=["grade"])
+    grades = store.table("grades.csv", "codec_grades")
     header = store.text("features.csv").split("\n", 1)[0].strip().split(",")
     names = [name for name in header if name not in ("query", "item")]
     words = {name: name for name in ("query", "item", *names)}
