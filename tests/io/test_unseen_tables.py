@@ -16,6 +16,9 @@ PEOPLE = ("ann", "bob", "cid", "dee")
 MODELS = ("gpt-4", "claude", "llama", "qwen")
 PAIRS = [(a, m, n) for a in PEOPLE for place, m in enumerate(MODELS) for n in MODELS[place + 1 :]]
 GRID = [(a, m) for m in MODELS for a in PEOPLE]
+NUMBERED = tuple(enumerate(MODELS))
+LISTED = tuple(enumerate(PAIRS))
+SIDES = {"a_is_worse": "model_a,model_b", "b_is_worse": "model_a,model_b", "rejected": "response_1,response_2"}
 _WRITING = {"-o", "--annotators", "--want"}
 
 
@@ -419,3 +422,78 @@ def test_names_with_equals_signs_and_commas_can_be_typed(save):
     assert found["n_judgments"] == len(PAIRS), arguments
     path = save('who,"tea, hot","milk, cold"', [(who, 1 + n % 3, 3 + n % 2) for n, who in enumerate(PEOPLE)], "s.csv")
     assert main(["inspect", str(path), "--wide", "tea, hot,milk, cold", "--column", "annotator=who"]) == 0
+
+
+# which way, by names that say it -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "quality_score (lower is better)",
+        "score_1_is_excellent",
+        "Rating (1 = best, 5 = worst)",
+        "Note: 1 = sehr gut",
+        "Schulnote",
+        "Priority",
+    ],
+)
+def test_a_name_that_says_that_small_is_good_is_asked_about(save, name):
+    path = save(f'annotator,item,"{name}"', [(who, model, place + 1) for who in PEOPLE for place, model in NUMBERED])
+    with pytest.raises(JudgmentError, match=r"small numbers of .* are likely the good ones"):
+        cr.read_judgments(path, columns={"grade": name})
+
+
+@pytest.mark.parametrize("name", ["Rating (1 = worst, 5 = best)", "errors (higher is better)", "rating (0=worst)"])
+def test_a_name_that_says_that_large_is_good_is_believed(save, name):
+    path = save(f'annotator,item,"{name}"', [(who, model, place + 1) for who in PEOPLE for place, model in NUMBERED])
+    assert cr.aggregate(cr.read_judgments(path, columns={"grade": name})).order()[0] == MODELS[-1]
+
+
+def test_an_order_of_preference_is_a_rank(save):
+    path = save("annotator,item,preference_order", [(who, m, place + 1) for who in PEOPLE for place, m in NUMBERED])
+    assert cr.aggregate(path).order() == list(MODELS)
+
+
+def test_ranks_with_endings_are_numbers(save):
+    ends = ("1st", "2nd", "3rd", "4th")
+    path = save("judge,item,Place", [(who, m, ends[place]) for who in PEOPLE for place, m in NUMBERED])
+    assert cr.aggregate(path).order() == list(MODELS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("Bad", "Poor", "Fair", "Good"),
+        ("Very annoying", "Annoying", "Slightly annoying", "Imperceptible"),
+        ("Trifft gar nicht zu", "trifft eher nicht zu", '"Teils, teils"', "Trifft voll zu"),
+    ],
+)
+def test_scales_of_listening_tests_and_surveys_have_their_order(save, words):
+    path = save("annotator,item,rating", [(who, model, words[place]) for who in PEOPLE for place, model in NUMBERED])
+    judgments = cr.read_judgments(path)
+    assert not judgments.nominal
+    assert list(judgments.levels) == [word.strip('"') for word in words]
+
+
+def test_a_column_of_what_is_preferred_least_is_no_winner(save):
+    rows = [(who, m, n, "right") if place % 2 else (who, n, m, "left") for place, (who, m, n) in LISTED]
+    path = save("annotator,left,right,least_preferred", rows)
+    with pytest.raises(JudgmentError, match="if 'least_preferred' names the worse one"):
+        cr.read_judgments(path)
+    found, _ = _follow(path)
+    assert found["would_read"]
+    assert cr.aggregate(cr.read_judgments(path, columns={"loser": "least_preferred"})).order() == list(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"), [("a_is_worse", ("0", "1")), ("b_is_worse", ("1", "0")), ("rejected", ("2", "1"))]
+)
+def test_hints_on_columns_of_the_worse_side_do_not_reverse(save, name, cells):
+    rows = [(who, m, n, cells[0]) if place % 2 else (who, n, m, cells[1]) for place, (who, m, n) in LISTED]
+    found, arguments = _follow(save(f"annotator,{SIDES[name]},{name}", rows))
+    assert found["would_read"]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["aggregate", *arguments[1:]]) == 0
+    assert out.getvalue().splitlines()[1].startswith(MODELS[0])

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ..errors import JudgmentError, ParameterError
 from ..wording import first_few, naming, one_of, option
-from .words import TABLES
+from .words import TABLES, bad_word
 
 FOREIGN: dict[str, tuple[str, ...]] = {word: tuple(names.split()) for word, names in TABLES["foreign"].items()}
 """Our word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
@@ -266,7 +266,9 @@ def part_role(name: str) -> str | None:
         if part in words and (role not in _PART_ENDS or len(parts) == 1 or parts[-1] in _PART_ENDS[role])
     )
     role = next(pieces, None)
-    return None if role in ("grade", "rank") and is_aside(name) else role
+    # what is preferred least is no winner
+    no_winner = role == "winner" and bad_word(name) is not None
+    return None if no_winner or (role in ("grade", "rank") and is_aside(name)) else role
 
 
 def listed_sides(names: Iterable[str]) -> list[str]:

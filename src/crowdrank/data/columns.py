@@ -712,7 +712,8 @@ class _Roles:
         ]
         name = picked or next((name for name in numbered if self.facts[name].sample), None)
         if name is not None:
-            return what_numbers_mean(name, self.facts[name].values, left, right)
+            named = "" if name == picked or name in rivals else f"{option('columns', {'winner': name})} and "
+            return what_numbers_mean(name, self.facts[name].values, left, right, named)
         if (scores := self._side_scores(left, right, named=True)) is not None:
             return scores
         said = f"pairs of {left!r} and {right!r}, but no winner"
@@ -720,7 +721,8 @@ class _Roles:
             # a column of yes and no of one side, as a_wins is
             if self.facts[name].truths and not self.facts[name].one_value and is_of_a_side(name):
                 yes, no = sorted(self.facts[name].values, key=lambda text: text.lower() in _NO)[:2]
-                ends = ("right", "left") if re.search(r"(?:_|^)(b|2|right)(?:_|$)", key_of(name)) else ("left", "right")
+                of_right = re.search(r"(?:_|^)(b|2|right)(?:_|$)", key_of(name)) is not None
+                ends = ("right", "left") if of_right != (bad_word(name) is not None) else ("left", "right")
                 codes = option("winner_codes", dict(zip((yes, no), ends, strict=True)))
                 return f"{said}; if {name!r} says so: {option('columns', {'winner': name})} and {codes}"
         naming = [name for name in free if self._names_winners(name)]
@@ -975,8 +977,8 @@ def is_personal(name: str, value: str = "") -> bool:
 # questions and refusals in words -------------------------------------------------------------------------------------
 
 
-def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> str:
-    """Return the question what the numbers of a column say of two sides.
+def what_numbers_mean(name: str, values: list[str], left: str, right: str, named: str = "") -> str:
+    """Return the question what the numbers of a column say of two sides; ``named`` goes before codes of winners.
 
     Examples
     --------
@@ -1001,8 +1003,11 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> st
         ways = [option("strength", {f"{name}-{middle}": side}) for side in ("right", "left")]
         return f"{said} more than {middle} means {right!r} is better: {ways[0]}, else {ways[1]}"
     # of two sides called 0 and 1 the number is the side
-    flips = (True, False) if codes == [0, 1] and left.endswith("0") and right.endswith("1") else (False, True)
-    first, second = (option("winner_codes", _sides_of_codes(codes, flip)) for flip in flips)
+    flip_first = codes == [0, 1] and left.endswith("0") and right.endswith("1")
+    # numbers of the worse side are not those of the better one
+    flip_first ^= bad_word(name) is not None
+    flips = (flip_first, not flip_first)
+    first, second = (named + option("winner_codes", _sides_of_codes(codes, flip)) for flip in flips)
     return f"{name!r} holds {either(plain, 'and')}; say what they mean: {first} or {second}"
 
 

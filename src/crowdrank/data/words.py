@@ -43,6 +43,36 @@ def _bad_words() -> re.Pattern[str]:
     )
 
 
+@cache
+def _directions() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of names that say which way numbers count: by what a number means, or by what is better."""
+    words = {part: "|".join(text.split()) for part, text in TABLES["direction"].items()}
+    means, ends = r"_*(?:=|:|\(|-|is|ist|means)_*(?:the_)?", rf"(?:({words['best']})|({words['worst']}))"
+    best_number = rf"(?<!\d)(\d+){means}{ends}(?![^\W_])"
+    which = rf"(?:({words['smaller']})|({words['larger']}))"
+    better = rf"(?<![^\W_]){which}[_-]*(?:=|:|is|are|ist|means)[_-]*(?:{words['good']})"
+    return re.compile(best_number), re.compile(better)
+
+
+def small_is_said_good(name: str) -> bool | None:
+    """Return whether a name says that small numbers are the good ones; ``None`` where it says nothing of it.
+
+    Examples
+    --------
+    >>> small_is_said_good("Rating (1 = best)"), small_is_said_good("grade: 1=worst, 5=best")
+    (True, False)
+    >>> small_is_said_good("loss (lower is better)"), small_is_said_good("score") is None
+    (True, True)
+    """
+    text = re.sub(r"\s+", "_", name.lower())
+    numbers, better = _directions()
+    if match := better.search(text):
+        return match[1] is not None
+    # a scale begins with 0 or 1
+    said = [(int(number) < 2) == bool(best) for number, best, _ in numbers.findall(text)]
+    return said[0] if len(set(said)) == 1 else None
+
+
 def bad_word(name: str) -> str | None:
     """Return the word of a name that says that small numbers may be the good ones, ``None`` where there is none.
 
@@ -51,6 +81,9 @@ def bad_word(name: str) -> str | None:
     >>> bad_word("error_score"), bad_word("meanToxicity"), bad_word("riskscore"), bad_word("harmlessness")
     ('error', 'toxicity', 'riskscore', None)
     """
+    said = small_is_said_good(name)
+    if said is not None:
+        return name if said else None
     return next((word for word in words_of(name) if _bad_words().fullmatch(word)), None)
 
 
@@ -184,7 +217,7 @@ def _degrees(texts: list[str]) -> dict[str, int] | None:
 
 
 def plain_word(word: str) -> str:
-    """Return a word as it is compared: in lower case, with single spaces, without colons, points and shades of emojis.
+    """Return a word as it is compared: in lower case, with single spaces, without colons, points and the like.
 
     Examples
     --------
@@ -192,7 +225,7 @@ def plain_word(word: str) -> str:
     ('thumbs up', '👍')
     """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", _SHADES.sub("", word))
-    return re.sub(r"[\s_\-/:.!]+", " ", parted.lower()).strip()
+    return re.sub(r"[\s_\-/:.,!]+", " ", parted.lower()).strip()
 
 
 _WINNERS = TABLES["winners"]

@@ -46,6 +46,14 @@ def _are_blank(cells: pl.Series) -> pl.Series:
     return cells.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False)
 
 
+def without_endings(cells: pl.Series) -> pl.Series:
+    """Return places such as 1st and 2nd as numbers; other cells as they are."""
+    if cells.dtype != pl.String:
+        return cells
+    numbers = cells.str.extract(r"(?i)^\s*(\d+)\s*(?:st|nd|rd|th|\.|º|ª|er|e)\s*$")
+    return numbers if numbers.null_count() == cells.null_count() < len(cells) else cells
+
+
 def without_missing(
     frame: pl.DataFrame, missing: Sequence[str] | None, words: Sequence[str] = ("grade", "winner", "rank")
 ) -> tuple[pl.DataFrame, list[str]]:

@@ -43,7 +43,15 @@ from ..protocols import Bools, Floats
 from ..wording import counted, either, first_few, option
 from .delimited import first_cells, read_delimited, separator_of
 from .notices import say
-from .number_text import negative_numbers, no_answer_note, numbers_in, order_note, without_blanks, without_missing
+from .number_text import (
+    negative_numbers,
+    no_answer_note,
+    numbers_in,
+    order_note,
+    without_blanks,
+    without_endings,
+    without_missing,
+)
 from .read_options import SIDES, ReadOptions, side_words
 from .sources import NotUtf8Error, Source, show_value, title_note
 from .tables import Mixed, has_lines, in_any_encoding, read_long_lines, read_source, table_format
@@ -717,7 +725,9 @@ def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> 
 def _with_numbers(
     frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
 ) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
-    """The table with grades as numbers, the levels that their words give, and what is to be said."""
+    """The table with grades and ranks as numbers, the levels that words give, and what is to be said."""
+    if "rank" in frame.columns:
+        frame = frame.with_columns(without_endings(frame["rank"]))
     if "grade" not in frame.columns:
         if options.small_is_good:
             raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")

@@ -13,6 +13,7 @@ from ...data.column_names import LISTED, key_of, name_points, person_column
 from ...data.frames import refuse_ranks
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option
+from ..number_text import without_endings
 from .cells import as_number, as_seconds, as_truth, is_scale
 from .imported import Collector, Imported, labels_in
 from .layouts import are_places, layout_of, order_column, place_columns, ranked_columns
@@ -267,7 +268,7 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Items, cells: Mappin
     if places is not None and kind not in (None, "ranking"):
         raise JudgmentError(f"the file holds rankings, not {kind}s; leave {option('kind')} out")
     if places is None:
-        frame = frame.with_columns(_without_endings(frame[name]) for name in items)
+        frame = frame.with_columns(without_endings(frame[name]) for name in items)
     boxes = places is None and _are_boxes(frame, list(items))
     if places is None and not boxes:
         if kind is None:
@@ -330,12 +331,6 @@ def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] |
     given = [[value for value in row if value is not None] for row in cells.iter_rows()]
     words = all(as_number(value) is None for row in given for value in row)
     return places if words and any(given) and all(len(set(row)) == len(row) for row in given) else None
-
-
-def _without_endings(answers: pl.Series) -> pl.Series:
-    """Places such as 1st and 2nd as numbers; other answers as they are."""
-    numbers = answers.str.extract(r"(?i)^\s*(\d+)\s*(?:st|nd|rd|th|\.|º|ª|er|e)\s*$")
-    return numbers if numbers.null_count() == answers.null_count() < len(answers) else answers
 
 
 def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
