@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.api.aggregation import CLASSES, FEWEST, LEARNED, SEVERAL, TARGET, auto_method
+from crowdrank.api.aggregation import FEWEST, METHODS, auto_method
 from crowdrank.errors import ParameterError
 from crowdrank.io.notices import listen
 
@@ -39,7 +39,7 @@ def heard():
 @pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
 def test_annotators_who_can_be_told_apart_are(kind, enough, heard):
     assert cr.aggregate(enough[kind]).method == "latent_score"
-    assert heard[0] == f"method latent_score, since {LEARNED.reason}"
+    assert heard[0] == f"method latent_score, since {METHODS['learned'].reason}"
     # preferences of the few pairs are asked again, so their errors are by annotator
     assert [line for line in heard[1:] if "standard errors by annotator" not in line] == []
 
@@ -59,7 +59,7 @@ def test_otherwise_the_plain_method_of_the_kind(kind, plain, enough):
 
 def test_few_judgments_each_are_too_few():
     few, enough = grades(3, int(FEWEST) - 1), grades(3, int(FEWEST))
-    assert auto_method(enough) == LEARNED
+    assert auto_method(enough) == METHODS["learned"]
     assert auto_method(few).method == "mean_grade"
     assert auto_method(few).reason == "annotators gave 4 grades each, too few to distinguish good from bad ones"
 
@@ -87,30 +87,30 @@ def test_more_levels_than_can_be_told_apart():
 
 
 def test_several_kinds_whoever_gave_them(enough):
-    assert auto_method(cr.Mixed.of([enough["grade"], enough["ranking"]])) == SEVERAL
+    assert auto_method(cr.Mixed.of([enough["grade"], enough["ranking"]])) == METHODS["several"]
     bare = {"left": ["x"], "right": ["y"], "winner": ["left"]}
     mixed = cr.Mixed.of([cr.Grades.from_frame({"item": ["x"], "grade": [1]}), cr.Preferences.from_frame(bare)])
-    assert auto_method(mixed) == SEVERAL
+    assert auto_method(mixed) == METHODS["several"]
     assert np.isfinite(cr.aggregate(mixed).scores).all()
 
 
 def test_for_a_grade_and_for_classes(enough, heard):
-    assert auto_method(enough["grade"], "grade") == CLASSES["overlap"]
+    assert auto_method(enough["grade"], "grade") == METHODS["classes"]
     consensus = cr.aggregate(enough["grade"], want="grade")
     assert (consensus.method, consensus.params["ordinal"]) == ("ensemble", True)
     assert heard[0].startswith("method ensemble, since the mean of dawid_skene and mace")
     assert cr.aggregate(enough["grade"], want="grade", params={"ordinal": False}).params["ordinal"] is False
     votes = {"item": ["x", "x", "y"], "annotator": ["a", "b", "a"], "grade": ["cat", "dog", "cat"]}
-    assert auto_method(cr.Grades.from_frame(votes, nominal=True)) == CLASSES["overlap"]
+    assert auto_method(cr.Grades.from_frame(votes, nominal=True)) == METHODS["classes"]
     nameless = cr.Grades.from_frame({"item": ["x"], "grade": ["cat"]}, nominal=True)
-    assert auto_method(nameless) == CLASSES["no annotators"]
+    assert auto_method(nameless) == METHODS["classes_of_nobody"]
     alone = cr.Grades.from_frame({"item": ["x", "y"], "annotator": ["a", "b"], "grade": [1, 2]})
-    assert auto_method(alone, "grade") == CLASSES["no overlap"]
+    assert auto_method(alone, "grade") == METHODS["classes_apart"]
 
 
 def test_a_ranker_learns_grades_on_their_own_scale(enough):
-    assert auto_method(enough["grade"], "target") == TARGET
-    assert auto_method(enough["preference"], "target") == LEARNED
+    assert auto_method(enough["grade"], "target") == METHODS["target"]
+    assert auto_method(enough["preference"], "target") == METHODS["learned"]
 
 
 def test_what_cannot_be_wanted_is_said(enough):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -508,37 +510,12 @@ class Choice:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-LEARNED = Choice("latent_score", "how well each annotator distinguishes items is learned along with the scores")
-SEVERITY = Choice(
-    "latent_score", "no item was graded by two annotators, so it learns how severe each of them is, not how good"
-)
-ANCHORED = Choice("latent_score", "it makes use of annotators or items that are known")
-SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
-TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
-
-CLASSES = {
-    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so all count the same"),
-    "no overlap": Choice(
-        "naive_bayes", "no item was graded by two annotators, so nothing shows who is right, and all count the same"
-    ),
-    "overlap": Choice("ensemble", "the mean of dawid_skene and mace is seldom far from the better of the two"),
-}
-"""Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
-
+_CHOICES = tomllib.loads(Path(__file__).with_name("choices.toml").read_text(encoding="utf-8"))
+METHODS, SCHEMES = ({case: Choice(**one) for case, one in _CHOICES[part].items()} for part in ("methods", "schemes"))
+"""Case -> the aggregator, and the labelling scheme, that ``"auto"`` takes."""
 
 GOOD_FROM = 2.0
 """Grade from which on if-good-3 counts an item as good unless it is told otherwise."""
-
-SCHEMES = {
-    "nothing yet": Choice("single", "nothing is judged yet, and it asks about each item or pair once"),
-    "preferences": Choice("information", "these are preferences, and it asks about the pairs that decide most"),
-    "classes": Choice("agreement", "these are classes without an order, and it asks until each is sure"),
-    "grades": Choice("if-good-3", "these are grades, and an item rated too high costs most: good ones are checked"),
-    "none good": Choice("agreement", "no grade is 2 or better, so if-good-3 would ask nothing"),
-    "all good": Choice("agreement", "no grade is below 2, so if-good-3 would ask about everything"),
-    "many levels": Choice("3-overlap", "the grades have too many levels to say how sure each is"),
-}
-"""Case -> labelling scheme."""
 
 
 def auto_method(
@@ -572,15 +549,15 @@ def auto_method(
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
         raise ParameterError(f"{kinds} give no grade; {alone}use {option('want', 'order')}")
     if isinstance(judgments, Mixed):
-        return SEVERAL
+        return METHODS["several"]
     if anchored and want == "order":
-        return ANCHORED
+        return METHODS["anchored"]
     if want == "target" and isinstance(judgments, Grades):
-        return TARGET if features is None else _of_target(judgments, features)
+        return METHODS["target"] if features is None else _of_target(judgments, features)
     against = _against_learning(judgments)
     if against is not None:
         return Choice(PLAIN[judgments.kind], against)
-    return SEVERITY if isinstance(judgments, Grades) and not _overlap(judgments) else LEARNED
+    return METHODS["severity" if isinstance(judgments, Grades) and not _overlap(judgments) else "learned"]
 
 
 def _with_control(judgments: Judgments | Mixed, *, anchored: bool) -> Choice:
@@ -592,7 +569,7 @@ def _with_control(judgments: Judgments | Mixed, *, anchored: bool) -> Choice:
         )
     against = None if anchored else _against_learning(judgments)
     if against is None:
-        return Choice("latent_score", "it controls for covariates, with coefficients of each annotator")
+        return METHODS["controlled"]
     return Choice("bradley_terry", f"it controls for covariates; {against}")
 
 
@@ -623,33 +600,33 @@ def _against_learning(judgments: Judgments) -> str | None:
 def _of_classes(grades: Grades) -> Choice:
     """The choice where one of the grades is wanted."""
     if not grades.n_annotators:
-        return CLASSES["no annotators"]
-    return CLASSES["overlap" if _overlap(grades) else "no overlap"]
+        return METHODS["classes_of_nobody"]
+    return METHODS["classes" if _overlap(grades) else "classes_apart"]
 
 
 def _of_target(grades: Grades, features: Features) -> Choice:
     """The choice where a ranker learns from features: the class method if it is better by a standard error."""
     from ..validation.target_choice import QueryHalves
 
-    n_levels = len(grades.levels)
+    target, n_levels = METHODS["target"], len(grades.levels)
     halves = None
     if n_levels > 1 and (grades.declared is not None or n_levels <= MAX_LEVELS):
         halves = QueryHalves.of(grades, features)
     if halves is None:
-        return TARGET
+        return target
     rival = _of_classes(grades)
-    usual, other = (halves.ndcg(choice.method) for choice in (TARGET, rival))
+    usual, other = (halves.ndcg(choice.method) for choice in (target, rival))
     if usual is None or other is None:
-        return TARGET
+        return target
     gain = other - usual
     figures = f"(nDCG@10 {other.mean():.3f} against {usual.mean():.3f} on {counted(len(gain), 'query')})"
     # by one standard error, as the ranker itself is chosen: two would keep the mean in most crowds where it costs .02
     if len(gain) > 1 and gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5:
-        reason = f"a ranker that learns from it does better on held-out queries than from {TARGET.method} {figures}"
+        reason = f"a ranker that learns from it does better on held-out queries than from {target.method} {figures}"
         return Choice(rival.method, reason)
     return Choice(
-        TARGET.method,
-        f"{TARGET.reason}, and one that learns from {rival.method} is not clearly better on held-out queries {figures}",
+        target.method,
+        f"{target.reason}, and one that learns from {rival.method} is not clearly better on held-out queries {figures}",
     )
 
 
@@ -662,7 +639,7 @@ def auto_scheme(judgments: Judgments) -> Choice:
     'information'
     """
     if isinstance(judgments, Grades | Preferences) and not judgments.n_judgments:
-        return SCHEMES["nothing yet"]
+        return SCHEMES["nothing_yet"]
     if isinstance(judgments, Preferences):
         return SCHEMES["preferences"]
     if not isinstance(judgments, Grades):
@@ -674,8 +651,8 @@ def auto_scheme(judgments: Judgments) -> Choice:
     if good.any() and not good.all():
         return SCHEMES["grades"]
     if judgments.declared is None and len(good) > MAX_LEVELS:
-        return SCHEMES["many levels"]
-    return SCHEMES["all good" if good.any() else "none good"]
+        return SCHEMES["many_levels"]
+    return SCHEMES["all_good" if good.any() else "none_good"]
 
 
 def _overlap(grades: Grades) -> bool:
