@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.consensus import Consensus
+from ..data.judged import row_codes
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..errors import DataWarning, ParameterError
 from ..io.notices import say
@@ -190,7 +191,7 @@ def variance_by_query(consensus: Consensus, method: Any, judgments: Any) -> tupl
     if cluster is None or len(np.unique(cluster)) < _FEW_CLUSTERS:
         cluster = np.arange(len(judgments), dtype=np.int64)
         if isinstance(judgments, Preferences):
-            cluster = _numbers(judgments.row_annotator, *_questions(judgments))
+            cluster = row_codes(judgments.row_annotator, *_questions(judgments))
     errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
     n_clusters = int(errors.n_clusters.max(initial=0))
     if n_clusters < 2:
@@ -246,9 +247,9 @@ def depends_by_construction(judgments: Judgments | Mixed) -> bool:
         return True
     if judgments.recorded is None or not judgments.recorded.all():
         return False
-    group = _numbers(judgments.annotator, judgments.items.query[low], block)
+    group = row_codes(judgments.annotator, judgments.items.query[low], block)
     # of m items that are in order, all but m - 1 of the preferences follow from the others
-    n_items = len(np.unique(_numbers(np.tile(group, 2), np.concatenate([low, high]))))
+    n_items = len(np.unique(row_codes(np.tile(group, 2), np.concatenate([low, high]))))
     implied = n_asked - (n_items - len(np.unique(group)))
     return implied >= _MIN_DEPENDENT_SHARE * len(low) and _in_order(judgments, group)
 
@@ -261,7 +262,7 @@ def _questions(preferences: Preferences) -> tuple[Any, Any, Any]:
 
 def _in_order(preferences: Preferences, group: Counts) -> bool:
     """Whether in each group every winner has more wins, less losses, than the loser: there are no circles."""
-    both = _numbers(np.tile(group, 2), np.concatenate([preferences.left, preferences.right]))
+    both = row_codes(np.tile(group, 2), np.concatenate([preferences.left, preferences.right]))
     n, won = len(group), preferences.outcome.astype(np.float64)
     surplus = np.bincount(both, np.concatenate([won, -won]))
     return bool((won * (surplus[both[:n]] - surplus[both[n:]]) >= np.abs(won)).all())
@@ -271,17 +272,9 @@ def _n_distinct(*keys: Any) -> int:
     """Number of rows that differ in some key; packed into one integer where that has room."""
     widths = [int(np.max(key, initial=0)).bit_length() for key in keys]
     if sum(widths) > _MAX_KEY_BITS:
-        return len(np.unique(_numbers(*keys)))
+        return len(np.unique(row_codes(*keys)))
     packed = np.zeros(len(keys[0]), np.int64)
     for key, width in zip(keys, widths, strict=True):
         packed = (packed << width) | key
     packed.sort()
     return 1 + int((np.diff(packed) != 0).sum())
-
-
-def _numbers(*keys: Any) -> Counts:
-    """A number for each row, equal where all keys are equal."""
-    code: Counts = np.unique(keys[0], return_inverse=True)[1].astype(np.int64)
-    for key in keys[1:]:
-        code = np.unique(code * (int(np.max(key, initial=0)) + 1) + key, return_inverse=True)[1].astype(np.int64)
-    return code

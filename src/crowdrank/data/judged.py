@@ -269,6 +269,14 @@ def pairs_of_groups(keys: Sequence[Ints]) -> tuple[Counts, Counts]:
     return pairs_within(order, np.repeat(ends, ends - starts))
 
 
+def row_codes(*keys: Any) -> Counts:
+    """Return a number for each row, equal where all keys are equal."""
+    code: Counts = np.unique(keys[0], return_inverse=True)[1].astype(np.int64)
+    for key in keys[1:]:
+        code = np.unique(code * (int(np.max(key, initial=0)) + 1) + key, return_inverse=True)[1].astype(np.int64)
+    return code
+
+
 def pairs_within(order: Counts, end: Counts) -> tuple[Counts, Counts]:
     """Pair each position with the later ones of its group, which stops before ``end``, and return them by ``order``."""
     position = np.arange(len(order))

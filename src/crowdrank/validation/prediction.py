@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.consensus import Consensus
+from ..data.judged import row_codes
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of
 from ..errors import ParameterError
 from ..protocols import Aggregator, Bools, Counts, Floats, Ints
@@ -138,7 +139,7 @@ def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Gen
     thing = np.empty(n, np.int64)
     number = None if named else judgment_numbers(judgments)
     asked = np.arange(n) if number is None else number[order]
-    thing[order] = _codes(_asked_columns(judgments))[order] if named else asked
+    thing[order] = row_codes(*_asked_columns(judgments))[order] if named else asked
     n_things = int(thing.max(initial=-1)) + 1
     stratum, query = np.zeros(n_things, np.int64), np.zeros(n_things, np.int64)
     stratum[thing], query[thing] = judgments.annotator if named else _query(judgments), _query(judgments)
@@ -175,14 +176,6 @@ def _asked_columns(judgments: Judgments) -> list[Any]:
     return keys
 
 
-def _codes(keys: list[Any]) -> Counts:
-    """A number for each row, equal where all keys are equal."""
-    code = np.unique(keys[0], return_inverse=True)[1].astype(np.int64)
-    for key in keys[1:]:
-        code = np.unique(code * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1].astype(np.int64)
-    return code
-
-
 def _query(judgments: Judgments) -> Any:
     """Query of each judgment, the former one where queries were taken together."""
     if judgments.block is not None:
@@ -202,7 +195,7 @@ def _pairs(judgments: Judgments, order: Counts, fold: Ints, start: int, rng: np.
         return Pairs(better, worse, number, number, judgments.row_annotator[rows], judgments.row_weight[rows])
     if isinstance(judgments, Grades):
         who = judgments.row_annotator
-        first, second = _partners(_codes([_query(judgments), who, fold])[order], rng)
+        first, second = _partners(row_codes(*[_query(judgments), who, fold])[order], rng)
         return _ordered_pairs(judgments, order[first], order[second], judgments.grade, None, start)
     owner = judgments.ranking
     first, second = _partners(owner.astype(np.int64), rng)

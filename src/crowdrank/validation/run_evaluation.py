@@ -286,16 +286,30 @@ def paired_tests(
     seed: int = 0,
 ) -> pl.DataFrame:
     """Return paired tests of every two runs, or of each run and the baseline, on the queries that both have."""
+    rows = _tests(per_query, runs, measures, baseline, level, seed)
+    by_metric = [[row for row in rows if row["metric"] == measure.name] for measure in measures]
+    corrected = [{name: row[name] for name in SCHEMA} for tests in by_metric for row in correct_by_holm(tests)]
+    return pl.DataFrame(corrected, schema=SCHEMA)
+
+
+def _tests(
+    per_query: pl.DataFrame,
+    runs: Sequence[str],
+    measures: Sequence[Measure],
+    baseline: str | None,
+    level: float,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """The tests of all pairs of runs by all measures, before their correction, with the means of both."""
     rows = []
     for measure in measures:
         of_metric = per_query.filter(pl.col("metric") == measure.name)
-        tests = []
         for run, other in pairs_of(runs, baseline):
             a, b = _common_values(of_metric, run, other)
             names = {"metric": measure.name, "run": run, "other": other}
-            tests.append({**names, **_test(a, b, measure.larger_is_better, level, seed)})
-        rows += correct_by_holm(tests)
-    return pl.DataFrame(rows, schema=SCHEMA)
+            means = {"value": mean_of(a), "other_value": mean_of(b)}
+            rows.append({**names, **means, **_test(a, b, measure.larger_is_better, level, seed)})
+    return rows
 
 
 def pairs_of(runs: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
@@ -353,40 +367,24 @@ def slice_results(
         part_of = pl.DataFrame({"query": slices["query"], "slice": _parts(slices[column])}).drop_nulls()
         joined = per_query.join(part_of, on="query", maintain_order="left")
         names = part_of["slice"].unique(maintain_order=True).sort().to_list()
-        rows = [row for name in names for row in _slice_rows(joined, name, runs, measures, baseline, level, seed)]
+        rows: list[dict[str, Any]] = []
+        for name in names:
+            here = joined.filter(pl.col("slice") == name)
+            rows += [{"slice": name, **row} for row in _tests(here, runs, measures, baseline, level, seed)]
+            for measure in measures if len(runs) == 1 else ():
+                values = here.filter(pl.col("metric") == measure.name)["value"].to_numpy()
+                lone = {"slice": name, "metric": measure.name, "run": runs[0], "value": mean_of(values)}
+                rows.append({**dict.fromkeys(SCHEMA), **lone, "n_queries": int(np.isfinite(values).sum())})
         corrected: list[dict[str, Any]] = []
         for measure in measures:
             for pair in sorted({(row["run"], row["other"]) for row in rows}, key=str):
                 same = [r for r in rows if r["metric"] == measure.name and (r["run"], r["other"]) == pair]
                 corrected += correct_by_holm(same)
-        tables.append(pl.DataFrame(corrected, schema={"slice": pl.String, "value": pl.Float64,
-                                                      "other_value": pl.Float64, **SCHEMA})
-                      .with_columns(by=pl.lit(column)))  # fmt: skip
+        schema = {"slice": pl.String, "value": pl.Float64, "other_value": pl.Float64, **SCHEMA}
+        tables.append(pl.DataFrame(corrected, schema=schema).with_columns(by=pl.lit(column)))
     if not tables:
         return pl.DataFrame(schema={"by": pl.String, "slice": pl.String, **SCHEMA})
     return pl.concat(tables).select("by", "slice", pl.all().exclude("by", "slice"))
-
-
-def _slice_rows(
-    joined: pl.DataFrame, name: str, runs: Sequence[str], measures: Sequence[Measure], baseline: str | None,
-    level: float, seed: int,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """The tests of one slice, before their correction."""
-    rows = []
-    for measure in measures:
-        here = joined.filter((pl.col("slice") == name) & (pl.col("metric") == measure.name))
-        if len(runs) == 1:
-            values = here["value"].to_numpy()
-            lone: dict[str, Any] = {"difference": None, "p_value": None, "p_t": None, "lower": None, "upper": None}
-            lone |= {"wins": None, "losses": None, "ties": None, "n_queries": int(np.isfinite(values).sum())}
-            rows.append({"slice": name, "metric": measure.name, "run": runs[0], "other": None,
-                         "value": mean_of(values), "other_value": None, **lone})  # fmt: skip
-        for run, other in pairs_of(runs, baseline):
-            a, b = _common_values(here, run, other)
-            means = {"value": mean_of(a), "other_value": mean_of(b)}
-            names = {"slice": name, "metric": measure.name, "run": run, "other": other}
-            rows.append({**names, **means, **_test(a, b, measure.larger_is_better, level, seed)})
-    return rows
 
 
 def _parts(values: pl.Series) -> pl.Series:
