@@ -9,7 +9,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank import simulate
-from crowdrank.api.aggregation import TARGET, auto_method
+from crowdrank.api.aggregation import METHODS, auto_method
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import write_letor
 from crowdrank.io.notices import collect_notices
@@ -383,11 +383,11 @@ def test_targets_are_not_compared_where_that_cannot_be_or_is_not_asked(case):
         matrix = features.matrix.copy()
         matrix[0, 0] = np.nan
         features = dataclasses.replace(features, matrix=matrix)
-        assert auto_method(grades, "target", features=features) == TARGET
+        assert auto_method(grades, "target", features=features) == METHODS["target"]
         return
     if case == "far apart":
         grades = dataclasses.replace(grades, grade=grades.grade * 1000)
     if case == "few queries":
         assert "nDCG@10" in learned_from(*graded_by_a_crowd(n_reversed=8, n_queries=20))[1][0]
-    usual = [] if case == "named" else [f"method mean_grade, since {TARGET.reason}"]
+    usual = [] if case == "named" else [f"method mean_grade, since {METHODS['target'].reason}"]
     assert learned_from(grades, features, **options) == ("mean_grade", usual)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crowdrank.api.aggregation import LEARNED
+from crowdrank.api.aggregation import METHODS
 from crowdrank.cli import talk as talking
 from crowdrank.io import read_consensus, read_judgments, read_table
 
@@ -28,7 +28,7 @@ def test_aggregate_writes_a_ranking_and_names_the_bad_annotators(run, votes):
     assert found[0]["item"] == "larch-pro"
     assert "read as preferences" in ran.err
     assert "1,800 preferences by 30 annotators on 12 items, over 20 queries taken together" in ran.lines
-    assert f"method latent_score, since {LEARNED.reason}" in ran.lines
+    assert f"method latent_score, since {METHODS['learned'].reason}" in ran.lines
     assert "4 of 30 annotators are worth a look (quality 0.5 is guessing):" in ran.lines
     verdicts = {line.split(":")[0].strip(): line.rsplit(", ", 1)[1] for line in ran.lines if line.startswith("  ")}
     assert verdicts == {"olga": "reversed", "bruno": "guessing", "ines": "guessing", "tariq": "guessing"}
