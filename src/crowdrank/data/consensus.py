@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from ..wording import counted, in_python, option
-from .index import Index, Items
+from .index import Index, Items, lock_arrays
 from .showing import ROWS, Shown, html_table
 
 # threshold (sample): items of a query with a covariance
@@ -181,12 +181,7 @@ class Consensus(Shown):
     reread: Callable[[Any, Bools], tuple[Consensus, Bools]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("scores", "std_error", "replicates", "probabilities", "grade"):
-            values = getattr(self, name)
-            if values is not None:
-                view = np.asarray(values).view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+        lock_arrays(self, ("scores", "std_error", "replicates", "probabilities", "grade"))
         if callable(self.quality_source):
             object.__setattr__(self, "quality_source", QualitySource(self.quality_source))
         n, n_levels = len(self.items), None if self.levels is None else len(self.levels)
@@ -264,8 +259,8 @@ class Consensus(Shown):
         return self.frame().select(names).iter_rows()
 
     def __repr__(self) -> str:
-        counts = f"{counted(len(self), 'item')}, {counted(self.items.n_queries, 'query')}"
-        return f"Consensus({counts}, method {self.method})"
+        items, queries = counted(len(self), "item"), counted(self.items.n_queries, "query")
+        return f"Consensus({items}, {queries}, method {self.method})"
 
     def labels(self) -> pl.Series:
         """Return the chosen level of each item in the user's own values, null where there is none."""
@@ -335,9 +330,8 @@ class Consensus(Shown):
         if query is None and self.items.n_queries != 1:
             raise ParameterError(f"there are {self.items.n_queries} queries; name one, as in order('q1')")
         where = 0 if query is None else self.items.queries.code(query, "query")
-        start, stop = self.items.offsets[where], self.items.offsets[where + 1]
-        best = np.argsort(-self.scores[start:stop], kind="stable") + start
-        return self.items.ids.gather(best).to_list()
+        span = self.items.span(where)
+        return self.items.ids[span].gather(np.argsort(-self.scores[span], kind="stable")).to_list()
 
     @property
     def uncertainty(self) -> str | None:
@@ -351,8 +345,7 @@ class Consensus(Shown):
         the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker. Rank intervals
         begin at 1 where an item may be first: where no other item beats it with a probability of ``(1 + level) / 2``.
         """
-        if not 0 < level < 1:
-            raise ParameterError(f"level={level} must lie between 0 and 1")
+        _expect_level(level)
         where = None if query is None else self.items.queries.code(query, "query")
         bounds = self._uncertainty().intervals(level, where)
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
@@ -360,10 +353,7 @@ class Consensus(Shown):
         columns |= {"rank": self.ranks(), "rank_lower": bounds["rank_lower"], "rank_upper": bounds["rank_upper"]}
         basis = pl.repeat(self.uncertainty, len(self.items), eager=True)
         table = pl.DataFrame({**columns, "basis": basis})[self._best_first()]
-        if where is None:
-            return table
-        start, stop = self.items.offsets[where], self.items.offsets[where + 1]
-        return table.slice(int(start), int(stop - start))
+        return table if where is None else table[self.items.span(where)]
 
     def beats(self, a: str | int, b: str | int, query: str | int | None = None) -> float:
         """Return the probability that item ``a`` stands above item ``b``; see ``uncertainty`` for its basis."""
@@ -424,11 +414,9 @@ class Consensus(Shown):
                 f"{self.method} does not say how sure its scores are, so there are no tiers; give "
                 f"{option('bootstrap', 200)}"
             )
-        if not 0 < level < 1:
-            raise ParameterError(f"level={level} must lie between 0 and 1")
+        _expect_level(level)
         frame, order = self.frame(), self._best_first()
-        bounds = zip(self.items.offsets[:-1], self.items.offsets[1:], strict=True)
-        tiers = [_tiers(known, order[start:stop], level) for start, stop in bounds]
+        tiers = [_tiers(known, order[self.items.span(query)], level) for query in range(self.items.n_queries)]
         names = [name for name in ("query", "item", "score", "rank") if name in frame.columns]
         return frame.select(names).with_columns(tier=pl.Series(np.concatenate([np.empty(0, np.int64), *tiers])))
 
@@ -462,11 +450,17 @@ class Consensus(Shown):
                 f"{option('across_queries', True)}{in_python(f', or name one, as in {example}')}"
             )
         number = 0 if query is None else self.items.queries.code(query, "query")
-        return number, slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))
+        return number, self.items.span(number)
 
     def _uncertainty(self) -> Uncertainty:
         """The scores with whatever says how sure they are."""
         return Uncertainty(self.method, self.items, self.scores, self.std_error, self.covariance, self.replicates)
+
+
+def _expect_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level} must lie between 0 and 1")
 
 
 def _tiers(known: Uncertainty, order: Counts, level: float) -> Counts:
@@ -528,7 +522,7 @@ class Uncertainty:
         tail = (1 - level) / 2
         bounds = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
         for number in range(self.items.n_queries) if query is None else (query,):
-            part = slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))
+            part = self.items.span(number)
             if part.start == part.stop:
                 continue
             draws, scores = self.draws(number), self.scores[part]
@@ -552,9 +546,8 @@ class Uncertainty:
     def contrasts(self, level: float, query: int, anchor: int | None) -> tuple[Floats, Floats]:
         """Return bounds of the scores of a query less that of its item number ``anchor``, or less their mean."""
         self._require()
-        if not 0 < level < 1:
-            raise ParameterError(f"level={level} must lie between 0 and 1")
-        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        _expect_level(level)
+        part = self.items.span(query)
         scores = self.scores[part]
         gap = scores - (scores.mean() if anchor is None else scores[anchor])
         if self.replicates is not None:
@@ -579,7 +572,7 @@ class Uncertainty:
         Surely is with a probability of ``(1 + level) / 2``, so a two-sided interval of this level is meant. Of
         large queries, the other items are those that are best for sure: whose lower bounds are highest.
         """
-        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        part = self.items.span(query)
         sure, scores = 0.5 + 0.5 * level, self.scores[part]
         if self.replicates is None:
             reach = _normal_quantile(sure)
@@ -644,7 +637,7 @@ class Uncertainty:
 
     def draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
-        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        part = self.items.span(query)
         rng = np.random.default_rng([seed, query])
         if self.replicates is not None:
             drawn = self.replicates[:, part].astype(np.float64)
@@ -671,7 +664,7 @@ class Uncertainty:
 
     def _query_std_errors(self, query: int) -> Floats:
         """Standard error of each item of a query."""
-        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        part = self.items.span(query)
         if self.std_error is not None:
             return self.std_error[part]
         block = self._block(query)
@@ -712,7 +705,7 @@ def _ranks_of_draws(draws: Floats, equal: float = 0.0) -> tuple[Ints, Ints]:
 
 def _normal_quantile(probability: float) -> float:
     """Quantile of the standard normal distribution."""
-    from statistics import NormalDist
+    from statistics import NormalDist  # slow to load
 
     return NormalDist().inv_cdf(probability)
 

@@ -16,7 +16,7 @@ from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
 from ..wording import did_you_mean, first_few
 from .column_names import EITHER, FOREIGN, plain_name, quote_names, understand_items
 from .frames import to_frame
-from .index import Items, code_items, plain_cells
+from .index import Items, code_items, lock_arrays, plain_cells
 from .intake import short
 from .naming import first_ids
 from .words import TABLES
@@ -50,12 +50,7 @@ class Features:
                 f"the feature matrix is {self.matrix.shape[0]} x {self.matrix.shape[1]} "
                 f"for {len(self.items)} items and {len(self.names)} names"
             )
-        for name in ("matrix", "grade"):
-            values = getattr(self, name)
-            if values is not None:
-                view = values.view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+        lock_arrays(self, ("matrix", "grade"))
         foreign = set(self.names) - set(self.extractor.names) if self.extractor is not None else set()
         if foreign:
             other = first_few([repr(name) for name in self.names if name in foreign])

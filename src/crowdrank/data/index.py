@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -324,6 +324,10 @@ class Items:
         counts = np.bincount(self.query, minlength=self.n_queries)
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
+    def span(self, query: int) -> slice:
+        """Return where the items of a query stand."""
+        return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+
     @property
     def single(self) -> bool:
         """Whether the only query is the unnamed one."""
@@ -372,13 +376,13 @@ class Items:
         if query is None and self.n_queries != 1:
             raise UnknownNameError(f"item {item!r} needs its query (query=...): there are {self.n_queries} queries")
         where = 0 if query is None else self.queries.code(query, "query")
-        start, stop = self.offsets[where], self.offsets[where + 1]
-        within = self.ids.slice(int(start), int(stop - start))
+        span = self.span(where)
+        within = self.ids[span]
         code = int(look_up([within], [pl.Series([item])])[0])
         if code < 0:
             place = "" if self.single else f" in query {self.queries.ids[where]!r}"
             raise UnknownNameError(f"there is no item {item!r}{place}{_nearest(str(item), within)}")
-        return int(start) + code
+        return int(span.start) + code
 
 
 class _Indexed(Protocol):
@@ -469,13 +473,19 @@ def code_items(query: pl.Series | None, item: pl.Series, blank: str) -> tuple[It
 
 
 def _nearest(wanted: str, ids: pl.Series) -> str:
-    """Clause that names the nearest known id, or nothing when none is near."""
+    """Clause that names the nearest known id, or the first where none is near."""
     sample = ids.head(10_000).cast(pl.String).to_list()
     near = nearest(wanted, sample, cutoff=0.6)
-    return (
-        f"; did you mean {near!r}?"
-        if near
-        else f"; there are {len(ids)} ids, the first is {sample[0]!r}"
-        if sample
-        else ""
-    )
+    if near:
+        return f"; did you mean {near!r}?"
+    return f"; there are {len(ids)} ids, the first is {sample[0]!r}" if sample else ""
+
+
+def lock_arrays(thing: Any, names: Iterable[str], types: Mapping[str, type] | None = None) -> None:
+    """Make arrays of a frozen dataclass read-only, from its constructor; with ``types`` contiguous and of these too."""
+    for name in names:
+        if (values := getattr(thing, name)) is not None:
+            array = np.asarray(values) if types is None else np.ascontiguousarray(values, types.get(name))
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(thing, name, view)

@@ -13,7 +13,7 @@ import polars as pl
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import first_few
-from .index import NO_QUERY, Index, Items, Sized, build_items, factorize
+from .index import NO_QUERY, Index, Items, Sized, build_items, factorize, lock_arrays
 from .intake import LARGEST_WEIGHT, handle_duplicates
 from .showing import ROWS, Shown, html_table
 
@@ -52,12 +52,7 @@ class Judged(Sized, Shown):
     block: Ints | None = None
 
     def __post_init__(self) -> None:
-        for name in (*_COLUMNS, "group", *self.answers, *self.besides):
-            column = getattr(self, name)
-            if column is not None:
-                view = np.ascontiguousarray(column, _TYPES.get(name)).view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+        lock_arrays(self, (*_COLUMNS, "group", *self.answers, *self.besides), _TYPES)
         n = len(self)
         for name in (*_COLUMNS, *self.besides):
             column = getattr(self, name)
