@@ -13,7 +13,16 @@ import numpy as np
 from .data.consensus import Quality, settle_ties
 from .data.index import Index
 from .data.judged import pairs_within
-from .data.judgments import Grades, Judgments, Mixed, Preferences, align_judgments, parts_of, stack_judgments
+from .data.judgments import (
+    Grades,
+    Judgments,
+    Mixed,
+    Preferences,
+    align_judgments,
+    parts_of,
+    stack_judgments,
+    weight_of_items,
+)
 from .data.naming import named_annotators
 from .data.parted import sampled_rows, share_of_rows
 from .errors import warn
@@ -85,6 +94,13 @@ class Agreement:
         return cls(np.zeros(n_annotators), np.zeros(n_annotators), Spread.none(n_annotators))
 
     @property
+    def share(self) -> Floats:
+        """Share of the pairs that are in agreement, one half where there is none, (n_annotators,)."""
+        none = np.full(len(self.agree), 0.5)
+        share: Floats = np.divide(self.agree, self.n_pairs, out=none, where=self.n_pairs > 0)
+        return share
+
+    @cached_property
     def evidence(self) -> Evidence:
         """What the pairs are worth."""
         return Evidence.of(self.agree, self.n_pairs, self.spread)
@@ -92,8 +108,7 @@ class Agreement:
     @property
     def effective(self) -> Floats:
         """Number of independent pairs that tell as much, (n_annotators,)."""
-        evidence = self.evidence
-        return evidence.pairs(evidence.share)
+        return self.evidence.pairs(self.evidence.share)
 
 
 def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools, *, levels: bool = False) -> Agreement:
@@ -905,22 +920,15 @@ class LearnedQuality:
             return None
         if self.learned is not None:
             learned = self.learned() if callable(self.learned) else self.learned
-            quality = replace(quality, quality=_well_within(learned, quality))
+            # a learned quality beyond the interval of held-out agreement is contradicted, and at its very end it would
+            # look as if it were certain on one side
+            middle, lower, upper = quality.quality, quality.parameters["lower"], quality.parameters["upper"]
+            margin = _MARGIN * (upper - lower)
+            within = np.clip(learned, np.minimum(lower + margin, middle), np.maximum(upper - margin, middle))
+            quality = replace(quality, quality=within)
         if self.n_judgments is not None:
             quality = replace(quality, n_judgments=self.n_judgments)
         return quality.with_parameters(**self.parameters)
-
-
-def _well_within(learned: Floats, held_out: Quality) -> Floats:
-    """Learned qualities, but no nearer to an end of the interval than a tenth of its width, or the held-out quality is.
-
-    The interval is that of held-out agreement. A learned quality beyond it is contradicted, and at its very end it
-    would look as if it were certain on one side.
-    """
-    middle, lower, upper = held_out.quality, held_out.parameters["lower"], held_out.parameters["upper"]
-    margin = _MARGIN * (upper - lower)
-    within: Floats = np.clip(learned, np.minimum(lower + margin, middle), np.maximum(upper - margin, middle))
-    return within
 
 
 def quality_of_sample(
@@ -1005,7 +1013,7 @@ def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int
             agreement += class_agreement(judgments, inside, fit_quietly(method, others))
             continue
         scores = scores_quietly(method, others)
-        own, covered = judgments.select(inside), _items_with_scores(others, known)
+        own, covered = judgments.select(inside), others.judged_items if known is None else others.judged_items | known
         found = pair_agreement(own, scores, covered, levels=levels)
         if isinstance(own, Grades) and isinstance(others, Grades):
             # not scores: these need not be on one scale, and what is wrong with them would be shared with the pairs
@@ -1125,15 +1133,9 @@ class _FoldedPairs:
                 table = self.tables(inside, 1)[0]
             last[:] = [(mask, table)]
             part = self.condense(table)
-            return Half(scores_quietly(method, part), _per_item(part))
+            return Half(scores_quietly(method, part), weight_of_items(part))
 
         return _shrink_shares(p, agreement, _reliability(method, p, agreement, self.n_folds, half, self.like))
-
-
-def _items_with_scores(others: Judgments | Mixed, known: Bools | None) -> Bools:
-    """Items that the others' consensus has a score of."""
-    judged: Bools = others.judged_items
-    return judged if known is None else judged | known
 
 
 def _reliability(
@@ -1145,39 +1147,34 @@ def _reliability(
     like: tuple[Floats, Floats] | None = None,
 ) -> Reliability:
     """How well the consensus without an annotator correlates with the truth; ``fit_half`` fits some annotators."""
-    n = judgments.n_annotators
-    share = np.divide(agreement.agree, agreement.n_pairs, out=np.full(n, 0.5), where=agreement.n_pairs > 0)
+    n, share, spread = judgments.n_annotators, agreement.share, agreement.spread
     busy = np.bincount(judgments.annotator, minlength=n)
     # by what they answered, so that names do not matter
-    keys = (
-        *(like or likeness(judgments)),
-        agreement.spread.total_total,
-        agreement.spread.agree_agree,
-        busy,
-        agreement.n_pairs,
-        share,
-    )
+    keys = (*(like or likeness(judgments)), spread.total_total, spread.agree_agree, busy, agreement.n_pairs, share)
     order = np.lexsort([np.round(key, 6) for key in keys])
     order = order[busy[order] > 0]
 
-    def half(mask: Bools) -> Half:
-        part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
-        return Half(scores_quietly(method, part), _per_item(part))
-
-    def half_across_queries(mask: Bools) -> Half:
-        part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
-        return Half(mean_grades(part), _per_item(part))  # type: ignore[arg-type]
-
-    levelled = bool(getattr(method, "levelled", False))
-    n_ways = 3 if n_folds == MAX_FOLDS else 1
-    left_out, per_item = 1.0 / min(n, n_folds), _per_item(judgments)
-    cut = Halving(order, judgments.items.offsets, per_item, left_out, n_ways, levelled)
+    per_item = weight_of_items(judgments)
+    cut = Halving(
+        order,
+        judgments.items.offsets,
+        per_item,
+        left_out=1.0 / min(n, n_folds),
+        n_ways=3 if n_folds == MAX_FOLDS else 1,
+        levelled=bool(getattr(method, "levelled", False)),
+    )
     judged = np.bincount(judgments.items.query[per_item > 0])
-    if isinstance(judgments, Grades) and judged.sum() < 2 * np.count_nonzero(judged):
+    across = isinstance(judgments, Grades) and judged.sum() < 2 * np.count_nonzero(judged)
+    if across:
         # with less than two items a query, halves have hardly a pair; grades are on one scale in all queries
         cut = cut._replace(offsets=np.array([0, judgments.n_items]), levelled=False)
-        fit_half = half_across_queries
-    of_halves = reliability(fit_half or half, cut)
+
+    def half(mask: Bools) -> Half:
+        part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
+        scores = mean_grades(part) if across and isinstance(part, Grades) else scores_quietly(method, part)
+        return Half(scores, weight_of_items(part))
+
+    of_halves = reliability(half if across or fit_half is None else fit_half, cut)
     return of_halves.at_least(share, agreement.effective)
 
 
@@ -1188,19 +1185,6 @@ def _class_reliability(grades: Any, agreement: Agreement) -> Reliability:
     level = np.searchsorted(grades.level_values, grades.grade)
     share = float(agreement.agree.sum() / agreement.n_pairs.sum())
     return class_reliability(grades.item.astype(np.int64), level, grades.row_weight, len(grades.levels), share)
-
-
-def _per_item(judgments: Judgments | Mixed) -> Floats:
-    """Weight of the judgments that each item is part of."""
-    weights = np.zeros(judgments.n_items)
-    for part in parts_of(judgments):
-        if isinstance(part, Preferences):
-            left, right = (add_up(part.row_weight, side, len(weights)) for side in (part.left, part.right))
-            weights += left + right
-        else:
-            weight = part.row_weight if isinstance(part, Grades) else part.row_weight[part.ranking]
-            weights += add_up(weight, part.item, len(weights))
-    return weights
 
 
 def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Bools:
@@ -1255,9 +1239,7 @@ def _shrink_shares(judgments: Judgments | Mixed, agreement: Agreement, consensus
 
     Both are those of agreement with the truth, of which the consensus of the others is a noisy copy.
     """
-    share = np.divide(
-        agreement.agree, agreement.n_pairs, out=np.full(len(agreement.agree), 0.5), where=agreement.n_pairs > 0
-    )
+    share = agreement.share
     n, tail = np.minimum(agreement.effective, _MOST_EVIDENCE), (1 - INTERVAL) / 2
     exactness = None
     if agreement.grades is not None and isinstance(judgments, Grades):
@@ -1280,6 +1262,3 @@ def _shrink_shares(judgments: Judgments | Mixed, agreement: Agreement, consensus
         "upper": np.maximum(upper, quality),
     }
     return Quality(judgments.annotators, quality, counts, parameters)
-
-
-"""Preferences from which on a compiled pass counts who answers alike."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .data.consensus import score_tolerance
 from .data.grades import MAX_LEVELS
-from .data.judgments import Grades, Judgments, Links, Mixed, Preferences, Rankings, comparisons
+from .data.judgments import Grades, Judgments, Links, Mixed, Preferences, Rankings, parts_of, weight_of_items
 from .data.memory import expect_room
 from .errors import ConvergenceWarning, ParameterError, warn
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
@@ -159,7 +159,7 @@ def expect_room_for_scores(n: int, n_items: int) -> None:
 
 def judgment_numbers(judgments: Judgments | Mixed) -> Ints | None:
     """Return the number of each row's judgment, ``None`` where each is its own; they follow from what the rows say."""
-    parts = judgments.parts if isinstance(judgments, Mixed) else (judgments,)
+    parts = parts_of(judgments)
     if all(len(part) == part.n_judgments for part in parts):
         return None
     numbers, start = list[Ints](), 0
@@ -340,17 +340,6 @@ def _mean_inverse(number: Floats) -> Floats:
     return np.where(number > _FEW_COPIES, 1.0 / np.maximum(number, 1.0), mean)
 
 
-def weight_of_items(judgments: Judgments | Mixed) -> Floats:
-    """Return the weight of the judgments that each item is part of."""
-    counts = np.zeros(judgments.n_items)
-    for part in judgments.parts if isinstance(judgments, Mixed) else (judgments,):
-        compared = comparisons(part)
-        weight = part.row_weight if compared.owner is None else part.row_weight[compared.owner]
-        for column in compared.places:
-            counts += np.bincount(column, weight, len(counts))
-    return counts
-
-
 def _run_parts(
     refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool
 ) -> Iterator[Refitted]:
@@ -372,6 +361,7 @@ def _one_by_one(
     # the same rows in another order are to give the same resamples
     draws = draws.arrange(canonical_order(judgments)) if draws.unit is None else draws
     judged, whole = with_levels(judgments), Links.of(judgments)
+    scorer = method if isinstance(method, Scorer) and not extra else None
     by_weight = method.scores_by_weight(judged) if isinstance(method, Reweighter) and not extra else None
 
     def refit(first: int, stop: int) -> Refitted:
@@ -381,18 +371,12 @@ def _one_by_one(
             if by_weight is not None:
                 scores, converged = by_weight(draws.weights(drawn)), True
             else:
-                scores, converged = _fit_resample(method, draws.take(judged, drawn), extra)
+                fit = scorer.scores if scorer is not None else lambda part: method.fit(part, **extra).scores
+                scores, converged = scores_and_convergence(partial(fit, draws.take(judged, drawn)))
             parts.append((scores, *whole.missing_in(drawn > 0), converged))
         return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
 
     return refit
-
-
-def _fit_resample(method: Aggregator, judgments: Judgments | Mixed, extra: dict[str, Any]) -> tuple[Floats, bool]:
-    """Scores of one resample, and whether the fit converged."""
-    if isinstance(method, Scorer) and not extra:
-        return scores_and_convergence(lambda: method.scores(judgments))
-    return scores_and_convergence(lambda: method.fit(judgments, **extra).scores)
 
 
 def scores_and_convergence(fit: Callable[[], Floats]) -> tuple[Floats, bool]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.judgments import Judgments, Links, Preferences, comparisons, falls_apart
+from ..data.judgments import Judgments, Links, Preferences, comparisons, falls_apart, weight_of_items
 from ..data.parted import MANY_ITEMS
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
@@ -19,7 +19,6 @@ from ..resampling import (
     expect_room_for_scores,
     expect_units,
     unit_codes,
-    weight_of_items,
 )
 from ..wording import option
 from .packed import PackedJudgments

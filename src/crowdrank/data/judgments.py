@@ -551,6 +551,17 @@ def comparisons(judgments: Judgments) -> Compared:
     return Compared((judgments.item,), None, (judgments.item[:0], judgments.item[:0]), None)
 
 
+def weight_of_items(judgments: Judgments | Mixed) -> Floats:
+    """Return the weight of the judgments that each item is part of."""
+    counts = np.zeros(judgments.n_items)
+    for part in parts_of(judgments):
+        compared = comparisons(part)
+        weight = part.row_weight if compared.owner is None else part.row_weight[compared.owner]
+        for column in compared.places:
+            counts += np.bincount(column, weight, len(counts))
+    return counts
+
+
 def _all_comparisons(parts: list[Compared], offsets: Counts) -> Compared:
     """The same of judgments of several kinds, which are numbered part after part."""
 
