@@ -6,7 +6,7 @@ At the end the loops of the calibration: annotators of each item, tempered level
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ..protocols import Bools, Counts, Floats, Ints
 from .threads import even_bounds, over_bounds, read_only, total
+
+Codes: TypeAlias = NDArray[np.uint32]
 
 EXACT_SUM_SHIFT = 1.5 * 2.0**20
 """Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
@@ -54,7 +56,7 @@ class PackedGrades(NamedTuple):
     """
 
     starts: Counts
-    code: NDArray[np.uint32]
+    code: Codes
     weight: Floats
     parts: Counts
 
@@ -104,7 +106,7 @@ def pack_grades(
 
 
 @njit(cache=True, nogil=True)
-def _pack_sorted(item: Any, annotator: Any, level: Any, n_levels: int, starts: Any, code: Any) -> bool:
+def _pack_sorted(item: Ints, annotator: Ints, level: Ints, n_levels: int, starts: Counts, code: Codes) -> bool:
     """Fill in the same as :func:`_pack` for rows in that order, as packed ones are; return whether they were.
 
     ``starts`` (n_items + 1,) is 0.
@@ -128,7 +130,7 @@ def _pack_sorted(item: Any, annotator: Any, level: Any, n_levels: int, starts: A
 
 @njit(cache=True, nogil=True)
 def _pack(
-    item: Any, annotator: Any, level: Any, n_levels: int, n_codes: int, place: Any, starts: Any, code: Any
+    item: Ints, annotator: Ints, level: Ints, n_levels: int, n_codes: int, place: Any, starts: Counts, code: Codes
 ) -> None:  # fmt: skip
     """Fill in where items start, (n_items + 1,), and their codes in rising order, (n,); ``place`` (n_items,) is 0."""
     number = np.zeros(n_codes + 1, np.int64)
@@ -332,7 +334,9 @@ def _vote_pass_for(n_levels: int) -> Any:
     """The pass by vote shares for this many levels."""
 
     @njit(cache=True, nogil=True)
-    def run(starts: Any, code: Any, weight: Any, known: Any, use: Any, begin: int, end: int, sums: Any) -> None:
+    def run(
+        starts: Counts, code: Codes, weight: Floats, known: Ints, use: Bools, begin: int, end: int, sums: Floats
+    ) -> None:
         """Add the counts by code, and the shares of levels, of items begin to end to the rows of ``sums``."""
         votes = np.empty(n_levels)
         weighted = weight.size > 0
@@ -370,8 +374,8 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
 
     @njit(cache=True, nogil=True)
     def run(
-        starts: Any, code: Any, weight: Any, known: Any, table: Any, log_table: Any, prior: Any, longest: int,
-        begin: int, end: int, probabilities: Any, sums: Any,
+        starts: Counts, code: Codes, weight: Floats, known: Ints, table: Floats, log_table: Floats, prior: Floats,
+        longest: int, begin: int, end: int, probabilities: Floats, sums: Floats,
     ) -> None:  # fmt: skip
         """Add the counts by code, the shares and the log-likelihood of items begin to end to the rows of ``sums``.
 
@@ -426,8 +430,8 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
 
 @njit(cache=True, nogil=True)
 def _add_by_logs(
-    code: Any, weight: Any, known: Any, log_table: Any, prior: Any, item: int, first: int, last: int,
-    probabilities: Any, posterior: Any, sums: Any,
+    code: Codes, weight: Floats, known: Ints, log_table: Floats, prior: Floats, item: int, first: int, last: int,
+    probabilities: Floats, posterior: Floats, sums: Floats,
 ) -> None:  # fmt: skip
     """Do the same for one item by sums of logarithms, which weights and many grades need."""
     n_levels, weighted = posterior.size, weight.size > 0
@@ -465,7 +469,7 @@ def count_voices(grades: PackedGrades, n_levels: int, *, named: bool) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _count_voices(starts: Any, code: Any, weight: Any, n_levels: int, named: bool, voices: Any) -> None:
+def _count_voices(starts: Counts, code: Codes, weight: Floats, n_levels: int, named: bool, voices: Floats) -> None:
     """Fill in the number of annotators of each item; rows of an item go by annotator."""
     for item in range(voices.size):
         before = np.int64(-1)
@@ -489,7 +493,7 @@ def flatten(probabilities: Floats, n_voices: Floats, correlation: float) -> Floa
 
 
 @njit(cache=True, nogil=True)
-def _flatten(probabilities: Any, n_voices: Any, correlation: float, begin: int, end: int, flat: Any) -> None:
+def _flatten(probabilities: Floats, n_voices: Floats, correlation: float, begin: int, end: int, flat: Floats) -> None:
     """Fill in powers of the probabilities of items begin to end that add up to 1."""
     n_levels = probabilities.shape[1]
     for item in range(begin, end):
@@ -535,8 +539,8 @@ def held_out_likelihoods(
 
 @njit(cache=True, nogil=True)
 def _held_out(
-    starts: Any, code: Any, weight: Any, table: Any, log_prior: Any, held_out: Any, mean: Any, log_overall: Any,
-    correlations: Any, time: Any, named: bool, sums: Any,
+    starts: Counts, code: Codes, weight: Floats, table: Floats, log_prior: Floats, held_out: Bools, mean: Floats,
+    log_overall: Floats, correlations: Floats, time: Floats, named: bool, sums: Floats,
 ) -> None:  # fmt: skip
     """Add up the log-likelihood of held-out grades at each correlation."""
     n_levels, by_time = log_prior.size, time.size > 0
@@ -595,7 +599,7 @@ def nearest_away(flat: Floats, wanted: Floats, expected: float) -> tuple[float, 
 
 
 @njit(cache=True, nogil=True)
-def _nearest_away(flat: Any, wanted: Any, expected: float) -> Any:
+def _nearest_away(flat: Floats, wanted: Floats, expected: float) -> Any:
     """Newton steps, then the expected log-loss there."""
     even, away = 1.0 / flat.shape[1], _FIRST_AWAY
     for _ in range(_N_AWAY_STEPS):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -365,7 +365,7 @@ def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Flo
 
 @njit(cache=True, nogil=True)
 def _adjacent_columns(
-    starts: Any, second: Any, bend: Any, columns: Any, begin: int, end: int, own: Any, neighbours: Any
+    starts: Counts, second: Ints, bend: Floats, columns: Floats, begin: int, end: int, own: Floats, neighbours: Floats
 ) -> None:
     """Add to each item the columns at its neighbours times the weight of the pair."""
     for i in range(begin, end):

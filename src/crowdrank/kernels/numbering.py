@@ -279,7 +279,7 @@ def _refine_once(starts: Counts, second: Ints, up: Numbers, down: Numbers, numbe
 
 @njit(cache=True, nogil=True)
 def _refine(
-    starts: Counts, second: Ints, up: Any, down: Any, numbers: Any, active: Bools, sums: Any, following: Any
+    starts: Counts, second: Ints, up: Numbers, down: Numbers, numbers: Numbers, active: Bools, sums: Any, following: Any
 ) -> None:
     """Fill in the following number of each active item, (n_items,); sums that wrap do not depend on their order."""
     for i in range(active.size):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -33,7 +31,7 @@ def draw_alike(n_units: int, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 @njit(cache=True, nogil=True)
-def _tally(places: Any, ends: Counts, counts: Any) -> None:
+def _tally(places: NDArray[np.uint16], ends: Counts, counts: NDArray[np.uint8]) -> None:
     """Add the draws of each block, (n_draws,), to the counts of its units, (n_units,)."""
     begin = 0
     for block in range(ends.size):
@@ -44,7 +42,7 @@ def _tally(places: Any, ends: Counts, counts: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def mark_drawn(items: Any, drawn: Any, judged: Any) -> None:
+def mark_drawn(items: Ints, drawn: Bools, judged: Bools) -> None:
     """Mark the items, (n_items,), of the rows that were drawn, (n_rows,)."""
     for row in range(items.size):
         # without a branch, which could not be foreseen
@@ -61,7 +59,7 @@ def join_rows(first: Ints, second: Ints, drawn: Bools, n_items: int, most: int |
 
 
 @njit(cache=True, nogil=True)
-def group_leader(group: Any, item: int) -> int:
+def group_leader(group: Ints, item: int) -> int:
     """Return the item that leads the group of an item; shortens the way to it."""
     while group[item] != item:
         group[item] = group[group[item]]
@@ -70,14 +68,14 @@ def group_leader(group: Any, item: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def settle_groups(group: Any) -> None:
+def settle_groups(group: Ints) -> None:
     """Name each item's group by its leader; leaders come first, so theirs is settled."""
     for item in range(group.size):
         group[item] = group[group[item]]
 
 
 @njit(cache=True, nogil=True)
-def _join_rows(first: Any, second: Any, drawn: Any, group: Ints, most: int) -> int:
+def _join_rows(first: Ints, second: Ints, drawn: Bools, group: Ints, most: int) -> int:
     """Join the groups of the two items of each drawn row; return how often there were two."""
     n_joins = 0
     for row in range(first.size):

@@ -234,7 +234,7 @@ def _tables(sizes: Counts, longest: Counts, mixture: Mixture) -> Tables:
 
 @njit(cache=True, nogil=True)
 def _fill_tables(
-    sizes: Any, side: Any, starts: Any, weight: Any, drop: Any, half: Any, values: Any, neutral: Any
+    sizes: Counts, side: Counts, starts: Counts, weight: Floats, drop: Floats, half: Floats, values: Any, neutral: Any
 ) -> None:
     """Write the rows of every size: the longest by the mixture, the shorter ones as means of neighbours."""
     term = np.empty(weight.size)
@@ -257,9 +257,10 @@ def _fill_tables(
 
 @njit(cache=True, nogil=True)
 def _expect(
-    starts: Any, won: Any, lost: Any, n_entries: Any, in_order: Any, link_starts: Any, links: Any, number: Any,
-    size: Any, ahead: float, behind: float, slope: Any, trust: Any, values: Any, table_starts: Any, side: Any,
-    neutral: Any, weight: Any, drop: Any, half: Any, begin: int, end: int, out: Any,
+    starts: Counts, won: Ints, lost: Ints, n_entries: Ints, in_order: Bools, link_starts: Counts, links: Ints,
+    number: Counts, size: Counts, ahead: float, behind: float, slope: Floats, trust: Floats, values: Floats,
+    table_starts: Counts, side: Counts, neutral: Floats, weight: Floats, drop: Floats, half: Floats,
+    begin: int, end: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write the expected discounts of the units of those sets from begin to end that are not in order."""
     # handing arrays to functions of its own, even inlined ones, made this three times slower
@@ -306,9 +307,9 @@ def _expect(
 
 @njit(cache=True, nogil=True)
 def _expect_in_order(
-    starts: Any, in_order: Any, number: Any, size: Any, ahead: float, behind: float, slope: Any, trust: Any,
-    values: Any, table_starts: Any, side: Any, neutral: Any, weight: Any, drop: Any, half: Any,
-    begin: int, end: int, out: Any,
+    starts: Counts, in_order: Bools, number: Counts, size: Counts, ahead: float, behind: float, slope: Floats,
+    trust: Floats, values: Floats, table_starts: Counts, side: Counts, neutral: Floats, weight: Floats, drop: Floats,
+    half: Floats, begin: int, end: int, out: Floats,
 ) -> None:  # fmt: skip
     """Write the expected discounts of the units of those sets from begin to end that are in order, worst first."""
     rows = np.empty((_MAX_ROW_LENGTH + 1, _MAX_ROW_LENGTH + 1))
@@ -328,7 +329,7 @@ def _expect_in_order(
 
 
 @njit(cache=True, nogil=True)
-def _play_in_order(start: Any, above: Any, below: Any, rows: Any, out: Any) -> None:
+def _play_in_order(start: Floats, above: Floats, below: Floats, rows: Floats, out: Floats) -> None:
     """Write what the pairs leave of a row of T, for all items of a set in order at once.
 
     ``above`` and ``below`` (c,) are the probabilities of losing to the item 1, 2, ... places above or below.
@@ -352,7 +353,7 @@ def _play_in_order(start: Any, above: Any, below: Any, rows: Any, out: Any) -> N
 
 
 @njit(cache=True, nogil=True)
-def _multiply_in_order(start: Any, drop: Any, above: Any, below: Any, neutral: float, out: Any) -> None:
+def _multiply_in_order(start: Floats, drop: Floats, above: Floats, below: Floats, neutral: float, out: Floats) -> None:
     """Write what the pairs leave of the terms of the mixture, for all items of a set in order at once."""
     c = above.size
     products = np.empty(c + 1)

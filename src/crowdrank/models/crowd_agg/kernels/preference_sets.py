@@ -7,7 +7,7 @@ another are left out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -189,8 +189,8 @@ class Agreement(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _enter(
-    rows: Any, low: Any, high: Any, net: Any, place: Any, seen: Any, starts: Any, pair_starts: Any, judged: Any,
-    kept: Any, item: Any, won: Any, lost: Any, winner: Any, loser: Any,
+    rows: Counts, low: Ints, high: Ints, net: Floats, place: Ints, seen: Counts, starts: Counts, pair_starts: Counts,
+    judged: Counts, kept: Counts, item: Ints, won: Ints, lost: Ints, winner: Ints, loser: Ints,
 ) -> int:  # fmt: skip
     """Number the entries of each set and count their pairs; return how many sets have any."""
     n_sets = n_units = n_pairs = 0
@@ -221,7 +221,7 @@ def _enter(
 
 @njit(cache=True, nogil=True)
 def _pairs_alike(
-    starts: Any, winner: Any, loser: Any, lead: Any, slack: float, begin: int, end: int, alike: Any
+    starts: Counts, winner: Ints, loser: Ints, lead: Floats, slack: float, begin: int, end: int, alike: Floats
 ) -> None:
     """Count the listed pairs of the sets from begin to end."""
     for s in range(begin, end):
@@ -231,7 +231,9 @@ def _pairs_alike(
 
 
 @njit(cache=True, nogil=True)
-def _levels_alike(bounds: Any, unit: Any, use: Any, lead: Any, slack: float, begin: int, end: int, alike: Any) -> None:
+def _levels_alike(
+    bounds: Counts, unit: Ints, use: Bools, lead: Floats, slack: float, begin: int, end: int, alike: Floats
+) -> None:
     """Count the pairs between levels of those sets from begin to end that are not long."""
     for s in range(begin, end):
         if bounds[s + 1] - bounds[s] > _MAX_ENTRIES_PAIR_BY_PAIR:
