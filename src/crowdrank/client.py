@@ -15,7 +15,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -86,10 +86,8 @@ class Request:
     def of(cls, body: dict[str, Any]) -> Self:
         """Return the request in an answer of the service."""
         items = tuple(Item(one["label"], one["content"], one["content_type"]) for one in body["items"])
-        return cls(
-            body["id"], body["kind"], body["question"], body["query"]["content"], items, body["scale"], body["seed"],
-            body["lease_until"],
-        )  # fmt: skip
+        same = {name: body[name] for name in ("id", "kind", "question", "scale", "seed", "lease_until")}
+        return cls(query=body["query"]["content"], items=items, **same)
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,7 @@ class Judgment:
 
     def body(self) -> dict[str, Any]:
         """Return it as the service takes it."""
-        return {
-            "submission": self.submission, "request": self.request, "answer": self.answer, "seconds": self.seconds
-        }  # fmt: skip
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -404,7 +404,9 @@ def card(family: str, name: str) -> Card:
     name = resolve(family, name)
     method = method_class(family, name)
     text = inspect.getdoc(method) or ""
-    sections = _sections(text)
+    # titled sections; what stands before the first has no title
+    parts = ["", *re.split(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n", "\n" + text)]
+    sections = {title: body.strip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
     summary, _, model = sections[""].partition("\n")
     described = _definitions(sections.get("Parameters", ""))
     hints = typing.get_type_hints(method)
@@ -434,12 +436,6 @@ def card(family: str, name: str) -> Card:
         notes=sections.get("Notes", ""),
         examples=sections.get("Examples", ""),
     )
-
-
-def _sections(text: str) -> dict[str, str]:
-    """The titled sections of a numpydoc text; what stands before the first has no title."""
-    parts = ["", *re.split(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n", "\n" + text)]
-    return {title: body.strip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _definitions(text: str) -> dict[str, str]:

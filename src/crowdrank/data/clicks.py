@@ -10,6 +10,7 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import counted
 from .column_names import NAMES, assign_columns, check_names, could_serve
 from .frames import to_frame
 from .index import Items, code_items
@@ -49,8 +50,6 @@ class Clicks(Shown):
     impression: Counts | None = None
 
     def __repr__(self) -> str:
-        from ..wording import counted
-
         rows, clicks = counted(len(self), "row"), counted(int(self.clicked.sum()), "click")
         return f"Clicks({rows}, {clicks}, {counted(self.items.n_queries, 'query')})"
 

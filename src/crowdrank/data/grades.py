@@ -17,7 +17,7 @@ from .columns import Wishes
 from .frames import survey_rows, unpivot
 from .intake import LARGEST_NUMBER, Rows, numeric_levels, read_grades, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, pairs_of_groups, without_repeats
-from .preferences import Preferences, Rankings
+from .preferences import Preferences, Rankings, preferences_between
 
 # threshold (refused): distinct grades that a class method takes without bins
 MAX_LEVELS = 30
@@ -295,14 +295,7 @@ class Grades(Judged):
         fields = self.meta(first) | {"duration": None}
         if self.weight is not None:
             fields["weight"] = self.weight[first] * self.weight[second]
-        # the item with the lower code stands left, so the side tells nothing about who won
-        swap = self.item[first] > self.item[second]
-        left, right = np.where(swap, second, first), np.where(swap, first, second)
-        return Preferences(
-            items=self.items, annotators=self.annotators, left=self.item[left], right=self.item[right],
-            outcome=np.where(swap, -outcome[keep], outcome[keep]).astype(np.int8), groups=self.groups, group=self.group,
-            blocks=self.blocks, recorded=np.ones(len(first), bool), **fields,
-        )  # fmt: skip
+        return preferences_between(self, self.item[first], self.item[second], outcome[keep], fields)
 
     def as_rankings(self) -> Rankings:
         """Return each annotator's grades of a query as one ranking; equal grades tie.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ..errors import ParameterError
 from ..protocols import AnyFloats, Floats, Ints, method_name
@@ -13,9 +14,6 @@ from .consensus import Consensus, Quality, Trace
 from .features import Features
 from .files import PathLike
 from .index import Items
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +40,6 @@ class PairPosteriors:
 
     def frame(self) -> pl.DataFrame:
         """Return a table of query, left, right and probability."""
-        import polars as pl
-
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids().gather(self.left)}
         columns |= {name: self.items.ids.gather(getattr(self, name)) for name in ("left", "right")}
         return pl.DataFrame({**columns, "probability": self.probability})
@@ -117,8 +113,6 @@ class JointFit:
         if columns is not None and list(columns) != ranker.feature_names_in_.tolist():
             features = Features.from_frame(features, features=ranker.feature_names_in_.tolist())
         if isinstance(features, Features):
-            import polars as pl
-
             return features.items.frame().with_columns(score=pl.Series(item_scores(ranker, features)))
         scores: AnyFloats = ranker.predict(features, qid)
         return scores

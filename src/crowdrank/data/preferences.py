@@ -429,15 +429,28 @@ class Rankings(Judged):
         if not ties:
             keep = outcome != 0
             first, second, outcome = first[keep], second[keep], outcome[keep]
-        # the item with the lower code stands left, so the side tells nothing about who won
-        swap = self.item[first] > self.item[second]
-        left, right = np.where(swap, second, first), np.where(swap, first, second)
-        return Preferences(
-            items=self.items, annotators=self.annotators, left=self.item[left], right=self.item[right],
-            outcome=np.where(swap, -outcome, outcome).astype(np.int8), groups=self.groups, group=self.group,
-            blocks=self.blocks, recorded=np.ones(len(first), bool),
-            **(self.meta(self.ranking[first]) | {"duration": None}),
-        )  # fmt: skip
+        fields = self.meta(self.ranking[first]) | {"duration": None}
+        return preferences_between(self, self.item[first], self.item[second], outcome, fields)
+
+
+def preferences_between(
+    judged: Judged, first: Ints, second: Ints, outcome: Outcomes, fields: dict[str, Any]
+) -> Preferences:
+    """Return preferences made of other judgments: pairs of items, who won of each, and columns that every kind has."""
+    # the item with the lower code stands left, so the side tells nothing about who won
+    swap = first > second
+    return Preferences(
+        items=judged.items,
+        annotators=judged.annotators,
+        left=np.where(swap, second, first),
+        right=np.where(swap, first, second),
+        outcome=np.where(swap, -outcome, outcome).astype(np.int8),
+        recorded=np.ones(len(first), bool),
+        groups=judged.groups,
+        group=judged.group,
+        blocks=judged.blocks,
+        **fields,
+    )
 
 
 def _starts(keys: list[Any]) -> Counts:

@@ -92,8 +92,14 @@ class Truth(Shown):
         _, blank, text = numbers_of(table["grade"])
         nominal = form == "grade" and bool(text.sum() > 0.5 * (~blank).sum())
         grades = Grades.from_frame(table, nominal=nominal)
-        grade = _one_each(grades, -1.0 if form == "rank" else 1.0)
-        return cls(form, grades.items, grade, levels=grades.declared, nominal=nominal)
+        truth = np.empty(grades.n_items)
+        truth[grades.item] = grades.grade
+        wrong = np.flatnonzero(truth[grades.item] != grades.grade)
+        if len(wrong):
+            code = int(grades.item[wrong[0]])
+            raise JudgmentError(f"the truth gives item {grades.items.ids[code]!r} two different grades; keep one")
+        sign = -1.0 if form == "rank" else 1.0
+        return cls(form, grades.items, sign * truth, levels=grades.declared, nominal=nominal)
 
     @classmethod
     def from_consensus(cls, consensus: Consensus) -> Self:
@@ -122,35 +128,27 @@ class Truth(Shown):
 
     def align_pairs(self, items: Items) -> tuple[Ints, Ints, Outcomes]:
         """Return the pairs whose two items are among the given ones, as their codes, with the outcome."""
+        codes = items.codes_of(self.items, "items", "truth")
+        left, right, outcome = self._pairs()
+        left, right = codes[left], codes[right]
+        covered = (left >= 0) & (right >= 0)
+        return left[covered], right[covered], outcome[covered]
+
+    def _pairs(self) -> tuple[Ints, Ints, Outcomes]:
+        """Both items and the outcome of each pair, of truth about pairs."""
         assert self.left is not None
         assert self.right is not None
         assert self.outcome is not None
-        codes = items.codes_of(self.items, "items", "truth")
-        left, right = codes[self.left], codes[self.right]
-        covered = (left >= 0) & (right >= 0)
-        return left[covered], right[covered], self.outcome[covered]
+        return self.left, self.right, self.outcome
 
     def frame(self) -> pl.DataFrame:
         """Return the truth as a table."""
         if self.grade is not None:
             shown = {"rank": -self.grade} if self.form == "rank" else {"grade": self.grade}
             return self.items.frame().with_columns(**{name: pl.Series(value) for name, value in shown.items()})
-        assert self.left is not None
-        assert self.right is not None
-        assert self.outcome is not None
-        winner = pl.Series(["right", "tie", "left"]).gather(self.outcome.astype(np.int64) + 1)
-        return judged_frame(self.items, {"left": self.left, "right": self.right}, {"winner": winner})
-
-
-def _one_each(grades: Grades, sign: float) -> Floats:
-    """The one grade of each item; two that differ are refused."""
-    truth = np.empty(grades.n_items)
-    truth[grades.item] = grades.grade
-    wrong = np.flatnonzero(truth[grades.item] != grades.grade)
-    if len(wrong):
-        code = int(grades.item[wrong[0]])
-        raise JudgmentError(f"the truth gives item {grades.items.ids[code]!r} two different grades; keep one")
-    return sign * truth
+        left, right, outcome = self._pairs()
+        winner = pl.Series(["right", "tie", "left"]).gather(outcome.astype(np.int64) + 1)
+        return judged_frame(self.items, {"left": left, "right": right}, {"winner": winner})
 
 
 def given_accuracies(accuracies: Any, grades: Grades) -> Floats:

@@ -19,18 +19,7 @@ if TYPE_CHECKING:
         prediction_powered_mean,
     )
 
-_MODULES = {
-    "agreement": ("accuracy", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "quality_divergence"),
-    "correlation": (
-        "footrule", "kendall_tau", "pair_accuracy", "preference_accuracy", "spearman", "tau_ap", "weighted_tau",
-    ),
-    "measures": ("Measure", "names", "parse"),
-    "ranking": ("average_precision", "dcg", "err", "ndcg", "precision", "rbp", "recall", "reciprocal_rank"),
-    "significance": (
-        "bootstrap_interval", "coefficient_of_variation", "holm", "mcnemar", "paired_randomisation",
-        "prediction_powered_mean",
-    ),
-}  # fmt: skip
+_MODULES = ("agreement", "correlation", "measures", "ranking", "significance")
 
 __all__ = [
     "Measure",
@@ -67,9 +56,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a measure when it is first asked for."""
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f".{module}", __name__), name)
+    for module in _MODULES if name in __all__ else ():
+        measures = import_module(f".{module}", __name__)
+        if hasattr(measures, name):
+            return getattr(measures, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

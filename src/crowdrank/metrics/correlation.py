@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError
 from ..kernels.threads import read_only
-from ..protocols import Bools, Counts, Floats
+from ..protocols import Bools, Floats
 from ..wording import one_of
 from .queries import Arranged, arrange, dense_codes, numbers, one_dimensional, over_queries, summary
 
@@ -156,7 +156,8 @@ def spearman(
     0.8
     """
     items = arrange(truth, scores, qid)
-    left, right = (ranks - _middle(items) for ranks in _ranks(items))
+    n = np.diff(items.offsets)
+    left, right = (ranks - np.repeat((n + 1) / 2, n) for ranks in _ranks(items))
     whole = np.sqrt(items.sums(left**2)) * np.sqrt(items.sums(right**2))
     value = np.divide(items.sums(left * right), whole, out=np.zeros_like(whole), where=whole > 0)
     return items.report(value, _orders(items, items.truth), empty, per_query)
@@ -216,7 +217,9 @@ def preference_accuracy(
     from ..kernels.segments import ROUNDING
 
     left, right, sign, weights = _check_pairs(left_score, right_score, outcome, weight)
-    query, n_queries = _codes(qid, len(left))
+    query, n_queries = np.zeros(len(left), np.int64), 1
+    if qid is not None:
+        query, n_queries = dense_codes(one_dimensional(qid, len(left), "qid"), "qid")
     size, larger = np.zeros(n_queries), np.maximum(np.abs(left), np.abs(right))
     np.maximum.at(size, query, np.where(np.isfinite(larger), larger, 0.0))
     equal = ROUNDING * size[query]
@@ -248,11 +251,6 @@ def _check_pairs(
     if (weights < 0).any():
         raise JudgmentError(f"weight in row {int(np.argmax(weights < 0)) + 1} is negative; weights are at least 0")
     return left, right, sign, weights
-
-
-def _codes(qid: Any, n: int) -> tuple[Counts, int]:
-    """Query code of each pair, and the number of queries."""
-    return (np.zeros(n, np.int64), 1) if qid is None else dense_codes(one_dimensional(qid, n, "qid"), "qid")
 
 
 def _pairs(items: Arranged) -> dict[str, Floats]:
@@ -301,9 +299,3 @@ def _ranks(items: Arranged) -> tuple[Floats, Floats]:
 
     truth, scores = (over_queries(middle_ranks, (values,), items.offsets) for values in (items.truth, items.scores))
     return truth, scores
-
-
-def _middle(items: Arranged) -> Floats:
-    """Mean rank of an item's query, for each item."""
-    n = np.diff(items.offsets)
-    return np.repeat((n + 1) / 2, n)

@@ -68,18 +68,10 @@ ALIASES = {
 
 # an option may be given by its value alone where the value tells which option it is
 _VALUES = {
-    "exponential": "gain",
-    "linear": "gain",
-    "average": "ties",
-    "first": "ties",
-    "worst": "ties",
-    "trec": "ties",
-    "gdeval": "ties",
-    "zero": "empty",
-    "one": "empty",
-    "skip": "empty",
-    "a": "variant",
-    "b": "variant",
+    **dict.fromkeys(("exponential", "linear"), "gain"),
+    **dict.fromkeys(("average", "first", "worst", "trec", "gdeval"), "ties"),
+    **dict.fromkeys(("zero", "one", "skip"), "empty"),
+    **dict.fromkeys(("a", "b"), "variant"),
 }
 _FIXED = ("truth", "scores", "qid", "per_query", "left_score", "right_score", "outcome", "weight")
 _FORM = re.compile(r"(?P<name>[^@()]+?)\s*(?:@\s*(?P<at>[^()]*?)\s*)?(?:\((?P<options>[^()]*)\))?")

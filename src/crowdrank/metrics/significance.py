@@ -77,8 +77,7 @@ def coefficient_of_variation(values: ArrayLike) -> float:
     >>> coefficient_of_variation([0.9, 1.0, 1.1])
     0.1
     """
-    sample = _values(values, "values")
-    sample = sample[~np.isnan(sample)]
+    sample = _values(values, "values", drop_missing=True)
     if not len(sample):
         raise JudgmentError("there is no value; give at least one")
     if not (mean := abs(float(sample.mean()))) > 0:
@@ -111,8 +110,7 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
     first, second = _paired_values(a, b)
     if n < 1:
         raise ParameterError(f"n={n} is not a number of random patterns; give at least 1")
-    difference = first - second
-    difference = difference[~np.isnan(difference)]
+    difference = (first - second)[~np.isnan(first - second)]
     difference = difference[difference != 0]  # a query without a difference is the same under either sign
     if not len(difference):
         return 1.0
@@ -150,8 +148,7 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> float:
     from scipy.special import stdtr
 
     first, second = _paired_values(a, b)
-    difference = first - second
-    difference = difference[~np.isnan(difference)]
+    difference = (first - second)[~np.isnan(first - second)]
     if len(difference) < 2:
         raise JudgmentError("a t test needs at least two queries with both values")
     mean, spread = float(difference.mean()), float(difference.std(ddof=1))
@@ -199,12 +196,10 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
     """
     from scipy.special import stdtrit
 
-    sample = _values(values, "values")
-    sample = sample[~np.isnan(sample)]
+    sample = _values(values, "values", drop_missing=True)
     if len(sample) < 2:
         raise JudgmentError("an interval of a mean needs at least two values")
-    if not 0 < level < 1:
-        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    _expect_level(level)
     reach = float(stdtrit(len(sample) - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
     return float(sample.mean()) - reach, float(sample.mean()) + reach
 
@@ -231,12 +226,10 @@ def bootstrap_interval(
     >>> bootstrap_interval([0.5, 0.5, 0.5])
     (0.5, 0.5)
     """
-    sample = _values(values, "values")
-    sample = sample[~np.isnan(sample)]
+    sample = _values(values, "values", drop_missing=True)
     if not len(sample):
         raise JudgmentError("there is no value to draw from; give at least one query's value")
-    if not 0 < level < 1:
-        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    _expect_level(level)
     if n < 1:
         raise ParameterError(f"n={n} is not a number of draws; give at least 1")
     rng = np.random.default_rng(seed)
@@ -256,15 +249,21 @@ def _paired_values(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
     return first, second
 
 
-def _values(values: ArrayLike, name: str) -> Floats:
-    """One-dimensional array of numbers; NaN may be among them."""
+def _expect_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+
+
+def _values(values: ArrayLike, name: str, *, drop_missing: bool = False) -> Floats:
+    """One-dimensional array of numbers; NaN may be among them unless it is dropped."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise JudgmentError(f"{name} cannot be read as numbers ({error}); give one number per query") from error
     if array.ndim != 1:
         raise JudgmentError(f"{name} has {array.ndim} dimensions; give one number per query")
-    return array
+    return array[~np.isnan(array)] if drop_missing else array
 
 
 @dataclass(frozen=True)
