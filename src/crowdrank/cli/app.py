@@ -186,7 +186,8 @@ def _parameter(option: Option, at_once: Callable[[bool], None] | None) -> inspec
     default = False if kind is bool and "/" not in option.typed else option.default
     settings: dict[str, Any] = {
         "help": option.help, "metavar": option.metavar or None, "rich_help_panel": option.panel or None,
-        "min": option.least, "max": option.most, "autocompletion": _completion(option.complete),
+        "min": option.least, "max": option.most,
+        "autocompletion": (lambda incomplete: complete(option.complete, incomplete)) if option.complete else None,
     }  # fmt: skip
     if at_once is not None:
         settings |= {"is_eager": True, "callback": at_once}
@@ -197,11 +198,6 @@ def _parameter(option: Option, at_once: Callable[[bool], None] | None) -> inspec
         default=inspect.Parameter.empty if default is ... else default,
         annotation=Annotated[kind | None if default is None else kind, told],
     )
-
-
-def _completion(wanted: str) -> Callable[[str], list[str]] | None:
-    """What shells call with the beginning of a name."""
-    return (lambda incomplete: complete(wanted, incomplete)) if wanted else None
 
 
 def complete(wanted: str, incomplete: str) -> list[str]:

@@ -103,16 +103,11 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     named = [annotator_name(one) for one in suspicious]
     page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(suspicious)} of {len(frame)})[/dim]\n")
     heads = ("annotator", "quality", "90 % interval", "judgments", "verdict")
-    rows = [
-        [
-            Text(annotator_name(one)),
-            Text(f"{one.quality:.2f}"),
-            Text(interval(one)),
-            Text(f"{one.n_judgments:g}"),
-            Text(f"{one.verdict}: {FLAGS[one.verdict].noun}"),
-        ]
-        for one in suspicious
-    ]
+    rows = []
+    for one in suspicious:
+        numbers = (f"{one.quality:.2f}", interval(one), f"{one.n_judgments:g}")
+        cells = (annotator_name(one), *numbers, f"{one.verdict}: {FLAGS[one.verdict].noun}")
+        rows.append([Text(cell) for cell in cells])
     page.print(Grid(heads=heads, rows=rows, right=("quality", "judgments"), fill=("verdict",)))
     rest = frame.filter(~frame["annotator"].is_in(named))["quality"].to_list()
     page.print(

@@ -16,14 +16,8 @@ if TYPE_CHECKING:
 
     from .talk import Talk
 
-_SIGNS = {
-    "reproduced": "+",
-    "same trend": "~",
-    "not reproduced": "-",
-    "undecided": "=",
-    "not decidable": "?",
-    "not measured": "!",
-}
+_VERDICTS = ("reproduced", "same trend", "not reproduced", "undecided", "not decidable", "not measured")
+_SIGNS = dict(zip(_VERDICTS, "+~-=?!", strict=True))
 
 
 def studies(part: str = "") -> Any:
