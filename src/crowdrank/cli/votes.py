@@ -139,7 +139,7 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
 
     from .. import api
     from ..data.column_names import understand_items
-    from ..data.judgments import parts_of, with_listed_items, with_pseudonyms
+    from ..data.judgments import count_kinds, with_listed_items, with_pseudonyms
     from ..io.judgments import read_files
     from ..io.tables import read_table
 
@@ -166,8 +166,7 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
     by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
     queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
     merged = f", over {counted(n_queries, 'query')} taken together" if reading.across_queries else ""
-    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judgments))
-    talk.say(f"{given}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}")
+    talk.say(f"{count_kinds(judgments)}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}")
     return judgments
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from ..errors import JudgmentError, warn
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import call, method_label, option
+from ..wording import call, counted, method_label, option
 from .column_names import understand_pairs
 from .frames import to_frame
 from .grades import Grades
@@ -241,6 +241,11 @@ class Mixed(Sized, Shown):
 def parts_of(judgments: Judgments | Mixed) -> tuple[Judgments, ...]:
     """Return the parts of judgments of several kinds, or the judgments as the only part."""
     return judgments.parts if isinstance(judgments, Mixed) else (judgments,)
+
+
+def count_kinds(judgments: Judgments | Mixed) -> str:
+    """Return how many judgments of each kind there are, in words."""
+    return " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judgments))
 
 
 def together(judgments: Sequence[Judgments]) -> Judgments | Mixed:

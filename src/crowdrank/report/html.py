@@ -17,7 +17,7 @@ from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus
 from ..data.files import PathLike
 from ..data.fingerprint import fingerprint
-from ..data.judgments import Judgments, Mixed, Preferences, parts_of
+from ..data.judgments import Judgments, Mixed, Preferences, count_kinds, parts_of
 from ..errors import ParameterError, UnknownNameError
 from ..io.features import describe_items, web_link
 from ..io.output import check_target, write_text
@@ -130,14 +130,13 @@ def render(
         annotators = replace(annotators, commands=(without_command(command, actions.dropped),))
     parts = [_ranking(material), _control(material), annotators, _agreement(material), _time(judged, consensus)]
     parts += [_methods(comparison), _provenance(material, command)]
-    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judged))
     findings, whole = material.findings.worst_first(), material.findings.of("judgments")
     problems, warnings = (sum(one.severity == word for one in findings) for word in ("problem", "warning"))
     numbers = [counted(number, word) for number, word in ((problems, "problem"), (warnings, "warning")) if number]
     # on top stands what calls for action or is well, but not that the fit settled
     on_top = [one for one in findings if one.severity != "info" and one.kind != "converged"]
     return render_page(
-        title=title or f"Consensus of {given}",
+        title=title or f"Consensus of {count_kinds(judged)}",
         lead=f"{headline(whole.sentence)}, ranked by {consensus.method}." if whole else "",
         cards=_cards(material),
         summary=f"{' and '.join(numbers)} to look at" if numbers else "Nothing calls for action",
@@ -486,8 +485,7 @@ def _provenance(material: Material, command: str | None) -> Section:
     facts += [(f"parameter {name}", _value(value)) for name, value in consensus.params.items()]
     short_ones = {name: value for name, value in consensus.estimates.items() if np.size(value) <= _MOST_ESTIMATES}
     facts += [(f"estimated {name}", _value(value)) for name, value in short_ones.items()]
-    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judged))
-    facts += [("judgments", given), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
+    facts += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
     caption = "Log-likelihood of the fit, round after round."
     pictures = _draw_picture(lambda: ConvergenceDisplay.from_consensus(consensus), caption, "convergence")
     commands = (command,) if command else ()

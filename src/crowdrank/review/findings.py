@@ -15,7 +15,7 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..data.covariates import GIVEN, more_of, typical_difference
 from ..data.intake import short
-from ..data.judgments import Grades, Mixed, Preferences, parts_of
+from ..data.judgments import Grades, Mixed, Preferences, count_kinds
 from ..data.preferences import FEWEST
 from ..data.showing import Shown, html_table
 from ..errors import ParameterError
@@ -27,7 +27,7 @@ from .diagnosis import group_sentences
 from .facts import POOR, Facts
 from .fragility import Fragility
 from .habits import consistency, recorded_sentences
-from .sentences import BY_QUALITY, DOUBTS, FINDINGS, FLAGS, HABITS, SURE
+from .sentences import BY_QUALITY, DOUBTS, FINDINGS, FLAGS, HABITS, NAME_WORDS, SURE
 
 SEVERITIES = ("problem", "warning", "info", "good")
 """From what calls for action to what is well."""
@@ -50,21 +50,6 @@ _CHANCE = 0.5
 _FEW_GAVE_HALF = 0.05
 _FEW_SHARED, _MANY_SHARED = 0.01, 0.05
 """Shares of items that annotators may get wrong together, from which on it is said, and is a warning."""
-
-_PEOPLE = frozenset({
-    "human", "humans", "person", "persons", "people", "crowd", "worker", "workers", "turker", "turkers", "mturk",
-    "prolific", "expert", "experts", "user", "users", "student", "students", "teacher", "teachers", "volunteer",
-    "volunteers",
-})  # fmt: skip
-_PROGRAMS = frozenset({
-    "llm", "llms", "model", "models", "program", "programs", "machine", "machines", "ai", "bot", "bots", "gpt",
-    "chatgpt", "gemini", "palm", "bard", "llama", "codellama", "mistral", "mixtral", "qwen", "deepseek", "grok",
-    "vicuna", "falcon", "pandalm", "prometheus", "openai", "anthropic", "opus", "sonnet", "haiku",
-})  # fmt: skip
-"""Words in ids and groups of annotators that say what they are."""
-
-_ALSO_FIRST_NAMES = frozenset({"claude", "gemma"})
-"""Programs only where a number or another word of programs stands beside them."""
 
 _NO_SHARE = 1e-3
 """Share of the uncertainty of an annotator's coefficient that their own judgments must remove."""
@@ -406,8 +391,10 @@ def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str) -> Findin
 def _is_program(text: str) -> bool | None:
     """Whether a name is one of programs or of people; ``None`` where that is not clear."""
     words = set(re.findall(r"[a-z]+", text.lower()))
-    program = bool(words & _PROGRAMS) or bool(words & _ALSO_FIRST_NAMES and re.search(r"\d", text))
-    person = bool(words & _PEOPLE)
+    program = not words.isdisjoint(NAME_WORDS["programs"])
+    # a first name too, unless a number stands beside it
+    program |= not words.isdisjoint(NAME_WORDS["first_names"]) and re.search(r"\d", text) is not None
+    person = not words.isdisjoint(NAME_WORDS["people"])
     return None if program == person else program
 
 
@@ -582,10 +569,11 @@ def _judgments(facts: Facts) -> list[Finding]:
     n = 0 if counts is None else int((counts > 0).sum())
     sizes = {"n_judgments": judged.n_judgments, "n_annotators": n}
     numbers = {**sizes, "n_items": judged.n_items, "n_queries": judged.n_queries}
-    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judged))
     by = f" by {counted(n, 'annotator')}" if n else ""
     of = "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
-    findings = [say("judgments", numbers, given=given, by=by, on=f"{counted(judged.n_items, 'item')}{of}")]
+    findings = [
+        say("judgments", numbers, given=count_kinds(judged), by=by, on=f"{counted(judged.n_items, 'item')}{of}")
+    ]
     if counts is not None and n > 1:
         falling = np.sort(counts)[::-1]
         half = int(np.searchsorted(np.cumsum(falling), 0.5 * counts.sum())) + 1
