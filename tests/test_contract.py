@@ -281,8 +281,19 @@ def test_another_kind_is_refused_with_a_remedy(name, small):
     kinds = card("aggregator", name).kinds
     for kind, judged in small.items():
         if kind not in kinds:
-            with pytest.raises(JudgmentError, match=f"not {kind}s; "):
+            with pytest.raises(JudgmentError, match=f"not {kind}s; ") as refused:
                 make("aggregator", name).fit(judged)
+            assert ("as_preferences" in str(refused.value)) == ("preference" in kinds)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_where_no_judgment_is_left_all_items_stand_where_they_begin(name, kind, small):
+    judged = small[kind]
+    consensus = fitted(name, judged.select(np.zeros(len(judged), bool)))
+    begin = {"elo": 1000.0, "em_elo": 1000.0, "median_rank": -1.0}.get(name, 0.0)
+    assert consensus.scores.tolist() == [begin] * judged.n_items
+    assert consensus.trace.converged
+    assert consensus.grade is None
 
 
 @pytest.mark.parametrize("name", names("aggregator"))

@@ -127,12 +127,3 @@ def test_a_consensus_of_another_sort(crowd):
     binned = cr.aggregate(grades, "majority_vote", params={"bins": 2})
     with pytest.raises(ParameterError, match="the consensus has 2 levels and the grades 3"):
         Agreement().propose(Situation.of(grades, consensus=binned))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"confidence": 1.0}, "confidence=1.0 must lie between"), ({"least": 3, "k": 2}, "least=3 must be at least 1")],
-)
-def test_wrong_parameters(parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        Agreement(**parameters)

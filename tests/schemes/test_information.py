@@ -381,19 +381,6 @@ def test_a_consensus_without_errors():
         Information().propose(Situation.of(votes, consensus=cr.aggregate(votes, "borda"), budget=3))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"about": "order"}, "about='order' is not known; .*choose one of 'auto', 'grade', 'gain'"),
-        ({"share": 0.0}, "share=0.0 must be above 0 and at most 1"),
-        ({"most": 0}, "most=0 must be at least 1"),
-    ],
-)
-def test_wrong_parameters(parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        Information(**parameters)
-
-
 # grades ---------------------------------------------------------------------------------------------------------------
 
 

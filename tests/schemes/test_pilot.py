@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 from crowdrank.data.judgments import Grades
-from crowdrank.errors import ParameterError
 from crowdrank.schemes import Pilot
 from crowdrank.schemes.situation import Situation
 
@@ -54,11 +53,3 @@ def test_seeded():
     first, second, other = (Pilot().propose(begun(seed=seed, budget=50)).frame() for seed in (1, 1, 2))
     assert first.equals(second)
     assert not first.equals(other)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"), [({"k": 1}, "k=1 must be at least 2"), ({"share": 1.0}, "share=1.0 must lie between")]
-)
-def test_wrong_parameters(parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        Pilot(**parameters)

@@ -40,8 +40,3 @@ def test_unjudged_items():
     consensus = HighestGrade().fit(Grades.from_frame(table, items=items))
     assert consensus.scores.tolist() == [3, 0, 1.5, 1.5]
     assert consensus.grade.tolist() == [2, 0, -1, -1]
-
-
-def test_no_grades_left():
-    grades = Grades.from_rows([("ann", "q", "x", 4)])
-    assert HighestGrade().fit(grades.select(np.zeros(1, bool))).scores.tolist() == [0]

@@ -112,13 +112,6 @@ def test_unjudged_items_have_no_grade():
     assert consensus.frame()["grade"].null_count() == 2
 
 
-def test_no_grades_left():
-    grades = one_item(1, 2)
-    consensus = MajorityVote().fit(grades.select(np.zeros(2, bool)))
-    assert consensus.scores.tolist() == [0]
-    assert consensus.grade is None
-
-
 def test_recovers_grades_of_a_good_crowd():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 5, 300)

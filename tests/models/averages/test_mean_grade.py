@@ -55,11 +55,6 @@ def test_unjudged_items_have_the_mean_of_their_query_else_of_all():
         )
 
 
-def test_no_grades_left():
-    grades = Grades.from_rows([("ann", "q", "x", 4)])
-    assert MeanGrade().fit(grades.select(np.zeros(1, bool))).scores.tolist() == [0]
-
-
 def test_intervals_cover_the_truth():
     rng = np.random.default_rng(0)
     truth = rng.normal(0, 1, 2_000)

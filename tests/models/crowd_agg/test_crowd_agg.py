@@ -329,22 +329,6 @@ def test_too_many_levels_are_refused(monkeypatch):
     assert CrowdAgg(gap="linear").fit(Grades.from_frame({**table, "grade": rng.random(400)})).trace.converged
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"measure": "map"}, "measure='map' is not known; choose one of 'ndcg', 'rbp'"),
-        ({"gap": "soft"}, "gap='soft' is not known"),
-        ({"quality": "good"}, "quality='good' is not known"),
-        ({"rho": 1.0}, r"rho=1.0 must lie between 0 and 1"),
-        ({"prior": (2, 8)}, "more pairs right than wrong"),
-        ({"prior": (8,)}, "more pairs right than wrong"),
-    ],
-)
-def test_wrong_parameters(wrong, message):
-    with pytest.raises(ParameterError, match=message):
-        CrowdAgg(**wrong)
-
-
 def at_ten(dataset, **params):
     consensus = quiet(CrowdAgg(**params), dataset.judgments)
     return ndcg(dataset.truth.align(consensus.items), consensus.scores, consensus.items.query, k=10)

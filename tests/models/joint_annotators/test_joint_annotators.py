@@ -370,23 +370,6 @@ def test_no_preferences_lead_to_equal_scores():
     assert not fit.consensus.scores.any()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"loss": "hinge"}, "item_effects=False"),
-        ({"loss": "square"}, "loss"),
-        ({"clustering": "mixed"}, "clustering"),
-        ({"n_clusters": 0}, "at least 1"),
-        ({"alpha": -1.0}, "alpha"),
-        ({"ridge": 0.0}, "ridge"),
-        ({"max_iter": 0}, "max_iter"),
-    ],
-)
-def test_wrong_parameters_are_refused(wrong, said):
-    with pytest.raises(ParameterError, match=said):
-        JointAnnotators(**wrong)
-
-
 def test_what_is_wrong_with_judgments_and_features_is_said():
     features, preferences, *_ = crowd()
     grades = cr.Grades.from_rows([("ann", "q", "x", 1)])

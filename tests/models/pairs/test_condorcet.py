@@ -8,8 +8,8 @@ from tests.known_preferences import preferences_of, quiet, simulated
 from tests.oracles import pair_orders, pairs
 from tests.strategies import judgments, preference_rows
 
-from crowdrank.data.judgments import Grades, Preferences
-from crowdrank.errors import DataWarning, JudgmentError, ParameterError
+from crowdrank.data.judgments import Preferences
+from crowdrank.errors import DataWarning
 from crowdrank.kernels.numbering import structure_numbers
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.pairs.condorcet import Condorcet
@@ -119,10 +119,3 @@ def test_groups_that_never_met_are_named():
     assert caught[0].filename == __file__
     # the two winners cannot be told apart, nor the two losers
     np.testing.assert_allclose(scores, [2 / 3, -2 / 3, 2 / 3, -2 / 3])
-
-
-def test_wrong_parameters_and_kinds():
-    with pytest.raises(ParameterError, match="n_runs=0 must be at least 1"):
-        Condorcet(n_runs=0)
-    with pytest.raises(JudgmentError, match="as_preferences"):
-        Condorcet().fit(Grades.from_rows([("ann", "q", "x", 1)]))

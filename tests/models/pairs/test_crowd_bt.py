@@ -376,17 +376,3 @@ def test_agreed_answers_of_everybody_reduce_to_bradley_terry():
     named = given(preferences.frame().with_columns(annotator=pl.lit("ann")))
     sure = CrowdBT(prior=(1e9, 1e-3), ridge=0.1).fit(named)
     np.testing.assert_allclose(sure.scores, BradleyTerry(ridge=0.1).fit(named).scores, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"ties": "half"}, "ties='half' is not known"),
-        ({"ridge": 0.0}, "ridge=0.0 must be above 0"),
-        ({"prior": (2.0, 8.0)}, "more right than wrong preferences"),
-        ({"prior": (2.0,)}, "more right than wrong preferences"),
-    ],
-)
-def test_wrong_parameters(params, message):
-    with pytest.raises(ParameterError, match=message):
-        CrowdBT(**params)

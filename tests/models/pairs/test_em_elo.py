@@ -7,7 +7,7 @@ from tests.known_preferences import preferences_of, quiet, simulated
 from tests.oracles import pair_orders
 from tests.strategies import judgments, preference_rows
 
-from crowdrank.data.judgments import Grades, Preferences
+from crowdrank.data.judgments import Preferences
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.pairs.em_elo import EMElo
@@ -135,34 +135,10 @@ def test_groups_that_never_met_are_named_and_unjudged_items_stay():
     assert by_item["x"] == by_item["u"] > 1000
 
 
-def test_no_preferences_left():
-    preferences, _ = simulated(4, 50, qualities=[0.9])
-    assert EMElo().fit(preferences.select(np.zeros(50, bool))).scores.tolist() == [1000] * 4
-
-
 def test_too_few_passes_warn():
     preferences, _ = simulated(10, 300, qualities=[0.9, 0.7, 0.6])
     with pytest.warns(ConvergenceWarning, match="em_elo did not converge in 1 steps"):
         assert not EMElo(max_iter=1).fit(preferences).trace.converged
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"k": 0}, "k=0 must be above 0"),
-        ({"a0": -1}, "a0=-1 must be above 0"),
-        ({"base": 1}, "base=1 must be above 1"),
-        ({"n_passes": 0}, "n_passes=0 must be at least 1"),
-    ],
-)
-def test_wrong_parameters(wrong, said):
-    with pytest.raises(ParameterError, match=said):
-        EMElo(**wrong)
-
-
-def test_wrong_kind():
-    with pytest.raises(JudgmentError, match="as_preferences"):
-        EMElo().fit(Grades.from_rows([("ann", "q", "x", 1)]))
 
 
 def leaning_crowd(seed: int = 0) -> tuple[Preferences, list[str]]:

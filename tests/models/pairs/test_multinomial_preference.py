@@ -11,7 +11,7 @@ from tests.strategies import judgments, preference_rows
 
 from crowdrank import aggregate
 from crowdrank.data.judgments import Preferences
-from crowdrank.errors import DataWarning, ParameterError
+from crowdrank.errors import DataWarning
 from crowdrank.models.pairs.bradley_terry import BradleyTerry
 from crowdrank.models.pairs.multinomial_preference import MultinomialPreference
 from crowdrank.simulate import AllPairs, PlackettLuce, preferences
@@ -214,20 +214,6 @@ def quiet_aggregate(judged, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         return aggregate(judged, name)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"model": "probit"}, "model='probit' is not known"),
-        ({"ties": "davidson"}, "ties='davidson' is not known"),
-        ({"alpha": 0.0}, "alpha=0.0 must be above 0"),
-        ({"ridge": -1.0}, "ridge=-1.0 must be above 0"),
-    ],
-)
-def test_wrong_parameters(params, message):
-    with pytest.raises(ParameterError, match=message):
-        MultinomialPreference(**params)
 
 
 @pytest.mark.parametrize("turn", range(5))

@@ -12,8 +12,8 @@ from tests.known_preferences import preferences_of, quiet, simulated
 from tests.oracles import pair_orders, pairs
 from tests.strategies import judgments, preference_rows
 
-from crowdrank.data.judgments import Grades, Preferences
-from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
+from crowdrank.data.judgments import Preferences
+from crowdrank.errors import ConvergenceWarning, DataWarning
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.pairs.rank_centrality import RankCentrality
 
@@ -113,24 +113,8 @@ def test_all_ties_and_unjudged_items():
     assert RankCentrality().fit(Preferences.from_frame(rows, items=items)).scores.tolist() == [0, 0, 0, 0]
 
 
-def test_no_preferences_left():
-    preferences, _ = simulated(4, 50)
-    consensus = RankCentrality().fit(preferences.select(np.zeros(50, bool)))
-    assert consensus.scores.tolist() == [0] * 4
-    assert consensus.trace.converged
-
-
 def test_too_few_steps_warn_where_factorising_would_take_too_long(monkeypatch):
     monkeypatch.setattr("crowdrank.models.pairs.kernels.spectral._MAX_FACTOR_OPERATIONS", 0.0)
     preferences, _ = simulated(50, 500)
     with pytest.warns(ConvergenceWarning, match="rank_centrality did not converge in 5 steps"):
         assert not quiet(RankCentrality(max_iter=5), preferences).trace.converged
-
-
-def test_wrong_parameters_and_kinds():
-    with pytest.raises(ParameterError, match="alpha=0 must be above 0"):
-        RankCentrality(alpha=0)
-    with pytest.raises(ParameterError, match="tol=-1 must be above 0"):
-        RankCentrality(tol=-1)
-    with pytest.raises(JudgmentError, match="as_preferences"):
-        RankCentrality().fit(Grades.from_rows([("ann", "q", "x", 1)]))

@@ -8,8 +8,8 @@ from tests.known_preferences import preferences_of, quiet, simulated
 from tests.oracles import pair_orders, pairs
 from tests.strategies import judgments, preference_rows
 
-from crowdrank.data.judgments import Grades, Preferences
-from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
+from crowdrank.data.judgments import Preferences
+from crowdrank.errors import ConvergenceWarning, DataWarning
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.pairs.singular_vector import SingularVector
 
@@ -102,23 +102,7 @@ def test_groups_have_planes_of_their_own():
     np.testing.assert_allclose(scores, [2 / 3, 0, -2 / 3, 2 / 3, 0, -2 / 3, 0, 0], atol=1e-9)
 
 
-def test_no_preferences_left():
-    preferences, _ = simulated(4, 50)
-    consensus = SingularVector().fit(preferences.select(np.zeros(50, bool)))
-    assert consensus.scores.tolist() == [0] * 4
-    assert consensus.trace.converged
-
-
 def test_too_few_steps_warn():
     preferences, _ = simulated(50, 500)
     with pytest.warns(ConvergenceWarning, match="singular_vector did not converge in 2 steps"):
         assert not SingularVector(max_iter=2).fit(preferences).trace.converged
-
-
-def test_wrong_parameters_and_kinds():
-    with pytest.raises(ParameterError, match="tol=0 must be above 0"):
-        SingularVector(tol=0)
-    with pytest.raises(ParameterError, match="max_iter=0 must be at least 1"):
-        SingularVector(max_iter=0)
-    with pytest.raises(JudgmentError, match="as_preferences"):
-        SingularVector().fit(Grades.from_rows([("ann", "q", "x", 1)]))

@@ -13,7 +13,7 @@ from tests.oracles import orders as slow_orders
 
 import crowdrank as cr
 from crowdrank.aggregators import Mallows
-from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
+from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError
 from crowdrank.joint import LTRMA
 from crowdrank.metrics import kendall_tau, ndcg
 from crowdrank.models.rankings.kernels.dispersion import expected_distance
@@ -358,27 +358,6 @@ def test_nothing_to_learn_is_said(small_queries):
     broken = cr.Features(features.items, np.where(np.arange(24)[:, None] == 3, np.nan, features.matrix), features.names)
     with pytest.raises(JudgmentError, match="feature 'good' of item 'd'"):
         LTRMA().fit(small_queries[0], broken)
-
-
-@pytest.mark.parametrize(
-    ("params", "text"),
-    [
-        ({"distance": "footrule"}, "distance='footrule' is not known"),
-        ({"step": "soft hard"}, "step="),
-        ({"variant": "other"}, "variant="),
-        ({"scale": "rows"}, "scale="),
-        ({"ridge": 0.0}, "ridge=0.0 must be above 0"),
-        ({"tol": 0.0}, "tol=0.0 must be above 0"),
-        ({"bound": 1.0}, "bound=1.0 must lie between"),
-        ({"alpha": -1.0}, "alpha=-1.0 must be at least 0"),
-        ({"n_exact": 16}, "n_exact=16 must be at most 15"),
-        ({"n_draws": 0}, "n_draws=0 must be at least 1"),
-        ({"max_iter": 3}, "max_iter=3 must be at least 4"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(params, text):
-    with pytest.raises(ParameterError, match=text):
-        LTRMA(**params)
 
 
 @pytest.mark.data

@@ -1,0 +1,85 @@
+"""Parameters that a method cannot take are refused in a sentence, whoever makes it."""
+
+import pytest
+
+from crowdrank.errors import ParameterError
+from crowdrank.registry import method_class
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "parameters", "message"),
+    [
+        ("aggregator", "bradley_terry", {"ties": "half"}, "'split', 'ignore', 'davidson'"),
+        ("aggregator", "bradley_terry", {"ridge": 0}, "ridge=0 must be above 0"),
+        ("aggregator", "condorcet", {"n_runs": 0}, "n_runs=0 must be at least 1"),
+        ("aggregator", "crowd_agg", {"measure": "map"}, "measure='map' is not known; choose one of 'ndcg', 'rbp'"),
+        ("aggregator", "crowd_agg", {"gap": "soft"}, "gap='soft' is not known"),
+        ("aggregator", "crowd_agg", {"quality": "good"}, "quality='good' is not known"),
+        ("aggregator", "crowd_agg", {"rho": 1.0}, r"rho=1.0 must lie between 0 and 1"),
+        ("aggregator", "crowd_agg", {"prior": (2, 8)}, "more pairs right than wrong"),
+        ("aggregator", "crowd_agg", {"prior": (8,)}, "more pairs right than wrong"),
+        ("aggregator", "crowd_bt", {"ties": "half"}, "ties='half' is not known"),
+        ("aggregator", "crowd_bt", {"ridge": 0.0}, "ridge=0.0 must be above 0"),
+        ("aggregator", "crowd_bt", {"prior": (2.0, 8.0)}, "more right than wrong preferences"),
+        ("aggregator", "crowd_bt", {"prior": (2.0,)}, "more right than wrong preferences"),
+        ("aggregator", "em_elo", {"k": 0}, "k=0 must be above 0"),
+        ("aggregator", "em_elo", {"a0": -1}, "a0=-1 must be above 0"),
+        ("aggregator", "em_elo", {"base": 1}, "base=1 must be above 1"),
+        ("aggregator", "em_elo", {"n_passes": 0}, "n_passes=0 must be at least 1"),
+        ("aggregator", "mallows", {"distance": "hamming"}, "'kendall', 'cayley'"),
+        ("aggregator", "mallows", {"consensus": "median"}, "'mean', 'mode'"),
+        (
+            "aggregator",
+            "mallows",
+            {"distance": "cayley", "consensus": "mode"},
+            "consensus='mode' goes with distance='kendall'",
+        ),
+        ("aggregator", "mallows", {"bound": 0.0}, "bound=0.0 must lie between -100 and 0"),
+        ("aggregator", "mallows", {"alpha": -1.0}, "alpha=-1.0 must be at least 0"),
+        ("aggregator", "mallows", {"n_exact": 16}, "n_exact=16 must be at most 15"),
+        ("aggregator", "mallows", {"n_sweeps": 0}, "n_sweeps=0 must be at least 1"),
+        ("aggregator", "mallows", {"n_samples": 1}, "n_samples=1 must be at least 2"),
+        ("aggregator", "mallows", {"max_iter": 3}, "max_iter=3 must be at least 4"),
+        ("aggregator", "multinomial_preference", {"model": "probit"}, "model='probit' is not known"),
+        ("aggregator", "multinomial_preference", {"ties": "davidson"}, "ties='davidson' is not known"),
+        ("aggregator", "multinomial_preference", {"alpha": 0.0}, "alpha=0.0 must be above 0"),
+        ("aggregator", "multinomial_preference", {"ridge": -1.0}, "ridge=-1.0 must be above 0"),
+        ("aggregator", "rank_centrality", {"alpha": 0}, "alpha=0 must be above 0"),
+        ("aggregator", "rank_centrality", {"tol": -1}, "tol=-1 must be above 0"),
+        ("aggregator", "singular_vector", {"tol": 0}, "tol=0 must be above 0"),
+        ("aggregator", "singular_vector", {"max_iter": 0}, "max_iter=0 must be at least 1"),
+        ("joint", "joint_annotators", {"loss": "hinge"}, "item_effects=False"),
+        ("joint", "joint_annotators", {"loss": "square"}, "loss"),
+        ("joint", "joint_annotators", {"clustering": "mixed"}, "clustering"),
+        ("joint", "joint_annotators", {"n_clusters": 0}, "at least 1"),
+        ("joint", "joint_annotators", {"alpha": -1.0}, "alpha"),
+        ("joint", "joint_annotators", {"ridge": 0.0}, "ridge"),
+        ("joint", "joint_annotators", {"max_iter": 0}, "max_iter"),
+        ("joint", "ltrma", {"distance": "footrule"}, "distance='footrule' is not known"),
+        ("joint", "ltrma", {"step": "soft hard"}, "step="),
+        ("joint", "ltrma", {"variant": "other"}, "variant="),
+        ("joint", "ltrma", {"scale": "rows"}, "scale="),
+        ("joint", "ltrma", {"ridge": 0.0}, "ridge=0.0 must be above 0"),
+        ("joint", "ltrma", {"tol": 0.0}, "tol=0.0 must be above 0"),
+        ("joint", "ltrma", {"bound": 1.0}, "bound=1.0 must lie between"),
+        ("joint", "ltrma", {"alpha": -1.0}, "alpha=-1.0 must be at least 0"),
+        ("joint", "ltrma", {"n_exact": 16}, "n_exact=16 must be at most 15"),
+        ("joint", "ltrma", {"n_draws": 0}, "n_draws=0 must be at least 1"),
+        ("joint", "ltrma", {"max_iter": 3}, "max_iter=3 must be at least 4"),
+        ("scheme", "agreement", {"confidence": 1.0}, "confidence=1.0 must lie between"),
+        ("scheme", "agreement", {"least": 3, "k": 2}, "least=3 must be at least 1"),
+        (
+            "scheme",
+            "information",
+            {"about": "order"},
+            "about='order' is not known; .*choose one of 'auto', 'grade', 'gain'",
+        ),
+        ("scheme", "information", {"share": 0.0}, "share=0.0 must be above 0 and at most 1"),
+        ("scheme", "information", {"most": 0}, "most=0 must be at least 1"),
+        ("scheme", "pilot", {"k": 1}, "k=1 must be at least 2"),
+        ("scheme", "pilot", {"share": 1.0}, "share=1.0 must lie between"),
+    ],
+)
+def test_wrong_parameters_are_refused(family, name, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        method_class(family, name)(**parameters)
