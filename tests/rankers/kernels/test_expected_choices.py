@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.oracles.listwise import of_order
 
-from crowdrank.models.rankings.kernels.printed_procedure import descend
+from crowdrank.models.rankings.kernels.true_rankings import descend
 from crowdrank.rankers.kernels.losses import bend_sets, choose_from_sets
 
 SIZES = (4, 1, 3)

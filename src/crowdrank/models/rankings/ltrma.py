@@ -185,7 +185,7 @@ class LTRMA:
         ``trusted`` names annotators known to be good, and ``progress`` is called with the iterations done.
         """
         from ...kernels.threads import one_blas_thread
-        from .kernels.ranked_lists import row_colours
+        from .kernels.true_rankings import row_colours
 
         expect(judgments, self)
         sure, of_items = trusted_annotators(judgments, trusted), features.match(judgments)
@@ -468,7 +468,7 @@ class ScoredTruths:
 
     def learn_as_printed(self, *, n_iter: int, seed: int, progress: Progress | None = None) -> Estimates:
         """Return the estimates by the procedure of [Wu11]_: new random chains in each iteration, its stopping rule."""
-        from .kernels.printed_procedure import descend
+        from .kernels.true_rankings import descend
 
         crowd, m, rng = self.crowd, self.learner.design.n_features, np.random.default_rng(seed)
         rows, offsets = (

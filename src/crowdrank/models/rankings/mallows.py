@@ -286,7 +286,7 @@ class Mallows:
     def _scores(self, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, place: Floats) -> Floats:
         """Places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes."""
         if self.consensus == "mode":
-            from .kernels.permutations import improve_orders
+            from .kernels.true_rankings import improve_orders
 
             order = crowd.order_by_score(middle_places(crowd) - place)
             improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)

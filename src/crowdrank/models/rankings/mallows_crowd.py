@@ -20,10 +20,8 @@ from ...quality import TRUSTED
 from ...wording import expect_at_least
 
 if TYPE_CHECKING:
-    from .kernels.all_orders import ListedOrders
     from .kernels.dispersion import DistanceTable, SizeCounts
-    from .kernels.permutations import Chains
-    from .kernels.ranked_lists import RankingLayout
+    from .kernels.true_rankings import Chains, ListedOrders, RankingLayout
 
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000, "footrule": 14, "spearman": 14}
 """Largest query of each distance: a table of n x n pairs, as many steps in each sweep, or 2^n rankings counted."""
@@ -229,7 +227,7 @@ class MallowsCrowd:
 
     def chains(self, kept: Any = None) -> Sampler:
         """Return chains that go on from where they were kept, or begin."""
-        from .kernels.permutations import Chains
+        from .kernels.true_rankings import Chains
 
         order, numbers, slots = self.first_chains if kept is None else kept
         return Sampler(Chains(order.copy(), numbers.copy()), slots.copy())
@@ -265,49 +263,35 @@ class MallowsCrowd:
         ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings. ``draws`` (n_draws, n_items) is
         filled with places of the items in random rankings, ``best`` (n_items,) with the most probable ranking, of those
         seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
-        :func:`~crowdrank.models.rankings.kernels.subset_orders.sum_orders`.
+        :func:`~crowdrank.models.rankings.kernels.true_rankings.sum_orders`.
         """
+        from .kernels.true_rankings import sum_listed, sum_orders, swap_randomly, sweep
+
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
-        spread, log_total = place, 0.0
+        spread, log_total, kendall = place, 0.0, self.annotators.distance == "kendall"
+        wanted: Any = {"scores": scores, "draws": draws, "best": best}
         if len(self.exact):
-            more: Any = {"scores": scores, "draws": draws, "state": sampler.chains.state, "best": best}
-            if self.annotators.distance == "kendall":
-                from .kernels.subset_orders import sum_orders
-
-                summed = sum_orders(lists, pull, self.exact, **more, sets=sets)
+            state = sampler.chains.state
+            if kendall:
+                summed = sum_orders(lists, pull, self.exact, state=state, sets=sets, **wanted)
             else:
-                from .kernels.all_orders import sum_listed
-
-                summed = sum_listed(lists, self._listed_orders, pull, **more)
+                summed = sum_listed(lists, self._listed_orders, pull, state=state, **wanted)
             distance, place, spread = summed.distance, summed.place, summed.spread
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
-            if self.annotators.distance == "kendall":
-                from .kernels.permutations import sweep
-
-                seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws, best=best)
+            if kendall:
+                seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, **wanted)
             else:
-                from .kernels.random_swaps import swap_randomly
-
-                seen = swap_randomly(
-                    lists,
-                    pull,
-                    *sampler,
-                    self.sampled,
-                    n_sweeps,
-                    self.annotators.distance,
-                    scores=scores,
-                    draws=draws,
-                    best=best,
-                )
+                wanted["distance"] = self.annotators.distance
+                seen = swap_randomly(lists, pull, *sampler, self.sampled, n_sweeps, **wanted)
             distance, place = distance + seen.distance, place + seen.place
         return Expectation(distance, place, spread, log_total)
 
     @cached_property
     def _listed_orders(self) -> ListedOrders:
         """Distances of all rankings of the exact queries, where they are no sums over pairs."""
-        from .kernels.all_orders import list_orders
+        from .kernels.true_rankings import list_orders
 
         return list_orders(self.arranged.lists, self.exact, self.annotators.distance)
 
@@ -315,14 +299,12 @@ class MallowsCrowd:
         self, theta: Floats, sampler: Sampler, rng: np.random.Generator, best: Ints, scores: Floats | None = None
     ) -> Floats:
         """Return mean distances over random swaps from a random start; the best ranking seen goes to ``best``."""
+        from .kernels.true_rankings import swap_places, swap_randomly
+
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         ranked = np.flatnonzero(lists.sizes)
         if self.annotators.distance == "kendall":
-            from .kernels.printed_procedure import swap_places
-
             return swap_places(lists, pull, sampler.chains, ranked, PRINTED_MOVES, scores=scores, best=best).distance
-        from .kernels.random_swaps import swap_randomly
-
         sampler.chains.order[:] = self.order_by_score(rng.random(len(self.item_query)))
         n_sweeps = max(1, round(PRINTED_MOVES / float(lists.sizes[ranked].mean())))
         swapped = swap_randomly(
@@ -357,9 +339,8 @@ def mallows_crowd(
     items apart that are not alike; the other parameters are those of ``Mallows``. Where these rankings are some of all,
     ``annotators`` is what all of them say of them, and ``special`` (n_annotators,) tells those apart.
     """
-    from .kernels.all_orders import listable
     from .kernels.dispersion import size_cells
-    from .kernels.ranked_lists import arrange
+    from .kernels.true_rankings import arrange, listable
 
     n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
     annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)

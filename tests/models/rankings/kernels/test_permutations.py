@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.models.rankings.kernels import (
-    all_orders,
-    dispersion,
-    permutations,
-    printed_procedure,
-    subset_orders,
-)
-from crowdrank.models.rankings.kernels import random_swaps as cycles
-from crowdrank.models.rankings.kernels.ranked_lists import RankedLists
+from crowdrank.models.rankings.kernels import dispersion, true_rankings
+from crowdrank.models.rankings.kernels.true_rankings import RankedLists
 
 FULL = [([3, 1, 0, 2, 4], [1, 2, 3, 4, 5]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2, 3, 1, 0], [1, 2, 3, 4, 5])]
 PARTIAL = [([3, 1, 0], [1, 2, 3]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2], [1, 2])]
@@ -35,7 +28,7 @@ def laid_out(*queries, n=5):
 
 
 def chains(n_queries=1, n=5, seed=1):
-    return permutations.Chains(
+    return true_rankings.Chains(
         np.tile(np.arange(n, dtype=np.int32), n_queries), seed + np.arange(n_queries).astype(np.uint64)
     )
 
@@ -48,7 +41,7 @@ def slots(lists):
 @pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
 def test_exact_sums_equal_enumeration(lists, scores):
     total, far, mean, variance, _ = slow.posterior(5, lists, PULLS, scores)
-    found = subset_orders.sum_orders(laid_out(lists), PULLS, np.array([0]), scores=scores)
+    found = true_rankings.sum_orders(laid_out(lists), PULLS, np.array([0]), scores=scores)
     # chances of pairs are rounded to 2^-32
     np.testing.assert_allclose(found.log_total, total, atol=1e-12)
     np.testing.assert_allclose(found.distance, far, atol=1e-8)
@@ -61,7 +54,7 @@ def test_exact_sums_equal_enumeration(lists, scores):
 def test_sweeps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, variance, _ = slow.posterior(5, lists, PULLS, scores)
     draws = np.zeros((20_000, 5), np.float32)
-    found = permutations.sweep(laid_out(lists), PULLS, chains(), np.array([0]), 200_000, scores=scores, draws=draws)
+    found = true_rankings.sweep(laid_out(lists), PULLS, chains(), np.array([0]), 200_000, scores=scores, draws=draws)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.04)
@@ -74,7 +67,7 @@ def test_sweeps_reach_the_enumerated_posterior(lists, scores):
 def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores, distance="cayley")
     table = laid_out(lists)
-    found = cycles.swap_randomly(table, PULLS, chains(), slots(table), np.array([0]), 200_000, scores=scores)
+    found = true_rankings.swap_randomly(table, PULLS, chains(), slots(table), np.array([0]), 200_000, scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
 
@@ -83,7 +76,7 @@ def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
 @pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
 def test_random_swaps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores)
-    found = printed_procedure.swap_places(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, scores=scores)
+    found = true_rankings.swap_places(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
 
@@ -92,7 +85,7 @@ def test_random_swaps_begin_with_a_random_ranking():
     ends = np.zeros((5, 5))
     for seed in range(500):
         state = chains(seed=7 * seed)
-        printed_procedure.swap_places(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1)
+        true_rankings.swap_places(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1)
         ends[state.order, np.arange(5)] += 1
     np.testing.assert_allclose(ends, 100, atol=35)
 
@@ -101,10 +94,10 @@ def test_random_swaps_begin_with_a_random_ranking():
 @pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
 def test_the_best_ranking_is_the_most_probable_one(lists, scores):
     best, table, only = np.zeros((4, 5), np.int32), laid_out(lists), np.array([0])
-    subset_orders.sum_orders(table, PULLS, only, scores=scores, best=best[0])
-    permutations.sweep(table, PULLS, chains(), only, 2000, scores=scores, best=best[1])
-    printed_procedure.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
-    cycles.swap_randomly(table, PULLS, chains(), slots(table), only, 5000, scores=scores, best=best[3])
+    true_rankings.sum_orders(table, PULLS, only, scores=scores, best=best[0])
+    true_rankings.sweep(table, PULLS, chains(), only, 2000, scores=scores, best=best[1])
+    true_rankings.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
+    true_rankings.swap_randomly(table, PULLS, chains(), slots(table), only, 5000, scores=scores, best=best[3])
     heights = [slow.log_weight(order, lists, PULLS, scores) for order in slow.permutations(range(5))]
     for order in best[:3]:
         assert slow.log_weight(order, lists, PULLS, scores) == pytest.approx(max(heights), abs=1e-9)
@@ -117,7 +110,7 @@ def test_the_best_ranking_is_the_most_probable_one(lists, scores):
 def test_chances_of_sets_to_come_first_equal_enumeration(scores):
     sets = np.zeros(64)
     both = None if scores is None else np.tile(scores, 2)
-    subset_orders.sum_orders(laid_out(TIED, FULL), np.tile(PULLS, 2), np.arange(2), scores=both, sets=sets)
+    true_rankings.sum_orders(laid_out(TIED, FULL), np.tile(PULLS, 2), np.arange(2), scores=both, sets=sets)
     for lists, found in ((TIED, sets[:32]), (FULL, sets[32:])):
         orders = list(slow.permutations(range(5)))
         weight = np.exp([slow.log_weight(order, lists, PULLS, scores) for order in orders])
@@ -130,14 +123,14 @@ def test_chances_of_sets_to_come_first_equal_enumeration(scores):
 
 def test_sweeps_and_plain_random_swaps_agree():
     plain = slow.random_swaps(5, FULL, PULLS, 20_000, np.random.default_rng(0))
-    found = permutations.sweep(laid_out(FULL), PULLS, chains(), np.array([0]), 50_000)
+    found = true_rankings.sweep(laid_out(FULL), PULLS, chains(), np.array([0]), 50_000)
     np.testing.assert_allclose(found.distance, plain, atol=0.15)
 
 
 def test_exact_draws_follow_the_posterior():
     _, _, mean, variance, above = slow.posterior(5, TIED, PULLS)
     draws, state = np.zeros((40_000, 5), np.float32), np.array([5], np.uint64)
-    subset_orders.sum_orders(laid_out(TIED), PULLS, np.array([0]), draws=draws, state=state)
+    true_rankings.sum_orders(laid_out(TIED), PULLS, np.array([0]), draws=draws, state=state)
     assert (np.sort(draws, axis=1) == np.arange(5)).all()
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.03)
     np.testing.assert_allclose(draws.var(axis=0), variance, atol=0.04)
@@ -148,8 +141,8 @@ def test_exact_sums_and_sweeps_agree_on_nine_items():
     rng = np.random.default_rng(3)
     lists = [(rng.permutation(9).tolist(), list(range(1, 10))) for _ in range(4)]
     table, pull = laid_out(lists, n=9), np.array([-0.6, -0.3, -0.1, 0.2])
-    exact = subset_orders.sum_orders(table, pull, np.array([0]))
-    found = permutations.sweep(table, pull, chains(n=9), np.array([0]), 100_000)
+    exact = true_rankings.sum_orders(table, pull, np.array([0]))
+    found = true_rankings.sweep(table, pull, chains(n=9), np.array([0]), 100_000)
     np.testing.assert_allclose(found.distance, exact.distance, rtol=0.01)
     np.testing.assert_allclose(found.place, exact.place, atol=0.05)
 
@@ -159,9 +152,9 @@ def test_pulls_of_any_size_stay_finite():
     circle = [([0, 1, 2], [1, 2, 3]), ([1, 2, 0], [1, 2, 3]), ([2, 0, 1], [1, 2, 3])]
     pull = np.array([-2000.0, -1500.0, -1200.0])
     total, far, mean, *_ = slow.posterior(3, circle, pull)
-    found = subset_orders.sum_orders(laid_out(circle, n=3), pull, np.array([0]))
+    found = true_rankings.sum_orders(laid_out(circle, n=3), pull, np.array([0]))
     np.testing.assert_allclose([found.log_total[0], *found.distance, *found.place], [total, *far, *mean], atol=1e-8)
-    swept = permutations.sweep(laid_out(circle, n=3), pull, chains(n=3), np.array([0]), 50)
+    swept = true_rankings.sweep(laid_out(circle, n=3), pull, chains(n=3), np.array([0]), 50)
     assert np.isfinite(swept.distance).all()
     np.testing.assert_allclose(swept.place, mean, atol=0.2)
 
@@ -170,7 +163,7 @@ def test_pulls_of_any_size_stay_finite():
 def test_scores_far_apart_neither_divide_by_zero_nor_lose_the_order(far_apart):
     scores = far_apart * np.array([2.0, 0.0, 4.0, 1.0, 3.0])
     with np.errstate(all="raise", under="ignore"):
-        found = permutations.sweep(
+        found = true_rankings.sweep(
             laid_out(FULL),
             0.0 * PULLS,
             chains(),
@@ -188,16 +181,16 @@ def test_chains_go_on_where_they_stopped():
     table, both = laid_out(FULL, PARTIAL), np.arange(2)
     pull = np.tile(PULLS, 2)
     whole, parts = chains(2), chains(2)
-    permutations.sweep(table, pull, whole, both, 12)
+    true_rankings.sweep(table, pull, whole, both, 12)
     for n_sweeps in (5, 7):
-        permutations.sweep(table, pull, parts, both, n_sweeps)
+        true_rankings.sweep(table, pull, parts, both, n_sweeps)
     np.testing.assert_array_equal(whole.order, parts.order)
     np.testing.assert_array_equal(whole.state, parts.state)
 
 
 def test_queries_that_are_not_chosen_stay_as_they_are():
     table, pull, state = laid_out(FULL, PARTIAL), np.tile(PULLS, 2), chains(2)
-    found = permutations.sweep(table, pull, state, np.array([1]), 50)
+    found = true_rankings.sweep(table, pull, state, np.array([1]), 50)
     assert state.order[:5].tolist() == [0, 1, 2, 3, 4]
     assert not found.distance[:3].any()
     assert found.distance[3:].all()
@@ -210,15 +203,14 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
 
     def passes():
         state, other = chains(40), chains(40)
-        swept = permutations.sweep(table, pull, state, every, 20)
-        swapped = cycles.swap_randomly(table, pull, other, slots(table), np.arange(len(table.sizes)), 20)
-        plain = printed_procedure.swap_places(table, pull, other, every, 20)
-        exact = subset_orders.sum_orders(table, pull, every)
+        swept = true_rankings.sweep(table, pull, state, every, 20)
+        swapped = true_rankings.swap_randomly(table, pull, other, slots(table), np.arange(len(table.sizes)), 20)
+        plain = true_rankings.swap_places(table, pull, other, every, 20)
+        exact = true_rankings.sum_orders(table, pull, every)
         return [*swept, *swapped, *plain, *exact, *state, *other]
 
     alone = passes()
-    for module in (permutations, cycles, printed_procedure, subset_orders):
-        monkeypatch.setattr(module, "_CELLS_PER_THREAD", 1)
+    monkeypatch.setattr(true_rankings, "_CELLS_PER_THREAD", 1)
     for one, other in zip(alone, passes(), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -229,7 +221,7 @@ def test_a_climb_ends_where_no_single_item_can_move_and_mostly_at_the_best_order
         lists = [(rng.permutation(6).tolist(), [1, 2, 3, 4, 5, 6]) for _ in range(5)]
         pull = -rng.random(5)
         order = np.arange(6, dtype=np.int32)
-        permutations.improve_orders(laid_out(lists, n=6), pull, order)
+        true_rankings.improve_orders(laid_out(lists, n=6), pull, order)
 
         def cost(ranking, lists=lists, pull=pull):
             return sum(t * slow.kendall(list(ranking), items) for t, (items, _) in zip(pull, lists, strict=True))
@@ -243,10 +235,10 @@ def test_a_climb_ends_where_no_single_item_can_move_and_mostly_at_the_best_order
 
 def test_one_item_and_no_item():
     table = RankedLists(np.array([0, 1, 1]), np.zeros(3, np.int64), np.zeros(1, np.int64), *np.zeros((2, 0), np.int32))
-    state = permutations.Chains(np.zeros(1, np.int32), np.zeros(2, np.uint64))
+    state = true_rankings.Chains(np.zeros(1, np.int32), np.zeros(2, np.uint64))
     for found in (
-        permutations.sweep(table, np.zeros(0), state, np.arange(2), 3),
-        subset_orders.sum_orders(table, np.zeros(0), np.arange(2)),
+        true_rankings.sweep(table, np.zeros(0), state, np.arange(2), 3),
+        true_rankings.sum_orders(table, np.zeros(0), np.arange(2)),
     ):
         assert found.place.tolist() == [0.0]
 
@@ -257,9 +249,9 @@ def test_listed_rankings_equal_enumeration(distance, scores):
     for lists in (FULL, PARTIAL):
         log_total, far, mean, variance, _ = slow.posterior(5, lists, PULLS / 4, scores, distance=distance)
         table = laid_out(lists)
-        listed = all_orders.list_orders(table, np.array([0]), distance)
+        listed = true_rankings.list_orders(table, np.array([0]), distance)
         best, draws = np.zeros(5, np.int32), np.zeros((400, 5), np.float32)
-        found = all_orders.sum_listed(
+        found = true_rankings.sum_listed(
             table, listed, PULLS / 4, scores=scores, best=best, draws=draws, state=chains().state.copy()
         )
         np.testing.assert_allclose(found.log_total, [log_total], rtol=1e-9)
@@ -274,7 +266,7 @@ def test_swaps_reach_the_posterior_of_other_distances(distance):
     for lists in (PARTIAL, TIED):
         _, far, mean, _, _ = slow.posterior(5, lists, PULLS / 4, None, distance=distance)
         table = laid_out(lists)
-        found = cycles.swap_randomly(table, PULLS / 4, chains(), slots(table), np.array([0]), 200_000, distance)
+        found = true_rankings.swap_randomly(table, PULLS / 4, chains(), slots(table), np.array([0]), 200_000, distance)
         np.testing.assert_allclose(found.distance, far, atol=0.05)
         np.testing.assert_allclose(found.place, mean, atol=0.03)
 
@@ -292,12 +284,12 @@ def test_expected_distances_and_normalisers_equal_enumeration(distance):
 
 def test_queries_with_ties_or_too_many_items_are_not_listed():
     table = laid_out(TIED)
-    assert not len(all_orders.listable(table, np.array([0]), 8))
-    assert all_orders.listable(laid_out(FULL), np.array([0]), 8).tolist() == [0]
-    assert not len(all_orders.listable(laid_out(FULL), np.array([0]), 4))
+    assert not len(true_rankings.listable(table, np.array([0]), 8))
+    assert true_rankings.listable(laid_out(FULL), np.array([0]), 8).tolist() == [0]
+    assert not len(true_rankings.listable(laid_out(FULL), np.array([0]), 4))
 
 
 def test_queries_beyond_the_cells_that_are_held_are_sampled(monkeypatch):
     table = laid_out(FULL)
-    monkeypatch.setattr(all_orders, "MOST_CELLS", 100)
-    assert not len(all_orders.listable(table, np.array([0]), 8))
+    monkeypatch.setattr(true_rankings, "MOST_CELLS", 100)
+    assert not len(true_rankings.listable(table, np.array([0]), 8))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import judgments, ranking_rows
 
-from crowdrank.models.rankings.kernels.ranked_lists import arrange, query_bounds
+from crowdrank.models.rankings.kernels.true_rankings import arrange, query_bounds
 
 
 def arranged(rankings, seed=0, special=None):

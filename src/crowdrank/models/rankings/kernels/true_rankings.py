@@ -1,0 +1,1311 @@
+"""True rankings of the items of each query, given rankings by annotators: laid out, drawn at random, summed over.
+
+A ranking weighs the exponential of what each of its pairs costs: annotators who placed ``a`` above ``b`` with pull
+``t`` add ``t`` to the cost of every ranking that has ``b`` above ``a``. All that matters of many annotators is thus one
+table for each query, ``lead[a, b]``: the log odds of ``a`` against ``b`` before the other items are thought of. It is
+made again in each call, in room for the largest query, so memory never grows with the number of queries. Distances that
+are no sums over pairs are counted list by list.
+
+Items of a query are numbered 0, 1, ... within it, places count from 0, the best. Random draws go by the numbers of
+items, so numbering them by their ids would let a name decide on the result. Items, rankings and annotators are
+distinguished by what they are in the rankings: each gets a colour, a hash of the colours of those it has to do with,
+again and again until no more colours appear (colour refinement). Items of a query are then numbered by colour, and its
+random numbers start from the colours of all of them.
+
+First the layout; then chains by Kendall's distance, by other distances, and as printed in [Wu11]_; last exact sums over
+all rankings of few items, by sets of items, and listed one by one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ....kernels.numbering import mix_bits
+from ....kernels.segments import set_starts
+from ....kernels.threads import even_bounds, over_bounds, read_only
+from ....protocols import AnyFloats, Counts, Floats, Ints
+
+Colours = NDArray[np.uint64]
+
+_MOST_REFINEMENTS = 8
+_CELLS_PER_THREAD = 1_000_000
+
+_SMALLEST = 1e-300
+"""Floor of the exponential of a score, which keeps ratios of sums of them defined."""
+
+_ITEMS_PER_MOVE = 16
+"""Items of a query for which one more is moved in each sweep: long rankings mix slowly by neighbours alone."""
+
+_LARGEST_FACTOR, _LEAST_LOG_WEIGHT = 1e10, -100.0
+_STRIDE, _BITS, _UNIT = np.uint64(0x9E3779B97F4A7C15), np.uint64(11), 2.0**-53
+
+KINDS = ("cayley", "footrule", "spearman")
+
+_ROUNDING_SHIFT = 1.5 * 2.0**20
+"""Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
+
+MOST_LISTED_ITEMS = 8
+"""Largest query whose rankings are listed: 40,320 of them."""
+
+# threshold (sample): distances of all rankings of small queries that are held, other than Kendall's
+MOST_CELLS = 200_000_000
+"""Most distances that are held, a byte each; queries beyond are sampled."""
+
+
+class RankedLists(NamedTuple):
+    """Rankings as lists of rows, the lists of a query side by side.
+
+    Parameters
+    ----------
+    offsets
+        Items of query ``q`` are ``offsets[q]`` up to ``offsets[q + 1]``, (n_queries + 1,).
+    queries
+        Lists of query ``q`` are ``queries[q]`` up to ``queries[q + 1]``, (n_queries + 1,).
+    starts
+        Rows of list ``l`` are ``starts[l]`` up to ``starts[l + 1]``, (n_lists + 1,).
+    item
+        Number of the row's item within its query, (n_rows,).
+    rank
+        Never falling within a list, equal where items tie, (n_rows,).
+    """
+
+    offsets: Counts
+    queries: Counts
+    starts: Counts
+    item: Ints
+    rank: Ints
+
+    def views(self) -> RankedLists:
+        """Return read-only views of all, so kernels are compiled for one kind of array only."""
+        return RankedLists(*map(read_only, self))  # type: ignore[arg-type]
+
+    @property
+    def sizes(self) -> Counts:
+        """Number of items of each query."""
+        return np.diff(self.offsets)
+
+    def work(self) -> Counts:
+        """Number of pairs of items and of pairs of rows of each query, which is what a pass over them costs."""
+        rows = np.diff(self.starts)
+        pairs = np.concatenate([[0], np.cumsum(rows * rows)])[self.queries]
+        steps: Counts = self.sizes**2 + np.diff(pairs)
+        return steps
+
+
+class RankingLayout(NamedTuple):
+    """Rankings laid out, and how to find one's way back.
+
+    Parameters
+    ----------
+    lists
+        The rankings that put some item above another, with the items that they rank.
+    item, ranking
+        Code of each item and number of each list as they were given, (n_items,) and (n_lists,).
+    twin
+        The first of the items that an item cannot be distinguished from by any ranking, (n_items,).
+    seeds
+        Start of each query's random numbers, (n_queries,).
+    """
+
+    lists: RankedLists
+    item: Counts
+    ranking: Counts
+    twin: Counts
+    seeds: Colours
+
+
+def arrange(
+    item: Ints,
+    rank: Ints,
+    starts: Counts,
+    query: Ints,
+    n_queries: int,
+    features: tuple[Floats, Ints, Floats],
+    seed: int,
+    *,
+    shades: Colours | None = None,
+) -> RankingLayout:
+    """Return rankings laid out by structure.
+
+    Parameters
+    ----------
+    item, rank
+        Code of each row's item and its rank, rising within each ranking, (n_rows,).
+    starts
+        Rows of ranking ``r`` are ``starts[r]`` up to ``starts[r + 1]``, (n_rankings + 1,).
+    query, n_queries
+        Query of each item, never falling, (n_all_items,), and the number of queries.
+    features
+        Weight and annotator of each ranking, and a number of each annotator that tells those apart who are not to be
+        taken as alike.
+    seed
+        Decides on the random numbers along with the structure.
+    shades
+        Equal for items that are alike in all but the rankings, (n_all_items,); ``None`` where all are.
+    """
+    telling = np.flatnonzero(rank[starts[1:] - 1] != rank[starts[:-1]])
+    row, length = _rows_of(starts, telling)
+    codes, number = np.unique(item[row].astype(np.int64), return_inverse=True)
+    weight, annotator, special = features
+    of_ranking = (weight[telling], annotator[telling], special)
+    plain = np.zeros(len(codes), np.uint64) if shades is None else shades[codes]
+    colours = _colours(np.repeat(np.arange(len(length)), length), number, rank[row], of_ranking, plain)
+    by_colour = np.lexsort((colours[0], query[codes]))
+    codes, shade = codes[by_colour], colours[0][by_colour]
+    within = query[codes]
+    offsets = _offsets(np.bincount(within, minlength=n_queries))
+    place = np.empty(len(codes), np.int64)
+    place[by_colour] = np.arange(len(codes)) - offsets[within]
+    of_list = query[item[starts[telling]]] if len(telling) else np.empty(0, np.int64)
+    order = np.lexsort((colours[1], of_list))
+    queries = _offsets(np.bincount(of_list, minlength=n_queries))
+    rows, length = _rows_of(_offsets(length), order)
+    placed, ranks = place[number][rows], rank[row][rows]
+    # tied items by their new numbers
+    again = np.lexsort((placed, ranks, np.repeat(np.arange(len(length)), length)))
+    lists = RankedLists(offsets, queries, _offsets(length), placed[again].astype(np.int32), ranks[again])
+    same = np.concatenate([[False], (shade[1:] == shade[:-1]) & (within[1:] == within[:-1])])[: len(codes)]
+    twin = np.maximum.accumulate(np.where(same, 0, np.arange(len(codes)))) if len(codes) else codes
+    of_seed = _mix_each(np.full(n_queries, seed % 2**64, np.uint64))
+    seeds = _mix_each(_sums(_mix_each(shade), within, n_queries) + of_seed)
+    return RankingLayout(lists, codes, telling[order], twin, seeds)
+
+
+def row_colours(matrix: AnyFloats, row: Ints) -> Colours:
+    """Return a number for each of some rows of a matrix, the same for equal ones, and 0 for row -1; (n,)."""
+    colours = np.zeros(len(row), np.uint64)
+    for column in matrix.T:
+        # adding 0 makes one of the two zeros
+        colours = _mix_each(colours ^ (column[row] + 0.0).astype(np.float64).view(np.uint64))
+    colours[row < 0] = 0
+    return colours
+
+
+def query_bounds(work: Counts, smallest: int) -> Counts:
+    """Return the bounds of stretches of queries with about equal work (n_queries,), one for each thread."""
+    climbed = _offsets(work)
+    bounds = np.searchsorted(climbed, even_bounds(int(climbed[-1]), smallest))
+    bounds[0], bounds[-1] = 0, len(work)
+    return bounds
+
+
+def _offsets(counts: Counts) -> Counts:
+    """Bounds of groups of the given sizes."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _rows_of(starts: Counts, chosen: Counts) -> tuple[Counts, Counts]:
+    """Rows of the chosen lists, one list after the other, and the length of each."""
+    length = np.diff(starts)[chosen]
+    head = _offsets(length)
+    return np.repeat(starts[:-1][chosen] - head[:-1], length) + np.arange(head[-1]), length
+
+
+def _colours(
+    number: Counts, item: Counts, rank: Ints, features: tuple[Floats, Ints, Floats], of_item: Colours
+) -> tuple[Colours, Colours]:
+    """Colours of items and lists, refined from those of items until no more of them are distinguished."""
+    weight, annotator, special = features
+    of_list, of_annotator = weight.view(np.uint64), special.view(np.uint64)
+    place, known = _mix_each(rank.astype(np.uint64)), 0
+    for _ in range(_MOST_REFINEMENTS):
+        rows = _sums(_mix_each(of_item[item] ^ place), number, len(of_list))
+        of_list = _mix_each(of_list + rows + _mix_each(of_annotator)[annotator])
+        of_item = _mix_each(of_item + _sums(_mix_each(of_list[number] ^ place), item, len(of_item)))
+        of_annotator = _mix_each(of_annotator + _sums(of_list, annotator, len(of_annotator)))
+        n_colours = len(np.unique(of_item)) + len(np.unique(of_list))
+        if n_colours == known:
+            break
+        known = n_colours
+    return of_item, of_list
+
+
+def _mix_each(values: Colours) -> Colours:
+    """Hash of each value; this short a sum is not worth compiling."""
+    mixed: Colours = mix_bits.py_func(values)
+    return mixed
+
+
+def _sums(values: Colours, group: Counts | Ints, n: int) -> Colours:
+    """Sums over groups, which wrap, so their order does not matter; exact for two million values each."""
+    parts = (values >> np.uint64(32), values & np.uint64(0xFFFFFFFF))
+    high, low = (np.bincount(group, part.astype(np.float64), n).astype(np.uint64) for part in parts)
+    return (high << np.uint64(32)) + low
+
+
+def _over_queries(
+    kernel: Any, lists: RankedLists, pull: Floats, scores: Floats | None, chosen: Counts, cost: Counts, *rest: Any
+) -> None:
+    """Run a kernel over the chosen queries, about equally costly ones in each thread; it fills the arrays in rest."""
+    weights = read_only(np.empty(0) if scores is None else _strengths(scores, lists.offsets))
+    views, pulls, which = lists.views(), read_only(pull), read_only(chosen)
+
+    def work(begin: int, end: int) -> None:
+        kernel(views, pulls, weights, which[begin:end], *rest)
+
+    over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
+
+
+class Chains(NamedTuple):
+    """A ranking of each query that goes from call to call, and where its random numbers stand.
+
+    ``order`` (n_items,) holds the items of each query by their numbers, best first; ``state`` (n_queries,) is advanced
+    by every draw, so no query's draws depend on another's.
+    """
+
+    order: Ints
+    state: NDArray[np.uint64]
+
+
+class SweepMeans(NamedTuple):
+    """What a call of sweeps saw: mean distance of each list, (n_lists,), and mean place of each item, (n_items,)."""
+
+    distance: Floats
+    place: Floats
+
+
+def sweep(
+    lists: RankedLists,
+    pull: Floats,
+    chains: Chains,
+    chosen: Counts,
+    n_sweeps: int,
+    *,
+    scores: Floats | None = None,
+    draws: NDArray[np.float32] | None = None,
+    best: Ints | None = None,
+) -> SweepMeans:
+    """Carry the chains of the chosen queries on, and return mean Kendall distances and places over the sweeps.
+
+    A sweep looks at neighbours, those at even places first, and swaps each pair with its conditional probability; then
+    it takes an item out, where there are many several in turn, and puts it back at a place drawn from its conditional
+    distribution. Pairs of one parity do not touch each other, so all this leaves the distribution as it is.
+
+    Parameters
+    ----------
+    lists, pull
+        The rankings, and what each disagreement with a list costs, negative for annotators who are mostly right,
+        (n_lists,). Items that a list ties, or lacks, cost nothing.
+    chains
+        Changed in place.
+    chosen, n_sweeps
+        Queries to work on, and the number of sweeps for each; what is not chosen has distance and place 0.
+    scores
+        Plackett-Luce scores of the items, (n_items,): a ranking is as much likelier as they make it.
+    draws
+        Filled with the place of each item in some of the sweeps, evenly spread, (n_draws, n_items).
+    best
+        Filled with the most probable ranking that a sweep ended with, items by their numbers, best first, (n_items,).
+    """
+    cost = lists.work()[chosen] + n_sweeps * lists.sizes[chosen]
+    return _carry_on(_sweep_queries, lists, pull, chains, chosen, n_sweeps, cost, scores, draws, best)
+
+
+def _carry_on(
+    kernel: Any, lists: RankedLists, pull: Floats, chains: Chains, chosen: Counts, n_sweeps: int, cost: Counts,
+    scores: Floats | None, draws: NDArray[np.float32] | None, best: Ints | None, *more: Any,
+) -> SweepMeans:  # fmt: skip
+    """What chains see that a kernel carries on; parameters are those of :func:`sweep`."""
+    means = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
+    kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
+    top = np.empty(0, np.int32) if best is None else best
+    _over_queries(kernel, lists, pull, scores, chosen, cost, n_sweeps, *chains, *means, kept, top, *more)
+    return means
+
+
+def _strengths(scores: Floats, offsets: Counts) -> Floats:
+    """Return the exponentials of scores (n_items,), the largest of each query being 1 and none below the floor."""
+    filled = np.diff(offsets) > 0
+    top = np.repeat(np.maximum.reduceat(scores, offsets[:-1][filled]), np.diff(offsets)[filled])
+    strength: Floats = np.maximum(np.exp(scores - top), _SMALLEST)
+    return strength
+
+
+def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
+    """Change orders (n_items,) in place until no item could be put elsewhere at a smaller cost, query by query."""
+    _over_queries(_improve_queries, lists, pull, None, np.arange(len(lists.sizes)), lists.work(), order)
+
+
+@njit(cache=True, nogil=True)
+def _uniform(state: Any, query: int) -> Any:
+    """Return the next uniform number in [0, 1) of a query's stream; ``state`` (n_queries,) is advanced."""
+    state[query] += _STRIDE
+    return np.float64(mix_bits(state[query]) >> _BITS) * _UNIT
+
+
+@njit(cache=True, nogil=True)
+def _fill_lead(lists: RankedLists, pull: Any, query: int, lead: Floats) -> None:
+    """Fill the part of ``lead`` for the items of a query with the log odds of each pair that its lists make."""
+    _, _, starts, item, rank = lists
+    n = lists.offsets[query + 1] - lists.offsets[query]
+    for a in range(n):
+        for b in range(n):
+            lead[a, b] = 0.0
+    ranks = np.empty(n, np.int32)
+    for one in range(lists.queries[query], lists.queries[query + 1]):
+        gain = -pull[one]
+        if _ranks_all(starts, item, rank, one, ranks):
+            # neighbouring cells one after the other, which is several times faster
+            for a in range(n):
+                for b in range(a):
+                    lead[a, b] += gain * ((ranks[a] < ranks[b]) - np.float64(ranks[a] > ranks[b]))
+            continue
+        for row in range(starts[one], starts[one + 1]):
+            a = item[row]
+            for other in range(row + 1, starts[one + 1]):
+                if rank[other] != rank[row]:
+                    lead[a, item[other]] += gain
+    for a in range(n):
+        for b in range(a):
+            lead[a, b] -= lead[b, a]
+            lead[b, a] = -lead[a, b]
+
+
+@njit(cache=True, nogil=True)
+def _ranks_all(starts: Any, item: Any, rank: Any, one: int, ranks: Any) -> bool:
+    """Fill in the rank of each item if the list has all of them, and return whether it has."""
+    if starts[one + 1] - starts[one] != ranks.size:
+        return False
+    for row in range(starts[one], starts[one + 1]):
+        ranks[item[row]] = rank[row]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _luce_gain(order: Any, weight: Any, upper: int, lower: int) -> float:
+    """Return the gain in Plackett-Luce log probability by swapping the items at two places."""
+    # what remains is added up from the bottom, never taken off, which would leave rounding where scores lie far apart
+    rest, gain = 0.0, 0.0
+    for p in range(order.size - 1, lower, -1):
+        rest += weight[order[p]]
+    before, after = rest + weight[order[lower]], rest + weight[order[upper]]
+    for p in range(lower, upper, -1):
+        gain += np.log(before / after)
+        before, after = before + weight[order[p - 1]], after + weight[order[p - 1]]
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _largest_query(offsets: Any, chosen: Any) -> int:
+    """Number of items of the largest of the chosen queries."""
+    largest = 0
+    for query in chosen:
+        largest = max(largest, offsets[query + 1] - offsets[query])
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _sweep_queries(
+    lists: RankedLists, pull: Any, strength: Any, chosen: Any, n_sweeps: int, orders: Any, state: Any, distance: Floats,
+    place: Floats, draws: Any, best: Any,
+) -> None:  # fmt: skip
+    """Sweep the chosen queries; fill in distance, place, draws and best."""
+    offsets, size = lists.offsets, _largest_query(lists.offsets, chosen)
+    lead, above, since = np.empty((size, size)), np.empty((size, size), np.int32), np.empty((size, size), np.int32)
+    odds, room = np.empty((size, size)), np.empty((3, size))
+    for query in chosen:
+        head, n = offsets[query], offsets[query + 1] - offsets[query]
+        order = orders[head : head + n]
+        _fill_lead(lists, pull, query, lead)
+        weight = strength[head : head + n] if strength.size else strength
+        # looked up again and again, unless there are more pairs than will be looked at
+        ready, n_kept, value, most = n <= n_sweeps, 0, 0.0, -np.inf
+        for a in range(n):
+            for b in range(n):
+                above[a, b], since[a, b] = 0, 0
+                if ready:
+                    odds[a, b] = np.exp(lead[a, b])
+        for time in range(n_sweeps if n > 1 else 0):
+            for parity in range(2):
+                value += _swap_neighbours(order, lead, odds, ready, weight, parity, state, query, time, above, since)
+            for _ in range(1 + n // _ITEMS_PER_MOVE):
+                value += _move_one(order, lead, weight, state, query, time, above, since, room)
+            if best.size and value > most:
+                most = value
+                best[head : head + n] = order
+            # the last of the sweeps that share a draw is kept
+            if (time + 1) * draws.shape[0] >= (n_kept + 1) * n_sweeps:
+                for p in range(n):
+                    draws[n_kept, head + order[p]] = p
+                n_kept += 1
+        for p in range(n):
+            for below in range(p + 1, n):
+                a, b = order[p], order[below]
+                above[a, b] += n_sweeps - since[a, b]
+        _fill_means(lists, query, above, n_sweeps, distance, place[head : head + n])
+
+
+@njit(cache=True, nogil=True)
+def _fill_means(
+    lists: RankedLists, query: int, above: Any, n_sweeps: int, distance: Floats, place: Floats
+) -> None:  # fmt: skip
+    """Fill in mean distances and places from how often each item stood above each other one."""
+    _, _, starts, item, rank = lists
+    for a in range(place.size):
+        total = 0
+        for b in range(place.size):
+            total += above[b, a]
+        place[a] = total / n_sweeps
+    ranks = np.empty(place.size, np.int32)
+    for one in range(lists.queries[query], lists.queries[query + 1]):
+        total = 0
+        if _ranks_all(starts, item, rank, one, ranks):
+            for a in range(place.size):
+                for b in range(a):
+                    total += (ranks[a] < ranks[b]) * (n_sweeps - above[a, b]) + (ranks[a] > ranks[b]) * above[a, b]
+        else:
+            for row in range(starts[one], starts[one + 1]):
+                a = item[row]
+                for other in range(row + 1, starts[one + 1]):
+                    if rank[other] != rank[row]:
+                        total += n_sweeps - above[a, item[other]]
+        distance[one] = total / n_sweeps
+
+
+@njit(cache=True, nogil=True)
+def _swap_neighbours(
+    order: Any, lead: Any, odds: Any, ready: bool, weight: Any, parity: int, state: Any, query: int, time: int,
+    above: Any, since: Any,
+) -> Any:  # fmt: skip
+    """Swap pairs of neighbours whose upper place has the parity, each with its conditional probability.
+
+    Returns the logarithm of how much more probable the ranking has become.
+    """
+    n, scored, rest, gain = order.size, weight.size > 0, 0.0, 0.0
+    # from the bottom, so what lies below a pair is added up and never taken off
+    upper = n - 2 - (n - 2 - parity) % 2
+    if scored and upper == n - 3:
+        rest = weight[order[n - 1]]
+    while upper >= 0:
+        a, b = order[upper], order[upper + 1]
+        chance, ratio = odds[a, b] if ready else np.exp(lead[a, b]), 1.0
+        if scored:
+            ratio = (rest + weight[a]) / (rest + weight[b])
+            chance *= ratio
+            rest += weight[a] + weight[b]
+        if _uniform(state, query) * (1.0 + chance) < 1.0:
+            order[upper], order[upper + 1] = b, a
+            above[a, b] += time - since[a, b]
+            since[b, a] = time
+            gain -= lead[a, b] + (np.log(ratio) if scored else 0.0)
+        upper -= 2
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _move_one(
+    order: Any, lead: Any, weight: Any, state: Any, query: int, time: int, above: Any, since: Any, room: Floats
+) -> Any:
+    """Take a random item out and put it back at a place drawn from its conditional distribution.
+
+    Returns the logarithm of how much more probable the ranking has become.
+    """
+    n, start = order.size, int(_uniform(state, query) * order.size)
+    place, moved = start, order[start]
+    _fill_room(order, lead, weight, place, room)
+    goal = _draw_place(room, n, _uniform(state, query))
+    while place < goal:
+        passed = order[place + 1]
+        order[place] = passed
+        above[moved, passed] += time - since[moved, passed]
+        since[passed, moved] = time
+        place += 1
+    while place > goal:
+        passed = order[place - 1]
+        order[place] = passed
+        above[passed, moved] += time - since[passed, moved]
+        since[moved, passed] = time
+        place -= 1
+    order[goal] = moved
+    return room[0, goal] - room[0, start] + np.log(room[1, goal] / room[1, start])
+
+
+@njit(cache=True, nogil=True)
+def _fill_room(order: Any, lead: Any, weight: Any, place: int, room: Floats) -> None:
+    """Fill in what the item at a place would weigh at each place: the exponential of room[0], times room[1]."""
+    n, scored, moved, below, factor = order.size, weight.size > 0, order[place], 0.0, 1.0
+    # upwards, from the last place: what it gains by standing above one more item
+    room[0, n - 1], room[1, n - 1] = 0.0, 1.0
+    for goal in range(n - 2, -1, -1):
+        passed = order[goal + 1] if goal >= place else order[goal]
+        room[0, goal] = room[0, goal + 1] + lead[moved, passed]
+        if scored:
+            factor *= (below + weight[moved]) / (below + weight[passed])
+            below += weight[passed]
+            # a logarithm only where the product would run out of range
+            if factor > _LARGEST_FACTOR or factor * _LARGEST_FACTOR < 1.0:
+                room[0, goal] += np.log(factor)
+                factor = 1.0
+        room[1, goal] = factor
+
+
+@njit(cache=True, nogil=True)
+def _draw_place(room: Floats, n: int, share: float) -> int:
+    """Place drawn by the weights in ``room``, whose running sums go to room[2]; ``share`` is uniform."""
+    top = room[0, 0]
+    for goal in range(1, n):
+        top = max(top, room[0, goal])
+    total = 0.0
+    for goal in range(n):
+        # what lies further below is lost in the sum anyway
+        if room[0, goal] - top > _LEAST_LOG_WEIGHT:
+            total += np.exp(room[0, goal] - top) * room[1, goal]
+        room[2, goal] = total
+    goal = 0
+    while goal < n - 1 and room[2, goal] <= share * total:
+        goal += 1
+    return goal
+
+
+@njit(cache=True, nogil=True)
+def _improve_queries(lists: RankedLists, pull: Any, strength: Any, chosen: Any, orders: Any) -> None:
+    """Improve the orders of the chosen queries by moving single items as long as that helps."""
+    offsets, size = lists.offsets, _largest_query(lists.offsets, chosen)
+    lead = np.empty((size, size))
+    for query in chosen:
+        head, n = offsets[query], offsets[query + 1] - offsets[query]
+        _fill_lead(lists, pull, query, lead)
+        order, better = orders[head : head + n], True
+        while better:
+            better = False
+            for place in range(n):
+                better |= _move_best(order, lead, place)
+
+
+@njit(cache=True, nogil=True)
+def _move_best(order: Any, lead: Any, place: int) -> bool:
+    """Put the item at a place where it does best, and return whether that is elsewhere."""
+    moved, goal, most = order[place], place, 1e-9
+    gain = 0.0
+    for other in range(place - 1, -1, -1):
+        gain += lead[moved, order[other]]
+        if gain > most:
+            goal, most = other, gain
+    gain = 0.0
+    for other in range(place + 1, order.size):
+        gain -= lead[moved, order[other]]
+        if gain > most:
+            goal, most = other, gain
+    step = 1 if goal > place else -1
+    for other in range(place, goal, step):
+        order[other] = order[other + step]
+    order[goal] = moved
+    return goal != place
+
+
+def swap_randomly(
+    lists: RankedLists,
+    pull: Floats,
+    chains: Chains,
+    slots: Counts,
+    chosen: Counts,
+    n_sweeps: int,
+    distance: str = "cayley",
+    *,
+    scores: Floats | None = None,
+    draws: NDArray[np.float32] | None = None,
+    best: Ints | None = None,
+) -> SweepMeans:
+    """Carry the chains on by this many sweeps, and return mean distances and places over them.
+
+    A sweep tries to swap as many random pairs of places as there are items, and takes each swap with the probability of
+    Metropolis' rule. A list that lacks items is held against the ranking of those that it has; items that a list ties
+    stand in some order within it, which is drawn along with the rest.
+
+    Parameters
+    ----------
+    lists, pull, chains, chosen, n_sweeps, scores, draws, best
+        As for :func:`sweep`.
+    slots
+        Place of each row's item in its list, ties ordered at first in some way, (n_rows,); changed in place.
+    distance
+        One of ``KINDS``.
+    """
+    cost = n_sweeps * (np.diff(lists.queries) * lists.sizes**2)[chosen]
+    more = KINDS.index(distance), slots
+    return _carry_on(_swap_queries, lists, pull, chains, chosen, n_sweeps, cost, scores, draws, best, *more)
+
+
+@njit(cache=True, nogil=True)
+def _swap_queries(
+    lists: RankedLists, pull: Any, strength: Any, chosen: Any, n_sweeps: int, orders: Any, state: Any, distance: Floats,
+    place: Floats, draws: Any, best: Any, kind: int, slots: Any,
+) -> None:  # fmt: skip
+    """Sweep the chosen queries; fill in distance, place, draws and best."""
+    offsets, queries, starts, item, rank = lists
+    for query in chosen:
+        head, n = offsets[query], offsets[query + 1] - offsets[query]
+        first, last = queries[query], queries[query + 1]
+        if n < 2:
+            continue
+        order, weight = orders[head : head + n], strength[head : head + n] if strength.size else strength
+        begins = starts[first : last + 1] - starts[first]
+        members, ranks = item[starts[first] : starts[last]], rank[starts[first] : starts[last]]
+        local, image = _local_places(order, begins, members, slots[starts[first] : starts[last]])
+        own, moved, n_kept, value, most = pull[first:last], np.zeros(last - first, np.int64), 0, 0.0, -np.inf
+        far, seen = np.empty(last - first, np.int64), np.empty(n, np.bool_)
+        for one in range(last - first):
+            far[one] = permutation_distance(image[begins[one] : begins[one + 1]], seen, kind)
+        for time in range(n_sweeps):
+            for _ in range(n):
+                value += _try_swap(
+                    order, begins, local, image, far, moved, seen, pull[first:last], weight, state, query, kind
+                )
+            value += _order_ties(begins, ranks, image, far, own, state, query, kind)
+            if best.size and value > most:
+                most = value
+                best[head : head + n] = order
+            for one in range(last - first):
+                distance[first + one] += far[one] / n_sweeps
+            for p in range(n):
+                place[head + order[p]] += p / n_sweeps
+            if (time + 1) * draws.shape[0] >= (n_kept + 1) * n_sweeps:
+                for p in range(n):
+                    draws[n_kept, head + order[p]] = p
+                n_kept += 1
+        for one in range(last - first):
+            for row in range(begins[one], begins[one + 1]):
+                slots[starts[first] + row] = image[begins[one] + local[one, members[row]]]
+
+
+@njit(cache=True, nogil=True)
+def _local_places(order: Any, begins: Any, members: Any, slots: Any) -> Any:
+    """Place of each item among those of each list, -1 where it is none, and the slot of the item at each such place."""
+    local = np.full((begins.size - 1, order.size), -1, np.int32)
+    image = np.empty(members.size, np.int32)
+    for one in range(begins.size - 1):
+        for row in range(begins[one], begins[one + 1]):
+            local[one, members[row]] = slots[row]
+        reached = 0
+        for p in range(order.size):
+            slot = local[one, order[p]]
+            if slot >= 0:
+                image[begins[one] + reached] = slot
+                local[one, order[p]] = reached
+                reached += 1
+    return local, image
+
+
+@njit(cache=True, nogil=True)
+def permutation_distance(image: Any, seen: Any, kind: int) -> Any:
+    """Return the distance of a permutation from the identity; ``seen`` is room for as many marks."""
+    if kind > 0:
+        total = 0
+        for at in range(image.size):
+            total += _misplacement(at, image[at], kind)
+        return total
+    seen[: image.size] = False
+    cycles = 0
+    for begin in range(image.size):
+        at = begin
+        cycles += not seen[at]
+        while not seen[at]:
+            seen[at] = True
+            at = image[at]
+    return image.size - cycles
+
+
+@njit(cache=True, nogil=True)
+def _misplacement(place: int, slot: int, kind: int) -> Any:
+    """What an item adds to the footrule or the Spearman distance."""
+    return abs(place - slot) if kind == 1 else (place - slot) ** 2
+
+
+@njit(cache=True, nogil=True)
+def _change(image: Any, x: int, y: int, kind: int) -> Any:
+    """Change of the distance by exchanging the images of two places."""
+    if kind > 0:
+        before = _misplacement(x, image[x], kind) + _misplacement(y, image[y], kind)
+        return _misplacement(x, image[y], kind) + _misplacement(y, image[x], kind) - before
+    at = image[x]
+    while at != x:
+        if at == y:
+            return -1
+        at = image[at]
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def _shift(image: Any, x: int, y: int) -> None:
+    """Move the image at place x to place y, those between making room."""
+    step = 1 if y > x else -1
+    kept = image[x]
+    for at in range(x, y, step):
+        image[at] = image[at + step]
+    image[y] = kept
+
+
+@njit(cache=True, nogil=True)
+def _try_swap(
+    order: Any,
+    begins: Any,
+    local: Any,
+    image: Any,
+    far: Any,
+    moved: Any,
+    seen: Any,
+    pull: Any,
+    weight: Any,
+    state: Any,
+    query: int,
+    kind: int,
+) -> float:
+    """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
+    n = order.size
+    upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
+    lower += lower >= upper
+    upper, lower = min(upper, lower), max(upper, lower)
+    a, b, gain = order[upper], order[lower], _luce_gain(order, weight, upper, lower) if weight.size else 0.0
+    for one in range(far.size):
+        x, y, moved[one] = local[one, a], local[one, b], 0
+        part = image[begins[one] : begins[one + 1]]
+        if x >= 0 and y >= 0:
+            moved[one] = _change(part, x, y, kind)
+        elif x >= 0 or y >= 0:
+            # one of the two passes the list's items that stand between
+            between = 0
+            for p in range(upper + 1, lower):
+                between += local[one, order[p]] >= 0
+            if between:
+                x, y = (x, x + between) if x >= 0 else (y, y - between)
+                _shift(part, x, y)
+                moved[one] = permutation_distance(part, seen, kind) - far[one]
+                _shift(part, y, x)
+        gain += pull[one] * moved[one]
+    if gain < 0.0 and _uniform(state, query) >= np.exp(gain):
+        return 0.0
+    order[upper], order[lower] = b, a
+    for one in range(far.size):
+        far[one] += moved[one]
+        _follow(order, upper, lower, a, b, local[one], image[begins[one] : begins[one + 1]])
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _follow(order: Any, upper: int, lower: int, a: int, b: int, local: Any, image: Any) -> None:
+    """Bring a list's places up to date after items a and b were swapped, a from the upper place."""
+    x, y = local[a], local[b]
+    if x >= 0 and y >= 0:
+        local[a], local[b] = y, x
+        image[x], image[y] = image[y], image[x]
+    elif x >= 0 or y >= 0:
+        between = 0
+        for p in range(upper + 1, lower):
+            between += local[order[p]] >= 0
+        reached = x if x >= 0 else y - between
+        _shift(image, x if x >= 0 else y, x + between if x >= 0 else y - between)
+        for p in range(upper, lower + 1):
+            if local[order[p]] >= 0:
+                local[order[p]] = reached
+                reached += 1
+
+
+@njit(cache=True, nogil=True)
+def _order_ties(
+    begins: Any, rank: Any, image: Any, far: Any, pull: Any, state: Any, query: int, kind: int
+) -> float:  # fmt: skip
+    """Propose, for each item tied with the one before it in its list, to swap it with a random one of those tied.
+
+    Returns by how much the log weight has grown.
+    """
+    total = 0.0
+    for one in range(far.size):
+        part, head = image[begins[one] : begins[one + 1]], begins[one]
+        tied = 0
+        for slot in range(1, part.size):
+            tied = tied + 1 if rank[head + slot] == rank[head + slot - 1] else 0
+            if tied == 0:
+                continue
+            other = slot - 1 - int(_uniform(state, query) * tied)
+            x, y = 0, 0
+            for p in range(part.size):
+                x = p if part[p] == slot else x
+                y = p if part[p] == other else y
+            change = _change(part, x, y, kind)
+            gain = pull[one] * change
+            if gain >= 0.0 or _uniform(state, query) < np.exp(gain):
+                part[x], part[y] = part[y], part[x]
+                far[one] += change
+                total += gain
+    return total
+
+
+def swap_places(
+    lists: RankedLists,
+    pull: Floats,
+    chains: Chains,
+    chosen: Counts,
+    n_moves: int,
+    *,
+    scores: Floats | None = None,
+    best: Ints | None = None,
+) -> SweepMeans:
+    """Begin with a random ranking of each chosen query, and return mean Kendall distances and places over the moves.
+
+    Parameters are those of :func:`sweep`.
+    """
+    cost = lists.work()[chosen] + n_moves * lists.sizes[chosen]
+    return _carry_on(_swap_queries_as_printed, lists, pull, chains, chosen, n_moves, cost, scores, None, best)
+
+
+@njit(cache=True, nogil=True)
+def _swap_queries_as_printed(
+    lists: RankedLists, pull: Any, strength: Any, chosen: Any, n_moves: int, orders: Any, state: Any, distance: Floats,
+    place: Floats, draws: Any, best: Any,
+) -> None:  # fmt: skip
+    """Swap random places of the chosen queries; fill in distance, place and best."""
+    offsets, size = lists.offsets, _largest_query(lists.offsets, chosen)
+    lead, above, since = np.empty((size, size)), np.empty((size, size), np.int32), np.empty((size, size), np.int32)
+    for query in chosen:
+        head, n = offsets[query], offsets[query + 1] - offsets[query]
+        order, value, most = orders[head : head + n], 0.0, -np.inf
+        _fill_lead(lists, pull, query, lead)
+        weight = strength[head : head + n] if strength.size else strength
+        above[:n, :n], since[:n, :n] = 0, 0
+        for p in range(n - 1, 0, -1):
+            other = int(_uniform(state, query) * (p + 1))
+            order[p], order[other] = order[other], order[p]
+        for time in range(n_moves if n > 1 else 0):
+            value += _try_swap_as_printed(order, lead, weight, state, query, time, above, since)
+            if best.size and value > most:
+                most = value
+                best[head : head + n] = order
+        for p in range(n):
+            for below in range(p + 1, n):
+                above[order[p], order[below]] += n_moves - since[order[p], order[below]]
+        _fill_means(lists, query, above, n_moves, distance, place[head : head + n])
+
+
+@njit(cache=True, nogil=True)
+def _try_swap_as_printed(
+    order: Any, lead: Any, weight: Any, state: Any, query: int, time: int, above: Any, since: Any
+) -> Any:
+    """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
+    n = order.size
+    upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
+    lower += lower >= upper
+    upper, lower = min(upper, lower), max(upper, lower)
+    a, b = order[upper], order[lower]
+    gain = lead[b, a] + (_luce_gain(order, weight, upper, lower) if weight.size else 0.0)
+    for p in range(upper + 1, lower):
+        gain += lead[order[p], a] + lead[b, order[p]]
+    if gain < 0.0 and _uniform(state, query) >= np.exp(gain):
+        return 0.0
+    for p in range(upper + 1, lower + 1):
+        above[a, order[p]] += time - since[a, order[p]]
+        since[order[p], a] = time
+    for p in range(upper + 1, lower):
+        above[order[p], b] += time - since[order[p], b]
+        since[b, order[p]] = time
+    order[upper], order[lower] = b, a
+    return gain
+
+
+def descend(
+    matrix: Floats, order: Counts, offsets: Counts, visits: Counts, weights: Floats, step: float, n_epochs: int
+) -> Floats:
+    """Return the weights after this many passes over the queries, with one step of fixed length for each query.
+
+    Parameters
+    ----------
+    matrix
+        Features of each place, (n_places, n_features).
+    order, offsets
+        Places of each query, best first, (n_places,), those of query ``q`` from ``offsets[q]`` up to
+        ``offsets[q + 1]``.
+    visits
+        Queries in the order in which a pass visits them.
+    weights, step, n_epochs
+        Where to begin, (n_features,), the length of the steps, and the number of passes.
+    """
+    descended: Any = weights.copy()
+    _descend(read_only(matrix), read_only(order), read_only(offsets), read_only(visits), descended, step, n_epochs)
+    return np.asarray(descended)
+
+
+@njit(cache=True, nogil=True)
+def _descend(matrix: Any, order: Any, offsets: Any, visits: Any, weights: Floats, step: float, n_epochs: int) -> None:
+    """Change the weights in place."""
+    longest = 0
+    for query in visits:
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    scores, slopes = np.empty(longest), np.empty(longest)
+    for _ in range(n_epochs):
+        for query in visits:
+            rows = order[offsets[query] : offsets[query + 1]]
+            for p in range(rows.size):
+                scores[p] = 0.0
+                for c in range(weights.size):
+                    scores[p] += matrix[rows[p], c] * weights[c]
+            _slopes(scores, rows.size, slopes)
+            for p in range(rows.size):
+                for c in range(weights.size):
+                    weights[c] += step * slopes[p] * matrix[rows[p], c]
+
+
+@njit(cache=True, nogil=True)
+def _slopes(scores: Floats, n: int, slopes: Floats) -> None:
+    """Fill in the derivatives of the log-likelihood of a ranking, best first, by its scores, which are used up."""
+    top = -np.inf
+    for p in range(n):
+        top = max(top, scores[p])
+    rest = 0.0
+    for p in range(n - 1, -1, -1):
+        scores[p] = max(np.exp(scores[p] - top), _SMALLEST)
+        rest += scores[p]
+        slopes[p] = rest
+    rate = 0.0
+    for p in range(n):
+        rate += 1.0 / slopes[p]
+        slopes[p] = 1.0 - scores[p] * rate
+
+
+class OrderSums(NamedTuple):
+    """Expectations over all rankings.
+
+    Parameters
+    ----------
+    log_total
+        Logarithm of the sum of the weights of all rankings of each query, each disagreement weighing its pull,
+        (n_queries,); 0 for queries that were left out, as are all following entries.
+    distance
+        Expectation Kendall distance of each list, (n_lists,).
+    place, spread
+        Mean and variance of the place of each item, (n_items,).
+    """
+
+    log_total: Floats
+    distance: Floats
+    place: Floats
+    spread: Floats
+
+
+def sum_orders(
+    lists: RankedLists,
+    pull: Floats,
+    chosen: Counts,
+    *,
+    scores: Floats | None = None,
+    draws: NDArray[np.float32] | None = None,
+    state: NDArray[np.uint64] | None = None,
+    best: Ints | None = None,
+    sets: Floats | None = None,
+) -> OrderSums:
+    """Return expectations over all rankings of the chosen queries, of some 15 items at most.
+
+    Parameters
+    ----------
+    lists, pull, chosen, scores
+        As for :func:`sweep`.
+    draws, state
+        Filled with the places of the items in independent random rankings, (n_draws, n_items), drawn by the streams
+        ``state`` (n_queries,).
+    best
+        Filled with the most probable ranking, items by their numbers, best first, (n_items,).
+    sets
+        Filled with the chance of each set of items to be the first ones, 2^n for each query, bounded by
+        :func:`~crowdrank.kernels.segments.set_starts`.
+    """
+    n_items = int(lists.offsets[-1])
+    sums = OrderSums(np.zeros(len(lists.queries) - 1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
+    kept = np.empty((0, n_items), np.float32) if draws is None else draws
+    streams = np.empty(0, np.uint64) if state is None else state
+    top, firsts = np.empty(0, np.int32) if best is None else best, np.empty(0) if sets is None else sets
+    begins = read_only(set_starts(lists.sizes) if sets is not None else np.zeros(1, np.int64))
+    sizes, rest = lists.sizes[chosen], (*sums, kept, streams, top, firsts, begins)
+    # a cell of these takes as long as twenty of a chain's
+    cost = 20 * (sizes * 2**sizes + lists.work()[chosen] // 16)
+    _over_queries(_sum_queries, lists, pull, scores, chosen, cost, *rest)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _sum_queries(
+    lists: RankedLists, pull: Any, strength: Any, chosen: Any, log_total: Floats, distance: Floats, place: Floats,
+    spread: Floats, draws: Any, state: Any, best: Any, sets: Any, begins: Any,
+) -> None:  # fmt: skip
+    """Fill in what is known of the chosen queries."""
+    offsets, queries, starts, item, rank = lists
+    size = _largest_query(offsets, chosen)
+    lead, above = np.empty((size, size)), np.empty((size, size))
+    step, total = np.empty((1 << size, size)), np.empty(1 << size)
+    for query in chosen:
+        head, n = offsets[query], offsets[query + 1] - offsets[query]
+        _fill_lead(lists, pull, query, lead)
+        _fill_steps(lead, strength[head : head + n] if strength.size else strength, n, step)
+        if best.size:
+            _fill_best(step, n, total, best[head : head + n])
+        log_total[query] = _sum_below(step, n, total)
+        _sum_above(step, n, total, above, spread[head : head + n])
+        if sets.size:
+            sets[begins[query] : begins[query + 1]] = total[: 1 << n]
+        _fill_places(above, n, place[head : head + n], spread[head : head + n])
+        for one in range(queries[query], queries[query + 1]):
+            for row in range(starts[one], starts[one + 1]):
+                a = item[row]
+                for other in range(row + 1, starts[one + 1]):
+                    if rank[other] != rank[row]:
+                        distance[one] += above[item[other], a]
+                        # the lead knows differences only: half of each pair's pull is common to both of its orders
+                        log_total[query] += 0.5 * pull[one]
+        for draw in range(draws.shape[0]):
+            _draw_order(step, n, state, query, draws[draw, head : head + n])
+
+
+@njit(cache=True, nogil=True)
+def _fill_steps(lead: Any, weight: Any, n: int, step: Floats) -> None:
+    """Fill ``step[s, b]`` with the log weight of putting item b next below the set of items s, of which it is none."""
+    for b in range(n):
+        step[0, b] = 0.0
+    for above in range(1, 1 << n):
+        lowest = 0
+        while not above >> lowest & 1:
+            lowest += 1
+        for b in range(n):
+            step[above, b] = step[above & (above - 1), b] + 0.5 * lead[lowest, b]
+    if weight.size:
+        for above in range(1 << n):
+            rest = 0.0
+            for b in range(n):
+                rest += 0.0 if above >> b & 1 else weight[b]
+            for b in range(n):
+                if not above >> b & 1:
+                    step[above, b] += np.log(weight[b] / rest)
+
+
+@njit(cache=True, nogil=True)
+def _fill_best(step: Any, n: int, most: Floats, order: Any) -> None:
+    """Fill in the ranking of the largest weight; ``most[s]`` becomes the largest log weight below the set s."""
+    full = (1 << n) - 1
+    most[full] = 0.0
+    for above in range(full - 1, -1, -1):
+        most[above] = -np.inf
+        for b in range(n):
+            if not above >> b & 1:
+                most[above] = max(most[above], step[above, b] + most[above | 1 << b])
+    above = 0
+    for place in range(n):
+        for b in range(n):
+            if not above >> b & 1 and step[above, b] + most[above | 1 << b] == most[above]:
+                order[place] = b
+                above |= 1 << b
+                break
+
+
+@njit(cache=True, nogil=True)
+def _sum_below(step: Floats, n: int, total: Floats) -> Any:
+    """Turn the log weights of steps into their probabilities, and return the log sum over all rankings.
+
+    ``total[s]`` becomes the log sum over the orders of what stands below the set s.
+    """
+    full = (1 << n) - 1
+    total[full] = 0.0
+    for above in range(full - 1, -1, -1):
+        top, summed = -np.inf, 0.0
+        for b in range(n):
+            if not above >> b & 1:
+                step[above, b] += total[above | 1 << b]
+                top = max(top, step[above, b])
+        for b in range(n):
+            if not above >> b & 1:
+                step[above, b] = np.exp(step[above, b] - top)
+                summed += step[above, b]
+        for b in range(n):
+            step[above, b] = 0.0 if above >> b & 1 else step[above, b] / summed
+        total[above] = top + np.log(summed)
+    return total[0]
+
+
+@njit(cache=True, nogil=True)
+def _sum_above(step: Any, n: int, chance: Floats, above: Floats, spread: Floats) -> None:
+    """Add up the chances of each item to stand above each other one, and the squares of places from the middle one.
+
+    ``chance[s]`` becomes the probability that the items of the set s are the first ones of a ranking.
+    """
+    full = (1 << n) - 1
+    for members in range(full + 1):
+        chance[members] = 1.0 if members == 0 else 0.0
+    for a in range(n):
+        for b in range(n):
+            above[a, b] = 0.0
+    share = np.empty(n)
+    for members in range(full):
+        number = 0
+        for a in range(n):
+            number += members >> a & 1
+        far = (number - 0.5 * (n - 1)) ** 2
+        for b in range(n):
+            # steps to items that are there already have no probability
+            share[b] = chance[members] * step[members, b]
+            chance[members | 1 << b] += share[b]
+            spread[b] += share[b] * far
+        for a in range(n):
+            if members >> a & 1:
+                for b in range(n):
+                    above[a, b] += share[b]
+
+
+@njit(cache=True, nogil=True)
+def _fill_places(above: Floats, n: int, place: Floats, spread: Floats) -> None:
+    """Round the chances of pairs, and fill in mean and variance of the places."""
+    for a in range(n):
+        for b in range(a):
+            # neither the order of the items nor that of the sums is felt any more
+            chance = (above[a, b] / (above[a, b] + above[b, a]) + _ROUNDING_SHIFT) - _ROUNDING_SHIFT
+            above[a, b], above[b, a] = chance, 1.0 - chance
+    for b in range(n):
+        for a in range(n):
+            place[b] += above[a, b]
+        spread[b] = max(0.0, spread[b] - (place[b] - 0.5 * (n - 1)) ** 2)
+
+
+@njit(cache=True, nogil=True)
+def _draw_order(step: Any, n: int, state: Any, query: int, place: Any) -> None:
+    """Fill in the places of the items in a random ranking."""
+    members = 0
+    for goal in range(n):
+        reached, chosen, share = 0.0, -1, _uniform(state, query)
+        for b in range(n):
+            # the last one that can come next stands in for what rounding leaves over
+            if step[members, b] > 0.0 and (chosen < 0 or reached <= share):
+                chosen = b
+            reached += step[members, b]
+        place[chosen] = goal
+        members |= 1 << chosen
+
+
+class ListedOrders(NamedTuple):
+    """Distances of all rankings of some queries to their lists, (n_lists, n_orders) for each of ``chosen``."""
+
+    chosen: Counts
+    distances: list[NDArray[np.uint8]]
+
+
+@cache
+def all_places(n: int) -> tuple[Ints, Floats]:
+    """Return all rankings of some items, as items best first, (n!, n), and the place of each item, (n!, n)."""
+    orders = np.array(list(permutations(range(n))), np.int32).reshape(-1, n)
+    return orders, np.argsort(orders, axis=1).astype(np.float64)
+
+
+def listable(lists: RankedLists, ranked: Counts, most_items: int) -> Counts:
+    """Return the queries, of those chosen, that can be listed: small ones in which no list has ties."""
+    length = np.diff(lists.starts)
+    number = np.repeat(np.arange(len(length)), length)
+    tied = np.zeros(len(length), bool)
+    tied[number[1:][(np.diff(lists.rank) == 0) & (np.diff(number) == 0)]] = True
+    query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))
+    has_ties = np.bincount(query, tied, len(lists.sizes)) > 0
+    sizes = lists.sizes[ranked]
+    small: Counts = ranked[(sizes <= min(most_items, MOST_LISTED_ITEMS)) & ~has_ties[ranked]]
+    factorials = np.cumprod(np.maximum(np.arange(MOST_LISTED_ITEMS + 1), 1))
+    cells = np.cumsum(factorials[lists.sizes[small]] * np.diff(lists.queries)[small])
+    return small[cells <= MOST_CELLS]
+
+
+def list_orders(lists: RankedLists, chosen: Counts, distance: str) -> ListedOrders:
+    """Return the distances of all rankings of the chosen queries to their lists."""
+    kind, tables = KINDS.index(distance), []
+    for query in chosen.tolist():
+        n, (first, last) = int(lists.sizes[query]), lists.queries[query : query + 2]
+        orders, _ = all_places(n)
+        table = np.empty((last - first, len(orders)), np.uint8)
+        begin = lists.starts[first : last + 1] - lists.starts[first]
+        _fill_distances(orders, begin, lists.item[lists.starts[first] : lists.starts[last]], kind, table)
+        tables.append(table)
+    return ListedOrders(chosen, tables)
+
+
+def sum_listed(
+    lists: RankedLists,
+    listed: ListedOrders,
+    pull: Floats,
+    *,
+    scores: Floats | None = None,
+    draws: NDArray[np.float32] | None = None,
+    state: NDArray[np.uint64] | None = None,
+    best: Ints | None = None,
+) -> OrderSums:
+    """Return expectations over all rankings of the listed queries.
+
+    Parameters are those of :func:`sum_orders`.
+    """
+    log_total, distance = np.zeros(len(lists.sizes)), np.zeros(len(pull))
+    place, spread = np.zeros((2, int(lists.offsets[-1])))
+    for query, table in zip(listed.chosen.tolist(), listed.distances, strict=True):
+        head, tail = lists.offsets[query : query + 2]
+        first, last = lists.queries[query : query + 2]
+        orders, places = all_places(int(tail - head))
+        logs = _log_weights(table, pull[first:last], _luce_logs(orders, scores, head, tail))
+        top = float(logs.max())
+        weight = np.exp(logs - top)
+        total = float(weight.sum())
+        weight /= total
+        log_total[query] = top + np.log(total)
+        distance[first:last] = _mean_distances(table, weight)
+        place[head:tail] = weight @ places
+        spread[head:tail] = np.maximum(weight @ places**2 - place[head:tail] ** 2, 0.0)
+        if best is not None:
+            best[head:tail] = orders[int(np.argmax(logs))]
+        if draws is not None:
+            assert state is not None
+            climbed = np.cumsum(weight)
+            drawn = np.searchsorted(climbed, [_uniform(state, query) * climbed[-1] for _ in range(len(draws))])
+            draws[:, head:tail] = places[np.minimum(drawn, len(orders) - 1)]
+    return OrderSums(log_total, distance, place, spread)
+
+
+def _luce_logs(orders: Ints, scores: Floats | None, head: int, tail: int) -> Floats:
+    """Logarithm of the Plackett-Luce probability of each ranking, 0 without scores."""
+    if scores is None:
+        return np.zeros(len(orders))
+    own = scores[head:tail]
+    strength = np.maximum(np.exp(own - own.max()), _SMALLEST)[orders]
+    left = np.cumsum(strength[:, ::-1], axis=1)[:, ::-1]
+    logs: Floats = (np.log(strength) - np.log(left)).sum(axis=1)
+    return logs
+
+
+@njit(cache=True, nogil=True)
+def _log_weights(table: Any, pull: Any, begin: Any) -> Any:
+    """Logarithm of the weight of each ranking, each unit of distance weighing the list's pull."""
+    logs = begin.copy()
+    for one in range(table.shape[0]):
+        for order in range(table.shape[1]):
+            logs[order] += pull[one] * table[one, order]
+    return logs
+
+
+@njit(cache=True, nogil=True)
+def _mean_distances(table: Any, weight: Any) -> Any:
+    """Expected distance of each list."""
+    means = np.zeros(table.shape[0])
+    for one in range(table.shape[0]):
+        for order in range(table.shape[1]):
+            means[one] += weight[order] * table[one, order]
+    return means
+
+
+@njit(cache=True, nogil=True)
+def _fill_distances(orders: Any, begin: Any, item: Any, kind: int, table: Any) -> None:
+    """Fill in the distance of each ranking, with the items of a list alone, to that list."""
+    n = orders.shape[1]
+    slot, image, seen = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
+    for one in range(begin.size - 1):
+        slot[:] = -1
+        m = begin[one + 1] - begin[one]
+        for row in range(m):
+            slot[item[begin[one] + row]] = row
+        for order in range(orders.shape[0]):
+            reached = 0
+            for p in range(n):
+                if slot[orders[order, p]] >= 0:
+                    image[reached] = slot[orders[order, p]]
+                    reached += 1
+            table[one, order] = permutation_distance(image[:m], seen, kind)
