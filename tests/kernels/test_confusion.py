@@ -219,28 +219,33 @@ def test_held_out_grades_are_predicted_from_those_of_others(named, weighted, tim
     mean, overall = rng.dirichlet(np.ones(n_levels), n_levels), rng.dirichlet(np.ones(n_levels))
     held_out = np.arange(n_annotators) % 2 == 0
     time = rng.integers(0, 3, 40).astype(float) if timed and named else None
-    correlations = np.array([0.0, 0.2, 0.8])
-    found = kernel.held_out_likelihoods(
-        packed, confusion, prior, held_out, mean, overall, correlations, named=named, time=time
+    correlations, draws = np.array([0.0, 0.2, 0.8]), np.array([0.0, 0.3])
+    found, by_shares = kernel.held_out_likelihoods(
+        packed, confusion, prior, held_out, mean, overall, (correlations, draws), named=named, time=time
     )
-    expected = np.zeros(4)
+    expected, expected_by_shares = np.zeros((3, 2)), 0.0
     items, (who, given) = np.repeat(np.arange(n_items), np.diff(packed.starts)), np.divmod(packed.code, n_levels)
     amount = packed.weight if weighted else np.ones(40)
     for row in np.flatnonzero(held_out[who]):
-        logs, others, n_others = np.log(prior), set(), 0.0
+        logs, others, n_others, urn = np.log(prior), set(), 0.0, np.zeros(n_levels)
         for other in np.flatnonzero(items == items[row]):
             if named and (held_out[who[other]] or (time is not None and time[other] > time[row])):
                 continue
             speaks = amount[other] - (min(amount[other], 1.0) if other == row and not named else 0.0)
             others.add(who[other])
             n_others += speaks
+            urn[given[other]] += speaks
             logs = logs + speaks * np.log(confusion[who[other], :, given[other]])
         n_others = len(others) if named else n_others
         if n_others <= 0:
             continue
         shares = [flattened(np.exp(logs)[None], np.array([n_others]), one)[0] for one in correlations]
-        expected += amount[row] * np.log([*(share @ mean[:, given[row]] for share in shares), overall[given[row]]])
+        by_level, drawn = np.array(shares) @ mean[:, given[row]], n_others * draws / (1 - draws + n_others * draws)
+        chance = np.outer(by_level, 1 - drawn) + drawn * urn[given[row]] / urn.sum()
+        expected += amount[row] * np.log(chance)
+        expected_by_shares += amount[row] * np.log(overall[given[row]])
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert by_shares == pytest.approx(expected_by_shares)
 
 
 @pytest.mark.parametrize("expected", [0.05, 0.6])

@@ -516,35 +516,37 @@ def held_out_likelihoods(
     held_out: Bools,
     mean: Floats,
     overall: Floats,
-    correlations: Floats,
+    grid: tuple[Floats, Floats],
     *,
     named: bool,
     time: Floats | None = None,
-) -> Floats:
-    """Return the log-likelihood of the grades of held-out annotators at each correlation, and by the overall shares.
+) -> tuple[Floats, float]:
+    """Return the log-likelihood of the grades of held-out annotators at each point of a grid, and by overall shares.
 
-    The others say of an item's level what ``confusion`` and ``prior`` make of their grades, and ``mean`` (n_levels,
-    n_levels) what is given for it; ``overall`` (n_levels,) are the shares of all grades. With ``time`` (n,) of the rows
-    only grades that are not later speak. Without names all grades are held out in turn, each from the rest of its item.
+    The others say of an item's level what ``confusion`` and ``prior`` make of their grades, tempered by a correlation,
+    the first of the ``grid``, and ``mean`` (n_levels, n_levels) what is given for it. Beyond its level an item draws
+    the answers that it was given, as in an urn, by the second; ``overall`` (n_levels,) are the shares of all grades.
+    With ``time`` (n,) of the rows only grades that are not later speak. Without names all grades are held out in turn,
+    each from the rest of its item.
     """
-    n_levels, sums = len(prior), np.zeros(len(correlations) + 1)
+    n_levels, sums = len(prior), np.zeros(len(grid[0]) * len(grid[1]) + 1)
     table = np.log(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
     _held_out(
         grades.starts, grades.code, grades.weight, read_only(table), read_only(np.log(prior)), read_only(held_out),
-        read_only(mean), read_only(np.log(overall)), read_only(correlations),
+        read_only(mean), read_only(np.log(overall)), read_only(grid[0]), read_only(grid[1]),
         read_only(np.empty(0) if time is None else time), named, sums,
     )  # fmt: skip
-    return sums
+    return sums[:-1].reshape(len(grid[0]), len(grid[1])), float(sums[-1])
 
 
 @njit(cache=True, nogil=True)
 def _held_out(
     starts: Counts, code: Codes, weight: Floats, table: Floats, log_prior: Floats, held_out: Bools, mean: Floats,
-    log_overall: Floats, correlations: Floats, time: Floats, named: bool, sums: Floats,
+    log_overall: Floats, correlations: Floats, draws: Floats, time: Floats, named: bool, sums: Floats,
 ) -> None:  # fmt: skip
-    """Add up the log-likelihood of held-out grades at each correlation."""
-    n_levels, by_time = log_prior.size, time.size > 0
-    logs, own = np.empty(n_levels), np.empty((correlations.size, n_levels))
+    """Add up the log-likelihood of held-out grades at each point of the grid, by overall shares at the end."""
+    n_levels, by_time, products = log_prior.size, time.size > 0, np.ones(sums.size - 1)
+    logs, own, given = np.empty(n_levels), np.empty((correlations.size, n_levels)), np.empty(n_levels)
     for item in range(starts.size - 1):
         ready = False
         for row in range(starts[item], starts[item + 1]):
@@ -552,9 +554,9 @@ def _held_out(
             if not held_out[at // n_levels]:
                 continue
             if by_time or not named or not ready:
-                n_others, before = 0.0, np.int64(-1)
+                n_others, n_given, before = 0.0, 0.0, np.int64(-1)
                 for k in range(n_levels):
-                    logs[k] = log_prior[k]
+                    logs[k], given[k] = log_prior[k], 0.0
                 for other in range(starts[item], starts[item + 1]):
                     there, speaks = np.int64(code[other]), weight[other] if weight.size else 1.0
                     if named:
@@ -565,6 +567,8 @@ def _held_out(
                     else:
                         speaks -= min(speaks, 1.0) if other == row else 0.0
                         n_others += speaks
+                    given[there % n_levels] += speaks
+                    n_given += speaks
                     for k in range(n_levels):
                         logs[k] += speaks * table[there, k]
                 top = logs[0]
@@ -580,12 +584,22 @@ def _held_out(
                 ready = True
             if n_others <= 0.0:
                 continue
-            sums[correlations.size] += amount * log_overall[at % n_levels]
+            sums[sums.size - 1] += amount * log_overall[at % n_levels]
             for place in range(correlations.size):
                 predicted = 0.0
                 for k in range(n_levels):
                     predicted += own[place, k] * mean[k, at % n_levels]
-                sums[place] += amount * np.log(max(predicted, _MIN_SHARE))
+                for one in range(draws.size):
+                    drawn = n_others * draws[one] / (1.0 - draws[one] + n_others * draws[one])
+                    chance = max(predicted + drawn * (given[at % n_levels] / n_given - predicted), _MIN_PRODUCT)
+                    cell = place * draws.size + one
+                    # one logarithm for many grades
+                    products[cell] *= chance if amount == 1.0 else chance**amount
+                    if products[cell] < _MIN_PRODUCT:
+                        sums[cell] += np.log(max(products[cell], _MIN_SHARE))
+                        products[cell] = 1.0
+    for cell in range(products.size):
+        sums[cell] += np.log(products[cell])
 
 
 def nearest_away(flat: Floats, wanted: Floats, expected: float) -> tuple[float, float]:

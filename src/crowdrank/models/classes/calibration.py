@@ -26,21 +26,21 @@ _N_FOLDS, _MOST_ALONE = 5, 10
 """Annotators are held out one by one where there are no more than ten, so that no name decides; otherwise in fifths."""
 
 _TYPICAL_CORRELATION = 0.2
-"""Mean of the exponential prior of the correlation, about that found on eight public sets (0.05 to 0.4); it matters
+"""Mean of the exponential prior of both correlations, about that found on eight public sets (0.05 to 0.4); it matters
 where items have two or three grades, which cannot show it."""
 
-_CORRELATIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8])
-"""The values that are tried; a grid, so that no last digit of a sum decides."""
+_CORRELATIONS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8])
+_DRAWS = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
+"""The values that are tried of the two: by which grades say less of a level than they seem to, and by which an item
+draws the same answers whatever its level; a grid, so that no last digit of a sum decides."""
 
 _TEMPERINGS = (0.0, *(0.002 * 1.25**power for power in range(28)), 1.0)
 """Of a model too plain for its crowd all grades of an item may count as one."""
 
-_LOG_PRIOR = np.log(np.gradient(_CORRELATIONS)) - _CORRELATIONS / _TYPICAL_CORRELATION
+_LOG_PRIOR = np.add.outer(
+    *(np.log(np.gradient(values)) - values / _TYPICAL_CORRELATION for values in (_CORRELATIONS, _DRAWS))
+)
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
-
-_PART_GIVEN_AWAY = 0.5
-"""Part of the shared error that is given away: tempering by the correlation has its effect on the same items, and all
-of it would count twice. Over eight public sets and subsamples of them the log-loss is lowest with half."""
 
 _LEAST_WEIGHT = 1e-3
 _SKILL_WEIGHT, _MATRIX_WEIGHT, _MOST_SKILL = 4.0, 5.0, 0.9999
@@ -72,9 +72,10 @@ Numbers: TypeAlias = NDArray[np.uint64]
 class Calibration(NamedTuple):
     """How the probabilities of a model are tempered.
 
-    ``correlation`` is that of the grades of one item beyond what its level and the annotators explain, so that
+    ``correlation`` is that by which the grades of one item say less of its level than independent ones, so that
     :math:`n` annotators count as :math:`n / (1 + (n - 1) r)`: its posterior mean, ``likeliest`` its posterior mode;
-    ``shared_error`` the expected share of items on which even many such annotators would settle on a wrong level;
+    ``shared_error`` the expected share of items on which even many such annotators would settle on a wrong level, by
+    this correlation or by how far items draw the same answers whatever their level, whichever says more;
     ``no_information`` the probability that the grades say nothing of the items. ``tempering`` and ``given_away`` are
     what the model's own probabilities are tempered by: a correlation, and the share of each item that goes to all
     levels alike.
@@ -206,9 +207,11 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
 
     The models are: grades say nothing; each annotator knows the level with a probability of their own and otherwise
     answers as all do overall; each has a confusion matrix. Fits without an annotator give the levels of their items,
-    tempered by a correlation, and the mean matrix predicts their grades: nothing of these fits has seen the grades
-    that it is weighed by, so that a model with more parameters than the grades can bear loses its weight, and pure
-    noise ends with no information. The correlation is averaged over its posterior.
+    tempered by a correlation, and the mean matrix predicts their grades, beside an urn of what the item was given
+    (:func:`~crowdrank.kernels.confusion.held_out_likelihoods`): where items draw the same answers beyond what their
+    level explains, annotators also err together, and a share of each item is given away for that. Nothing of these fits
+    has seen the grades that it is weighed by, so that a model with more parameters than the grades can bear loses its
+    weight, and pure noise ends with no information. Both correlations are averaged over their posterior.
 
     Where times are known, a grade is predicted from those of the others that are not later. What is asked next may
     depend on what was answered before: a first grade that others contradict is a reason to ask for more, so that among
@@ -226,24 +229,26 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         skills = _fit_skills(rows, train)
         return [skills, _fit_matrices(rows, train, skills)] if with_matrices else [skills]
 
-    likelihoods = np.zeros((1 + with_matrices, len(_CORRELATIONS) + 1))
+    likelihoods, by_shares = np.zeros((1 + with_matrices, *_LOG_PRIOR.shape)), 0.0
     for fold in range(int(folds.max()) + 1):
         # where nobody is named each grade is predicted from the rest of its item, and what all share learned with it
         held_out = folds == fold
         train = np.where(held_out[:, None] & named, 0.0, given)
         overall = train.sum(axis=0) + 1.0
         for number, fit in enumerate(fits(train)):
-            likelihoods[number] += held_out_likelihoods(
+            found, own = held_out_likelihoods(
                 rows.packed_rows, fit.confusion, fit.shares, held_out, _mean_matrix(fit, train.sum(axis=1)),
-                overall / overall.sum(), _CORRELATIONS, named=named, time=times,
+                overall / overall.sum(), (_CORRELATIONS, _DRAWS), named=named, time=times,
             )  # fmt: skip
+            likelihoods[number] += found
+            by_shares += own if number == 0 else 0.0
     # the last digits depend on the order of the sums
-    likelihoods = np.round(likelihoods, 7)
-    posterior = likelihoods[:, :-1] + _LOG_PRIOR
-    top = posterior.max(axis=1)
-    chances = np.exp(posterior - top[:, None])
-    evidence = np.append(likelihoods[0, -1], top + np.log(chances.sum(axis=1))) + _LOG_MODEL_PRIOR[: 2 + with_matrices]
-    chances /= chances.sum(axis=1, keepdims=True)
+    posterior = np.round(likelihoods, 7) + _LOG_PRIOR
+    top = posterior.max(axis=(1, 2))
+    chances = np.exp(posterior - top[:, None, None])
+    evidence = np.append(round(by_shares, 7), top + np.log(chances.sum(axis=(1, 2))))
+    evidence += _LOG_MODEL_PRIOR[: 2 + with_matrices]
+    chances /= chances.sum(axis=(1, 2), keepdims=True)
     # of the informed models by themselves: heavy grades may leave them no weight beside no information
     informed = np.exp(evidence[1:] - evidence[1:].max())
     informed /= informed.sum()
@@ -251,21 +256,28 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         informed += (1.0 - _MOST_OF_MATRICES) * informed[1] * np.array([1.0, -1.0])
     weights = np.exp(evidence - evidence.max())
     nothing = float(weights[0] / weights.sum())
-    correlations, voices = chances @ _CORRELATIONS, _n_voices(rows)
-    probabilities, shared_error = np.zeros((rows.n_items, n_levels)), 0.0
+    by_correlation, by_draw, voices = chances.sum(axis=2), chances.sum(axis=1), _n_voices(rows)
+    probabilities, shared_error, drawn_error = np.zeros((rows.n_items, n_levels)), 0.0, 0.0
+    correlations = by_correlation @ _CORRELATIONS
     for number, fit in enumerate(fits(given)):
         own = rows.read(fit)
-        for correlation, chance in zip(_CORRELATIONS.tolist(), chances[number].tolist(), strict=True):
+        for correlation, chance in zip(_CORRELATIONS.tolist(), by_correlation[number].tolist(), strict=True):
             if chance > _LEAST_WEIGHT:
                 probabilities += informed[number] * chance * flatten(own, voices, correlation)
         crowd = _informed_matrix(fit, given.sum(axis=1))
-        shared_error += float(informed[number]) * _shared_error(float(correlations[number]), crowd, fit.shares)
+        drawn = sum(
+            chance * _shared_error(draw, crowd, fit.shares)
+            for draw, chance in zip(_DRAWS.tolist(), by_draw[number].tolist(), strict=True)
+            if chance > _LEAST_WEIGHT
+        )
+        drawn_error += float(informed[number]) * drawn
+        shared_error += float(informed[number]) * max(drawn, _shared_error(correlations[number], crowd, fit.shares))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    away = nothing + (1.0 - nothing) * _PART_GIVEN_AWAY * _away_of(shared_error, n_levels)
-    likeliest = (likelihoods[int(informed.argmax()), :-1] - _CORRELATIONS / _TYPICAL_CORRELATION).argmax()
+    away = nothing + (1.0 - nothing) * _away_of(drawn_error, n_levels)
+    likeliest = (likelihoods[int(informed.argmax())].max(axis=1) - _CORRELATIONS / _TYPICAL_CORRELATION).argmax()
     return JudgedCrowd(
-        (1.0 - away) * probabilities + away / n_levels, informed, nothing, float(informed @ correlations),
-        float(_CORRELATIONS[likeliest]), shared_error, away,
+        (1.0 - away) * probabilities + away / n_levels, informed, nothing,
+        float(informed @ correlations), float(_CORRELATIONS[likeliest]), shared_error, away,
     )  # fmt: skip
 
 

@@ -107,11 +107,14 @@ class DawidSkene(ClassMethod):
     equally probable); each annotator knows the level with a probability of their own and otherwise answers as all do
     overall; each has a matrix. They are fitted without some of the annotators, one by one or a fifth at a time, and
     weighed by how likely they make the grades of these, which none of them has seen; each step up begins with half the
-    weight, and matrices get at most half, as predicting grades does not prove levels. In the last two the :math:`n`
-    annotators of an item count as :math:`n / (1 + (n - 1) r)` independent ones; the correlation :math:`r` has an
-    exponential prior of mean 0.2 and is averaged over what held-out grades say of it. From :math:`r` follows on what
-    share of items even many annotators would settle on a wrong level; half of it is shared equally among all levels, as
-    tempering by :math:`r` lowers the same probabilities. With
+    weight, and matrices get at most half, as predicting grades does not prove levels. Two numbers say how grades of an
+    item depend on each other, and both are averaged over what held-out grades say of them (exponential priors of mean
+    0.2). By the first, :math:`r`, the :math:`n` annotators of an item count as :math:`n / (1 + (n - 1) r)` independent
+    ones. By the second, :math:`q`, an item draws the answers that it was given: with chance
+    :math:`n q / (1 - q + n q)` the next answer is one of those, as from an urn, and otherwise follows from the level.
+    The answers for an item then vary around those for its level as a Dirichlet distribution with :math:`1 / q - 1`
+    grades does, from which follows on what share of items even many annotators would settle on a wrong level; that
+    share is divided equally among all levels. With
     times, a grade is predicted from those that are not later: where more is asked about items on which the first
     annotators differ, an early grade differs from later ones by that choice alone. The probabilities of a fit, of this
     model and of every other class method, are then tempered by the correlation and the share given away to all levels
