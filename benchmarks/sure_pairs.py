@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from .real_latent_score import GRADE_SETS, PREFERENCE_SETS, fitted
+from .real_latent_score import GRADE_SETS, PREFERENCE_SETS
 
 PAGE = Path(__file__).parents[1] / "docs" / "uncertainty.md"
 BEGIN, END = "<!-- sure pairs: made by python -m benchmarks.sure_pairs -->", "<!-- end of sure pairs -->"
@@ -54,42 +54,41 @@ def gold_pairs(consensus: Any, truth: Any) -> tuple[Any, Any]:
     return better[keep], worse[keep]
 
 
-def row(name: str) -> tuple[int, float, float, float]:
-    """Number of gold pairs, share of them called sure, what these are said to be on average, and how many are right."""
+def row(name: str) -> list[float]:
+    """Number of gold pairs; then, with independent annotators and with shared error, how many of them are called sure,
+    what these are said to be on average, and how many are right."""
     import numpy as np
-    from scipy.special import ndtr
 
-    from crowdrank import datasets
+    import crowdrank as cr
 
-    loaded = datasets.load(name)
+    loaded = cr.datasets.load(name)
     prepare = {case.name: case.prepare for case in (*GRADE_SETS, *PREFERENCE_SETS)}
     judgments = prepare[name](loaded.judgments) if name in prepare else loaded.judgments
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        consensus = fitted(judgments, "latent_score", {})
-    better, worse = gold_pairs(consensus, loaded.truth)
-    query, blocks = consensus.items.query, consensus.covariance
-    begin = consensus.items.offsets[query]
-    chance = np.empty(len(better))
-    for number, (one, other) in enumerate(zip(better.tolist(), worse.tolist(), strict=True)):
-        block = None if blocks is None else blocks[int(query[one])]
-        if block is None:
-            spread = float(np.hypot(consensus.std_error[one], consensus.std_error[other]))
-        else:
-            i, j = one - begin[one], other - begin[one]
-            spread = float(np.sqrt(max(block[i, i] + block[j, j] - 2.0 * block[i, j], 1e-300)))
-        chance[number] = ndtr((consensus.scores[one] - consensus.scores[other]) / spread)
-    sure = np.maximum(chance, 1.0 - chance) >= SURE
-    said = np.maximum(chance, 1.0 - chance)[sure]
-    return len(chance), float(sure.mean()), float(said.mean()), float((chance[sure] > 0.5).mean())
+    cells: list[float] = []
+    for shared in ("none", None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            consensus = cr.aggregate(judgments, "latent_score", shared=shared)
+        better, worse = gold_pairs(consensus, loaded.truth)
+        chance = consensus.beats_each(better, worse)
+        said = np.maximum(chance, 1.0 - chance)
+        sure = said >= SURE
+        cells += [float(sure.mean()), float(said[sure].mean()), float((chance[sure] > 0.5).mean())]
+    return [len(better), *cells]
 
 
-def table(rows: dict[str, tuple[int, float, float, float]]) -> str:
+def table(rows: dict[str, list[float]]) -> str:
     """The rows as a table, the worst first."""
-    lines = ["| Set and gold | pairs | said .95 or more | said on average | right |", "|---|--:|--:|--:|--:|"]
-    for name, (n, share, said, right) in sorted(rows.items(), key=lambda entry: entry[1][3]):
-        cells = [f"{value:.3f}".lstrip("0") for value in (said, right)]
-        lines.append(f"| {SETS[name]} | {n:,} | {share:.0%} | {cells[0]} | {cells[1]} |".replace("%", " %"))
+    lines = [
+        "| Set and gold | pairs | sure, if independent | said | right | sure | said | right |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, (n, *cells) in sorted(rows.items(), key=lambda entry: entry[1][3]):
+        text = [
+            f"{value:.0%}".replace("%", " %") if place % 3 == 0 else f"{value:.3f}".lstrip("0")
+            for place, value in enumerate(cells)
+        ]
+        lines.append(f"| {SETS[name]} | {n:,} | {' | '.join(text)} |")
     return "\n".join(lines)
 
 

@@ -171,6 +171,8 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
                "What the bootstrap resamples: judgment, annotator, query or group.", default="judgment"),
         Option("--robust annotator|query|none",
                "Standard errors that allow for correlated judgments of one annotator or query."),
+        Option("--shared estimated|none",
+               "Widen standard errors by the errors that annotators share; by default where five or more overlap."),
         _TRUSTED,
         Option("--known FILE", "Items whose truth is known: query, item and grade or score."),
         Option("--control A,B,C",

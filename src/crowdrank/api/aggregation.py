@@ -46,7 +46,7 @@ from .in_parts import (
     resample_packed,
     whole_judgments,
 )
-from .robust_errors import check_robust, with_robust_errors
+from .robust_errors import check_robust, with_robust_errors, with_shared_error
 
 if TYPE_CHECKING:
     from ..resampling import Replicates
@@ -78,6 +78,7 @@ def aggregate(
     bootstrap: int | None = None,
     resample: str = "judgment",
     robust: str | None = None,
+    shared: str | None = None,
     reweight: str | None = None,
     stream: bool | None = None,
     cluster: Any | None = None,
@@ -126,6 +127,10 @@ def aggregate(
         depend by construction: made of rankings or grades, or a pair asked of one annotator more than once, unless the
         method has no such errors, which is said; ``"none"`` for the model's own. ``trace.errors`` says what was taken,
         ``estimates["robust"]`` how much wider it is.
+    shared
+        ``"estimated"`` widens standard errors by the errors that annotators share, as copies and models of one family
+        do: what :func:`crowdrank.diagnose` finds of it; the default where at least five annotators overlap.
+        ``estimates["shared"]`` says how much wider they are; ``"none"`` takes annotators to err independently.
     stream
         Read packed judgments anew in every pass, so that they need not fit into memory; the result is the same.
     cluster
@@ -146,7 +151,7 @@ def aggregate(
     >>> aggregate(votes).order()
     ['x', 'y']
     """
-    check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
+    check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust, shared=shared)
     packed, judged = as_packed(judgments), None
     passes = Passes(stream, cluster, resume, progress)
     if packed is not None and across_queries:
@@ -166,7 +171,10 @@ def aggregate(
     )  # fmt: skip
     given = given_arguments(start=start, known=known, trusted=trusted)
     if packed is not None and len(packed) >= in_parts.MANY_ROWS:
-        whole_only = given_arguments(control=control, robust=None if robust == "none" else robust, reweight=reweight)
+        whole_only = given_arguments(
+            control=control, robust=None if robust == "none" else robust, shared=None if shared == "none" else shared,
+            reweight=reweight,
+        )  # fmt: skip
         if whole_only:
             expect_whole(packed, next(iter(whole_only)), passes)
         else:
@@ -201,7 +209,7 @@ def aggregate(
         for sentence in control_sentences(fitted.estimates):
             say(sentence)
     if draws is None:
-        return with_robust_errors(fitted, aggregator, judged, robust)
+        return with_shared_error(with_robust_errors(fitted, aggregator, judged, robust), judged, shared)
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
 
 
@@ -259,6 +267,7 @@ def check_aggregation(
     bootstrap: int | None = None,
     resample: str = "judgment",
     robust: str | None = None,
+    shared: str | None = None,
 ) -> None:
     """Refuse what :func:`aggregate` would refuse of any judgments, before they are read.
 
@@ -272,7 +281,7 @@ def check_aggregation(
     check_want(want)
     if isinstance(method, str) and method != "auto":
         make("aggregator", method, params)
-    check_robust(robust, bootstrap)
+    check_robust(robust, bootstrap, shared)
     if bootstrap is not None:
         from ..resampling import check_draws
 

@@ -1,4 +1,4 @@
-"""Cluster-robust standard errors of a consensus, and where they are taken unasked."""
+"""Standard errors of a consensus that let judgments depend: by cluster, and by errors that annotators share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..standard_errors import ClusterErrors, ScoreGradients, cluster_robust, stu
 from ..wording import counted, of_all, one_of, option
 
 ROBUST = ("annotator", "query", "judgment", "none")
+SHARED = ("estimated", "none")
 
 _MIN_DEPENDENT_SHARE = 0.1
 """Share of the preferences that repeat, or follow from, others of their annotator, from which on errors allow for that.
@@ -37,15 +38,16 @@ _PLURAL = {"annotator": "annotators", "query": "queries", "judgment": "judgments
 _MAX_KEY_BITS = 62
 
 
-def check_robust(robust: str | None, bootstrap: int | None) -> None:
-    """Refuse an unknown unit, and two sources of standard errors at once."""
-    if robust is None:
-        return
-    one_of(robust, ROBUST, "robust", of_verb=True)
-    if robust != "none" and bootstrap is not None:
-        raise ParameterError(
-            f"{option('robust')} and {option('bootstrap')} are two ways to standard errors; leave one out"
-        )
+def check_robust(robust: str | None, bootstrap: int | None, shared: str | None = None) -> None:
+    """Refuse unknown choices, and two sources of standard errors at once."""
+    for name, value, choices in (("robust", robust, ROBUST), ("shared", shared, SHARED)):
+        if value is None:
+            continue
+        one_of(value, choices, name, of_verb=True)
+        if value != "none" and bootstrap is not None:
+            raise ParameterError(
+                f"{option(name)} and {option('bootstrap')} are two ways to standard errors; leave one out"
+            )
 
 
 def with_robust_errors(
@@ -100,6 +102,36 @@ def with_robust_errors(
             **consensus.estimates, **_robust_control(consensus, errors),
             "robust": {"by": robust, "clusters": number, "wider": wider},
         },
+    )  # fmt: skip
+
+
+def with_shared_error(consensus: Consensus, judgments: Judgments | Mixed, shared: str | None) -> Consensus:
+    """Return the consensus with errors widened by what annotators were found to err together, where that is known.
+
+    ``shared`` is ``"estimated"``, ``"none"`` or ``None``, which estimates it where five annotators or more overlap. The
+    probabilities of class methods have an allowance of their own.
+    """
+    if shared == "none" or consensus.std_error is None or consensus.probabilities is not None:
+        return consensus
+    factor = None
+    if not isinstance(judgments, Mixed) and judgments.n_annotators and len(judgments):
+        from ..review.diagnosis import shared_error_factor
+
+        factor = shared_error_factor(judgments, consensus)
+    if factor is None and shared is not None:
+        raise ParameterError(
+            f"{option('shared', shared)} needs one kind of judgments in which at least five annotators judged ten things "
+            "in common with another; leave it out"
+        )
+    if factor is None or factor == 1.0:
+        return consensus
+    wider = float(np.sqrt(factor))
+    say(f"annotators err together: standard errors are {wider:.2f} times as wide as those of independent annotators")
+    blocks = consensus.covariance
+    return replace(
+        consensus, std_error=consensus.std_error * wider,
+        covariance=None if blocks is None else tuple(None if block is None else block * factor for block in blocks),
+        estimates={**consensus.estimates, "shared": {"wider": wider}},
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def aggregate(
     method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
     api.check_aggregation(
         method, wanted["params"], want=wanted["want"], bootstrap=bootstrap, resample=wanted["resample"],
-        robust=wanted["robust"],
+        robust=wanted["robust"], shared=wanted["shared"],
     )  # fmt: skip
     api.check_level(intervals, "intervals")
     check_report(report)

@@ -39,6 +39,8 @@ _MIN_SHARE_CIRCULAR = 0.15
 _MAX_P_VALUE = 1e-3
 _MAX_SHARE_EFFECTIVE = 0.9
 _MOST_OTHERS = 0.7
+_FEWEST_OVERLAPPING = 5
+"""Annotators with things in common, from which on errors that they share can be seen."""
 
 
 def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = None) -> Diagnostics:
@@ -118,6 +120,26 @@ def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float
         return effective_number(n, _mean_correlation(pairs, np.ones(len(pairs.one), bool)) if clear else 0.0)
     clipped = np.clip(pairs.correlation, 0.0, 1.0)
     return effective_number(n, 2.0 * float(clipped[pairs.dependent].sum()) / (n * (n - 1)))
+
+
+def shared_error_factor(judgments: Judgments, consensus: Consensus) -> float | None:
+    r"""Return what errors that annotators share multiply the variances of scores by, or ``None`` where it is unknown.
+
+    Where the errors of annotators :math:`a` and :math:`b` correlate by :math:`r_{ab}` and both judged :math:`n_{ab}` of
+    the things, a sum over all :math:`N` judgments varies as much as one of fewer independent judgments [Kish65]_,
+
+    .. math:: 1 + \frac{2}{N} \sum_{a < b} n_{ab} r_{ab}
+
+    times. Only pairs that :func:`diagnose` finds to depend on each other count. An error that all annotators share
+    looks like the truth, and no judgments of theirs can show it.
+    """
+    coded = code_judgments(judgments)
+    pairs = _pairs(judgments, coded, consensus, None)
+    if pairs is None or len(np.unique([pairs.one, pairs.other])) < _FEWEST_OVERLAPPING:
+        return None
+    use = pairs.dependent
+    common = pairs.sums.number[use] * (pairs.n_things / pairs.n_looked_at)
+    return 1.0 + 2.0 * float((common * np.clip(pairs.correlation[use], 0.0, 1.0)).sum()) / len(coded.thing)
 
 
 def _mean_correlation(pairs: Dependence, use: Bools) -> float:

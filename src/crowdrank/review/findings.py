@@ -602,6 +602,8 @@ def _control(consensus: Consensus) -> list[Finding]:
     if estimates.get("robust"):
         numbers = {key: estimates["robust"][key] for key in ("wider", "clusters")}
         findings.append(say("robust", numbers, by=estimates["robust"]["by"]))
+    if estimates.get("shared"):
+        findings.append(say("shared", dict(estimates["shared"])))
     return findings
 
 
