@@ -86,7 +86,7 @@ TITLES = {"aggregator": "Aggregators", "ranker": "Rankers", "joint": "Joint meth
 
 FITTED = {
     "added_scores": "crowdrank.models.staged.added_scores:AddedScores",
-    "linear_score": "crowdrank.rankers.linear:LinearScore",
+    "linear_score": "crowdrank.rankers.estimator:LinearScore",
 }
 """Rankers that joint methods give and files hold, but that nobody trains by themselves."""
 

@@ -7,7 +7,7 @@ import pytest
 import crowdrank as cr
 from crowdrank.data.consensus import Trace
 from crowdrank.errors import ParameterError
-from crowdrank.rankers.linear import LinearScore
+from crowdrank.rankers.estimator import LinearScore
 from crowdrank.rankers.training_rows import Scaling
 
 NAMES = ("length", "age")

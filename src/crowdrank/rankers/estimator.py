@@ -1,4 +1,4 @@
-"""What every ranker is: a scikit-learn estimator that knows which rows are of one query; its scorer, held-out rows."""
+"""What every ranker is: a scikit-learn estimator that knows the query of each row; held-out rows; linear scores."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import inspect
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.consensus import Trace
 from ..data.features import Extractor, Features
 from ..data.files import PathLike
 from ..errors import CrowdrankError, JudgmentError, ParameterError
@@ -31,7 +32,7 @@ from .saving import (
     whole_number,
     write_saved,
 )
-from .training_rows import SCALES, Lists, Matrix, Scaling
+from .training_rows import SCALES, Lists, Matrix, Scaling, scoring_design
 
 _READY_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -805,3 +806,79 @@ def held_out(
     longest = max(len(steps) for steps in measured)
     padded = [np.concatenate([steps, np.repeat(steps[-1:], longest - len(steps), axis=0)]) for steps in measured]
     return HeldOut(np.concatenate(padded, axis=1))
+
+
+class WeightedFeatures(Ranker):
+    """Base of rankers whose score is a weighted sum of scaled features: scoring, the table of weights, files.
+
+    Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
+    """
+
+    _scales: ClassVar[bool] = True
+
+    weights_: Floats
+    n_iter_: int
+    trace_: Trace
+
+    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
+        """Weighted sum of each row's scaled features."""
+        from ..kernels.threads import one_blas_thread
+
+        with one_blas_thread():
+            design = scoring_design(matrix, qid, self.scaling_)
+            scores = design.scores(self.weights_)
+        if design.rows is None:
+            return scores
+        of_rows = np.empty_like(scores)
+        of_rows[design.rows] = scores
+        return of_rows
+
+    def _importance(self) -> Floats:
+        """The weight of each feature on its scale."""
+        return self.weights_
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Weights and trace."""
+        trace = self.trace_
+        facts = {"n_iter": trace.n_iter, "converged": trace.converged, "change": trace.change}
+        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}
+
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
+        """Weights and trace."""
+        self.weights_ = weights_of(numbers, "weights", self.n_features_in_)
+        likelihoods = tuple(real_number(value) for value in facts["log_likelihood"])
+        n_iter, change = whole_number(facts["n_iter"]), real_number(facts["change"])
+        self.trace_ = Trace(n_iter, bool(facts["converged"]), change, likelihoods)
+        self.n_iter_ = self.trace_.n_iter
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearScore(WeightedFeatures):
+    """A fitted linear ranker made of weights; it scores items and is saved as other rankers are, but learns nothing.
+
+    Examples
+    --------
+    >>> scaling = Scaling("overall", centre=np.array([2.0, 0.0]), spread=np.array([1.0, 5.0]))
+    >>> ranker = LinearScore.of(["length", "age"], scaling, np.array([1.0, -1.0]), Trace())
+    >>> ranker.predict(pl.DataFrame({"length": [3, 2], "age": [5, -5]})).tolist()
+    [0.0, 1.0]
+    """
+
+    @classmethod
+    def of(cls, names: Sequence[str], scaling: Scaling, weights: Floats, trace: Trace) -> LinearScore:
+        """Return the ranker with a weight for each named feature, which ``scaling`` brings to its scale."""
+        ranker = cls()
+        ranker.n_features_in_ = len(names)
+        ranker.feature_names_in_ = np.array(names, object)
+        ranker.scaling_, ranker.weights_ = scaling, np.asarray(weights, np.float64)
+        ranker.trace_, ranker.n_iter_ = trace, trace.n_iter
+        ranker.curve_ = pl.DataFrame(schema=CURVE)
+        return ranker
+
+    def _check(self) -> None:
+        """Refuse to be fitted."""
+        raise ParameterError("LinearScore holds weights that a joint method found; fit a ranker such as RankSVM()")
+
+    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Never called, since ``_check`` refuses."""
+        self._check()

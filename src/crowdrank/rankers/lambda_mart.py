@@ -19,7 +19,6 @@ from ..errors import DataWarning, ParameterError
 from ..protocols import Floats, Ints, Progress
 from ..wording import did_you_mean, expect_above, expect_at_least, expect_choices
 from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
-from .losses import swap_gains
 from .saving import TREES_AS_TEXT, Saved, whole_number
 from .training_rows import Lists, Matrix
 from .trees import Trees, lightgbm_rows
@@ -338,6 +337,8 @@ class LambdaMART(Ranker):
         options |= {"num_threads": self.n_threads or int(few_cells), **extra}
         label = np.searchsorted(levels, gain)
         if own:
+            from .kernels.losses import swap_gains
+
             slopes_at = swap_gains(lists, gain, truncation=self.truncation, sigma=self.sigma, normalize=self.normalize)
 
             def objective(scores: Any, data: Any) -> tuple[Any, Any]:

@@ -14,7 +14,6 @@ from ..errors import MissingExtraError, ParameterError
 from ..protocols import Floats, Progress
 from ..wording import expect_above, expect_at_least, expect_choices
 from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
-from .losses import best_of_query, better_first, swap_gains
 from .saving import weights_of, whole_number
 from .training_rows import SCALES, Design, Lists, Matrix, learn_scaling, scoring_design
 
@@ -220,6 +219,8 @@ class _Batch(NamedTuple):
 
 def _slopes(method: LambdaRank, lists: Lists) -> Callable[[Floats], Floats]:
     """What gives the slopes of the loss, of the mean over the batch's queries, at scores of its places."""
+    from .kernels.losses import best_of_query, better_first, swap_gains
+
     if method.loss == "list_net":
         entropy = best_of_query(lists)
         return lambda scores: entropy(scores).slopes

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..protocols import Floats
 from ..wording import one_of
 from .linear import LinearRanker
-from .losses import ScoreLoss, better_first
 from .training_rows import Lists
+
+if TYPE_CHECKING:
+    from .kernels.losses import ScoreLoss
 
 _TIES = ("together", "random")
 
@@ -106,6 +108,8 @@ class ListMLE(LinearRanker):
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Negative log-likelihood that better items are chosen before lower ones."""
+        from .kernels.losses import better_first
+
         return better_first(lists, ties_together=self.ties == "together")
 
     def _divisor(self, lists: Lists) -> float:

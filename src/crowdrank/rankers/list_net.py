@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from ..errors import JudgmentError
 from ..protocols import Floats
 from ..wording import expect_above, expect_at_least, one_of
 from .linear import LinearRanker
-from .losses import ScoreLoss, best_of_query
 from .training_rows import Design, Lists
+
+if TYPE_CHECKING:
+    from .kernels.losses import ScoreLoss
 
 _SOLVERS = ("newton", "paper", "stochastic")
 _MOMENTUM = 0.9
@@ -119,6 +121,8 @@ class ListNet(LinearRanker):
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Cross entropy of the chances that targets and scores give."""
+        from .kernels.losses import best_of_query
+
         return best_of_query(lists)
 
     def _divisor(self, lists: Lists) -> float:

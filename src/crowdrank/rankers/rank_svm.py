@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from ..errors import DataWarning
 from ..protocols import Floats
 from ..wording import expect_choices
 from .linear import LinearRanker
-from .losses import ScoreLoss
 from .training_rows import Lists
+
+if TYPE_CHECKING:
+    from .kernels.losses import ScoreLoss
 
 _LOSSES = ("logistic", "hinge")
 _BALANCES = ("pairs", "queries")
@@ -105,7 +107,7 @@ class RankSVM(LinearRanker):
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Mean loss of the pairs."""
-        from .kernels.losses import bend_pairs, pair_losses
+        from .kernels.losses import ScoreLoss, bend_pairs, pair_losses
 
         sizes = np.diff(lists.offsets).astype(np.float64)
         if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:

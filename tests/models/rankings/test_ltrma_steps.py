@@ -7,7 +7,7 @@ import pytest
 
 from crowdrank.models.rankings.ltrma import LuceWeights
 from crowdrank.rankers import ListMLE
-from crowdrank.rankers.losses import likely_orders
+from crowdrank.rankers.kernels.losses import likely_orders
 
 SIZES = (3, 4, 2, 4)
 OFFSETS = np.concatenate([[0], np.cumsum(SIZES)])

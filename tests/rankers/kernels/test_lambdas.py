@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.oracles import lambdas as slow
 
 from crowdrank.kernels import threads
-from crowdrank.rankers.losses import swap_gains
+from crowdrank.rankers.kernels.losses import swap_gains
 from crowdrank.rankers.training_rows import Lists
 
 

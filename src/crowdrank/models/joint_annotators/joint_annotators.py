@@ -304,7 +304,7 @@ class JointAnnotators:
             posteriors = PairPosteriors(judged.items, *fit.probabilities(order))
         ranker, used = None, judged.judged_items
         if features is not None and table is not None:
-            from ...rankers.linear import LinearScore
+            from ...rankers.estimator import LinearScore
 
             weights = fit.weights if fit.weights.size else np.zeros(len(features.names))
             ranker = LinearScore.of(features.names, table.scaling, weights, fit.run.trace)

@@ -17,7 +17,7 @@ from ...data.parted import has_large_queries, sample_queries
 from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
-from ...rankers.linear import LinearScore
+from ...rankers.estimator import LinearScore
 from ...rankers.training_rows import Scaling
 from ...wording import expect_above, expect_at_least
 from .model import Known, Layout, State, first_state, known_scores, lay_out

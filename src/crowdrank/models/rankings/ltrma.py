@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -19,8 +19,8 @@ from ...errors import DataWarning, JudgmentError
 from ...fitting import newton
 from ...protocols import AnyFloats, Bools, Counts, Floats, Ints, Progress
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
-from ...rankers.linear import BlockLoss, LinearScore, penalise, usual_ridge
-from ...rankers.losses import ScoreLoss, likely_orders, likely_sets
+from ...rankers.estimator import LinearScore
+from ...rankers.linear import BlockLoss, penalise, usual_ridge
 from ...rankers.training_rows import SCALES, Design, Lists, Matrix, learn_scaling
 from ...wording import expect_above, expect_choices
 from .mallows_crowd import (
@@ -35,6 +35,9 @@ from .mallows_crowd import (
     place_spread,
     sweep_factor,
 )
+
+if TYPE_CHECKING:
+    from ...rankers.kernels.losses import ScoreLoss
 
 _CHOICES = {
     "distance": ("kendall", "cayley"),
@@ -346,6 +349,8 @@ class LuceWeights:
 
     def from_orders(self, orders: Counts, start: Floats) -> Floats:
         """Return the weights under which orders (n_orders, n_places) of each query's places are most likely."""
+        from ...rankers.kernels.losses import likely_orders
+
         return self._maximise(likely_orders(orders, self.design.offsets), start)
 
     def from_sets(self, sets: Floats, start: Floats) -> Floats:
@@ -353,6 +358,8 @@ class LuceWeights:
 
         ``sets`` has 2^n chances for each query of n places.
         """
+        from ...rankers.kernels.losses import likely_sets
+
         return self._maximise(likely_sets(sets, self.design.offsets), start)
 
     def _maximise(self, loss: Callable[[Floats], ScoreLoss], start: Floats) -> Floats:
