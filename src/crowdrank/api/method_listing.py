@@ -112,15 +112,21 @@ def plain_marks(text: str) -> str:
 
 def _lines(card: Card) -> list[str]:
     """A method in lines: what it does, what it takes, its parameters."""
-    lines = [f"{card.name}: {plain_marks(card.summary)}"]
-    lines.append(f"  {card.family}, takes {card.takes}" + (", also without an order" if card.nominal else ""))
+    takes, *more = facts_of_card(card)
+    parameters = [f"{p.name}={_default(p.default)}: {plain_marks(p.description)}" for p in card.parameters]
+    below = [f"{card.family}, {takes}", *more, *parameters]
+    return [f"{card.name}: {plain_marks(card.summary)}", *(f"  {line}" for line in below)]
+
+
+def facts_of_card(card: Card, *, pages: bool = False) -> list[str]:
+    """Return in lines what a method takes, what else it is called and where it is from, with ``pages`` to read on."""
+    lines = [f"takes {card.takes}" + (", also without an order" if card.nominal else "")]
     if card.packed:
-        lines.append(f"  takes {card.packed}")
+        lines.append(f"takes {card.packed}{' (docs/scale.md)' if pages else ''}")
     if card.aliases:
-        lines.append(f"  also called {', '.join(alias + card.settings(alias) for alias in card.aliases)}")
+        lines.append(f"also called {', '.join(alias + card.settings(alias) for alias in card.aliases)}")
     if card.references:
-        lines.append(f"  from {', '.join(card.references)}")
-    lines += [f"  {p.name}={_default(p.default)}: {plain_marks(p.description)}" for p in card.parameters]
+        lines.append(f"from {', '.join(card.references)}{' (docs/references.md)' if pages else ''}")
     return lines
 
 

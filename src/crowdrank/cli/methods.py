@@ -90,19 +90,13 @@ def _print_card(card: Card, rows: list[dict[str, str]]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from ..api.method_listing import plain_marks
+    from ..api.method_listing import facts_of_card, plain_marks
     from .terminal_tables import Grid, console
 
     page = console()
     page.print(Text.assemble((card.name, "bold"), f": {plain_marks(card.summary)}"))
-    page.print(Text(f"takes {card.takes}" + (", also without an order" if card.nominal else "")))
-    if card.packed:
-        page.print(Text(f"takes {card.packed} (docs/scale.md)"))
-    if card.aliases:
-        called = ", ".join(alias + card.settings(alias) for alias in card.aliases)
-        page.print(Text(f"also called {called}"))
-    if card.references:
-        page.print(Text(f"from {', '.join(card.references)} (docs/references.md)"))
+    for line in facts_of_card(card, pages=True):
+        page.print(Text(line))
     if rows:
         cells = []
         for row in rows:
