@@ -120,8 +120,8 @@ def with_shared_error(consensus: Consensus, judgments: Judgments | Mixed, shared
         factor = shared_error_factor(judgments, consensus)
     if factor is None and shared is not None:
         raise ParameterError(
-            f"{option('shared', shared)} needs one kind of judgments in which at least five annotators judged ten things "
-            "in common with another; leave it out"
+            f"{option('shared', shared)} needs one kind of judgments in which at least five annotators judged ten "
+            "things in common with another; leave it out"
         )
     if factor is None or factor == 1.0:
         return consensus
