@@ -539,26 +539,26 @@ def clutter(store: Store) -> Dataset:
     """Web pages ranked by three measures of image clutter, with cheap features; ``details`` has source and kind too."""
     names = [f"{how}_{name}" for how in ("dom", "src") for name in PAGE_FEATURES]
     numbers = [*names, "bytes", "missing_css"]
-    pages = _numbered(store, "features.csv", ("source", "kind", *numbers), numbers)
+    pages = _page_table(store, "features.csv", ("source", "kind", *numbers), numbers)
     measured = [*MEASURES, "page_height", "pixel_sd"]
-    table = store.match(_numbered(store, "annotators.csv", measured, measured), pages, "item", "features.csv")
-    return _cluttered(store, table, names, ["source", "kind", *measured, "bytes", "missing_css"])
+    table = store.match(_page_table(store, "annotators.csv", measured, measured), pages, "item", "features.csv")
+    return _clutter_dataset(store, table, names, ["source", "kind", *measured, "bytes", "missing_css"])
 
 
 def first_screens(store: Store) -> Dataset:
     """Pages counted over the whole page and over the first screen, ranked by three measures of clutter."""
     counted = [f"{where}_{name}" for where in ("whole", "first") for name in PAGE_FEATURES if name in _COUNTED]
     names = ["height", *counted, "edge_share", "colours"]
-    table = _numbered(store, "pages.csv", ["source", *names, "pixel_sd", *MEASURES], [*names, "pixel_sd", *MEASURES])
-    return _cluttered(store, table, names, ["source", *MEASURES, "pixel_sd"])
+    table = _page_table(store, "pages.csv", ["source", *names, "pixel_sd", *MEASURES], [*names, "pixel_sd", *MEASURES])
+    return _clutter_dataset(store, table, names, ["source", *MEASURES, "pixel_sd"])
 
 
-def _numbered(store: Store, file: str, columns: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+def _page_table(store: Store, file: str, columns: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
     """Columns of a table of pages by their own names."""
     return store.table(file, {"item": "page", **{name: name for name in columns}}, numbers=numbers)
 
 
-def _cluttered(store: Store, pages: pl.DataFrame, names: Sequence[str], details: Sequence[str]) -> Dataset:
+def _clutter_dataset(store: Store, pages: pl.DataFrame, names: Sequence[str], details: Sequence[str]) -> Dataset:
     """Pages ranked by each measure, least cluttered first; blank screenshots are left out."""
     shown = pages.filter(pl.col("pixel_sd") > BLANK)
     ranks = [shown.select("item", rank=pl.col(name).rank("dense"), annotator=pl.lit(name)) for name in MEASURES]
