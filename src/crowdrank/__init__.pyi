@@ -33,6 +33,8 @@ from .api import style_counts as style_counts
 from .api import train as train
 from .api import win_rate as win_rate
 from .api import with_families as with_families
+from .auditing.changes import changed as changed
+from .auditing.program_audit import audit as audit
 from .cluster.packed import PackedJudgments as PackedJudgments
 from .cluster.packed import scan_judgments as scan_judgments
 from .data.clicks import Clicks as Clicks

@@ -277,8 +277,9 @@ class PoweredMean:
 
 
 def prediction_powered_mean(
-    measured: ArrayLike, predicted: ArrayLike, elsewhere: ArrayLike, *, level: float = 0.95, lam: float | None = None
-) -> PoweredMean:
+    measured: ArrayLike, predicted: ArrayLike, elsewhere: ArrayLike, *, level: float = 0.95, lam: float | None = None,
+    clusters: tuple[ArrayLike, ArrayLike] | None = None,
+) -> PoweredMean:  # fmt: skip
     r"""Return the prediction-powered mean: what was measured, sharpened by predictions [PPI23]_.
 
     With :math:`h` measured and :math:`f` predicted for the same :math:`n` cases, and :math:`f'` predicted for :math:`N`
@@ -299,6 +300,8 @@ def prediction_powered_mean(
         Of the normal interval.
     lam
         Weight of the predictions in place of the best one; 0 does without them.
+    clusters
+        Numbers of what the cases, and the others, belong to, such as queries: cases of one are not independent.
 
     Examples
     --------
@@ -319,9 +322,20 @@ def prediction_powered_mean(
         lam = min(max(lam, 0.0), 1.0)
     elif lam and not n_other:
         raise ParameterError("there are no further predictions; leave lam out")
-    mean, variance = float(h.mean()), float(np.var(h - lam * f)) / n
+    own, apart = (None, None) if clusters is None else clusters
+    mean, variance = float(h.mean()), _variance_of_mean(h - lam * f, own)
     if lam:
         mean += lam * float(other.mean() - f.mean())
-        variance += lam**2 * float(np.var(other)) / n_other
+        variance += lam**2 * _variance_of_mean(other, apart)
     half = NormalDist().inv_cdf(0.5 + 0.5 * level) * variance**0.5
     return PoweredMean(mean, mean - half, mean + half, lam)
+
+
+def _variance_of_mean(values: Floats, cluster: ArrayLike | None) -> float:
+    """Variance of the mean of values, which are independent unless they are of one cluster."""
+    if cluster is None:
+        return float(np.var(values)) / len(values)
+    number = np.unique(np.asarray(cluster), return_inverse=True)[1]
+    sums = np.bincount(number, values - values.mean())
+    n = len(sums)
+    return float((sums**2).sum()) / len(values) ** 2 * (n / (n - 1) if n > 1 else 1.0)

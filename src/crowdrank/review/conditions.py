@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -158,8 +158,10 @@ class Outcome:
     sentence: str
 
 
-def parse_condition(text: str) -> tuple[tuple[Condition, ...], ...]:
+def parse_condition(text: str, quantities: Collection[str] | None = None) -> tuple[tuple[Condition, ...], ...]:
     """Return a condition as alternatives, each of comparisons that hold together; ``and`` binds before ``or``.
+
+    ``quantities`` are those that it may be about, by default those of a consensus.
 
     Examples
     --------
@@ -167,43 +169,51 @@ def parse_condition(text: str) -> tuple[tuple[Condition, ...], ...]:
     [['quality<0.6'], ['alpha<0.2', 'n_judgments>=100']]
     """
     pieces = _SPLIT.split(text)
-    alternatives: list[list[Condition]] = [[_comparison(pieces[0], text)]]
+    known = QUANTITIES if quantities is None else quantities
+    alternatives: list[list[Condition]] = [[_comparison(pieces[0], text, known)]]
     for word, piece in zip(pieces[1::2], pieces[2::2], strict=True):
         if word == "or":
             alternatives.append([])
-        alternatives[-1].append(_comparison(piece, text))
+        alternatives[-1].append(_comparison(piece, text, known))
     return tuple(tuple(both) for both in alternatives)
 
 
-def _comparison(piece: str, whole: str) -> Condition:
+def _comparison(piece: str, whole: str, known: Collection[str]) -> Condition:
     """One comparison, or a sentence that says what is wrong with it."""
     matched = _TERM.fullmatch(piece)
     if matched is None:
         raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is not a comparison; {_FORM}")
     quantity, compare, number, per_cent = matched.groups()
-    if quantity not in QUANTITIES:
-        hint = did_you_mean(quantity, QUANTITIES)
-        raise UnknownNameError(f"there is no quantity {quantity!r}; {hint}known: {', '.join(QUANTITIES)}")
+    if quantity not in known:
+        hint = did_you_mean(quantity, known)
+        raise UnknownNameError(f"there is no quantity {quantity!r}; {hint}known: {', '.join(known)}")
     return Condition(quantity, "==" if compare == "=" else compare, float(number) / (100 if per_cent else 1))
 
 
 def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome:
     """Return whether a condition holds, and the first alternative that does in words."""
+    return check_values(
+        condition, lambda quantity: QUANTITIES[quantity](facts),
+        f"{facts.consensus.method} does not give it for these judgments; put the condition on something else, or add "
+        "--bootstrap 200 for probabilities",
+    )  # fmt: skip
+
+
+def check_values(
+    condition: tuple[tuple[Condition, ...], ...], read: Callable[[str], Values | float | None], unknown: str
+) -> Outcome:
+    """Return the same of quantities that are read by name; ``unknown`` says why one is not known."""
     for both in condition:
-        outcomes = [_outcome(one, facts) for one in both]
+        outcomes = [_outcome(one, read(one.quantity), unknown) for one in both]
         if all(outcome.holds for outcome in outcomes):
             return Outcome(True, " and ".join(outcome.sentence for outcome in outcomes))
     return Outcome(False, "")
 
 
-def _outcome(one: Condition, facts: Facts) -> Outcome:
+def _outcome(one: Condition, known: Values | float | None, unknown: str) -> Outcome:
     """Whether a comparison holds, of what."""
-    known = QUANTITIES[one.quantity](facts)
     if known is None or (not isinstance(known, Values) and not np.isfinite(known)):
-        raise ParameterError(
-            f"{one.quantity} is not known here: {facts.consensus.method} does not give it for these judgments; "
-            "put the condition on something else, or add --bootstrap 200 for probabilities"
-        )
+        raise ParameterError(f"{one.quantity} is not known here: {unknown}")
     values = known.values if isinstance(known, Values) else np.array([float(known)])
     mask: Bools = np.asarray(_COMPARE[one.compare](values, one.number))
     if not mask.any():

@@ -1,0 +1,213 @@
+"""Two runs of an evaluation, paired: what moved beyond noise, what caused it, and looks that may be repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..api import as_judgments, check_level
+from ..data.judgments import Mixed
+from ..data.showing import Shown
+from ..errors import JudgmentError
+from ..metrics.significance import holm, mean_interval, paired_t
+from ..protocols import Floats
+from ..wording import counted, one_of
+from .labels import Labels
+
+LOOKS = ("once", "anytime")
+_MIN_PAIRS = 2
+_N_MEANS = 1000
+_SHOWN_CAUSES = 3
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Change(Shown):
+    """What :func:`crowdrank.changed` found: a row per item, and what caused the changes.
+
+    Parameters
+    ----------
+    table
+        item (and query), old, new, difference, lower, upper, p_value, p_holm, n_pairs and change: ``"better"``,
+        ``"worse"`` or ``"none"``.
+    causes
+        item, unit (annotator or query), id, share of the item's difference, n_pairs.
+    level, looks
+        Level of the intervals, and whether they hold for any number of looks.
+    """
+
+    table: pl.DataFrame
+    causes: pl.DataFrame = field(repr=False)
+    level: float = 0.95
+    looks: str = "once"
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        return "\n".join(["Change(" + ", ".join(f"{k} {v}" for k, v in self.counts().row(0, named=True).items()) + ")"])
+
+    def frame(self) -> pl.DataFrame:
+        """Return the row of each item, the largest differences first."""
+        return self.table
+
+    def counts(self) -> pl.DataFrame:
+        """Return one row: better, worse, changed, n_items."""
+        better, worse = (int((self.table["change"] == word).sum()) for word in ("better", "worse"))
+        return pl.DataFrame({"better": [better], "worse": [worse], "changed": [better + worse], "n_items": [len(self)]})
+
+    @property
+    def sentences(self) -> list[str]:
+        """What changed, in words."""
+        row = self.counts().row(0, named=True)
+        if not row["changed"]:
+            return [f"none of {counted(row['n_items'], 'item')} moved beyond noise"]
+        said = []
+        for one in self.table.filter(pl.col("change") != "none").iter_rows(named=True):
+            item = self.causes.filter(pl.col("item") == one["item"]).head(_SHOWN_CAUSES)
+            causes = ", ".join(f"{c['unit']} {c['id']} {c['share']:.0%}" for c in item.iter_rows(named=True))
+            said.append(f"{one['item']} is {one['change']}: {one['old']:.3g} to {one['new']:.3g} "
+                        f"({one['lower']:+.3g} to {one['upper']:+.3g}, {counted(one['n_pairs'], 'pair')}); "
+                        f"most of it by {causes}")  # fmt: skip
+        return said
+
+
+def changed(old: Any, new: Any, *, level: float = 0.95, looks: str = "once") -> Change:
+    """Return which items moved between two runs of an evaluation, each beyond noise or not.
+
+    Judgments are paired by annotator, query and item (or pair of items): only what both runs judged is compared. The
+    difference of an item is the mean over pairs, tested by Student's t with Holm's correction over items, so the chance
+    that anything is called a change though nothing is one is at most one less the level. With ``looks="anytime"`` the
+    intervals are confidence sequences by betting [WaudbySmith24]_, which hold at all times together: anyone may look
+    every day while judgments come in.
+
+    Parameters
+    ----------
+    old, new
+        Judgments of the two runs, of one kind: grades, preferences or rankings; frames, or paths. Where they have a
+        time, it is their order; otherwise rows are taken in the order of their ids.
+    level
+        Of the intervals, over all items together.
+    looks
+        ``"once"``, or ``"anytime"``.
+
+    Examples
+    --------
+    >>> rows = [(f"w{n}", f"q{n}", "x", 3 + n % 2) for n in range(30)]
+    >>> later = [(who, q, item, grade + 1) for who, q, item, grade in rows]
+    >>> from crowdrank import Grades
+    >>> found = changed(Grades.from_rows(rows).across_queries(), Grades.from_rows(later).across_queries())
+    >>> found.frame().select("item", "difference", "change").rows()
+    [('x', 1.0, 'better')]
+    """
+    check_level(level, "level")
+    one_of(looks, LOOKS, "looks", of_verb=True)
+    sides = [as_judgments(one) for one in (old, new)]
+    if isinstance(sides[0], Mixed) or isinstance(sides[1], Mixed) or sides[0].kind != sides[1].kind:
+        raise JudgmentError("the two runs have to be of one kind of judgment; give one kind of both")
+    before, after = (_rows(one) for one in sides)
+    keys = [name for name in ("annotator", "query", "item", "other") if name in before.columns]
+    pairs = before.join(after, on=keys, suffix="_new", maintain_order="left").sort("item", "query", "annotator")
+    if not len(pairs):
+        raise JudgmentError(
+            "the two runs have no judgment in common, so nothing can be paired; the same annotators (or judges) have "
+            "to judge the same items in both"
+        )
+    pairs = pairs.with_columns(move=pl.col("value_new") - pl.col("value"))
+    span = float(np.ptp(np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()])))
+    rows = []
+    groups = [(item[0], part) for item, part in pairs.group_by("item", maintain_order=True)]
+    alpha = (1 - level) / max(len(groups), 1)
+    for item, part in groups:
+        move = _by_query(part)
+        if len(move) < _MIN_PAIRS:
+            continue
+        if looks == "anytime":
+            low, high = betting_sequence((move + span) / (2 * span) if span else move * 0 + 0.5, alpha)
+            bounds = (2 * span * low - span, 2 * span * high - span)
+            p = 0.0 if bounds[0] > 0 or bounds[1] < 0 else 1.0
+        else:
+            bounds, p = mean_interval(move, 1 - alpha), paired_t(move, np.zeros(len(move)))
+        rows.append({"item": item, "old": part["value"].mean(), "new": part["value_new"].mean(),
+                     "difference": float(move.mean()), "lower": bounds[0], "upper": bounds[1], "p_value": p,
+                     "n_pairs": len(part)})  # fmt: skip
+    if not rows:
+        raise JudgmentError("no item was judged twice or more in both runs; at least 2 pairs per item are needed")
+    table = pl.DataFrame(rows)
+    adjusted = table["p_value"].to_numpy() if looks == "anytime" else holm(table["p_value"].to_numpy())
+    sure = pl.Series(adjusted <= 1 - level)
+    better, worse = (pl.lit(sure) & (pl.col("difference") * sign > 0) for sign in (1, -1))
+    word = pl.when(better).then(pl.lit("better")).when(worse).then(pl.lit("worse")).otherwise(pl.lit("none"))
+    table = table.with_columns(p_holm=pl.Series(adjusted), change=word)
+    table = table.sort(pl.col("difference").abs(), descending=True, maintain_order=True)
+    moved = table.filter(pl.col("change") != "none")["item"].to_list()
+    return Change(table=table, causes=_causes(pairs, moved), level=level, looks=looks)
+
+
+def _rows(judgments: Any) -> pl.DataFrame:
+    """Annotator, query, item and value of each label; of pairs a row for either item, with its share of the win."""
+    labels = Labels.of(judgments)
+    names = judgments.annotators.ids.cast(pl.String)
+    who = names.gather(labels.annotator) if len(names) else pl.Series([""] * len(labels.annotator))
+    cells = labels.cells[labels.cell].with_columns(pl.all().cast(pl.String))
+    if labels.nominal:
+        raise JudgmentError("classes without an order do not get better or worse; give levels from worst to best")
+    table = cells.with_columns(annotator=who, value=pl.Series(labels.value))
+    if "other" not in table.columns:
+        return table
+    won = table.with_columns(value=0.5 + 0.5 * pl.col("value"))
+    turned = won.with_columns(item="other", other="item", value=1 - pl.col("value"))
+    return pl.concat([won, turned.select(won.columns)])
+
+
+def _by_query(part: pl.DataFrame) -> Floats:
+    """Mean move of each query where there are several, otherwise of each pair: judgments of a query depend."""
+    if part["query"].n_unique() > 1:
+        part = part.group_by("query").agg(pl.col("move").mean()).sort("query")
+    return part["move"].to_numpy()
+
+
+def _causes(pairs: pl.DataFrame, items: list[str]) -> pl.DataFrame:
+    """Share of the difference of each item by annotator and by query, the largest first."""
+    frames = [pl.DataFrame(schema={"item": pl.String, "unit": pl.String, "id": pl.String, "share": pl.Float64,
+                                   "n_pairs": pl.UInt32})]  # fmt: skip
+    for item in items:
+        part = pairs.filter(pl.col("item") == item)
+        total = part["move"].sum()
+        for unit in ("annotator", "query"):
+            if part[unit].n_unique() > 1 and total:
+                table = part.group_by(unit).agg((pl.col("move").sum() / total).alias("share"), n_pairs=pl.len())
+                table = table.sort(["share", unit], descending=[True, False]).head(20)
+                frames.append(table.select(pl.lit(item).alias("item"), pl.lit(unit).alias("unit"),
+                                           pl.col(unit).alias("id"), "share", "n_pairs"))  # fmt: skip
+    return pl.concat(frames)
+
+
+def betting_sequence(values: Floats, alpha: float) -> tuple[float, float]:
+    """Return the interval of the mean of values in 0 to 1 that holds at all times together, at the last of them.
+
+    Hedged capital [WaudbySmith24]: bets of predictable plug-in size for and against each candidate mean; those at which
+    either half of the capital never reached ``1 / alpha`` are left.
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in betting_sequence(np.full(200, 0.75), 0.05)]
+    [0.72, 0.76]
+    """
+    x, t = np.asarray(values, np.float64), np.arange(1, len(values) + 1)
+    mean = np.minimum((0.5 + np.cumsum(x)) / (t + 1), 1.0)
+    spread = np.append(0.25, (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1))[:-1]
+    bet = np.sqrt(2 * np.log(2 / alpha) / (t * np.log(1 + t) * spread))
+    means = np.arange(_N_MEANS + 1) / _N_MEANS
+    kept = np.zeros(len(means), bool)
+    for place, m in enumerate(means):
+        up = np.minimum(bet, 0.5 / m if m > 0 else np.inf)
+        down = np.minimum(bet, 0.5 / (1 - m) if m < 1 else np.inf)
+        capital = np.maximum(np.cumsum(np.log1p(up * (x - m))), np.cumsum(np.log1p(-down * (x - m))))
+        kept[place] = capital.max() < np.log(2 / alpha)
+    if not kept.any():
+        return float(x.mean()), float(x.mean())
+    inside = means[kept]
+    return max(float(inside[0]) - 1 / _N_MEANS, 0.0), min(float(inside[-1]) + 1 / _N_MEANS, 1.0)

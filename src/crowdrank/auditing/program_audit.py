@@ -1,0 +1,479 @@
+"""May this program stand in for people: the verb, what it finds of each program, and the result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..api import aggregate, as_judgments, check_level, evaluate_runs
+from ..data.consensus import Consensus
+from ..data.frames import to_frame
+from ..data.judgments import Grades, Judgments
+from ..data.showing import Shown
+from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..io.notices import collect_notices
+from ..metrics.agreement import cohen_kappa
+from ..metrics.correlation import spearman
+from ..metrics.significance import holm, mean_interval
+from ..protocols import Floats
+from ..quality import held_out_quality
+from ..registry import method_class
+from ..review.diagnosis import diagnose, match_items
+from ..wording import counted
+from .alternative import Alternative, alternative_test
+from .corrected import Figure, corrected_row, figures, next_labels
+from .labels import Labels, Sides, check_people, check_program
+
+MARGIN = 0.1
+_PASSING = 0.5
+_POWER = 0.8
+_MAX_LABELS = 10_000
+"""Labels beyond which it is only said that more are needed."""
+
+_SHOWN = 20
+"""Items with the largest disagreement that are listed."""
+
+_MAX_ITEMS_RANKED = 200
+"""Items up to which a leaderboard is made with the program's help."""
+
+_METHODS = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "plackett_luce"}
+_MIN_SLICE = 5
+_CLEAR = 0.05
+_TABLES = ("corrected", "people", "confusion", "disagreements", "slices", "leaderboard", "next_labels")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Audit(Shown):
+    """What :func:`crowdrank.audit` found of each program.
+
+    Parameters
+    ----------
+    programs
+        A row per program (and criterion): verdict, sentence, winning_rate, advantage with low and high, quality and
+        agreement with the consensus of people.
+    corrected
+        Figures by people alone, by the program alone, and corrected, with intervals and the labels needed.
+    people
+        A row per program and person: how often each agrees better with the other people.
+    confusion, disagreements, slices, leaderboard, next_labels
+        Labels of people against those of the program; items on which they differ most; parts where it does better or
+        worse; ranks by people and corrected; which labels of people to buy next, best first.
+    habits
+        Sentences about habits of programs.
+    kind, margin, level, n_people
+        Kind of judgment, the margin of the test, the level of the intervals, and how many people there are.
+    """
+
+    programs: pl.DataFrame
+    corrected: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    people: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    confusion: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    disagreements: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    slices: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    leaderboard: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    next_labels: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    habits: tuple[str, ...] = ()
+    kind: str = "grade"
+    margin: float = MARGIN
+    level: float = 0.9
+    n_people: int = 0
+
+    def __len__(self) -> int:
+        return len(self.programs)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Audit({counted(len(self), 'program')})", *(f"  {one}" for one in self.sentences)])
+
+    @property
+    def verdicts(self) -> dict[Any, str]:
+        """Program -> ``"yes"``, ``"no"`` or ``"undecided"``; with several criteria (criterion, program)."""
+        keys = ["criterion", "program"] if "criterion" in self.programs.columns else ["program"]
+        rows = self.programs.select(*keys, "verdict").rows()
+        return {row[0] if len(keys) == 1 else row[:-1]: row[-1] for row in rows}
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdict on each program in a sentence."""
+        return self.programs["sentence"].to_list()
+
+    def frame(self) -> pl.DataFrame:
+        """Return the row of each program."""
+        return self.programs
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything as values that JSON can hold."""
+        tables = {name: getattr(self, name).to_dicts() for name in _TABLES}
+        more = {name: getattr(self, name) for name in ("kind", "margin", "level", "n_people")}
+        return {"programs": self.programs.to_dicts(), **tables, "habits": list(self.habits), **more}
+
+    def html(self, path: Any | None = None, *, title: str | None = None, command: str | None = None) -> str | None:
+        """Return the page for a browser, or write it where a path is given."""
+        from ..io.output import check_target, write_text
+        from .page import render_audit
+
+        page = render_audit(self, title=title, command=command)
+        if path is None:
+            return page
+        check_target(path)
+        write_text(page, path)
+        return None
+
+    @classmethod
+    def together(cls, parts: Mapping[str, Audit]) -> Audit:
+        """Return audits of several criteria as one, with a column that names the criterion."""
+        tables: dict[str, Any] = {}
+        for name in ("programs", *_TABLES):
+            frames = [
+                getattr(one, name).select(pl.lit(key).alias("criterion"), pl.all())
+                for key, one in parts.items()
+                if len(getattr(one, name))
+            ]
+            tables[name] = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+        habits = tuple(f"{key}: {text}" for key, one in parts.items() for text in one.habits)
+        return replace(next(iter(parts.values())), **tables, habits=habits)
+
+
+def audit(
+    judgments: Any,
+    programs: Any | None = None,
+    *,
+    people: Any | None = None,
+    margin: float = MARGIN,
+    threshold: float | None = None,
+    by: Any | None = None,
+    run: Any | None = None,
+    metric: str = "ndcg@10",
+    level: float = 0.9,
+    seed: int = 0,
+) -> Audit:
+    """Return whether each program may stand in for people, and the figures with its help.
+
+    The alternative annotator test [Calderon25]_ leaves each person out in turn: on that person's items, does the
+    program agree with the other people as well as the person does, less a margin? It passes where it wins against half
+    of the people, each tested with Benjamini and Yekutieli's bound on false discoveries; it fails where more than half
+    are clearly better, and otherwise these labels do not decide. Figures are corrected by prediction-powered inference
+    [PPI23]_: they hold however bad the program is. The gold here is itself a crowd: nothing is taken for the truth.
+
+    Parameters
+    ----------
+    judgments
+        Those of people; or of both, with ``people``. Grades, ordered or nominal, preferences or rankings; a frame, or a
+        file's path.
+    programs
+        The judgments of programs, of the same kind.
+    people
+        Who the people are, in one set of judgments: ids, ``"human-*"``, ``"group=person"`` or a file of ids.
+    margin
+        How much worse than a person a program may agree, for being cheap: .1 for crowds, .2 for experts.
+    threshold
+        Grade from which on an item passes; its rate is one of the figures then.
+    by
+        Table of item (and query) and one column more: parts in which the program may do better or worse.
+    run, metric
+        A ranking of items, whose measure is one of the figures: by the program's grades of all queries and people's of
+        some.
+    level
+        Of intervals.
+    seed
+        Of the draw of labels to buy next.
+
+    Examples
+    --------
+    >>> rows = [(who, "q", f"i{k}", (k * 7 + (k % 6 == n)) % 5) for k in range(60) for n, who in enumerate("abc")]
+    >>> rows += [("bot", "q", f"i{k}", (k * 7) % 5) for k in range(90)]
+    >>> from crowdrank import Grades
+    >>> found = audit(Grades.from_rows(rows), people=["a", "b", "c"])
+    >>> found.verdicts
+    {'bot': 'yes'}
+    """
+    check_level(level, "level")
+    if not 0 <= margin < 1:
+        raise ParameterError(f"margin={margin!r} is not a difference of shares; give 0 to 1, such as 0.1 or 0.2")
+    others = None if programs is None else as_judgments(programs)
+    sides = Sides.of(as_judgments(judgments), others, people)
+    labels = Labels.of(sides.judgments)
+    of_people = labels.of_annotators(sides.is_person)
+    check_people(of_people)
+    ids = sides.judgments.annotators.ids
+    values = {code: labels.by_cell(code) for code in sides.programs}
+    reasons = {code: check_program(of_people, own, str(sides.name(code)), ids) for code, own in values.items()}
+    if all(reasons.values()):
+        raise JudgmentError(str(next(iter(reasons.values()))))
+    with warnings.catch_warnings(), collect_notices():
+        # what there is to say of the judgments is not what was asked
+        warnings.simplefilter("ignore")
+        # a plain method: people are few, and the program is to be compared with what they say
+        consensus = aggregate(sides.of_people(), "majority_vote" if labels.nominal else _METHODS[labels.kind])
+        tables: dict[str, list[pl.DataFrame]] = {name: [] for name in ("programs", *_TABLES)}
+        habits: list[str] = []
+        for code, own in values.items():
+            one = _Program(sides, of_people, int(code), own, consensus, level)
+            found = alternative_test(of_people, own, margin, level, ids)
+            tables["programs"].append(one.summary(found, reasons[code], margin))
+            tables["people"].append(found.table)
+            tables["corrected"].append(one.corrected(threshold, run, metric))
+            tables["confusion"].append(one.confusion())
+            tables["disagreements"].append(one.disagreements(found.gain))
+            tables["slices"].append(pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by)))
+            tables["leaderboard"].append(one.leaderboard())
+            tables["next_labels"].append(next_labels(of_people, own, seed))
+            habits += one.habits()
+            for name in _TABLES:
+                if len(tables[name][-1]) and "program" not in tables[name][-1].columns:
+                    tables[name][-1] = tables[name][-1].select(pl.lit(one.name).alias("program"), pl.all())
+    frames = {name: [one for one in parts if len(one)] for name, parts in tables.items()}
+    return Audit(
+        **{name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()},
+        habits=tuple(habits), kind=labels.kind, margin=margin, level=level, n_people=int(sides.is_person.sum()),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """One program against people."""
+
+    sides: Sides
+    people: Labels
+    code: int
+    values: Floats
+    consensus: Consensus
+    level: float
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        return str(self.sides.name(self.code))
+
+    def summary(self, found: Alternative, reason: str | None, margin: float) -> pl.DataFrame:
+        """Return the row of the program: verdict, the test, and how good it is against the consensus of people."""
+        n = len(found.table)
+        n_won, n_lost = round(found.winning_rate * n), round(found.share_lost * n)
+        bounds = f"advantage {found.advantage:.2f}, {found.lower:.2f} to {found.upper:.2f}"
+        if reason is not None:
+            verdict, sentence = "undecided", f"not decided with these labels: {reason}"
+        elif found.winning_rate >= _PASSING:
+            verdict = "yes"
+            sentence = f"{self.name} may stand in for people: it agrees with the others as well as {n_won} of {n} "
+            sentence += f"people do, less a margin of {margin:g} ({bounds})"
+        elif found.share_lost > 1 - _PASSING:
+            verdict = "no"
+            sentence = f"{self.name} may not stand in for people: {n_lost} of {n} people agree with the others clearly "
+            sentence += f"better, beyond a margin of {margin:g} ({bounds})"
+        else:
+            verdict = "undecided"
+            sentence = f"{self.name} is not decided with these labels: it wins against {n_won} of {n} people and loses "
+            sentence += f"to {n_lost} ({bounds}); {_labels_to_decide(found.table, margin)}"
+        row = {
+            "program": self.name, "verdict": verdict, "winning_rate": found.winning_rate, "advantage": found.advantage,
+            "low": found.lower, "high": found.upper, "share_lost": found.share_lost, "n_items": found.n_items,
+            **self._quality(), **self._agreement(), "sentence": sentence,
+        }  # fmt: skip
+        return pl.DataFrame([row], infer_schema_length=None)
+
+    def _quality(self) -> dict[str, float | None]:
+        """Quality by the consensus of people, corrected for how noisy that is, with its 90 % interval."""
+        names = ("quality", "quality_lower", "quality_upper")
+        judged = self.sides.with_people(self.code)
+        try:
+            method = method_class("aggregator", self.consensus.method)(**self.consensus.params)
+            quality = held_out_quality(method, judged)
+        except CrowdrankError:
+            quality = None
+        if quality is None:
+            return dict.fromkeys(names)
+        row = quality.frame().filter(pl.col("annotator").cast(pl.String) == self.name).to_dicts()[0]
+        return {name: row.get(key) for name, key in zip(names, ("quality", "lower", "upper"), strict=True)}
+
+    def _agreement(self) -> dict[str, float | None]:
+        """Agreement with what most people say, beside that of a person with the others."""
+        people, values = self.people, self.values
+        known = (people.number > 0) & ~np.isnan(values)
+        row: dict[str, float | None] = dict.fromkeys(("accuracy", "kappa", "log_loss", "rank_correlation", "error"))
+        if people.kind == "grade" and not people.nominal:
+            if known.sum() > 1 and np.ptp(values[known]) > 0 and np.ptp(people.mean[known]) > 0:
+                row["rank_correlation"] = float(spearman(people.mean[known], values[known]))
+            row["error"] = float(np.abs(people.mean[known] - values[known]).mean())
+            return row
+        shares, levels = _label_shares(people)
+        place = np.searchsorted(levels, values[known]).clip(0, len(levels) - 1)
+        given = np.where(levels[place] == values[known], shares[known][np.arange(known.sum()), place], 0.0)
+        most = shares[known].max(axis=1)
+        n_most = (shares[known] == most[:, None]).sum(axis=1)
+        row["accuracy"] = float(np.where(given == most, 1.0 / n_most, 0.0).mean())
+        chosen, own = levels[shares[known].argmax(axis=1)], values[known]
+        if people.kind != "grade":
+            # either item of a pair may be called the first
+            chosen, own = np.concatenate([chosen, -chosen]), np.concatenate([own, -own])
+        row["kappa"] = float(cohen_kappa(chosen, own))
+        number = people.number[known]
+        row["log_loss"] = float(-np.log((given * number + 0.5) / (number + 0.5 * len(levels))).mean())
+        return row
+
+    def corrected(self, threshold: float | None, run: Any, metric: str) -> pl.DataFrame:
+        """Return the figures in three ways."""
+        judged = self.sides.judgments
+        classes = judged.levels if isinstance(judged, Grades) and judged.nominal else ()
+        rows = [corrected_row(one, self.people.query, self.level)
+                for one in figures(self.people, self.values, threshold, classes)]  # fmt: skip
+        if run is not None:
+            rows.append(self._of_run(run, metric))
+        return pl.DataFrame([row for row in rows if row is not None], infer_schema_length=None)
+
+    def _of_run(self, run: Any, metric: str) -> dict[str, Any] | None:
+        """A measure of a ranking, query by query: by people's grades where they graded, by the program's everywhere."""
+        if self.people.kind != "grade" or self.people.nominal:
+            raise ParameterError("a run is measured by grades that have an order; leave it out")
+        by_query = []
+        for number, part in enumerate((self.sides.of_people(), self.sides.of_program(self.code))):
+            labels = Labels.of(part)
+            truth = labels.cells.with_columns(grade=pl.Series(labels.mean))
+            table = evaluate_runs(run, truth, [metric], bounds=False).per_query
+            by_query.append(table.select("query", pl.col("value").alias(f"v{number}")))
+        both = by_query[1].join(by_query[0], on="query", how="full", coalesce=True).sort("query")
+        sides = [both[name].fill_null(float("nan")).to_numpy() for name in ("v0", "v1")]
+        return corrected_row(Figure(metric, *sides), np.arange(len(both)), self.level)
+
+    def confusion(self) -> pl.DataFrame:
+        """Return the share of people's labels beside each label of the program."""
+        people, values = self.people, self.values
+        if people.kind != "grade":
+            return pl.DataFrame()
+        given = values[people.cell]
+        rows = pl.DataFrame(
+            {"people_say": people.value, "program_says": given, "weight": 1 / people.number[people.cell]}
+        )
+        rows = rows.filter(pl.col("program_says").is_not_nan())
+        if rows["people_say"].n_unique() * rows["program_says"].n_unique() > 400:
+            return pl.DataFrame()
+        table = rows.group_by("people_say", "program_says").agg(pl.col("weight").sum().alias("n_items"))
+        table = table.sort("people_say", "program_says")
+        judged = self.sides.judgments
+        words: dict[float, Any] = {}
+        if isinstance(judged, Grades) and judged.nominal:
+            words = {float(code): level for code, level in enumerate(judged.levels)}
+        named = [pl.col(name).map_elements(lambda one: str(words.get(one, f"{one:g}")), pl.String)
+                 for name in ("people_say", "program_says")]  # fmt: skip
+        return table.with_columns(named)
+
+    def disagreements(self, gain: Floats) -> pl.DataFrame:
+        """Return the items on which the program agrees least with people, compared with people among themselves."""
+        known = np.flatnonzero(~np.isnan(gain) & ~np.isnan(self.values) & (self.people.number > 1))
+        order = known[np.lexsort((known, gain[known]))][:_SHOWN]
+        order = order[gain[order] < 0]
+        table = self.people.cells[order].with_columns(
+            program_says=pl.Series(self.values[order]), gain=pl.Series(gain[order]), n_people=self.people.number[order]
+        )
+        return table if self.people.nominal else table.with_columns(people_say=pl.Series(self.people.mean[order]))
+
+    def slices(self, gain: Floats, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the program's agreement with people, less what people do, in each part, drawn to the mean of all."""
+        column = next((name for name in table.columns if name not in ("query", "item")), None)
+        if "item" not in table.columns or column is None:
+            raise ParameterError("parts need a table of item, query where there is one, and one column more")
+        keys = [name for name in ("query", "item") if name in table.columns]
+        text = [pl.col(name).cast(pl.String) for name in keys]
+        named = table.with_columns(text).unique(keys, keep="first", maintain_order=True)
+        cells = (
+            self.people.cells.with_columns(text).with_columns(gain=pl.Series(gain)).filter(pl.Series(~np.isnan(gain)))
+        )
+        joined = cells.join(named, on=keys, how="inner", maintain_order="left").drop_nulls(column)
+        total, rows = joined["gain"].to_numpy(), []
+        for (value,), part in sorted(joined.group_by(column), key=lambda one: str(one[0])):
+            own = part["gain"].to_numpy()
+            if len(own) >= _MIN_SLICE and len(total) - len(own) >= _MIN_SLICE:
+                error = float(own.std(ddof=1)) / len(own) ** 0.5
+                rest_mean = (total.sum() - own.sum()) / (len(total) - len(own))
+                z = abs(own.mean() - rest_mean) / max(error, 1e-9)
+                rows.append({"by": column, "slice": str(value), "n_items": len(own), "gain": float(own.mean()),
+                             "std_error": error, "p_value": 2 * (1 - NormalDist().cdf(z))})  # fmt: skip
+        if not rows:
+            return pl.DataFrame()
+        frame = pl.DataFrame(rows)
+        gains, errors = frame["gain"].to_numpy(), np.maximum(frame["std_error"].to_numpy(), 1e-9)
+        between = max(float(np.var(gains)) - float((errors**2).mean()), 0.0)
+        mean = float(np.average(gains, weights=1 / (between + errors**2)))
+        pull = between / (between + errors**2)
+        adjusted = holm(frame["p_value"].to_numpy())
+        return frame.with_columns(
+            shrunk=pl.Series(mean + pull * (gains - mean)), p_holm=pl.Series(adjusted),
+            differs=pl.Series(adjusted <= _CLEAR),
+        )  # fmt: skip
+
+    def leaderboard(self) -> pl.DataFrame:
+        """Return ranks by people, by the program, and by people with the program's help, with intervals."""
+        judged = self.sides.judgments
+        if judged.kind != "preference" or judged.items.n_queries > 1 or judged.n_items > _MAX_ITEMS_RANKED:
+            return pl.DataFrame()
+        trusted = judged.annotators.ids.filter(pl.Series(self.sides.is_person)).to_list()
+        fits: dict[str, Judgments] = {
+            "people": self.sides.of_people(), "program": self.sides.of_program(self.code),
+            "corrected": self.sides.with_people(self.code),
+        }  # fmt: skip
+        table: pl.DataFrame | None = None
+        for name, part in fits.items():
+            fitted = aggregate(part, "latent_score", trusted=trusted if name == "corrected" else None)
+            frame = fitted.intervals(self.level).join(fitted.frame().select("item", "rank"), on="item")
+            frame = frame.select("item", pl.col("rank").alias(f"{name}_rank"),
+                                 pl.col("rank_lower").alias(f"{name}_lower"),
+                                 pl.col("rank_upper").alias(f"{name}_upper"))  # fmt: skip
+            table = frame if table is None else table.join(frame, on="item")
+        assert table is not None
+        return table.sort("corrected_rank", "item")
+
+    def habits(self) -> list[str]:
+        """Return sentences about leniency, spread and, of preferences, sides and ties."""
+        people, values = self.people, self.values
+        known = (people.number > 0) & ~np.isnan(values)
+        if people.kind != "grade":
+            own = self.sides.of_program(self.code)
+            try:
+                return [f"{self.name}: {text}" for text in diagnose(own, match_items(self.consensus, own))
+                        .annotator_messages]  # fmt: skip
+            except CrowdrankError:
+                return []
+        if people.nominal or known.sum() < 2:
+            return []
+        lead = values[known] - people.mean[known]
+        said = []
+        low, high = mean_interval(lead, self.level)
+        if low > 0 or high < 0:
+            word = "lenient" if low > 0 else "severe"
+            said.append(f"{self.name} is {word}: its grades are {lead.mean():+.2f} from people's on average "
+                        f"({low:+.2f} to {high:+.2f})")  # fmt: skip
+        bottom, top = float(people.value.min()), float(people.value.max())
+        extreme = [float(np.mean((one == bottom) | (one == top))) for one in (values[known], people.value)]
+        error = (max(extreme[1] * (1 - extreme[1]), 1e-9) / known.sum()) ** 0.5
+        if abs(extreme[0] - extreme[1]) > 3 * error:
+            where = "keeps to the middle" if extreme[0] < extreme[1] else "goes to the ends of the scale"
+            said.append(f"{self.name} {where}: {extreme[0]:.0%} of its grades are the lowest or highest, of people's "
+                        f"{extreme[1]:.0%}")  # fmt: skip
+        return said
+
+
+def _label_shares(people: Labels) -> tuple[Floats, Floats]:
+    """Share of each label among those of each cell, (n_cells, n_levels), and the labels."""
+    levels, place = np.unique(people.value, return_inverse=True)
+    counts = np.zeros((len(people.instance), len(levels)))
+    np.add.at(counts, (people.cell, place), 1.0)
+    return counts / np.maximum(people.number, 1)[:, None], levels
+
+
+def _labels_to_decide(table: pl.DataFrame, margin: float) -> str:
+    """How many items with two people each would decide, in words, if differences stay what they are."""
+    open_rows = table.filter(~pl.col("won") & ~pl.col("lost"))
+    if not len(open_rows):
+        return "more people would decide"
+    quantile = NormalDist().inv_cdf(1 - _CLEAR / len(table)) + NormalDist().inv_cdf(_POWER)
+    gap = np.maximum(np.abs(open_rows["difference"].to_numpy() - margin), 1e-3)
+    needed = float(np.median((quantile * open_rows["spread"].to_numpy() / gap) ** 2))
+    now = int(table["n_items"].median() or 0)  # type: ignore[arg-type]
+    if needed > _MAX_LABELS:
+        return f"more than {_MAX_LABELS:,} items would be needed, as it is hardly better or worse than the margin"
+    number = max(int(np.ceil(needed / 10) * 10), now + 10)
+    return f"about {number:,} items of each person, with two people each, would decide (there are {now:,})"

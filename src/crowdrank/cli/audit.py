@@ -1,0 +1,214 @@
+"""``crowdrank audit`` and ``changed``: may programs stand in for people, and what moved between two runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import JudgmentError, ParameterError
+from .outputs import check_files, check_report, deliver, for_people, report_written, write_wanted
+from .running import FAILED, command_line
+from .talk import Talk, complain
+from .votes import Reading, read_votes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_VALUES = 100
+_SHOWN_COLUMNS = ("criterion", "program", "verdict", "winning_rate", "advantage", "low", "high", "quality", "n_items")
+
+
+def audit(
+    *,
+    talk: Talk,
+    votes: list[str],
+    people: str | None,
+    criterion: str | None,
+    by: str | None,
+    run: str | None,
+    reading: Reading,
+    corrected: str | None,
+    next_labels: str | None,
+    report: str | None,
+    fail_if: list[str] | None,
+    out: str | None,
+    format: str | None,
+    **how: Any,
+) -> None:
+    """Say whether programs may stand in for people, and the figures with their help.
+
+    Each person is left out in turn: does the program agree with the other people as well as that person does? The
+    verdict is yes, no or not decided with these labels. Means, rates and win rates are given by people alone, by the
+    program alone and corrected, with how many more labels of people would halve the interval.
+
+    Examples
+    --------
+    # people in one file, programs in another
+    crowdrank audit people.csv judges.csv
+    # both in one file, with a column that says who is a person
+    crowdrank audit votes.csv --people group=person --report audit.html
+    # experts, and a pipeline that stops where no program may be used
+    crowdrank audit votes.csv --people 'human-*' --margin 0.2 --fail-if 'winning_rate<0.5'
+    # what to ask people next
+    crowdrank audit people.csv judges.csv --next ask.csv
+    """
+    from ..auditing import Audit
+    from ..auditing import audit as find
+    from .terminal_tables import show_frame
+
+    check_files(
+        [*votes, reading.items, run], [out, corrected, next_labels, report], format=format,
+        tables=[corrected, next_labels],
+    )  # fmt: skip
+    check_report(report)
+    conditions = _conditions(fail_if, ("winning_rate", "advantage", "low", "high", "share_lost", "quality", "n_items",
+                                       "accuracy", "kappa", "rank_correlation", "error"))  # fmt: skip
+    if people is None and len(votes) != 2:
+        raise ParameterError(
+            "give a file of people's judgments and then one of the programs', or one file with --people group=person"
+        )
+    sets = [votes] if people is not None else [[votes[0]], [votes[1]]]
+
+    def found_in(part: Reading) -> Audit:
+        judged = [read_votes(files, part, talk) for files in sets]
+        parts = None if by is None else _parts(votes, part, by)
+        with talk.working("comparing programs with people"):
+            return find(*judged, people=people, by=parts, run=run, **how)
+
+    if criterion is None:
+        found = found_in(reading)
+    else:
+        values = _values(votes, criterion)
+        found = Audit.together({one: found_in(_where(reading, criterion, one)) for one in values})
+    if not for_people(out, format) and _wants_json(out, format):
+        _write_json(found.plain(), out)
+        report_written(out, talk)
+    else:
+        table = found.frame()
+        shown = table.select([name for name in _SHOWN_COLUMNS if name in table.columns])
+        deliver(table, out, format, talk, lambda: show_frame(shown, bold="verdict", cut=("program",)))
+    for sentence in (*found.sentences, *found.habits):
+        talk.say(sentence)
+    write_wanted(corrected, lambda: found.corrected, talk)
+    write_wanted(next_labels, lambda: found.next_labels, talk)
+    if report is not None:
+        found.html(report, command=command_line())
+        report_written(report, talk)
+    _fail(conditions, found.frame(), "program", talk)
+
+
+def changed(
+    *,
+    talk: Talk,
+    old: str,
+    new: str,
+    level: float,
+    looks: str,
+    reading: Reading,
+    causes: str | None,
+    fail_if: list[str] | None,
+    out: str | None,
+    format: str | None,
+) -> None:
+    """Say which items moved between two runs of an evaluation, beyond noise.
+
+    Judgments are paired by item, query and annotator where both runs have them. Nothing is called a change that a
+    re-run would show; with --looks anytime you may look every day.
+
+    Examples
+    --------
+    # what moved
+    crowdrank changed monday.csv tuesday.csv
+    # a pipeline that stops where something got worse
+    crowdrank changed old.csv new.csv --fail-if 'worse>0'
+    # looked at every day while judgments come in
+    crowdrank changed old.csv new.csv --looks anytime
+    """
+    from ..auditing import changed as find
+    from .terminal_tables import show_frame
+
+    check_files([old, new, reading.items], [out, causes], format=format, tables=[causes])
+    conditions = _conditions(fail_if, ("better", "worse", "changed", "n_items"))
+    judged = [read_votes([name], reading, talk) for name in (old, new)]
+    with talk.working("comparing the runs"):
+        found = find(*judged, level=level, looks=looks)
+    deliver(found.frame(), out, format, talk, lambda: show_frame(found.frame(), bold="item", cut=("item",)))
+    for sentence in found.sentences:
+        talk.say(sentence)
+    write_wanted(causes, lambda: found.causes, talk)
+    _fail(conditions, found.counts(), None, talk)
+
+
+def _conditions(texts: list[str] | None, known: tuple[str, ...]) -> list[Any]:
+    """What the command fails on."""
+    from ..review.conditions import parse_condition
+
+    return [parse_condition(text, known) for text in texts or ()]
+
+
+def _fail(conditions: list[Any], table: pl.DataFrame, ids: str | None, talk: Talk) -> None:
+    """End with code 3 where a condition holds of a row."""
+    from ..review.conditions import Values, check_values
+
+    def read(quantity: str) -> Values | None:
+        known = table.drop_nulls(quantity)
+        names = known[ids] if ids is not None else known[quantity]
+        return Values(known[quantity].cast(float).to_numpy(), names) if len(known) else None
+
+    outcomes = [check_values(one, read, "these judgments do not give it; put it on something else")
+                for one in conditions]  # fmt: skip
+    holding = [outcome.sentence for outcome in outcomes if outcome.holds]
+    if holding:
+        talk.flush()
+        complain(f"--fail-if: {'; '.join(holding)}")
+        raise typer.Exit(FAILED)
+
+
+def _wants_json(out: str | None, format: str | None) -> bool:
+    """Whether the result is to be JSON, which holds everything."""
+    from ..io.output import format_for
+
+    return format_for(out, format) == "json"
+
+
+def _write_json(value: dict[str, Any], out: str | None) -> None:
+    """Write everything as one JSON object."""
+    import json
+
+    from ..io.output import write_text
+
+    write_text(json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n", out or "-")
+
+
+def _values(votes: list[str], column: str) -> list[str]:
+    """The values of a column of the files."""
+    import polars as pl
+
+    from ..io.tables import read_table
+
+    found: set[str] = set()
+    for name in votes:
+        table = read_table(name)
+        if column not in table.columns:
+            raise JudgmentError(f"{name} has no column {column!r}; its columns are {', '.join(table.columns)}")
+        found |= set(table[column].cast(pl.String).drop_nulls().to_list())
+    if not 1 <= len(found) <= _MOST_VALUES:
+        raise JudgmentError(f"{column} has {len(found):,} values; name a column with 1 to {_MOST_VALUES}")
+    return sorted(found)
+
+
+def _where(reading: Reading, column: str, value: str) -> Reading:
+    """How the rows with a value are read."""
+    return reading.but(where={**reading.where, column: value})
+
+
+def _parts(votes: list[str], reading: Reading, column: str) -> pl.DataFrame:
+    """Item, query and the value of a column."""
+    import polars as pl
+
+    frames = []
+    for value in _values(votes, column):
+        judged = read_votes(votes, _where(reading, column, value), Talk(quiet=True))
+        frames.append(judged.items.frame().with_columns(pl.lit(value).alias(column)))
+    return pl.concat(frames)

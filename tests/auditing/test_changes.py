@@ -1,0 +1,106 @@
+"""``cr.changed``: paired runs, what caused a change, and looks that may be repeated."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crowdrank as cr
+from crowdrank.auditing.changes import betting_sequence
+from crowdrank.errors import JudgmentError, ParameterError
+
+
+def runs(shift=0.0, n=80, seed=0, only=None, merged=True):
+    """Grades of three items over prompts in two runs by the same two judges; one item moves."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for run in range(2):
+        rows = [
+            (who, f"p{k}", f"m{m}", float(np.round(3 + m / 2 + rng.normal() / 2
+                                                    + (run * shift if m == 1 and (only or who) == who else 0), 2)))
+            for k in range(n) for who in ("ann", "bob") for m in range(3)
+        ]  # fmt: skip
+        grades = cr.Grades.from_rows(rows)
+        frames.append(grades.across_queries() if merged else grades)
+    return frames
+
+
+def test_a_move_is_found_and_the_others_are_not():
+    found = cr.changed(*runs(-0.4))
+    changes = dict(found.frame().select("item", "change").rows())
+    assert changes == {"m1": "worse", "m0": "none", "m2": "none"}
+    assert found.counts().row(0, named=True) == {"better": 0, "worse": 1, "changed": 1, "n_items": 3}
+    assert found.sentences[0].startswith("m1 is worse: ")
+    row = found.frame().filter(item="m1").row(0, named=True)
+    assert row["lower"] < row["difference"] < row["upper"] < 0
+
+
+def test_who_caused_it_is_named():
+    found = cr.changed(*runs(-0.8, only="bob"))
+    cause = found.causes.filter(unit="annotator").row(0, named=True)
+    assert cause["id"] == "bob"
+    assert cause["share"] > 0.8
+
+
+@pytest.mark.parametrize("looks", ["once", "anytime"])
+def test_nothing_is_called_a_change_where_nothing_changed(looks):
+    false = sum(cr.changed(*runs(seed=seed), looks=looks).counts()["changed"][0] > 0 for seed in range(40))
+    assert false <= 6
+
+
+def test_preferences_of_two_runs():
+    rng = np.random.default_rng(0)
+
+    def votes(edge):
+        rows = [("judge", f"p{k}", "x", "y", "left" if rng.random() < 0.5 + edge else "right") for k in range(300)]
+        return cr.Preferences.from_rows(rows).across_queries()
+
+    found = cr.changed(votes(0.0), votes(0.3))
+    assert dict(found.frame().select("item", "change").rows()) == {"x": "better", "y": "worse"}
+
+
+def test_betting_as_confseq_has_it():
+    # confseq 0.0.11: betting_cs(x, alpha=a, breaks=1000, running_intersection=True), its last bounds
+    x = np.array([0.2, 0.9, 0.55, 0.7, 0.6, 0.8, 0.4, 0.75, 0.65, 0.85] * 12)
+    assert betting_sequence(x, 0.05) == pytest.approx((0.580, 0.690), abs=1e-9)
+    assert betting_sequence(x, 0.01) == pytest.approx((0.566, 0.701), abs=1e-9)
+
+
+def test_false_alarms_under_daily_looks():
+    """Sixty looks while values come in: sequences keep 5 %, a plain interval does not."""
+    from crowdrank.metrics.significance import mean_interval
+
+    rng = np.random.default_rng(4)
+    n, looks = 120, range(20, 620, 10)
+    alarms = {"anytime": 0, "once": 0}
+    for _ in range(n):
+        x = rng.beta(2, 2, 610)
+        low, high = betting_sequence(x, 0.05)  # what was left out at any earlier look stays out
+        alarms["anytime"] += not low <= 0.5 <= high
+        bounds = [mean_interval(x[:look]) for look in looks]
+        alarms["once"] += any(not low <= 0.5 <= high for low, high in bounds)
+    assert alarms["anytime"] <= 0.05 * n
+    assert alarms["once"] > 0.2 * n
+
+
+def test_refusals():
+    old, new = runs()
+    with pytest.raises(JudgmentError, match="no judgment in common"):
+        cr.changed(old, cr.Grades.from_rows([("zoe", "p1", "m1", 2.0), ("zoe", "p2", "m1", 2.0)]))
+    with pytest.raises(ParameterError, match="'anytime'"):
+        cr.changed(old, new, looks="often")
+    classes = cr.Grades.from_rows([("a", "q", "x", "red")], nominal=True)
+    with pytest.raises(JudgmentError, match="do not get better or worse"):
+        cr.changed(classes, classes)
+
+
+def test_the_command_ends_with_a_code(tmp_path, monkeypatch, capsys):
+    from crowdrank.cli.running import main
+
+    monkeypatch.chdir(tmp_path)
+    for name, one in zip(("old.csv", "new.csv"), runs(-0.5, merged=False), strict=True):
+        one.frame().write_csv(name)
+    words = ["changed", "old.csv", "new.csv", "--across-queries", "-q"]
+    assert main([*words, "-o", "c.csv", "--causes", "why.csv"]) == 0
+    assert pl.read_csv("c.csv")["change"].to_list().count("worse") == 1
+    assert main([*words, "--fail-if", "worse>0"]) == 3
+    assert main([*words, "--fail-if", "better>0"]) == 0
