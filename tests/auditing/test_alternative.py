@@ -8,7 +8,7 @@ import pytest
 from tests.oracles import alternative as slow
 
 import crowdrank as cr
-from crowdrank.auditing.alternative import alternative_test, below, rejected
+from crowdrank.auditing.alternative import alternative_test, below, rejections
 from crowdrank.auditing.labels import Labels, Sides
 
 NOMINAL = {"wax": True, "mtbench": True, "summeval": False, "lesion": False, "cebab_stars": False}
@@ -55,9 +55,9 @@ def test_few_items_are_tested_by_all_signs():
 
 def test_false_discoveries_by_hand():
     # 0.05 * k / (4 * (1 + 1/2 + 1/3 + 1/4)) = 0.006, 0.012, 0.018, 0.024
-    assert rejected(np.array([0.02, 0.004, 0.013, 0.5])).tolist() == [False, True, False, False]
-    assert rejected(np.array([0.02, 0.004, 0.013, 0.02])).tolist() == [True] * 4
-    assert rejected(np.array([0.2])).tolist() == [False]
+    assert rejections(np.array([0.02, 0.004, 0.013, 0.5])).tolist() == [False, True, False, False]
+    assert rejections(np.array([0.02, 0.004, 0.013, 0.02])).tolist() == [True] * 4
+    assert rejections(np.array([0.2])).tolist() == [False]
 
 
 def judged(agreement, n=200, n_people=4, seed=0):

@@ -75,7 +75,7 @@ def alternative_test(people: Labels, values: Floats, margin: float, level: float
             "p_value": below(lead, margin), "p_worse": below(-lead, -margin),
         })  # fmt: skip
     frame = pl.DataFrame(table, infer_schema_length=None)
-    won, lost = (rejected(frame[name].to_numpy()) for name in ("p_value", "p_worse"))
+    won, lost = (rejections(frame[name].to_numpy()) for name in ("p_value", "p_worse"))
     frame = frame.with_columns(won=pl.Series(won), lost=pl.Series(lost))
     advantage, error = _advantage(person, instance, wins)
     half = NormalDist().inv_cdf(0.5 + level / 2) * error
@@ -125,12 +125,12 @@ def _by_signs(gap: Floats) -> float:
     return float(min(chances[sums <= gap.sum() + 1e-7].sum(), 1.0))
 
 
-def rejected(p_values: Floats, level: float = _FALSE_DISCOVERIES) -> Bools:
+def rejections(p_values: Floats, level: float = _FALSE_DISCOVERIES) -> Bools:
     """Return which hypotheses Benjamini and Yekutieli reject: false discoveries at most ``level``, however dependent.
 
     Examples
     --------
-    >>> rejected(np.array([0.001, 0.2, 0.01])).tolist()
+    >>> rejections(np.array([0.001, 0.2, 0.01])).tolist()
     [True, False, True]
     """
     n = len(p_values)

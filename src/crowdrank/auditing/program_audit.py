@@ -217,7 +217,7 @@ def audit(
             found = alternative_test(of_people, own, margin, level, ids)
             tables["programs"].append(one.summary(found, reasons[code], margin))
             tables["people"].append(found.table)
-            tables["corrected"].append(one.corrected(threshold, run, metric))
+            tables["corrected"].append(one.correct_figures(threshold, run, metric))
             tables["confusion"].append(one.confusion())
             tables["disagreements"].append(one.disagreements(found.gain))
             tables["slices"].append(pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by)))
@@ -315,7 +315,7 @@ class _Program:
         row["log_loss"] = float(-np.log((given * number + 0.5) / (number + 0.5 * len(levels))).mean())
         return row
 
-    def corrected(self, threshold: float | None, run: Any, metric: str) -> pl.DataFrame:
+    def correct_figures(self, threshold: float | None, run: Any, metric: str) -> pl.DataFrame:
         """Return the figures in three ways."""
         judged = self.sides.judgments
         classes = judged.levels if isinstance(judged, Grades) and judged.nominal else ()

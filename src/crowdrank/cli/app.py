@@ -18,9 +18,8 @@ from ..errors import MissingExtraError, ParameterError
 from ..options import COMMANDS, READING, Option
 
 HOMES = {
-    "aggregate": "aggregate", "audit": "audit", "changed": "audit", "compare": "evaluate",
-    "evaluate": "evaluate", "diagnose": "evaluate",
-    "features": "train", "train": "train", "rank": "train", "propose": "propose", "simulate": "propose",
+    "aggregate": "aggregate", "compare": "evaluate", "evaluate": "evaluate", "diagnose": "evaluate",
+    "audit": "audit", "changed": "audit", "features": "train", "train": "train", "rank": "train", "propose": "propose", "simulate": "propose",
     "study": "study", "methods": "methods", "datasets": "methods", "demo": "demo", "inspect": "files",
     "export": "files", "pack": "files", "serve": "files",
 }  # fmt: skip

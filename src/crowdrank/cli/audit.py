@@ -36,7 +36,7 @@ def audit(
     format: str | None,
     **how: Any,
 ) -> None:
-    """Say whether programs may stand in for people, and the figures with their help.
+    """Say whether programs may stand in for people.
 
     Each person is left out in turn: does the program agree with the other people as well as that person does? The
     verdict is yes, no or not decided with these labels. Means, rates and win rates are given by people alone, by the
@@ -48,8 +48,8 @@ def audit(
     crowdrank audit people.csv judges.csv
     # both in one file, with a column that says who is a person
     crowdrank audit votes.csv --people group=person --report audit.html
-    # experts, and a pipeline that stops where no program may be used
-    crowdrank audit votes.csv --people 'human-*' --margin 0.2 --fail-if 'winning_rate<0.5'
+    # a pipeline that stops where a program may not be used
+    crowdrank audit votes.csv --people 'human-*' --fail-if 'winning_rate<0.5'
     # what to ask people next
     crowdrank audit people.csv judges.csv --next ask.csv
     """
@@ -111,7 +111,7 @@ def changed(
     out: str | None,
     format: str | None,
 ) -> None:
-    """Say which items moved between two runs of an evaluation, beyond noise.
+    """Say which items moved between two runs.
 
     Judgments are paired by item, query and annotator where both runs have them. Nothing is called a change that a
     re-run would show; with --looks anytime you may look every day.
@@ -121,7 +121,7 @@ def changed(
     # what moved
     crowdrank changed monday.csv tuesday.csv
     # a pipeline that stops where something got worse
-    crowdrank changed old.csv new.csv --fail-if 'worse>0'
+    crowdrank changed old.csv new.csv --fail-if 'worse!=0'
     # looked at every day while judgments come in
     crowdrank changed old.csv new.csv --looks anytime
     """

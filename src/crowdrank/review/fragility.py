@@ -138,13 +138,13 @@ def fragility_of(
     else:
         first, other = sorted(named, key=lambda code: (-scores[code], code))
         votes = crowd.least_votes(first, other)
-    turned = _turned(first, None if for_first else other, part)
+    turned = _is_turned(first, None if for_first else other, part)
     gap = float(scores[first] - scores[other])
     units = [crowd.least_units(votes.influence, gap, unit) for unit in ("annotator", "query")]
-    annotators, queries = (None if one is None else one.confirmed(crowd, turned, refit=refit) for one in units)
+    annotators, queries = (None if one is None else one.confirm(crowd, turned, refit=refit) for one in units)
     return Fragility(
         items.ids[int(first)], items.ids[int(other)], items.queries.ids[number], judgments.kind,
-        votes.confirmed(crowd, turned, refit=refit), annotators, queries, for_first,
+        votes.confirm(crowd, turned, refit=refit), annotators, queries, for_first,
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def votes_by_query(consensus: Consensus, judgments: Judgments | Mixed) -> tuple[
     return queries, crowd.least_votes_each(first, second)
 
 
-def _turned(first: int, other: int | None, part: slice) -> Callable[[Floats], bool]:
+def _is_turned(first: int, other: int | None, part: slice) -> Callable[[Floats], bool]:
     """Whether scores put the other item, or any of the query, before the first."""
     if other is not None:
         return lambda scores: bool(scores[other] > scores[first])
@@ -182,7 +182,7 @@ class _Wanted(NamedTuple):
     ids: pl.Series | None = None
     exact: bool = False
 
-    def confirmed(self, crowd: _Crowd, turned: Callable[[Floats], bool], *, refit: bool) -> Least:
+    def confirm(self, crowd: _Crowd, turned: Callable[[Floats], bool], *, refit: bool) -> Least:
         """Return the least number near that by influence with which a refit turns the order."""
 
         def changes(number: int) -> bool:
@@ -277,12 +277,12 @@ class _Crowd:
             begin = offsets[query[one]]
             block = None if self.covariance is None else self.covariance[query[one]]
             if block is None:
-                lean += self._solved(int(one), int(other))
+                lean += self._solve_lean(int(one), int(other))
             else:
                 lean[begin : begin + len(block)] = block[:, one - begin] - block[:, other - begin]
         return lean
 
-    def _solved(self, first: int, other: int) -> Floats:
+    def _solve_lean(self, first: int, other: int) -> Floats:
         """The same of a query too large for a covariance, by the squares of gradients in place of the curvature."""
         from scipy.sparse import coo_matrix, identity
         from scipy.sparse.linalg import cg
