@@ -21,7 +21,8 @@ def example_lines(command):
 
 def test_the_verbs_are_those_that_are_promised():
     assert list(VERBS) == [
-        "aggregate", "compare", "evaluate", "diagnose", "audit", "changed", "features", "train", "rank", "propose", "simulate", "study",
+        "aggregate", "compare", "evaluate", "diagnose", "audit", "changed",
+        "features", "train", "rank", "propose", "simulate", "study",
         "methods", "datasets", "demo", "inspect", "export", "pack", "serve",
     ]  # fmt: skip
 

@@ -19,7 +19,8 @@ from ..options import COMMANDS, READING, Option
 
 HOMES = {
     "aggregate": "aggregate", "compare": "evaluate", "evaluate": "evaluate", "diagnose": "evaluate",
-    "audit": "audit", "changed": "audit", "features": "train", "train": "train", "rank": "train", "propose": "propose", "simulate": "propose",
+    "audit": "audit", "changed": "audit", "features": "train", "train": "train", "rank": "train",
+    "propose": "propose", "simulate": "propose",
     "study": "study", "methods": "methods", "datasets": "methods", "demo": "demo", "inspect": "files",
     "export": "files", "pack": "files", "serve": "files",
 }  # fmt: skip
