@@ -27,13 +27,11 @@ from ..wording import counted, either, option
 from . import exports
 from .delimited import Scan, scan_delimited
 from .notices import say
-from .plain_tables import Plain, at_path, plain_rows, read_plain, with_house_words
+from .plain_tables import IDS, Plain, at_path, plain_rows, read_plain, with_house_words
 from .preflib import SUFFIXES, preflib_of
 from .read_options import ReadOptions, read_options
 from .sources import Source, as_utf8, blaming, open_source, without_panics
 from .tables import in_any_encoding, read_table, table_format
-
-_IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 
 
 def read_judgments(
@@ -356,7 +354,7 @@ def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
     differ = {w for w in words if len({frame.schema[w] for frame in frames if w in frame.columns}) > 1}
     stacked: list[pl.DataFrame] = []
     for frame in frames:
-        ids = (*_IDS, "winner") if "loser" in frame.columns else _IDS
+        ids = (*IDS, "winner") if "loser" in frame.columns else IDS
         # 7.0 as an id is 7
         texts = [id_series(cells) if cells.name in ids else cells for cells in frame if cells.name in differ]
         stacked.append(frame.with_columns(cells.cast(pl.String) for cells in texts))

@@ -169,7 +169,7 @@ def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
     finite = grade.is_finite().fill_null(False)
     if not finite.all():
         bad = int((~finite).arg_max() or 0)
-        raise _broken_line(source, line[bad], f"starts with {show_value(tokens[bad][0])} where the grade belongs")
+        raise source.broken_line(line[bad], f"starts with {show_value(tokens[bad][0])} where the grade belongs", _SHAPE)
     second = tokens.list.get(1, null_on_oob=True)
     query = second.str.strip_prefix("qid:").set(~second.str.starts_with("qid:").fill_null(False), None)
     pairs = _pairs(tokens, query.is_not_null())
@@ -206,7 +206,7 @@ def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, F
     if bad.any():
         first = int(bad.arg_max() or 0)
         token = show_value(pairs["token"][first])
-        raise _broken_line(source, line[pairs["row"][first]], f"has {token} where feature:value was expected")
+        raise source.broken_line(line[pairs["row"][first]], f"has {token} where feature:value was expected", _SHAPE)
     return feature.to_numpy(), value.to_numpy()
 
 
@@ -219,7 +219,7 @@ def _check_once(source: Source, row: Ints, feature: Ints, line: Counts) -> None:
     twice = (np.diff(row[order]) == 0) & (np.diff(feature[order]) == 0)
     if twice.any():
         first = order[int(np.argmax(twice))]
-        raise _broken_line(source, line[row[first]], f"has feature {feature[first]} twice")
+        raise source.broken_line(line[row[first]], f"has feature {feature[first]} twice", _SHAPE)
 
 
 def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ...]]:
@@ -230,9 +230,8 @@ def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ..
     if n_rows * width > _MOST_CELLS:
         block = next(block for block in blocks if highest in block.feature)
         line = block.line[block.row[int(np.argmax(block.feature))]]
-        raise _broken_line(
-            source, line, f"has feature {highest}, too many for a matrix of {n_rows} rows", "renumber the features"
-        )
+        too_many = f"has feature {highest}, too many for a matrix of {n_rows} rows"
+        raise source.broken_line(line, too_many, "renumber the features")
     absent = float("nan") if any(np.isnan(block.value).any() for block in blocks) else 0.0
     matrix = np.full((n_rows, width), absent)
     start = 0
@@ -255,8 +254,8 @@ def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> p
     if query.null_count() == 0:
         return query
     if query.null_count() < len(query):
-        line = np.concatenate([block.line for block in blocks])
-        raise _broken_line(source, line[int(query.is_null().arg_max() or 0)], "has no qid: while other lines have one")
+        line = np.concatenate([block.line for block in blocks])[int(query.is_null().arg_max() or 0)]
+        raise source.broken_line(line, "has no qid: while other lines have one", _SHAPE)
     if groups is None:
         return None
     listed = open_source(groups)
@@ -282,8 +281,3 @@ def groups_beside(path: PathLike) -> Path | None:
     plain = str(path).removesuffix(".gz")
     candidates = [Path(f"{plain}{suffix}") for suffix in (".query", ".group", ".query.gz")]
     return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-def _broken_line(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:
-    """The error for a line that cannot be read."""
-    return JudgmentError(f"{source.name}: line {line} {what}; {remedy}")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ..data.intake import BLANKS
+from ..data.words import as_float
 from ..errors import JudgmentError
 from ..wording import counted, either, option
 
@@ -68,7 +69,7 @@ def without_missing(
     if missing is None or word is None:
         return frame, []
     texts = frame[word].cast(pl.String).str.strip_chars()
-    numbers = [float(value) for value in missing if _is_plain(value)]
+    numbers = [number for value in missing if (number := as_float(value)) is not None]
     left_out = texts.str.to_lowercase().is_in([value.strip().lower() for value in missing])
     left_out |= texts.cast(pl.Float64, strict=False).is_in(numbers)
     left_out = left_out.fill_null(False)
@@ -136,7 +137,7 @@ def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:
     cells = without_blanks(cells)
     texts = cells.drop_nulls().str.strip_chars().unique().to_list()
     texts = [text for text in texts if text]
-    if not texts or len(texts) > _MOST_VALUES or all(_is_plain(text) for text in texts):
+    if not texts or len(texts) > _MOST_VALUES or all(as_float(text) is not None for text in texts):
         return Numbers(cells)
     for form, pattern in _FORMS.items():
         matches = {text: match for text in texts if (match := pattern.fullmatch(text))}
@@ -163,22 +164,14 @@ def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:
     if len({number for number, _ in pairs}) < len(pairs) or len({word for _, word in pairs}) < len(pairs):
         return Numbers(cells)
     stripped = cells.str.strip_chars()
-    changed = stripped.filter(~stripped.is_in([*filter(_is_plain, values), ""])).drop_nulls()
+    plain_texts = [text for text in values if as_float(text) is not None]
+    changed = stripped.filter(~stripped.is_in([*plain_texts, ""])).drop_nulls()
     note = f"{name!r}: {counted(len(changed), 'cell')} such as {changed[0]!r} read as {values[changed[0]]:g}"
     if len(pairs) > 1 and all(high - low == 1 for (low, _), (high, _) in itertools.pairwise(pairs)):
         # words with a number each are levels in the order of the numbers
         in_words = stripped.replace_strict(words, default=None, return_dtype=pl.String)
         return Numbers(in_words, [word for _, word in pairs], note)
     return Numbers(stripped.replace_strict(values, default=None, return_dtype=pl.Float64), None, note)
-
-
-def _is_plain(text: str) -> bool:
-    """Whether text is a number as it stands."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _number(text: str) -> float:

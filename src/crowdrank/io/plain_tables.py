@@ -42,6 +42,8 @@ from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 from ..wording import counted, either, first_few, option
 from .delimited import first_cells, read_delimited, separator_of
+from .exports.cells import at_path as at_record_path
+from .exports.cells import parse_json
 from .notices import say
 from .number_text import (
     negative_numbers,
@@ -59,7 +61,9 @@ from .tables import Mixed, has_lines, in_any_encoding, read_long_lines, read_sou
 LONG_BYTES = 64 << 20
 """Bytes of a file of JSON lines from which on it is read block by block."""
 
-_IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
+IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
+"""Words whose cells are ids."""
+
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
 _SOME_ROWS, _MOST_ITEMS = 10_000, 2_000
 _LIST = re.compile(r"\[[^\[\]{}]*,[^\[\]{}]*\]")
@@ -349,7 +353,7 @@ def _choose_rows(one: _Reading) -> None:
             raise JudgmentError(f"{option('where')} is about {path!r}, which holds objects; write a path into it")
         texts = cells.cast(pl.String, strict=False).str.strip_chars()
         keep = texts == value.strip()
-        number = _as_number(value)
+        number = as_float(value)
         if number is not None:
             keep = keep.fill_null(False) | (texts.cast(pl.Float64, strict=False) == number).fill_null(False)
         elif cells.dtype == pl.Boolean:
@@ -500,7 +504,7 @@ def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
     """The numbers of a column, or of a difference, and which are blank."""
     cuts = [at for at, mark in enumerate(path) if mark == "-"] if path not in table.columns else []
     for first, second in ((path[:at], path[at + 1 :]) for at in cuts):
-        number = _as_number(second) if second not in table.columns else None
+        number = as_float(second) if second not in table.columns else None
         if first in table.columns and (second in table.columns or number is not None):
             values, blank = _numbers(table, first)
             less, blank_too = (number, blank) if number is not None else _numbers(table, second)
@@ -517,14 +521,6 @@ def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
             f"{option('strength')} needs numbers; row {row + 1} of {name!r} holds {show_value(table[name][row])}"
         )
     return values, blank
-
-
-def _as_number(text: str) -> float | None:
-    """Text as a number, ``None`` where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _put_winners_together(one: _Reading) -> None:
@@ -712,7 +708,7 @@ def _spelling_notes(table: pl.DataFrame, understood: Understood) -> list[str]:
 
 def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
     """Refuse ids that are text in some rows and numbers in others."""
-    ids = (*_IDS, "winner") if "loser" in understood.columns else _IDS
+    ids = (*IDS, "winner") if "loser" in understood.columns else IDS
     for word, name in understood.columns.items():
         if word in ids and name in mixed:
             value = show_value(table[name][min(mixed[name], len(table)) - 1])
@@ -829,21 +825,8 @@ def at_path(cells: pl.Series, steps: list[str]) -> pl.Series:
 
 def _of_json(cells: pl.Series, steps: list[str]) -> pl.Series:
     """Values inside cells of JSON text, ``None`` where there is nothing."""
-    values: list[Any] = []
-    for cell in cells.to_list():
-        value: Any = None
-        if cell is not None and cell.lstrip()[:1] in ("{", "["):
-            try:
-                value = json.loads(cell)
-            except (ValueError, RecursionError):
-                value = None
-        for step in steps:
-            if isinstance(value, dict):
-                value = value.get(step)
-            else:
-                entry = isinstance(value, list) and step.isdigit() and int(step) < len(value)
-                value = value[int(step)] if entry else None
-        values.append(value)
+    path = ".".join(steps)
+    values = [None if cell is None else at_record_path(parse_json(cell), path) for cell in cells.to_list()]
     kinds = {type(value) for value in values if value is not None}
     if (kinds and kinds <= {int, float}) or kinds == {bool}:
         return pl.Series(values, strict=False)

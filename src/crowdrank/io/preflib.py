@@ -93,7 +93,7 @@ def _present(source: Source, lines: list[tuple[int, str]]) -> _Content:
             continue
         count, colon, order = text.partition(":")
         if not colon:
-            raise _broken_line(source, line, f"is {show_value(text)}")
+            raise source.broken_line(line, f"is {show_value(text)}", _SHAPE)
         orders.append((line, count, order))
     return _Content(names, n_items, orders)
 
@@ -107,7 +107,7 @@ def _old(source: Source, lines: list[tuple[int, str]]) -> _Content:
     for line, text in lines[1 : n_items + 1]:
         number, comma, name = text.partition(",")
         if not comma:
-            raise _broken_line(source, line, f"is {show_value(text)}", "it should be 'number, name' of an alternative")
+            raise source.broken_line(line, f"is {show_value(text)}", "it should be 'number, name' of an alternative")
         names[_whole(source, line, number, "the number of an alternative")] = name.strip()
     orders = [(line, *text.partition(",")[::2]) for line, text in lines[n_items + 2 :]]
     return _Content({number: name for number, name in names.items() if name}, n_items, orders)
@@ -116,16 +116,16 @@ def _old(source: Source, lines: list[tuple[int, str]]) -> _Content:
 def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int]]:
     """Numbers of the alternatives in order, tied ones together."""
     if not _ORDER.fullmatch(order):
-        raise _broken_line(source, line, f"has the order {show_value(order.strip())}")
+        raise source.broken_line(line, f"has the order {show_value(order.strip())}", _SHAPE)
     places = []
     seen: set[int] = set()
     for text in re.findall(r"\{[^}]*\}|\d+", order):
         place = [_whole(source, line, number, "an alternative") for number in text.strip("{}").split(",")]
         for number in place:
             if number in seen:
-                raise _broken_line(source, line, f"ranks alternative {number} twice", "drop it")
+                raise source.broken_line(line, f"ranks alternative {number} twice", "drop it")
             if n_items and number > n_items:
-                raise _broken_line(source, line, f"ranks alternative {number} of {n_items}", "correct the number")
+                raise source.broken_line(line, f"ranks alternative {number} of {n_items}", "correct the number")
             seen.add(number)
         places.append(place)
     return places
@@ -145,10 +145,5 @@ def _whole(source: Source, line: int, text: str, what: str) -> int:
     """A whole number above 0."""
     text = text.strip()
     if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) > 0):
-        raise _broken_line(source, line, f"has {show_value(text)} for {what}")
+        raise source.broken_line(line, f"has {show_value(text)} for {what}", _SHAPE)
     return int(text)
-
-
-def _broken_line(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:
-    """The error for a line that cannot be read."""
-    return JudgmentError(f"{source.name}: line {line} {what}; {remedy}")

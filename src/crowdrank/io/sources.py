@@ -128,6 +128,10 @@ class Source:
             f"{self.name}: line {line} holds a NUL byte, so this is not plain text; save the file as UTF-8 text"
         )
 
+    def broken_line(self, line: int, what: str, remedy: str) -> JudgmentError:
+        """Return the error for a line that cannot be read."""
+        return JudgmentError(f"{self.name}: line {line} {what}; {remedy}")
+
     def no_rows(self) -> JudgmentError:
         """Return the error for a file without a single row."""
         return JudgmentError(f"{self.name} holds no rows; write a header line, and the rows below it")

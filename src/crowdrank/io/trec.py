@@ -73,6 +73,11 @@ def looks_like_run(source: Source) -> bool:
     return len(first) == len(_RUN) and first[1].lower() in (b"q0", b"0")
 
 
+def _shape(names: tuple[str, ...]) -> str:
+    """What a line should look like."""
+    return f"a line should be '{' '.join(names)}'"
+
+
 def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
     """Text columns of the lines that are not blank, with their line numbers."""
     lines = pl.DataFrame({"text": source.text().split("\n")}).with_row_index("line", offset=1)
@@ -85,7 +90,7 @@ def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
     wrong = words.list.len() != len(names)
     if wrong.any():
         first = int(wrong.arg_max() or 0)
-        raise _broken_line(source, lines["line"][first], f"has {len(words[first])} columns", names)
+        raise source.broken_line(lines["line"][first], f"has {len(words[first])} columns", _shape(names))
     cells = [words.list.get(number).alias(name) for number, name in enumerate(names)]
     return pl.DataFrame([lines["line"], *cells])
 
@@ -98,7 +103,8 @@ def _with_number(source: Source, frame: pl.DataFrame, name: str, names: tuple[st
         wrong = wrong | (number != number.round()).fill_null(True) | (number.abs() > 1e15).fill_null(True)
     if wrong.any():
         first = int(wrong.arg_max() or 0)
-        raise _broken_line(source, frame["line"][first], f"has the {name} {show_value(frame[name][first])}", names)
+        what = f"has the {name} {show_value(frame[name][first])}"
+        raise source.broken_line(frame["line"][first], what, _shape(names))
     return frame.with_columns(number.alias(name))
 
 
@@ -111,8 +117,3 @@ def _check_once(source: Source, frame: pl.DataFrame, key: list[str]) -> None:
             f"{source.name}: line {frame['line'][first]} repeats item {show_value(frame['item'][first])} of query "
             f"{show_value(frame['query'][first])}; keep one of the lines"
         )
-
-
-def _broken_line(source: Source, line: int, what: str, names: tuple[str, ...]) -> JudgmentError:
-    """The error for a line of the wrong shape."""
-    return JudgmentError(f"{source.name}: line {line} {what}; a line should be '{' '.join(names)}'")
