@@ -503,7 +503,8 @@ def _is_blank(column: pl.Series) -> bool:
 
 
 _SHEET_SUFFIXES = {".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"}
-_SHEET_PARTS = ("xl/", "content.xml")
+SHEET_PARTS = ("xl/", "content.xml")
+"""How names of the parts of a spreadsheet begin, which is a zip archive."""
 
 
 def is_spreadsheet(source: Source) -> bool:
@@ -516,7 +517,7 @@ def is_spreadsheet(source: Source) -> bool:
         names = zipfile.ZipFile(io.BytesIO(source.data[:])).namelist()
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, LookupError):
         names = []
-    if source.suffix in _SHEET_SUFFIXES or any(name.startswith(_SHEET_PARTS) for name in names):
+    if source.suffix in _SHEET_SUFFIXES or any(name.startswith(SHEET_PARTS) for name in names):
         return True
     raise not_unpacked(source.name, ZIP)
 

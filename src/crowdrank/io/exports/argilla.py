@@ -10,7 +10,7 @@ from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from ..sources import Source
-from .cells import as_number, as_text
+from .cells import as_number, as_text, first_text
 from .imported import Collector, Imported, as_labels
 from .layouts import context_of, pair_columns, side
 from .streaming import records
@@ -233,9 +233,7 @@ def _are_orders(lists: list[Any], kind: str | None) -> bool:
 
 def id_of(record: Mapping[str, Any], number: int) -> str:
     """The record's id, else its number."""
-    return next(
-        (text for key in ("external_id", "id", "_server_id") if (text := as_text(record.get(key)))), str(number)
-    )
+    return first_text(record, "external_id", "id", "_server_id") or str(number)
 
 
 def argilla_records(source: Source) -> Iterator[Mapping[str, Any]]:

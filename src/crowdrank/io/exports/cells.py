@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -85,7 +85,7 @@ def as_person(value: Any) -> str | None:
     ('3', 'bob@example.org', '2')
     """
     if isinstance(value, Mapping):
-        return next((name for key in ("email", "username", "id") if (name := as_text(value.get(key)))), None)
+        return first_text(value, "email", "username", "id")
     if isinstance(value, list):
         return as_person(value[0]) if value else None
     return as_text(value)
@@ -229,13 +229,9 @@ def _stamp(when: datetime) -> float | None:
         return None
 
 
-def first_filled(record: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any] | None:
-    """Return the first of some fields that holds something, with its value."""
-    for name in names:
-        value = record.get(name)
-        if value is not None and value not in ("", [], {}):
-            return name, value
-    return None
+def first_text(record: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of some fields that holds something, as an id."""
+    return next((text for name in names if (text := as_text(record.get(name)))), None)
 
 
 def is_scale(values: Sequence[str]) -> bool:

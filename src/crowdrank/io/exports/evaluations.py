@@ -21,7 +21,7 @@ from ...wording import call, counted, first_few, option
 from ..read_options import ReadOptions
 from ..sources import ZIP
 from ..tables import table_format
-from .cells import answer_text, as_number, as_text, as_truth, at_path, first_filled, message_text, parse_json
+from .cells import answer_text, as_number, as_text, as_truth, at_path, first_text, message_text, parse_json
 from .imported import Cells, Collector, Imported
 from .layouts import CONTEXTS, side, verdict
 from .streaming import Record, Shape, check_shape, document, json_values, look, records
@@ -32,14 +32,6 @@ Judged = Iterator[Cells | list[Cells] | str]
 def _number(value: Any) -> float | None:
     """A number, or right and wrong as 1 and 0."""
     return float(value) if isinstance(value, bool) else as_number(value)
-
-
-def _first_text(record: Mapping[str, Any], *names: str) -> str | None:
-    """The first of some fields that holds something."""
-    for name in names:
-        if text := as_text(record.get(name)):
-            return text
-    return None
 
 
 # pairs ---------------------------------------------------------------------------------------------------------------
@@ -83,7 +75,7 @@ def alpaca_eval(rows: Collector) -> Imported:
                 "query": "\n".join(asked) or str(number),
                 "left": left,
                 "right": right,
-                "annotator": _first_text(record, "annotator", "annotator_index"),
+                "annotator": first_text(record, "annotator", "annotator_index"),
                 "judgment": rows.n_read - rows.dropped.total(),
                 **_style(rows.options, record, "12", (record.get("output_1"), record.get("output_2"))),
             }
@@ -149,11 +141,11 @@ def arena(rows: Collector) -> Imported:
             both_bad += bad
             said = "response" if "response_a" in record and "conversation_a" not in record else "conversation"
             yield {
-                "query": _first_text(record, "question_id", "id") or str(number),
+                "query": first_text(record, "question_id", "id") or str(number),
                 "left": left,
                 "right": right,
                 "winner": winner,
-                "annotator": _first_text(record, "judge", "judge_hash", "evaluation_session_id", "user_id"),
+                "annotator": first_text(record, "judge", "judge_hash", "evaluation_session_id", "user_id"),
                 "time": record.get("tstamp", record.get("timestamp")),
                 "turn": as_text(record.get("turn")),
                 **_style(rows.options, record, "ab", (record.get(f"{said}_a"), record.get(f"{said}_b"))),
@@ -191,7 +183,7 @@ def arena_hard(rows: Collector) -> Imported:
                 yield "no score" if graded is None else "of the baseline with itself"
                 continue
             yield {
-                "query": _first_text(record, "uid", "question_id") or str(number),
+                "query": first_text(record, "uid", "question_id") or str(number),
                 "left": left,
                 "right": right,
                 "winner": graded[0],
@@ -384,8 +376,8 @@ def _answer_pairs(record: Mapping[str, Any]) -> list[tuple[str | None, str | Non
 
 def _context(record: Mapping[str, Any]) -> str | None:
     """What was asked, or the id of the record; ``None`` where nothing says so."""
-    field = first_filled(record, CONTEXTS)
-    if field is not None and (text := message_text(field[1])):
+    filled = next((record[name] for name in CONTEXTS if record.get(name) not in (None, "", [], {})), None)
+    if text := message_text(filled):
         return text
     chosen = record.get("chosen")
     several = len(_answer_pairs(record)) > 1
@@ -393,7 +385,7 @@ def _context(record: Mapping[str, Any]) -> str | None:
         return text
     if isinstance(chosen, str) and _TURN in chosen:
         return chosen.rsplit(_TURN, 1)[0].strip() or None
-    return _first_text(record, "id", "prompt_id")
+    return first_text(record, "id", "prompt_id")
 
 
 # how two answers that are compared look -------------------------------------------------------------------------------
@@ -711,9 +703,9 @@ def promptfoo(rows: Collector) -> Imported:
             test = str(tests.setdefault(key, len(tests)))
         provider, prompt = result.get("provider"), result.get("prompt")
         if isinstance(provider, Mapping):
-            provider = _first_text(provider, "label", "id")
+            provider = first_text(provider, "label", "id")
         if isinstance(prompt, Mapping):
-            prompt = _first_text(prompt, "label", "display", "raw")
+            prompt = first_text(prompt, "label", "display", "raw")
         item = [text for text in (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx"))) if text]
         kept = result if rows.options.columns else None
         outputs.append((kept, test, " | ".join(item) or "unnamed", result.get("score"), parts))
@@ -765,7 +757,7 @@ def deepeval(rows: Collector) -> Imported:
         if score is None:
             rows.drop("error" if one.get("error") else "without a score")
             continue
-        query = _first_text(case, "name", "input") or str(number)
+        query = first_text(case, "name", "input") or str(number)
         rows.add(case, item=model, query=query, grade=score, annotator=as_text(one.get("evaluationModel")))
     rows.roles["grade"] = f"{metric}.score"
     return rows.finish("grade")

@@ -12,7 +12,7 @@ from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import option
 from ..sources import ZIP, Source
-from .cells import as_person, as_text, message_text
+from .cells import as_person, as_text, first_text, message_text
 from .imported import Cells, Collector, Imported, as_labels
 from .layouts import side
 from .streaming import EACH, Record, Shape, records, text_members
@@ -34,7 +34,7 @@ def doccano(rows: Collector) -> Imported:
         for number, record in enumerate(records(part, shape={"annotations": ([{}], str)}), 1):
             if not rows.is_wanted(record):
                 continue
-            item = as_text(record.get("id")) or as_text(record.get("text")) or str(number)
+            item = first_text(record, "id", "text") or str(number)
             for person, labels in _labels_by_annotator(record, part.suffix == ".csv"):
                 rows.n_read += 1
                 if labels:
@@ -71,6 +71,7 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
 
 # ids of options that stand for their place and name nothing
 _CODE = re.compile(r"\w|\d+|(option|choice|answer|response|output|model|text)[_\s-]?\w", re.IGNORECASE)
+_SHOWN = ("text", "label", "image", "audio", "video", "html", "id")
 # ends of the names of views in which something is drawn or written
 _MANUAL = ("_manual", "relations", "text_input")
 
@@ -97,8 +98,7 @@ def prodigy(rows: Collector) -> Imported:
             continue
         rows.n_read += 1
         answer = as_text(record.get("answer"))
-        who = as_text(record.get("_annotator_id")) or as_text(record.get("_session_id"))
-        cells = {"annotator": who, "time": record.get("_timestamp")}
+        cells = {"annotator": first_text(record, "_annotator_id", "_session_id"), "time": record.get("_timestamp")}
         where = record if options.columns else None
         if answer not in ("accept", "reject"):
             rows.drop("ignore" if answer == "ignore" else "without an answer")
@@ -110,7 +110,10 @@ def prodigy(rows: Collector) -> Imported:
             if answer == "reject":
                 rows.drop("reject")
                 continue
-            shown = {as_text(one.get("id")) or "": _name_of(one) for one in record.get("options") or ()}
+            # what an option shows, else its id
+            shown = {
+                as_text(one.get("id")) or "": first_text(one, *_SHOWN) or "" for one in record.get("options") or ()
+            }
             asked = (message_text(record.get(name)) for name in ("prompt", "question", "query", "input", "text"))
             item = as_text(record.get("_input_hash"))
             choices.append(
@@ -148,12 +151,6 @@ def _marks(record: Mapping[str, Any]) -> str | None:
     if record.get("relations"):
         return "relations"
     return unsupported_kind([record.get("spans")]) or ("spans" if "spans" in record else "texts")
-
-
-def _name_of(option: Mapping[str, Any]) -> str:
-    """What an option shows, else its id."""
-    names = (as_text(option.get(key)) for key in ("text", "label", "image", "audio", "video", "html", "id"))
-    return next((name for name in names if name is not None), "")
 
 
 def _are_compared(choices: list[_Choice]) -> bool:
@@ -194,7 +191,7 @@ def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells:
     """Add which of two contents was taken, by the letters of their files or else by what they say."""
     letters = {str(side): letter for letter, side in (record.get("mapping") or {}).items()}
     names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
-    asked = message_text(record.get("input")) or as_text(record.get("id")) or as_text(record.get("_input_hash"))
+    asked = message_text(record.get("input")) or first_text(record, "id", "_input_hash")
     winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
     rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
     if winner is None or loser is None or winner == loser:
@@ -275,7 +272,7 @@ def _labels(record: Record) -> Iterator[_Label]:
         yield _old_label(record)
         return
     row = record.get("data_row") or {}
-    item = as_text(row.get("external_id")) or as_text(row.get("global_key")) or as_text(row.get("id"))
+    item = first_text(row, "external_id", "global_key", "id")
     for label in (one for project in (record.get("projects") or {}).values() for one in project.get("labels") or ()):
         details, work, marks = (label.get(name) or {} for name in _LABEL)
         given = {
@@ -298,7 +295,7 @@ def _labels(record: Record) -> Iterator[_Label]:
 def _answer(given: Mapping[str, Any]) -> Any:
     """What a classification says: the name of the choice, those of several, or a text."""
     if choice := given.get("radio_answer"):
-        return as_text(choice.get("name")) or as_text(choice.get("value"))
+        return first_text(choice, "name", "value")
     if (choices := given.get("checklist_answers")) is not None:
         return [as_text(one.get("name")) for one in choices]
     text = given.get("text_answer")
@@ -318,7 +315,7 @@ def _old_label(record: Record) -> _Label:
             answers[name] = texts if isinstance(choice, list) else texts[0]
     return _Label(
         record=record,
-        item=as_text(record.get("External ID")) or as_text(record.get("DataRow ID")),
+        item=first_text(record, "External ID", "DataRow ID"),
         annotator=as_person(record.get("Created By")),
         time=record.get("Created At"),
         duration=record.get("Seconds to Label"),

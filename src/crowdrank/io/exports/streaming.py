@@ -23,7 +23,7 @@ from ...errors import JudgmentError
 from ...wording import either
 from ..delimited import long_cells, read_delimited, separator_in
 from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
-from ..tables import json_kind, read_sheet, read_source, table_format
+from ..tables import SHEET_PARTS, json_kind, read_sheet, read_source, table_format
 from .cells import as_text
 
 _BLOCK = 1 << 20
@@ -36,7 +36,6 @@ _NEAR_END = 16
 
 PACKED = (ZIP, OLD_SPREADSHEET)  # first bytes of files that are looked into: archives and spreadsheets
 _TEXTS = (".jsonl", ".json", ".csv")
-_SHEET_PARTS = ("xl/", "content.xml")
 # what a damaged or strange archive may lead to
 _DAMAGED = (
     zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, zlib.error,
@@ -203,7 +202,7 @@ def is_sheet(source: Source) -> bool:
     """Return whether a file is a spreadsheet."""
     if source.data[:4] == OLD_SPREADSHEET:
         return True
-    return any(name.startswith(_SHEET_PARTS) for name in _member_names(source))
+    return any(name.startswith(SHEET_PARTS) for name in _member_names(source))
 
 
 def sheet_as_text(source: Source, sheet: str | None) -> Source:

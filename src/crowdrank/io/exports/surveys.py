@@ -60,11 +60,7 @@ def qualtrics(rows: Collector) -> Imported:
     if who not in frame.columns:
         named = option("columns", {"annotator": ...})
         raise JudgmentError(f"there is no column {who!r} that says who answered; name one with {named}")
-    cells = {"annotator": frame[who]}
-    rows.roles["annotator"] = who
-    if "RecordedDate" in frame.columns:
-        cells["time"] = _seconds(frame["RecordedDate"])
-        rows.roles["time"] = "RecordedDate"
+    cells = _who_and_when(rows, frame, who, "RecordedDate" if "RecordedDate" in frame.columns else None)
     if "Duration (in seconds)" in frame.columns:
         cells["duration"] = frame["Duration (in seconds)"].cast(pl.Float64, strict=False)
         rows.roles["duration"] = "Duration (in seconds)"
@@ -139,11 +135,9 @@ def google_forms(rows: Collector) -> Imported:
         named = [name for name in free if _WHO.search(name)]
         held = [name for name in free if frame[name].str.contains(r"^\S+@\S+\.\S+$").all()]
         who = next(iter(named + held), None)
-    cells = {"annotator": _people(rows, frame, who)}
-    times = _seconds(frame.to_series(0))
-    if times.null_count() < len(times):
-        cells["time"] = times
-        rows.roles["time"] = frame.columns[0]
+    cells = _who_and_when(rows, frame, who, frame.columns[0])
+    if cells["time"].null_count() == frame.height:
+        del cells["time"], rows.roles["time"]
     labels = labels_in(pl.concat([frame[name] for name in items]).drop_nulls(), ", ")
     if labels is not None and not options.nominal:
         ticked = list(dict.fromkeys(label for given in labels for label in given))
@@ -186,12 +180,8 @@ def surveymonkey(rows: Collector) -> Imported:
     who = next((name for name in names if re.sub(r"[^a-z]", "", name.lower()) == "respondentid"), None)
     if who is None:
         raise JudgmentError("no column is called Respondent ID; export all responses with it")
-    cells = {"annotator": _people(rows, frame, who)}
     when = next((name for name in _SURVEYMONKEY_TIMES if name in names and frame[name].null_count() == 0), None)
-    if when is not None:
-        cells["time"] = _seconds(frame[when])
-        rows.roles["time"] = when
-    return rows.finish(add_survey(rows, frame, items, cells))
+    return rows.finish(add_survey(rows, frame, items, _who_and_when(rows, frame, who, when)))
 
 
 _ROW = re.compile(r"(.*?)\s*\[([^\[\]]+)\]", re.DOTALL)
@@ -225,23 +215,22 @@ def limesurvey(rows: Collector) -> Imported:
             f"{first_few(map(repr, frame.columns), shown=40)}"
         )
     items = scales[rows.choose_question(scales)]
-    cells = {"annotator": _people(rows, frame, who)}
-    times = _seconds(frame[sent])
-    if not times.null_count():
-        cells["time"] = times
-        rows.roles["time"] = sent
+    cells = _who_and_when(rows, frame, who, sent)
+    if cells["time"].null_count():
+        del cells["time"], rows.roles["time"]
     return rows.finish(add_survey(rows, frame, items, cells))
 
 
-def _people(rows: Collector, frame: pl.DataFrame, who: str | None) -> pl.Series:
-    """Who answered, by a column or else by the number of the row."""
+def _who_and_when(
+    rows: Collector, frame: pl.DataFrame, who: str | None, when: str | None = None
+) -> dict[str, pl.Series]:
+    """Who answered, by a column or else by the number of the row, and the time in seconds where a column has it."""
     rows.roles["annotator"] = who or "number of the row"
-    return frame[who] if who else pl.Series([str(number) for number in range(1, frame.height + 1)])
-
-
-def _seconds(times: pl.Series) -> pl.Series:
-    """Times as seconds."""
-    return pl.Series([as_seconds(value) for value in times.to_list()], dtype=pl.Float64)
+    cells = {"annotator": frame[who] if who else pl.Series(map(str, range(1, frame.height + 1)), dtype=pl.String)}
+    if when is not None:
+        rows.roles["time"] = when
+        cells["time"] = pl.Series([as_seconds(value) for value in frame[when].to_list()], dtype=pl.Float64)
+    return cells
 
 
 def _scales(frame: pl.DataFrame, questions: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
@@ -418,7 +407,7 @@ def ballots(rows: Collector) -> Imported:
                 f"{either(map(repr, places[:8]), 'and')} hold numbers, or an item twice, so it is not clear whether "
                 "cells are items or ranks; write one row per item and rank"
             )
-        return rows.finish(add_survey(rows, frame, named, {"annotator": _people(rows, frame, who)}))
+        return rows.finish(add_survey(rows, frame, named, _who_and_when(rows, frame, who)))
     column = order_column(frame.columns, frame.fill_null("").rows())
     if column is None:
         raise JudgmentError(
