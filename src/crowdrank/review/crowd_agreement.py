@@ -193,11 +193,13 @@ def looks_unordered(grades: Grades) -> str | None:
     own = (tables / (tables.sum(axis=1, keepdims=True) - 1.0)).sum(axis=0)
     n_pairs, same = float(together.sum() - own.sum()), float(np.trace(together) - own.sum())
     apart = together - np.diag(np.diag(together))
+    if float(apart.sum()) / 2.0 < _FEWEST_DISAGREEMENTS:
+        return None
     # agreement of two annotators beyond chance [Fleiss71]_
     shares = tables.sum(axis=0) / tables.sum()
     chance = float(shares @ shares)
     kappa = (same / n_pairs - chance) / max(1.0 - chance, 1e-12)
-    if float(apart.sum()) / 2.0 < _FEWEST_DISAGREEMENTS or kappa < _LEAST_KAPPA:
+    if kappa < _LEAST_KAPPA:
         return None
     ratio, error = _distance(tables, apart)
     reach = _ONE_IN_HUNDRED * error
