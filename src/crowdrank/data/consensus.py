@@ -195,10 +195,8 @@ class Consensus(Shown):
                     "extreme for it: bring them to a usual size, or choose another method"
                 )
         # parts may not fit each other in a file that was changed by hand
-        shapes: dict[str, tuple[int | None, ...]] = {
-            "std_error": (n,), "grade": (n,), "confidence": (n,), "replicates": (None, n),
-            "probabilities": (n, n_levels),
-        }  # fmt: skip
+        shapes: dict[str, tuple[int | None, ...]] = dict.fromkeys(("std_error", "grade", "confidence"), (n,))
+        shapes |= {"replicates": (None, n), "probabilities": (n, n_levels)}
         for name, shape in shapes.items():
             values = getattr(self, name)
             if values is None:
@@ -303,10 +301,8 @@ class Consensus(Shown):
             columns["std_error"] = self.std_error
         order = self._best_first()
         # column by column: to wait for polars' threads takes longer than a few items
-        return pl.DataFrame({
-            name: column.gather(order) if isinstance(column, pl.Series) else column[order]
-            for name, column in columns.items()
-        })  # fmt: skip
+        table = {name: c.gather(order) if isinstance(c, pl.Series) else c[order] for name, c in columns.items()}
+        return pl.DataFrame(table)
 
     def _best_first(self) -> Counts:
         """Item codes, query after query, best first; equal scores keep the order of their ids."""

@@ -295,7 +295,7 @@ class Grades(Judged):
         fields = self.meta(first) | {"duration": None}
         if self.weight is not None:
             fields["weight"] = self.weight[first] * self.weight[second]
-        return preferences_between(self, self.item[first], self.item[second], outcome[keep], fields)
+        return preferences_between(self.item[first], self.item[second], outcome[keep], fields)
 
     def as_rankings(self) -> Rankings:
         """Return each annotator's grades of a query as one ranking; equal grades tie.

@@ -160,11 +160,13 @@ class Judged(Sized, Shown):
         raise NotImplementedError
 
     def meta(self, keep: Any) -> dict[str, Any]:
-        """Columns that every kind has, at the rows ``keep``."""
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        return {
-            n: c if c is None or (n == "annotator" and not self.n_annotators) else c[keep] for n, c in columns.items()
-        }
+        """Fields that every kind has: columns at the rows ``keep``, and what their codes mean."""
+        fields = {name: getattr(self, name) for name in ("items", "annotators", "groups", "group", "blocks")}
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            nobody = name == "annotator" and not self.n_annotators
+            fields[name] = column if column is None or nobody else column[keep]
+        return fields
 
     def meta_frame(self) -> dict[str, Any]:
         """Columns that every kind has, with the user's ids."""

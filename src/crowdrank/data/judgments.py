@@ -357,10 +357,8 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     first = sets[0]
     if len(sets) == 1:
         return first
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(judged, name) for judged in sets])
-        for name in ("annotator", *first.answers) if name != "offsets"
-    }  # fmt: skip
+    own = [name for name in ("annotator", *first.answers) if name != "offsets"]
+    columns: dict[str, Any] = {name: np.concatenate([getattr(judged, name) for judged in sets]) for name in own}
     if any(judged.weight is not None for judged in sets):
         columns["weight"] = np.concatenate([judged.row_weight for judged in sets])
     if _in_all(sets, "time", "a time"):
@@ -419,12 +417,12 @@ def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
                 f"covariate {name!r} is made in two ways, {ways[0]} and {ways[1]}; read all sets of preferences with "
                 "the same columns and transform"
             )
-    parts = [judged.covariates[:, [judged.covariate_names.index(name) for name in names]] for judged in sets
-             if judged.covariates is not None]  # fmt: skip
+    parts = []
+    for judged in sets:
+        assert judged.covariates is not None
+        parts.append(judged.covariates[:, [judged.covariate_names.index(name) for name in names]])
     transforms = tuple(transforms_of[0][name] for name in names)
-    return {
-        "covariates": np.concatenate(parts), "covariate_names": tuple(names), "covariate_transforms": transforms
-    }  # fmt: skip
+    return {"covariates": np.concatenate(parts), "covariate_names": tuple(names), "covariate_transforms": transforms}
 
 
 def _judgment_numbers(sets: Sequence[Preferences]) -> dict[str, Any]:

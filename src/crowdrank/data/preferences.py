@@ -160,11 +160,8 @@ class Preferences(Judged):
         rows = Rows(data, "preference", columns, invalid, wishes)
         codes = rows.codes("left", "right")
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
-        answers = {
-            "outcome": outcome,
-            "recorded": np.ones(rows.n, bool) if rows.by_winner or swapped == NOT_SWAPPED else None,
-            "strength": read_strength(rows, outcome), "judgment": read_numbers(rows),
-        }  # fmt: skip
+        answers = {"outcome": outcome, "strength": read_strength(rows, outcome), "judgment": read_numbers(rows)}
+        answers["recorded"] = np.ones(rows.n, bool) if rows.by_winner or swapped == NOT_SWAPPED else None
         names: tuple[str, ...] = ()
         transforms: tuple[str, ...] = ()
         if covariates:
@@ -218,10 +215,8 @@ class Preferences(Judged):
             raise JudgmentError(f"there is a covariate {name!r} already; choose another name")
         column = np.asarray(values, np.float64)[:, None]
         whole = column if self.covariates is None else np.hstack([self.covariates, column])
-        return replace(
-            self, covariates=whole, covariate_names=(*self.covariate_names, name),
-            covariate_transforms=(*self.covariate_transforms, GIVEN),
-        )  # fmt: skip
+        names, transforms = (*self.covariate_names, name), (*self.covariate_transforms, GIVEN)
+        return replace(self, covariates=whole, covariate_names=names, covariate_transforms=transforms)
 
     def settle_swaps(self, rule: str) -> Self:
         """Return the preferences after a rule for annotators whose answer changes when left and right are exchanged.
@@ -280,11 +275,8 @@ class Preferences(Judged):
         first = (self.outcome > 0) | ((self.outcome == 0) & (self.left < self.right))
         item = np.column_stack([np.where(first, self.left, self.right), np.where(first, self.right, self.left)])
         rank = np.column_stack([np.ones(len(self), np.int32), 1 + np.abs(self.outcome).astype(np.int32)])
-        return Rankings(
-            items=self.items, annotators=self.annotators, item=item.ravel(), rank=rank.ravel(),
-            offsets=2 * np.arange(len(self) + 1), groups=self.groups, group=self.group, blocks=self.blocks,
-            **self.meta(slice(None)),
-        )  # fmt: skip
+        offsets = 2 * np.arange(len(self) + 1)
+        return Rankings(item=item.ravel(), rank=rank.ravel(), offsets=offsets, **self.meta(slice(None)))
 
     def as_preferences(self, *, ties: bool = True) -> Preferences:
         """Return the preferences themselves, without ties if so asked."""
@@ -390,11 +382,8 @@ class Rankings(Judged):
             meta["weight"] = np.add.reduceat(weight, lists) / np.diff(lists, append=len(order))
         if judged.time is not None:
             meta["time"] = np.maximum.reduceat(judged.time[order], lists)
-        return cls(
-            items=judged.items, annotators=judged.annotators, item=codes[best],
-            rank=_dense(-mean[best], starts, number), offsets=np.append(starts, len(codes)), groups=judged.groups,
-            group=judged.group, blocks=judged.blocks, **meta,
-        )  # fmt: skip
+        rank, offsets = _dense(-mean[best], starts, number), np.append(starts, len(codes))
+        return cls(item=codes[best], rank=rank, offsets=offsets, **meta)
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the rankings only; items and annotators stay."""
@@ -430,25 +419,18 @@ class Rankings(Judged):
             keep = outcome != 0
             first, second, outcome = first[keep], second[keep], outcome[keep]
         fields = self.meta(self.ranking[first]) | {"duration": None}
-        return preferences_between(self, self.item[first], self.item[second], outcome, fields)
+        return preferences_between(self.item[first], self.item[second], outcome, fields)
 
 
-def preferences_between(
-    judged: Judged, first: Ints, second: Ints, outcome: Outcomes, fields: dict[str, Any]
-) -> Preferences:
-    """Return preferences made of other judgments: pairs of items, who won of each, and columns that every kind has."""
+def preferences_between(first: Ints, second: Ints, outcome: Outcomes, fields: dict[str, Any]) -> Preferences:
+    """Return preferences made of other judgments: pairs of items, who won of each, and fields that every kind has."""
     # the item with the lower code stands left, so the side tells nothing about who won
     swap = first > second
     return Preferences(
-        items=judged.items,
-        annotators=judged.annotators,
         left=np.where(swap, second, first),
         right=np.where(swap, first, second),
         outcome=np.where(swap, -outcome, outcome).astype(np.int8),
         recorded=np.ones(len(first), bool),
-        groups=judged.groups,
-        group=judged.group,
-        blocks=judged.blocks,
         **fields,
     )
 

@@ -118,10 +118,13 @@ class IndependentAnnotators:
         quality = annotator_scores.quality if judgments.n_annotators else None
         used = row >= 0
         return JointFit(
-            method="independent_annotators", ranker=added, n_items=int(used.sum()),
+            method="independent_annotators",
+            ranker=added,
             consensus=Consensus.of(self, judgments, scores, quality=quality),
-            n_queries=len(np.unique(judgments.items.query[used])), n_unjudged=len(features) - int(used.sum()),
-        )  # fmt: skip
+            n_items=int(used.sum()),
+            n_queries=len(np.unique(judgments.items.query[used])),
+            n_unjudged=len(features) - int(used.sum()),
+        )
 
     def _draw_together(
         self, judgments: Judgments, features: Features, row: Ints, learned: dict[int, Ranker]
