@@ -41,8 +41,7 @@ class AtRandom:
 
     def propose(self, situation: Any) -> Any:
         """Return as many random pairs as the budget pays for."""
-        from crowdrank.schemes.candidate_pairs import candidate_pairs
-        from crowdrank.schemes.situation import WishList, requests_for
+        from crowdrank.schemes.situation import WishList, candidate_pairs, requests_for
 
         number, rng = situation.n_affordable, np.random.default_rng(situation.seed)
         left, right = candidate_pairs(situation, None, 0, rng)

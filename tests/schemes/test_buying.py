@@ -189,7 +189,7 @@ def test_pairs_that_were_judged_are_asked_of_others_only():
 
 
 def test_many_pairs_are_drawn(monkeypatch):
-    from crowdrank.schemes import candidate_pairs as pairs
+    from crowdrank.schemes import situation as pairs
 
     for name, number in (("_MAX_PAIRS", 500), ("_MAX_PAIRS_ANY_BUDGET", 10), ("_SPARE_PAIRS", 10)):
         monkeypatch.setattr(pairs, name, number)

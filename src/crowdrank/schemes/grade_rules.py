@@ -14,8 +14,7 @@ from ..data.proposals import Requests
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least
-from .candidate_pairs import JudgedPairs, pairs_below
-from .situation import UNJUDGED, Situation, WishList, falling_order, requests_for, tie_draws
+from .situation import UNJUDGED, JudgedPairs, Situation, WishList, falling_order, pairs_below, requests_for, tie_draws
 
 MEASURE = "squared error of the items' gains"
 

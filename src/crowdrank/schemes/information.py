@@ -16,15 +16,18 @@ from ..data.proposals import UNLIMITED, Requests, Roster
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least, one_of, option
-from .candidate_pairs import JudgedPairs, candidate_pairs, listed_pairs, pairs_near, wrong_after, wrong_now
 from .class_probabilities import LIKELIEST, CautiousLevels
 from .shown_order import KnownGains, ShownOrder, TaughtOrder
 from .situation import (
     UNJUDGED,
+    JudgedPairs,
     Situation,
     WishList,
+    candidate_pairs,
     even_loads,
     falling_order,
+    listed_pairs,
+    pairs_near,
     past_annotators,
     requests_for,
     select_rows,
@@ -32,6 +35,8 @@ from .situation import (
     thing_keys,
     tie_draws,
     tie_draws_over_queries,
+    wrong_after,
+    wrong_now,
 )
 
 if TYPE_CHECKING:

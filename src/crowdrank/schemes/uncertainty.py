@@ -12,9 +12,18 @@ from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..wording import expect_at_least
-from .candidate_pairs import order_gain, pairs_near
 from .class_probabilities import LIKELIEST, CautiousLevels, confidence_gain
-from .situation import UNJUDGED, Situation, WishList, falling_order, requests_for, separate_ties, tie_draws
+from .situation import (
+    UNJUDGED,
+    Situation,
+    WishList,
+    falling_order,
+    order_gain,
+    pairs_near,
+    requests_for,
+    separate_ties,
+    tie_draws,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

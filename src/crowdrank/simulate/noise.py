@@ -12,27 +12,9 @@ import numpy as np
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Floats
 from ..wording import did_you_mean
+from . import pools
 from .known import Seed
-from .pools import (
-    CayleyMallows,
-    Flips,
-    Mallows,
-    PlackettLuce,
-    Pool,
-    Swaps,
-    confusion,
-    false_bad,
-    false_good,
-    growing,
-    log_normal,
-    ltrma_swaps,
-    normal,
-    positive,
-    profile,
-    symmetric,
-    uniform,
-    with_spammers,
-)
+from .pools import Pool
 
 Value: TypeAlias = "float | tuple[float, float]"
 """A number for all annotators, or the bounds it is drawn from for each."""
@@ -158,14 +140,14 @@ class Noise:
         """
         assert self.model.make is not None
         value_rng, pool_rng, spam_rng = np.random.default_rng(seed).spawn(3)
-        count = positive(n_annotators)
+        count = pools.positive(n_annotators)
         pairs = zip(self.model.parameters, self.values, strict=True)
         values = [parameter.draw(value, count, value_rng) for parameter, value in pairs]
         extra: dict[str, Any] = {"seed": pool_rng, "n_levels": n_levels}
         pool = self.model.make(*values, n_annotators=count, **{name: extra[name] for name in self.model.wants})
         if not self.random and not self.malicious:
             return pool
-        return with_spammers(pool, random=self.random, malicious=self.malicious, seed=spam_rng)
+        return pools.with_spammers(pool, random=self.random, malicious=self.malicious, seed=spam_rng)
 
 
 def parse_noise(spec: str) -> Noise:
@@ -254,7 +236,7 @@ def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
 
 def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
     """Annotators who flip preferences."""
-    return Flips(np.broadcast_to(flip, n_annotators), tie, position)
+    return pools.Flips(np.broadcast_to(flip, n_annotators), tie, position)
 
 
 def _maker(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
@@ -274,44 +256,44 @@ _JUMP = (Parameter("jump", 0.01, 100, 1.3), Parameter("noise", 0.001, 100, 0.25)
 _MODELS = (
     NoiseModel(
         "normal", "normal(0.7,0.2)", _COIN, (Parameter("mean", 0, 1), Parameter("sd", 0, 10)),
-        "right with an accuracy drawn from a normal distribution, clipped to 0..1", normal, ("seed",),
+        "right with an accuracy drawn from a normal distribution, clipped to 0..1", pools.normal, ("seed",),
     ),
     NoiseModel(
         "log_normal", "log_normal(0.4,0.2)", _COIN, (Parameter("mean", 0.001, 1), Parameter("sd", 0, 10)),
         "right with an accuracy drawn from a log-normal distribution of this mean and sd, clipped to 1",
-        log_normal, ("seed",),
+        pools.log_normal, ("seed",),
     ),
     NoiseModel(
         "uniform", "uniform(0.2,0.6)", _COIN, (Parameter("low", 0, 1), Parameter("high", 0, 1)),
-        "right with an accuracy drawn uniformly", uniform, ("seed",),
+        "right with an accuracy drawn uniformly", pools.uniform, ("seed",),
     ),
     NoiseModel(
         "confusion", "confusion(0.7,10)", _GRADE,
         (Parameter("accuracy", 0.001, 0.999), Parameter("concentration", 0.001, 1e6, 10)),
         "confusion matrices around this accuracy; a high concentration makes them similar",
-        confusion, ("seed", "n_levels"),
+        pools.confusion, ("seed", "n_levels"),
     ),
     NoiseModel(
         "symmetric", "symmetric", _GRADE, (Parameter("noise", 0.001, 100, 0.7),),
-        "a latent relevance seen through noise, then cut into grades", symmetric,
+        "a latent relevance seen through noise, then cut into grades", pools.symmetric,
     ),
     NoiseModel(
         "profile", "profile", _GRADE,
         (Parameter("bias", 0, 100, 0.35), Parameter("scale", 0, 10, 0.25), Parameter("noise", 0.001, 100, 0.5)),
         "as symmetric, and each annotator is milder or stricter and uses more or less of the scale",
-        profile, ("seed",),
+        pools.profile, ("seed",),
     ),
     NoiseModel(
         "false_good", "false_good", _GRADE, (Parameter("share", 0, 1, 0.1), *_JUMP),
-        "little noise, but a share of the grades is much too good", false_good,
+        "little noise, but a share of the grades is much too good", pools.false_good,
     ),
     NoiseModel(
         "false_bad", "false_bad", _GRADE, (Parameter("share", 0, 1, 0.25), *_JUMP),
-        "little noise, but a share of the grades is much too bad", false_bad,
+        "little noise, but a share of the grades is much too bad", pools.false_bad,
     ),
     NoiseModel(
         "growing", "growing", _GRADE, (Parameter("noise", 0.001, 100, 0.15), Parameter("top", 0.001, 100, 0.9)),
-        "noise that grows with the relevance, up to that at the top", growing,
+        "noise that grows with the relevance, up to that at the top", pools.growing,
     ),
     NoiseModel(
         "flip", "flip(0.1..0.4)", ("preference",),
@@ -324,21 +306,21 @@ _MODELS = (
     NoiseModel(
         "plackett_luce", "plackett_luce(1.5)", ("ranking", "preference"),
         (Parameter("slope", -1000, 1000, varies=True),),
-        "the better item first with log odds of slope times the difference in grade", _maker(PlackettLuce),
+        "the better item first with log odds of slope times the difference in grade", _maker(pools.PlackettLuce),
     ),
     NoiseModel(
         "mallows", "mallows(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more pairs they reverse; 0 is guessing", _maker(Mallows),
+        "rankings less likely the more pairs they reverse; 0 is guessing", _maker(pools.Mallows),
     ),
     NoiseModel(
         "cayley", "cayley(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more swaps they are from the truth; 0 is guessing", _maker(CayleyMallows),
+        "rankings less likely the more swaps they are from the truth; 0 is guessing", _maker(pools.CayleyMallows),
     ),
     NoiseModel(
         "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
-        "the true ranking after this many random swaps", _maker(lambda swaps: Swaps(swaps.astype(np.int64))),
+        "the true ranking after this many random swaps", _maker(lambda swaps: pools.Swaps(swaps.astype(np.int64))),
     ),
-    NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", ltrma_swaps),
+    NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", pools.ltrma_swaps),
     NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),
     NoiseModel(
         "malicious", "malicious(0.05)", _ALL, (Parameter("share", 0, 1),),
