@@ -8,6 +8,10 @@ side would end there. Last the fits over many blocks, by query and by annotator.
 In memory Newton steps move scores and annotators together. Over many blocks each product of such a step would be a pass
 over all judgments, so there one side is the best for each value of the other: by query, blocks keep the scores of their
 items and annotators are shared; by annotator, for one query with most judgments, it is the other way round.
+
+Measured with Crowd-BT on 5,000 to 200,000 preferences in six blocks: the Newton steps of memory would be 71 to 78
+passes (12 to 17 points, 59 to 61 products), these are 23 or 24; in memory they would take 4 to 15 times the processor
+time of Newton steps. Scores agree to 1e-6.
 """
 
 from __future__ import annotations
