@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ _MIN_SHARE_CIRCULAR = 0.15
 _MAX_P_VALUE = 1e-3
 _MAX_SHARE_EFFECTIVE = 0.9
 _MOST_OTHERS = 0.7
+_MAX_FALSE_CHANGES = 0.05
+_EARLIEST, _LATEST = 1e9, 4e9
+"""Times from 2001 to 2096 in seconds are shown as dates; others are the numbers given."""
 _FEWEST_OVERLAPPING = 5
 """Annotators with things in common, from which on errors that they share can be seen."""
 
@@ -220,11 +224,13 @@ def _habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) 
 def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> dict[str, Flagged]:
     """Return the annotators with a bad habit, and in a few words what shows it, by habit.
 
-    For preferences: ``one_side``, ``always_ties``, ``leans``, ``flips``, ``circular``; for grades: ``one_grade``.
-    ``table`` is that of :meth:`~crowdrank.data.consensus.Diagnostics.annotators`.
+    For preferences: ``one_side``, ``always_ties``, ``leans``, ``flips``, ``circular``; for grades: ``one_grade``; for
+    both, where there are times, ``changes``. ``table`` is that of
+    :meth:`~crowdrank.data.consensus.Diagnostics.annotators`.
     """
     if not judgments.n_annotators:
         return {}
+    changes = _changes(judgments, table)
     if not isinstance(judgments, Preferences):
         if "share_same" not in table.columns:
             return {}
@@ -234,7 +240,7 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
         words = [
             f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in lazy
         ]
-        return {"one_grade": Flagged(lazy, words)}
+        return {"one_grade": Flagged(lazy, words)} | changes
     counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
     sided = one_side(judgments, scores)
     bias, low, high = _columns(table, "position_bias", "position_lower", "position_upper")
@@ -252,7 +258,30 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
         "leans": Flagged(leaning, [f"{bias[a]:+.2f}, {low[a]:+.2f} to {high[a]:+.2f}" for a in leaning]),
         "flips": Flagged(flips, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in flips]),
         "circular": Flagged(circular, [f"{percent(circles[a])} of {triads[a]:,.0f} triads" for a in circular]),
-    }
+    } | changes
+
+
+def _changes(judgments: Judgments, table: pl.DataFrame) -> dict[str, Flagged]:
+    """Annotators whose agreement with the others changed at some time, by Holm's rule over all that were looked at."""
+    if "change_p_value" not in table.columns:
+        return {}
+    before, after, at, p_value = _columns(table, "agreement_before", "agreement_after", "changed_at", "change_p_value")
+    looked_at = np.flatnonzero(~np.isnan(p_value))
+    order = looked_at[np.argsort(p_value[looked_at], kind="stable")]
+    passes = p_value[order] * (len(order) - np.arange(len(order))) <= _MAX_FALSE_CHANGES
+    drifting = order[: len(order) if passes.all() else int(np.argmin(passes))]
+    words = []
+    for a in drifting:
+        if isinstance(judgments, Preferences):
+            share = [percent(0.5 + 0.5 * value) for value in (before[a], after[a])]
+            change = f"agrees with the order in {share[0]} before, {share[1]}"
+        elif isinstance(judgments, Grades) and judgments.nominal:
+            change = f"agrees with {percent(before[a])} of the others before, {percent(after[a])}"
+        else:
+            change = f"off the others' mean by {-before[a]:.2g} before, {-after[a]:.2g}"
+        date = datetime.fromtimestamp(at[a], UTC).strftime("%Y-%m-%d %H:%M") if _EARLIEST <= at[a] < _LATEST else None
+        words.append(f"{change} from {date or f'time {at[a]:g}'} on")
+    return {"changes": Flagged(drifting, words)}
 
 
 def _columns(table: pl.DataFrame, *names: str) -> list[Floats]:

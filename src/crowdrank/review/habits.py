@@ -19,6 +19,9 @@ from ..wording import SHOWN, counted, first_few, percent
 from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments, fewer_items
 from .sentences import FLAGS, MESSAGES
 
+_MIN_TIMED = 40
+"""Judgments of an annotator with a time, from which on a change of their agreement is looked for."""
+
 _CUTS = np.linspace(0, 1, 17)[1:-1]
 # threshold (sample): scores whose quantiles cut the scale for sides
 _MAX_SCORES_SAMPLED = 100_000
@@ -57,6 +60,8 @@ def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.Da
             columns |= _shares("n_swapped", "swapped", again.swapped, again.n_swapped)
         if again.difference is not None:
             columns["repeated_difference"] = share_of(again.difference, again.n_again)
+        if judgments.time is not None and isinstance(judgments, Grades | Preferences):
+            columns |= _change_in_time(judgments, scores, judgments.time, n)
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
 
 
@@ -182,6 +187,83 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
         return np.asarray(np.sign(gap) * margin[np.searchsorted(edges, np.abs(gap), side="right")])
 
     return explains
+
+
+def _change_in_time(judgments: Grades | Preferences, scores: Floats, time: Floats, n: int) -> dict[str, Any]:
+    r"""When the agreement of each annotator with the others changed most, from what to what, and its p value.
+
+    Each judgment has an agreement with the others, :math:`x_t`, less what is usual for what was asked, so that hard
+    items late in the day are not an annotator's fault. The largest absolute sum of deviations from the annotator's
+    mean up to any time, divided by :math:`\sigma \sqrt n`, has Kolmogorov's distribution where nothing changes
+    [Ploberger92]_; :math:`\sigma^2` is the long-run variance by Bartlett's weights [Newey87]_, since judgments in a
+    row may be alike. Judgments of equal times are one step, so that their order in the file is no matter.
+    """
+    from scipy.special import kolmogorov
+
+    agreement, usual = _agreements(judgments, scores)
+    rows = np.flatnonzero(~np.isnan(agreement - usual) & ~np.isnan(time))
+    rows = rows[np.lexsort((agreement[rows] - usual[rows], time[rows], judgments.annotator[rows]))]
+    who, when, seen = judgments.annotator[rows], time[rows], agreement[rows]
+    number = np.bincount(who, minlength=n).astype(np.float64)
+    excess = seen - usual[rows]
+    excess -= share_of(np.bincount(who, excess, n), number)[who]
+    variance = np.bincount(who, excess**2, n)
+    n_lags = np.floor(np.cbrt(number))
+    for lag in range(1, int(n_lags.max(initial=0)) + 1):
+        one, other = who[lag:], who[:-lag]
+        same = one == other
+        weight = 2.0 * np.maximum(1.0 - lag / (n_lags + 1.0), 0.0)
+        variance += weight * np.bincount(one[same], (excess[lag:] * excess[:-lag])[same], n)
+    variance = np.maximum(variance, np.bincount(who, excess**2, n))
+    begin = np.cumsum(number) - number
+    total = np.cumsum(excess) - np.append(0.0, np.cumsum(excess))[begin.astype(np.int64)[who]]
+    # between two judgments of different times
+    split = np.zeros(len(rows), bool)
+    split[:-1] = (who[1:] == who[:-1]) & (when[1:] > when[:-1])
+    largest = np.zeros(n)
+    np.maximum.at(largest, who[split], np.abs(total[split]))
+    at = np.full(n, -1)
+    here = np.flatnonzero(split & (np.abs(total) >= largest[who]))
+    at[who[here[::-1]]] = here[::-1]
+    known = (at >= 0) & (number >= _MIN_TIMED) & (variance > 0)
+    place = np.where(known, at, 0)
+    late = np.arange(len(rows)) > place[who]
+    count = np.bincount(who, late, n)
+    after = share_of(np.bincount(who, seen * late, n), count)
+    before = share_of(np.bincount(who, seen * ~late, n), number - count)
+    changed_at = when[np.minimum(place + 1, max(len(rows) - 1, 0))] if len(rows) else np.zeros(n)
+    statistic = largest / np.sqrt(np.where(known, variance, 1.0))
+    columns = {
+        "agreement_before": before, "agreement_after": after, "changed_at": changed_at,
+        "change_p_value": kolmogorov(statistic),
+    }  # fmt: skip
+    return {name: np.where(known, values, np.nan) for name, values in columns.items()}
+
+
+def _agreements(judgments: Grades | Preferences, scores: Floats) -> tuple[Floats, Floats]:
+    """Agreement of each judgment with the others, and what is usual for what was asked; NaN where nobody else judged.
+
+    Of a preference: 1 with the order of the scores, -1 against it, and the lead of items as far apart. Of a grade: the
+    share of equal grades of the item for classes, otherwise the negative distance from the mean of its other grades.
+    """
+    if isinstance(judgments, Preferences):
+        gap = scores[judgments.left] - scores[judgments.right]
+        lead = _explanation(gap, judgments.outcome.astype(np.float64))(gap)
+        side = np.where(gap == 0, np.nan, np.sign(gap))
+        return side * judgments.outcome, side * lead
+    item, n_items = judgments.item, judgments.n_items
+    number = np.bincount(item, minlength=n_items)
+    others = np.where(number > 1, number - 1, np.nan)[item]
+    if judgments.nominal:
+        values, code = np.unique(judgments.grade, return_inverse=True)
+        cells, same = np.unique(item.astype(np.int64) * len(values) + code, return_inverse=True)
+        agreement = (np.bincount(same, minlength=len(cells))[same] - 1) / others
+    else:
+        mean = (np.bincount(item, judgments.grade, n_items)[item] - judgments.grade) / others
+        agreement = -np.abs(judgments.grade - mean)
+    several = number[item] > 1
+    sums = np.bincount(item[several], agreement[several], n_items)
+    return agreement, (sums / np.maximum(number, 1))[item]
 
 
 def _both_orders(coded: CodedJudgments, n: int) -> dict[str, Any]:
