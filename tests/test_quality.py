@@ -253,3 +253,29 @@ def test_names_do_not_matter_where_all_pairs_have_a_common_item():
 
     other = {"ann": "z9", "bob": "y8", "eve": "x7", "q1": "r2", "q2": "r1", "a": "é", "b": "10", "c": "9", "d": "D"}
     assert qualities({}) == pytest.approx(qualities(other), abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["dawid_skene", "naive_bayes", "ensemble"])
+def test_yes_or_no_of_rare_links_is_judged_by_how_exact_answers_are(method):
+    """Of 5 % yes hardly a pair tells of anybody, but all answers do."""
+    alike, inside = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth, right = rng.random(500) < 0.05, np.clip(rng.normal(0.85, 0.1, 40), 0.5, 0.99)
+        rows = [
+            (f"a{who:02d}", "q", f"i{item:03d}", int(truth[item] == (rng.random() < right[who])))
+            for item in range(500)
+            for who in rng.choice(40, 4, replace=False)
+        ]
+        grades = Grades.from_rows(rows)
+        known = truth[[int(item[1:]) for item in grades.items.ids]]
+        accuracy = np.bincount(grades.annotator, grades.grade == known[grades.item]) / np.bincount(grades.annotator)
+        found = make("aggregator", method, {}).fit(grades).quality
+        # places in order, without ties
+        places = [np.argsort(np.argsort(values)) for values in (found.quality, accuracy)]
+        alike.append(np.corrcoef(*places)[0, 1])
+        own = right[[int(who[1:]) for who in grades.annotators.ids]]
+        ordered = own**2 / (own**2 + (1 - own) ** 2)
+        inside.append((found.parameters["lower"] <= ordered) & (ordered <= found.parameters["upper"]))
+    assert np.mean(alike) > 0.9
+    assert np.mean(inside) > 0.85

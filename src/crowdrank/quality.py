@@ -161,11 +161,15 @@ def mean_grades(grades: Grades) -> Floats:
     return sums / np.maximum(number, 1e-300)
 
 
-def grade_association(grades: Grades, levels: Floats, covered: Bools) -> Association:
-    """Return how grades go with the levels (n_items,) that others give the items covered, whatever their query."""
+def grade_association(grades: Grades, levels: Floats, covered: Bools, chosen: Floats | None = None) -> Association:
+    """Return how grades go with the levels (n_items,) that others give the items covered, whatever their query.
+
+    ``chosen`` (n_items,) is the number of the level that the others' consensus has chosen, where it chooses one.
+    """
     own = np.flatnonzero(covered[grades.item])
     weight, x, y = grades.row_weight[own], grades.grade[own], levels[grades.item[own]]
-    products = (np.ones(len(own)), x, y, x * x, y * y, x * y)
+    right = np.zeros(len(own)) if chosen is None else grades.level_place[own] == chosen[grades.item[own]]
+    products = (np.ones(len(own)), x, y, x * x, y * y, x * y, right)
     return Association(*(add_up(weight * part, grades.annotator[own], grades.n_annotators) for part in products))
 
 
@@ -494,7 +498,10 @@ class Evidence(NamedTuple):
 
 
 class Association(NamedTuple):
-    """Sums over an annotator's grades x of items that others graded y on average, (n_annotators,) each."""
+    """Sums over an annotator's grades x of items that others graded y on average, (n_annotators,) each.
+
+    ``right`` is the weight of those that are the level which the others' consensus has chosen, 0 where it chooses none.
+    """
 
     number: Floats
     x: Floats
@@ -502,6 +509,7 @@ class Association(NamedTuple):
     xx: Floats
     yy: Floats
     xy: Floats
+    right: Floats
 
     def plus(self, other: Association | None) -> Association:
         """Return the sums over the grades of both."""
@@ -545,15 +553,33 @@ class Exactness(NamedTuple):
 
     @classmethod
     def of(cls, grades: Association, level_shares: Floats, share: Floats, pairs: Floats, n_items: Floats) -> Exactness:
-        r"""Return what the correlation of grades with those of others says of pairs.
+        r"""Return what the correlation of grades with those of others says of pairs, or the share of exact ones.
 
         If an answer names the true level with probability :math:`\lambda` and one of all that are given otherwise,
         :math:`\lambda` is the correlation with the truth, and the probability :math:`q(\lambda)` of ordering a pair
-        follows from the shares of levels. The crowd's own ``pairs`` say how far that holds for them: log odds of a
-        share are taken to be those of :math:`q` times a constant, about which annotators vary like a beta distribution.
+        follows from the shares of levels. With two levels a wrong answer is a reversed one, and log odds of :math:`q`
+        are twice those of the share of answers that name the level which the others' consensus has chosen: of a level
+        that is seldom the true one few pairs tell, but all answers show how exact an annotator is. Of the two, that is
+        used which says more. The crowd's own ``pairs`` say how far it holds for them: log odds of a share are taken to
+        be those of :math:`q` times a constant, about which annotators vary like a beta distribution.
         """
         correlation, number = grades.correlations()
-        expected, slope = _order_of_exact(correlation, level_shares)
+        found = [cls._by(grades, *_order_of_exact(correlation, level_shares), number, share, pairs, n_items)]
+        if grades.right.any() and len(level_shares) == 2:
+            named = (grades.right + 0.5 * grades.right.sum() / grades.number.sum()) / (grades.number + 0.5)
+            named = np.clip(named, 1e-3, 1.0 - 1e-3)
+            ordered = named**2 / (named**2 + (1.0 - named) ** 2)
+            told = grades.number * named * (1.0 - named)
+            found.append(cls._by(grades, ordered, np.full_like(named, 2.0), told, share, pairs, n_items))
+        # medians: one who gave a single grade may have any variance
+        return min(found, key=lambda one: round(float(np.median(one.chance)) + one.gap, 9))
+
+    @classmethod
+    def _by(
+        cls, grades: Association, expected: Floats, slope: Floats, number: Floats, share: Floats, pairs: Floats,
+        n_items: Floats,
+    ) -> Exactness:  # fmt: skip
+        """The share expected where its log odds vary by the square of the slope over the number of grades."""
         log_odds = np.log(expected / (1.0 - expected))
         factor, worth = 1.0, _MODEL_ITEMS * float(np.mean(0.25 * log_odds**2))
         for _ in range(_N_ROUNDS):
@@ -1017,7 +1043,8 @@ def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int
         found = pair_agreement(own, scores, covered, levels=levels)
         if isinstance(own, Grades) and isinstance(others, Grades):
             # not scores: these need not be on one scale, and what is wrong with them would be shared with the pairs
-            found = replace(found, grades=grade_association(own, mean_grades(others), others.judged_items))
+            chosen = scores if levels else None
+            found = replace(found, grades=grade_association(own, mean_grades(others), others.judged_items, chosen))
         agreement += found
     nominal = isinstance(judgments, Grades) and judgments.nominal
     noise = _class_reliability(judgments, agreement) if nominal else _reliability(method, judgments, agreement, n_folds)

@@ -236,12 +236,12 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         train = np.where(held_out[:, None] & named, 0.0, given)
         overall = train.sum(axis=0) + 1.0
         for number, fit in enumerate(fits(train)):
-            found, own = held_out_likelihoods(
+            found, overall_alone = held_out_likelihoods(
                 rows.packed_rows, fit.confusion, fit.shares, held_out, _mean_matrix(fit, train.sum(axis=1)),
                 overall / overall.sum(), (_CORRELATIONS, _DRAWS), named=named, time=times,
             )  # fmt: skip
             likelihoods[number] += found
-            by_shares += own if number == 0 else 0.0
+            by_shares += overall_alone if number == 0 else 0.0
     # the last digits depend on the order of the sums
     posterior = np.round(likelihoods, 7) + _LOG_PRIOR
     top = posterior.max(axis=(1, 2))
