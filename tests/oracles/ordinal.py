@@ -42,7 +42,13 @@ def averaged_push(d, vd, mu, va, bias, vb, cab, cuts, level):
     flat = 1 / sqrt(1 + pi * v / 8)
     _, upper, lower = chance(level, mu * d + bias, cuts, flat)
     g, h = upper + lower - 1, flat * (upper * (1 - upper) + lower * (1 - lower))
-    return mu * g - h * (va * d + cab), h * (mu**2 + va)
+    turn = h
+    if level in (0, len(cuts)):
+        # by the ratio of Mills as far as the variance is that of a normal predictor
+        other = 1 - (upper - lower)
+        u, blur = pi / 8 * log((1 - other) / other), pi * v / 8 / (1 + pi * v / 8)
+        turn = flat * other * ((1 - blur) * (1 - other) + blur * (u + sqrt(u**2 + 1)) / 2)
+    return mu * g - turn * (va * d + cab), h * (mu**2 + va)
 
 
 def scores_of_known_annotators(rows, n_items, alpha, variance, rounds=200):

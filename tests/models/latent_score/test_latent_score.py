@@ -438,3 +438,27 @@ def test_known_scores_of_any_scale_tie_nobody(unit):
         return aggregate(judged, "latent_score", known=known).ranks().tolist()
 
     assert ranks(unit) == ranks(1.0)
+
+
+@pytest.mark.filterwarnings("ignore:the judgments hardly ever contradict")
+def test_items_that_always_win_do_not_run_away():
+    # one item against seven, a thousand annotators with eight answers each, strong effects
+    rng = np.random.default_rng(0)
+    scores = 5.0 * rng.normal(size=(10, 8))
+    rows, asked = [], set()
+    for _ in range(8000):
+        query, other, who = rng.integers(10), rng.integers(1, 8), rng.integers(1000)
+        if (who, query, other) in asked:
+            continue
+        asked.add((who, query, other))
+        won = rng.random() < 1.0 / (1.0 + np.exp(scores[query, other] - scores[query, 0]))
+        rows.append((f"a{who}", f"q{query}", "0", f"{other}", "left" if won else "right"))
+    consensus = LatentScore().fit(Preferences.from_rows(rows))
+    own = consensus.items.frame()
+    query, item = own["query"].str.slice(1).cast(int).to_numpy(), own["item"].cast(int).to_numpy()
+    anchor = np.empty(10)
+    anchor[query[item == 0]] = consensus.scores[item == 0]
+    gaps, truth = anchor[query] - consensus.scores, scores[query, 0] - scores[query, item]
+    # the order is right, and scores of items without a single contradiction stay where the prior has them
+    assert kendalltau(gaps[item > 0], truth[item > 0]).statistic > 0.8
+    assert np.abs(gaps).max() < 1.5 * np.abs(truth).max()

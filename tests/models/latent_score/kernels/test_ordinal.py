@@ -183,6 +183,25 @@ def test_averaging_over_what_is_not_known_is_as_the_twin_says():
         np.testing.assert_allclose((push[cell], bend[cell]), expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("gap", [2.0, 6.0, 12.0, 24.0])
+def test_push_of_a_certain_answer_is_the_mean_over_discriminations(gap):
+    # 100 annotators of discrimination 1 +- .375 who all say left; the mean by quadrature, on a fine grid
+    n, variance = 100, 0.14
+    cells = sort_cells(
+        *(np.full(n, code, np.int32) for code in (0, 1)), np.arange(n, dtype=np.int32), np.zeros(n, bool),
+        np.ones(n, np.int32), np.ones(n),
+    )  # fmt: skip
+    none = np.zeros(n)
+    own = own_rows(1.0, none + 1.0, none + variance, none, none, none, none, none)
+    model = ResponseModel(own, np.empty((0, 2)), 0.0, np.zeros(1), 1.0, False)
+    push = item_pass(cells, model, np.array([gap]), np.zeros(1))[0][0] / n
+    alpha = np.linspace(-3.0, 5.0, 200_001)
+    density = np.exp(-0.5 * (alpha - 1.0) ** 2 / variance)
+    mean = (density * alpha / (1.0 + np.exp(np.minimum(alpha * gap, 700.0)))).sum() / density.sum()
+    # a mean log-likelihood is not raised by ever larger gaps: the few who may be reversed weigh as much
+    assert push == pytest.approx(mean, abs=0.004 if gap > 5 else 0.02)
+
+
 def test_wide_columns_are_sorted_alike():
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 5, 50).astype(np.int32), rng.integers(5, 9, 50).astype(np.int32)

@@ -146,6 +146,23 @@ def lapse_probability(favourites: Any, a: int, level: int, mirrored: int, side: 
 
 
 @njit(cache=True, nogil=True)
+def _end_turn(flat: float, upper: float, lower: float, variance: float) -> Any:
+    """Return the mean of a sigmoid's slope over a predictor of this variance, for the lowest or the highest level.
+
+    The slope of the mean, ``flat p (1 - p)``, falls with the probability ``p`` of another level; that of a normal
+    predictor falls less, by the ratio of Mills, for which ``(u + sqrt(u^2 + 1)) / 2`` stands. Without it a score whose
+    judgments all agree would run away where discriminations are uncertain: a larger gap would seem likelier still,
+    although those who may be reversed speak against it.
+    """
+    other = max(lower, 1.0 - upper)
+    if other <= 0.0 or other >= 1.0:
+        return 0.0
+    blur = _VARIANCE_FACTOR * variance / (1.0 + _VARIANCE_FACTOR * variance)
+    u = _VARIANCE_FACTOR * np.log((1.0 - other) / other)
+    return flat * other * ((1.0 - blur) * (1.0 - other) + blur * 0.5 * (u + np.sqrt(u * u + 1.0)))
+
+
+@njit(cache=True, nogil=True)
 def _fill_item_slopes(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
     shifts: Any, clarity: Any, gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
@@ -170,7 +187,10 @@ def _fill_item_slopes(
                 seen = (1.0 - lapse) * max(upper - lower, _MIN_PROBABILITY)
                 rho *= seen / (seen + lapse * lapse_probability(favourites, a, y, cuts.size - y, side))
             h = rho * clear * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
-            slope += rho * clear * own[a, 0] * (upper + lower - 1.0) - h * (own[a, 2] * d + 0.5 * tie)
+            turn = h
+            if y == 0 or y == cuts.size:
+                turn = rho * clear * _end_turn(flat, upper, lower, clear * clear * spread)
+            slope += rho * clear * own[a, 0] * (upper + lower - 1.0) - turn * (own[a, 2] * d + 0.5 * tie)
             curve += h * own[a, 1]
         gradient[cell], curvature[cell] = slope, curve
 
