@@ -1,6 +1,8 @@
 """Packing, streaming and Dask at 10, 50 and 200 million judgments: ``python -m benchmarks.scale [--rows 10000000]``.
 
 Each step runs in a process of its own, which says what it took by the clock, by all cores and at its peak of memory.
+Whole commands have floors relative to polars' own read and group-by (``--steps
+polars,polars_grades,command,auto,mean_grade,dawid_skene,auto_grades``), and the run fails where one is not met.
 ``--model`` prints the sizing table: a projection from the cost of one pass, measured at ``--rows``. ``--docs`` puts the
 table into docs/scale.md. The step ``kills`` kills a worker in each of ten rounds over 64 parts and compares the bits.
 """
@@ -72,7 +74,10 @@ def main() -> int:
         if asked.docs:
             _note(asked, table)
     print(table)
-    return 0
+    # at fewer rows starting a command is most of its time
+    short = short_of(found) if asked.rows >= FLOOR_ROWS else []
+    print("\n".join(short), file=sys.stderr)
+    return int(bool(short))
 
 
 def _note(asked: argparse.Namespace, table: str) -> None:
@@ -231,11 +236,44 @@ def _polars(folder: Path, rows: int) -> tuple[Any, int]:
     return lambda: subprocess.run([sys.executable, "-c", code], check=True), 1
 
 
-def _command(folder: Path, rows: int) -> tuple[Any, int]:
-    """The whole command from the same file to a ranking, annotators judged."""
-    words = ["aggregate", str(_arena(folder, rows)), "--method", "bradley_terry", "--out", str(folder / "ranks.csv")]
-    whole = [sys.executable, "-m", "crowdrank", *words]
-    return lambda: subprocess.run(whole, check=True, capture_output=True), 1
+def _polars_grades(folder: Path, rows: int) -> tuple[Any, int]:
+    """Polars reads the grades and averages those of each item."""
+    path = _grades(folder, rows)
+    code = f"import polars as pl; pl.read_parquet({str(path)!r}).group_by('query', 'item').agg(pl.col('grade').mean())"
+    return lambda: subprocess.run([sys.executable, "-c", code], check=True), 1
+
+
+def _command(method: str, file: Any) -> Any:
+    """The whole command by a method, from the file that polars reads to a ranking, annotators judged."""
+
+    def step(folder: Path, rows: int) -> tuple[Any, int]:
+        words = ["aggregate", str(file(folder, rows)), "--method", method, "--out", str(folder / "ranks.csv")]
+        whole = [sys.executable, "-m", "crowdrank", *words]
+        return lambda: subprocess.run(whole, check=True, capture_output=True), 1
+
+    return step
+
+
+FLOOR_ROWS = 10_000_000
+MOST_TIMES = {
+    "command": ("polars", 3.0),
+    "auto": ("polars", 8.0),
+    "mean_grade": ("polars_grades", 4.0),
+    "dawid_skene": ("polars_grades", 8.0),
+    "auto_grades": ("polars_grades", 8.0),
+}
+"""Floors of whole commands: at most so many times what polars takes for its own read and group-by in the same run."""
+
+
+def short_of(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a line for each whole command that takes more than its floor allows."""
+    lines = []
+    for step, (peer, most) in MOST_TIMES.items():
+        if step in found and peer in found:
+            times = found[step]["seconds"] / found[peer]["seconds"]
+            if times > most:
+                lines.append(f"SHORT OF its floor: {step} takes {times:.1f} times {peer}, at most {most:g} are allowed")
+    return lines
 
 
 def _pack(folder: Path, rows: int) -> tuple[Any, int]:
@@ -407,12 +445,17 @@ def _kills(folder: Path, rows: int) -> tuple[Any, int]:
     return work, 6 * KILL_ROUNDS
 
 
-_COMMANDS = ("polars", "command", "pack", "pack_arena")
+_COMMANDS = ("polars", "polars_grades", *MOST_TIMES, "pack", "pack_arena")
 """Steps that run in a further process."""
 
 _STEPS: dict[str, Any] = {
     "polars": _polars,
-    "command": _command,
+    "polars_grades": _polars_grades,
+    "command": _command("bradley_terry", _arena),
+    "auto": _command("auto", _arena),
+    "mean_grade": _command("mean_grade", _grades),
+    "dawid_skene": _command("dawid_skene", _grades),
+    "auto_grades": _command("auto", _grades),
     "pack": _pack,
     "pack_arena": _pack_arena,
     "memory": _dawid_skene({"stream": False}),
