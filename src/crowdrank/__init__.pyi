@@ -55,6 +55,10 @@ from .io import read_consensus as read_consensus
 from .io import read_features as read_features
 from .io import read_judgments as read_judgments
 from .io import read_truth as read_truth
+from .judging import JudgeRun as JudgeRun
+from .judging import ajudge as ajudge
+from .judging import judge as judge
+from .judging import sort as sort
 from .report import plot as plot
 from .report import write_report as write_report
 

@@ -158,6 +158,34 @@ _OUT, _DIGITS, _SAFE_CSV, _FORMAT, _QUIET = _page(
 )
 _TABLE = (_OUT, _DIGITS, _SAFE_CSV, _FORMAT)
 
+_MODELS = (
+    Option("--model NAME@URL",
+           "A judge: any server that speaks chat completions, such as x@http://127.0.0.1:8000/v1; repeatable.",
+           python="models", many=True),
+)
+_LIMITS = (
+    Option("--sure P", "Stop when the goal is as sure as that.", type=float, default=0.95),
+    Option("--calls N", "Answered requests at most.", type=int, least=1),
+    Option("--budget X", "Money at most; needs the price of every model.", type=float),
+    Option("--price NAME=IN,OUT", "Money for a million tokens in and out; repeatable.",
+           many=True, reads="pairs", example="gpt-x=0.5,1.5"),
+)
+_CALLING = (
+    Option("--key-from VAR",
+           "Environment variable of the key, OPENAI_API_KEY by default; or NAME=VAR for each model.", many=True),
+    Option("--parallel N", "Requests under way at most.", type=int, default=16, least=1),
+    Option("--column WORD=NAME",
+           "Which column holds what, such as content=answer; repeatable.",
+           python="columns", many=True, reads="columns"),
+    _SEED,
+)
+_JUDGED = (
+    Option("--out -o FILE", "Judgments, a JSON object per line; a stopped run goes on from there.",
+           default="votes.jsonl"),
+    Option("--cache FILE", "Replies that arrived; by default beside --out."),
+    Option("--no-cache", "Keep no replies."),
+    Option("--board FILE", "Write the leaderboard there and not to standard output."),
+)
 COMMANDS: dict[str, tuple[Option, ...]] = {
     "aggregate": _page(
         _VOTES,
@@ -512,6 +540,52 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--check", "Check all totals by counting again, and exit."),
         Option("--copy-to URL", "Copy a paused or closed campaign there and exit."),
         _QUIET,
+    ),
+    "judge": _page(
+        Option("ANSWERS", "Table of item, content [, query, query_content], or a folder of files.", default=...),
+        *_MODELS,
+        Option("--rubric FILE", "What to go by; or, if it ends in .j2, the whole prompt as a Jinja2 template."),
+        Option("--question TEXT", "What is asked; by default which answer is better."),
+        Option("--kind preference|grade|ranking", "What a model is asked for.", default="preference"),
+        Option("--levels A,B,C", "Of grades: the levels from worst to best; 1 to 5 by default.", reads="list"),
+        Option("--set-size N", "Answers of one ranking.", type=int, default=4, least=2, most=20),
+        "Choice",
+        Option("--goal -g order|top-3|best", "What should be sure.", default="order"),
+        *_LIMITS,
+        Option("--orders both|random", "Show each pair in both orders, or in one at random.", default="both"),
+        Option("--scheme information|k-overlap", "What is asked next; k-overlap takes all pairs in turn.",
+               default="information"),
+        Option("--per-query", "Rank within each query, though items are in several."),
+        "People",
+        Option("--people FILE", "Judgments of people, which are trusted."),
+        Option("--campaign TOML",
+               "Write doubtful cases there for crowdrank serve; if it was served, go on with what people said."),
+        Option("--people-share SHARE", "Random share of the other cases for people, for the audit.",
+               type=float, default=0.1),
+        "Calls",
+        *_CALLING,
+        Option("--max-tokens N", "Most tokens of a reply.", type=int, default=256, least=1),
+        Option("--temperature X", "How random replies are.", type=float, default=0.0),
+        Option("--timeout SECONDS", "How long a reply may take.", type=float, default=120.0),
+        Option("--dry-run", "Show the first three prompts and the most it can cost, and ask nothing."),
+        "Output",
+        *_JUDGED,
+        Option("--report FILE", "Write a page for browsers."),
+        _DIGITS, _SAFE_CSV, _FORMAT, _QUIET,
+    ),
+    "sort": _page(
+        Option("THINGS", "Table of text [, item], or a text file with a thing on each line.", default=...),
+        Option("--ask QUESTION", "What to order by, such as: Which is more urgent?", default=...),
+        *_MODELS,
+        "Choice",
+        Option("--goal -g top-10|best|order", "What should be sure.", default="top-10"),
+        *_LIMITS,
+        Option("--orders both|random", "Show each pair in both orders, or in one at random.", default="random"),
+        "Calls",
+        *_CALLING,
+        "Output",
+        *_JUDGED,
+        _DIGITS, _SAFE_CSV, _FORMAT, _QUIET,
     ),
 }
 # fmt: on

@@ -31,7 +31,7 @@ from ..io.read_options import read_options
 from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, given_arguments, takes_argument
 from ..quality import trusted_annotators
 from ..registry import make, method_class
-from ..wording import call, counted, first_few, method_label, one_of, option, recurring_items
+from ..wording import call, counted, either, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
 from .in_parts import (
     Passes,
@@ -708,6 +708,13 @@ def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
                 "there is no covariate 'self', since the families of items are not known; give a table of item and "
                 "family with with_families(preferences, table) (--item-families FILE), and each annotator's as group"
             )
+        # texts without lists, say, have nothing to control for in that part of their style
+        none = zero_covariates(judgments, STYLE) if "style" in parse_covariates(control) else []
+        if none and set(none) < set(wanted):
+            say(
+                f"{either(none, 'and')} {'is' if len(none) == 1 else 'are'} 0 in all preferences and not controlled for"
+            )
+            return [name for name in wanted if name not in none]
     return list(wanted)
 
 
@@ -728,7 +735,7 @@ def zero_covariates(judgments: Any, control: Sequence[str]) -> list[str]:
 def read_covariates_of(control: str | Sequence[str]) -> dict[str, Any]:
     """Return the options of reading that covariates need: their names, and what counts style in texts."""
     wanted = control_names(control)
-    names = [f"{name}:{way}" if way else name for name, way in wanted.items() if name != "self"]
+    names = [f"{name}:{way}" if way else name for name, way in wanted.items()]
     counted: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     if any(name in STYLE for name in wanted):
         whole = "style" in parse_covariates(control)
@@ -812,5 +819,13 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     code = {group: place for place, group in enumerate(groups)}
     family = np.array([code.get(str(one), -1) for one in of_items])
     own = judgments.group[judgments.annotator]
+    keep = [place for place, one in enumerate(judgments.covariate_names) if one != "self"]
+    if judgments.covariates is not None and len(keep) < len(judgments.covariate_names):
+        # the table given is the better one to go by
+        judgments = replace(
+            judgments, covariates=judgments.covariates[:, keep],
+            covariate_names=tuple(judgments.covariate_names[place] for place in keep),
+            covariate_transforms=tuple(judgments.covariate_transforms[place] for place in keep),
+        )  # fmt: skip
     values = (family[judgments.left] == own).astype(float) - (family[judgments.right] == own)
     return judgments.with_covariate("self", values)

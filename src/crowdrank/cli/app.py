@@ -22,7 +22,7 @@ HOMES = {
     "audit": "audit", "changed": "audit", "features": "train", "train": "train", "rank": "train",
     "propose": "propose", "simulate": "propose",
     "study": "study", "methods": "methods", "datasets": "methods", "demo": "demo", "inspect": "files",
-    "export": "files", "pack": "files", "serve": "files",
+    "export": "files", "pack": "files", "serve": "files", "judge": "judge", "sort": "judge",
 }  # fmt: skip
 """Verb -> the file that has its function."""
 

@@ -23,6 +23,9 @@ GIVEN = "given"
 
 MOST_COVARIATES = 20
 
+SELF = "self"
+"""Covariate that is 1 where an item is of the annotator's own family."""
+
 _SIDES = ("{}_left {}_right", "{}_a {}_b", "left_{} right_{}", "{}_1 {}_2")
 
 
@@ -78,7 +81,8 @@ def read_covariates(
     ``x`` that is left less right already, or ``x:log`` where it is known how it was made. It must change its sign with
     the sides, so it is never centred.
     """
-    wanted = parse_covariates(names)
+    # own families may be in the table, or come from one of items later
+    wanted = {name: way for name, way in parse_covariates(names).items() if name != SELF or _columns_of(table, name)}
     columns = [_covariate(rows, table, name, transform) for name, transform in wanted.items()]
     values = np.column_stack([column for column, _ in columns]) if columns else np.zeros((rows.n, 0))
     return values, tuple(wanted), tuple(transform for _, transform in columns)
@@ -95,7 +99,7 @@ def typical_difference(name: str, unit: float, transform: str = GIVEN) -> float:
     Twice as long is one third as a ratio and the logarithm of 2 as a log; own family or not is 1; of others it is the
     root mean square.
     """
-    if name == "self":
+    if name == SELF:
         return 1.0 / unit
     twice = {"ratio": 1.0 / 3.0, "log": math.log(2.0)}
     return twice[transform] / unit if name == "length" and transform in twice else 1.0
@@ -109,7 +113,7 @@ def more_of(name: str, unit: float, transform: str = GIVEN) -> str:
     >>> more_of("length", 0.4, "log"), more_of("length", 312.0, "difference"), more_of("bold", 0.5, "ratio")
     ('twice as long', 'longer by 312', 'with more bold')
     """
-    if name == "self":
+    if name == SELF:
         return "of the annotator's own family"
     if name != "length":
         return f"with more {name}"

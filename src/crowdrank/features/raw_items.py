@@ -40,7 +40,7 @@ SUFFIXES = {
 }  # fmt: skip
 """What the files of a folder end in, by kind; recordings that cannot be read are listed too, and then refused."""
 
-_CONTENT = {
+CONTENT_COLUMNS = {
     "text": ("text", "content", "body", "answer", "response", "output", "completion", "passage", "message", "comment"),
     "page": ("file", "path", "filename", "file_name", "page", "html"),
     "speech": ("file", "path", "filename", "file_name", "audio", "recording", "clip", "wav"),
@@ -200,7 +200,7 @@ def _content_column(names: Sequence[str], kind: str, columns: Mapping[str, str],
             raise JudgmentError(f"there is no column {columns[word]!r}; the table has {quote_names(list(names))}")
         return columns[word]
     plain_names = {plain_name(name): name for name in reversed(list(names)) if name not in ids.values()}
-    for candidate in _CONTENT[kind]:
+    for candidate in CONTENT_COLUMNS[kind]:
         if candidate in plain_names:
             return plain_names[candidate]
     raise JudgmentError(f"the table has no column {word} (its columns are {quote_names(list(names))}); {naming(word)}")

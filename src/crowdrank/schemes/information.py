@@ -280,7 +280,7 @@ def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal,
     wrong = _Wrong.of(situation, scores, edges, goal)
     candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
     pairs = _most_valuable(candidates, scores, annotators, _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS)
-    if roster is not None:
+    if roster is not None and not situation.repeats:
         things = {"left": pairs.left, "right": pairs.right}
         starts, by = past_annotators(situation, thing_keys(things, judgments.n_items))
         places = np.full(len(roster), -1, np.int32)
@@ -464,7 +464,7 @@ def _annotators(situation: Situation, consensus: Consensus, share: float, most: 
     order = falling_order(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
     capacity = even_loads(roster, order, share, most)
     order = order[capacity[order] > 0]
-    return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], True)
+    return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], not situation.repeats)
 
 
 _MEASURE = {

@@ -78,6 +78,8 @@ class Situation:
         Features of items, where grades are bought for the ranker that learns from them.
     seed
         Seed of the random draws, such as between equally urgent things.
+    repeats
+        Whether an annotator may be asked about the same pair again, since it is another text each time.
     """
 
     judgments: Judgments
@@ -91,6 +93,7 @@ class Situation:
     open: OpenRequests | None = None
     features: Features | None = None
     seed: int = 0
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         check_limits(self.budget, self.least_gain, self.price)

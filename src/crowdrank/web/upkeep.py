@@ -12,9 +12,11 @@ from sqlalchemy import text
 
 from ..errors import CrowdrankError, ParameterError
 from ..wording import counted
+from .campaign_file import read_campaign
 from .collection import Store, open_store
 from .server import Options
-from .setup import metadata, migrate, schema_version
+from .setup import metadata, migrate, open_collection, schema_version
+from .transfer import all_judgments, table_rows
 
 RECOUNTS = Path(__file__).with_name("recounts.sql")
 """What must not be found: a comment has the sentence, and the query below it counts what the sentence is about."""
@@ -33,6 +35,18 @@ def broken_promises(connection: sa.Connection) -> list[str]:
         if whole != "ok":
             sentences.append(f"the file is damaged: {whole}")
     return sentences
+
+
+def counted_votes(campaign: str, database: str) -> list[dict[str, Any]]:
+    """Return the judgments that count in a campaign, as the rows of a table."""
+    store = open_store(database)
+    try:
+        collection, _ = open_collection(store, read_campaign(campaign), "")
+        with store.snapshot() as connection:
+            rows = [row for row in all_judgments(collection, connection) if row["counted"]]
+        return list(table_rows(collection, rows))
+    finally:
+        store.close()
 
 
 _ROWS_AT_ONCE = 2_000

@@ -1,0 +1,195 @@
+"""``crowdrank judge`` and ``sort``: ask language models what is worth its price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import ParameterError
+from ..wording import counted
+from .outputs import LEVEL, check_files, check_report, deliver_consensus, report_written
+from .votes import pairs
+
+if TYPE_CHECKING:
+    from ..judging import JudgeRun
+    from .talk import Talk
+
+
+def judge(
+    *,
+    talk: Talk,
+    answers: str,
+    models: list[str],
+    dry_run: bool,
+    campaign: str | None,
+    people_share: float,
+    no_cache: bool,
+    out: str,
+    board: str | None,
+    report: str | None,
+    format: str | None,
+    people: str | None,
+    **asked: Any,
+) -> None:
+    """Ask language models which answers are better, until the order is sure.
+
+    ANSWERS has item, content [, query] [, query_content], or is a folder with a file per item. Each --model is asked
+    only what is worth its price; judgments go to --out as they come, and the same command goes on after a stop.
+
+    Examples
+    --------
+    # which of several models answers best, by a model on this machine
+    crowdrank judge answers.csv --model qwen3@http://127.0.0.1:8080/v1 --calls 500
+    # what would be asked, and the most it can cost
+    crowdrank judge answers.csv --model gpt-x@https://api.example.com/v1 --price gpt-x=0.5,1.5 --budget 2 --dry-run
+    # two judges, until the best is known
+    crowdrank judge answers.csv --model a@http://127.0.0.1:1/v1 --model b@http://127.0.0.1:2/v1 --goal best
+    # hand doubtful cases to people, and go on with their votes
+    crowdrank judge answers.csv --model a@http://127.0.0.1:1/v1 --campaign people.toml
+    # then control for length, markdown and own family
+    crowdrank aggregate votes.jsonl --across-queries --control style,self
+    """
+    from ..judging.answers import Answers
+    from ..judging.people import write_campaign
+    from ..judging.running import make_runner
+
+    check_files([answers if not Path(answers).is_dir() else None, people], [board, report], format=format)
+    check_report(report)
+    asked["key_from"] = _keys(asked["key_from"])
+    if no_cache:
+        asked["cache"] = False
+    elif asked["cache"] is None:
+        asked["cache"] = True
+    if people is None and campaign is not None and Path(campaign).exists():
+        asked["people"] = _votes_of_campaign(campaign, talk)
+    else:
+        asked["people"] = people
+    texts: Any = answers
+    if answers == "-":
+        from ..io.tables import read_table
+
+        texts = read_table("-")
+    if dry_run:
+        _show_preview(make_runner(texts, models, out=None, **asked).preview(), talk)
+        return
+    if no_cache is False and out == "-":
+        raise ParameterError("--out is the file that a stopped run goes on from; give it a name, such as votes.jsonl")
+    run = _run(talk, texts, models, out, asked)
+    if campaign is not None and not Path(campaign).exists():
+        question = asked["question"] or "Which answer is better?"
+        read = Answers.read(texts, asked["columns"])
+        number = write_campaign(run, read, campaign, question=question, share=people_share, seed=asked["seed"])
+        talk.say(
+            f"wrote {campaign} with {counted(number, 'pair')} for people; collect with: crowdrank serve {campaign}"
+            if number
+            else "judges contradict each other nowhere, so there is nothing for people to do"
+        )
+    _deliver(run, board, format, talk)
+    if report is not None and run.consensus is not None:
+        from ..report import write_report
+
+        write_report(run.consensus, run.compared, report)
+        report_written(report, talk)
+
+
+def sort(
+    *,
+    talk: Talk,
+    things: str,
+    ask: str,
+    models: list[str],
+    out: str,
+    no_cache: bool,
+    board: str | None,
+    format: str | None,
+    **asked: Any,
+) -> None:
+    """Order texts by a question, such as which is more urgent, and ask models about few of them.
+
+    THINGS has text [, item], or a thing on each line. Features of the texts learn along, so most things are never asked
+    about.
+
+    Examples
+    --------
+    # the ten most urgent of many tickets
+    crowdrank sort tickets.csv --ask "Which is more urgent?" --model qwen3@http://127.0.0.1:8080/v1 --calls 500
+    """
+    from .. import judging
+
+    check_files([things], [board], format=format)
+    asked["key_from"] = _keys(asked["key_from"])
+    asked["cache"] = False if no_cache else asked["cache"] or True
+    with talk.working("asking") as progress:
+        run = judging.sort(things, ask, models, out=out, progress=progress, **asked)
+    _tell(run, out, talk)
+    _deliver(run, board, format, talk)
+
+
+def _run(talk: Talk, texts: Any, models: list[str], out: str, asked: dict[str, Any]) -> JudgeRun:
+    """Ask, and say what came of it."""
+    from .. import judging
+
+    with talk.working("asking") as progress:
+        run = judging.judge(texts, models, out=out, progress=progress, **asked)
+    _tell(run, out, talk)
+    return run
+
+
+def _tell(run: JudgeRun, out: str, talk: Talk) -> None:
+    """Say what a run cost and why it ended."""
+    for note in run.notes:
+        talk.say(note, needed=True)
+    talk.say(run.stopped, needed=True)
+    cost = f", cost {run.cost:.4g}" if run.cost else ""
+    talk.say(f"{counted(run.calls, 'call')}{cost}; {counted(len(run.rows), 'row')} in {out}")
+
+
+def _deliver(run: JudgeRun, board: str | None, format: str | None, talk: Talk) -> None:
+    """Show the leaderboard with intervals and tiers, or write it."""
+    consensus = run.consensus
+    assert consensus is not None
+    ratings = consensus.rating() if consensus.items.single else None
+    failed = deliver_consensus(consensus, board, format, LEVEL, talk, lambda: (consensus, None), ratings=ratings)
+    if failed is not None:
+        raise failed
+
+
+def _keys(given: list[str] | None) -> Any:
+    """Environment variable of the key, or one for each model."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    return pairs(given, "--key-from", "gpt-x=MY_KEY")
+
+
+def _votes_of_campaign(campaign: str, talk: Talk) -> Any:
+    """What people answered so far in a campaign that was served."""
+    from ..judging.people import votes_of_people
+    from ..web import server
+
+    server.expect_extra()
+    database = server.database_beside(campaign)
+    if not Path(database).exists():
+        talk.say(f"nobody has answered {campaign} yet; collect with: crowdrank serve {campaign}", needed=True)
+        return None
+    from ..web.upkeep import counted_votes
+
+    votes = votes_of_people(counted_votes(campaign, database), campaign)
+    number = 0 if votes is None else len(votes)
+    talk.say(f"{counted(number, 'vote')} of people in {campaign}, which are trusted")
+    return votes
+
+
+def _show_preview(preview: Any, talk: Talk) -> None:
+    """Print the first prompts, and the most that can be asked."""
+    talk.flush()
+    for number, question in enumerate(preview.prompts, 1):
+        for message in question.messages:
+            typer.echo(f"--- prompt {number}, {message['role']} ---\n{message['content']}\n")
+    for note in preview.notes:
+        talk.say(note, needed=True)
+    cost = "no prices given" if preview.cost is None else f"{preview.cost:.4g}"
+    typer.echo(f"at most {counted(preview.calls, 'call')}; cost at most: {cost}; nothing was asked")

@@ -1,0 +1,415 @@
+"""What to ask next: a design that connects all items first, then by information for money; and when to stop."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ..api import aggregate
+from ..data.consensus import Consensus
+from ..data.features import Features
+from ..data.judgments import Grades, Preferences, Rankings, together, with_items
+from ..data.proposals import Roster
+from ..io.notices import collect_notices
+from ..protocols import Floats
+from ..schemes.information import Goal, Information
+from ..schemes.situation import OpenRequests, Situation
+from .answers import Answers
+from .learning import learn_scores
+
+_SHARE_OF_JUDGES = 0.5
+"""Share of the panel that is asked once it is known what each judge is worth; one at least."""
+
+_MIN_ANSWERS_OF_JUDGE = 20
+"""All judges are asked about evenly until each gave so many answers."""
+
+_MAX_LISTED_ITEMS = 400
+"""Up to so many items all pairs are listed with the queries that are left for them."""
+
+_MIN_CERTAINTY_GAIN = 1e-4
+"""A round that is expected to bring less certainty than this is not worth asking."""
+
+_SHARE_FOR_DESIGN = 0.25
+"""Share of the calls that the first design may take; of more items a random part is asked about."""
+
+
+class Case(NamedTuple):
+    """A question to one judge: the query, and the items in the order shown."""
+
+    judge: str
+    query: Any
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How sure the goal is reached, and how much is still expected to be wrong.
+
+    Parameters
+    ----------
+    sure
+        Of an order: the expected share of pairs in the right order. Of the first places: the probability that they hold
+        the right items. The mean over queries.
+    wrong, measure
+        What is expected to be wrong, and what that is measured in.
+    """
+
+    sure: float
+    wrong: float
+    measure: str
+
+    @classmethod
+    def of(cls, consensus: Consensus, goal: Goal) -> Certainty:
+        """Return it for a consensus, by draws of its scores."""
+        known, offsets = consensus._uncertainty(), consensus.items.offsets
+        shares, wrong = [], 0.0
+        for query in range(consensus.items.n_queries):
+            part = slice(int(offsets[query]), int(offsets[query + 1]))
+            scores = consensus.scores[part]
+            if len(scores) <= max(goal.k, 1):
+                continue
+            draws = known.draws(query)
+            if goal.k:
+                first = np.argsort(-scores, kind="stable")[: goal.k]
+                drawn = np.argpartition(-draws, goal.k - 1, axis=1)[:, : goal.k]
+                n_right = np.isin(drawn, first).sum(axis=1)
+                shares.append(float((n_right == goal.k).mean()))
+                wrong += goal.k - float(n_right.mean())
+            else:
+                n_wrong = _wrong_pairs(scores, draws)
+                n_pairs = len(scores) * (len(scores) - 1) / 2
+                shares.append(1 - n_wrong / n_pairs)
+                wrong += n_wrong
+        return cls(float(np.mean(shares)) if shares else 1.0, wrong, goal.measure)
+
+
+def _wrong_pairs(scores: Floats, draws: Floats) -> float:
+    """Expected number of pairs whose order in the scores is wrong."""
+    order = np.argsort(-scores, kind="stable")
+    draws = draws[:200, order]
+    n, wrong = len(scores), 0.0
+    for place in range(n - 1):
+        wrong += float((draws[:, [place]] < draws[:, place + 1 :]).mean(axis=0).sum())
+    return wrong
+
+
+class Chooser:
+    """Chooses cases, and knows which were asked.
+
+    Parameters
+    ----------
+    answers, judges
+        What can be asked about, and whom.
+    kind, orders, set_size
+        Kind of judgment, ``"both"`` orders of a pair or one at ``"random"``, and items of one ranking.
+    goal, across
+        What the judgments should decide, and whether items are ranked over all queries.
+    scheme
+        ``"information"``, or ``"k-overlap"`` for all pairs in turn.
+    features
+        Features of the items, where what is learned of some should tell of the others.
+    """
+
+    def __init__(
+        self, answers: Answers, judges: Sequence[str], *, kind: str, orders: str, set_size: int, goal: Goal,
+        across: bool, scheme: str, seed: int, levels: Sequence[Any] = (), features: Features | None = None,
+        people: Preferences | None = None,
+    ) -> None:  # fmt: skip
+        self.answers, self.judges, self.kind, self.orders, self.set_size = answers, list(judges), kind, orders, set_size
+        self.goal, self.across, self.scheme, self.seed, self.features = goal, across, scheme, seed, features
+        self.people = people
+        self.asked: set[Case] = set()
+        self._pairs_asked: set[tuple[str, Any, frozenset[Any]]] = set()
+        self._level = {level: place for place, level in enumerate(levels)}
+        self._rng = np.random.default_rng(seed)
+        self._queries: dict[Any, list[Any]] = {}
+        for query, item in zip(answers.query, answers.item, strict=True):
+            self._queries.setdefault(item if across else (query, item), []).append(query)
+        self.targets = sorted(self._queries, key=str)
+        self._shared: dict[tuple[Any, Any], list[Any]] = {}
+
+    # what is known ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _item_table(self) -> dict[str, list[Any]]:
+        """Everything that is ranked, as a table."""
+        if self.across or self.answers.query[0] is None:
+            return {"item": list(dict.fromkeys(self.answers.item))}
+        return {"query": list(self.answers.query), "item": list(self.answers.item)}
+
+    def preferences(self, rows: Sequence[Mapping[str, Any]]) -> Preferences:
+        """Return rows of judgments as preferences of all items; grades and rankings are compared within their query."""
+        words = {
+            "preference": ("query", "left", "right", "winner", "annotator", "strength"),
+            "grade": ("query", "item", "grade", "annotator"),
+            "ranking": ("query", "item", "rank", "annotator", "ranking"),
+        }[self.kind]
+        if self.answers.query[0] is None:
+            words = words[1:]
+        table: dict[str, list[Any]] = {word: [row[word] for row in rows] for word in words}
+        if self.kind == "grade":
+            table["grade"] = [self._level[grade] for grade in table["grade"]]
+        with warnings.catch_warnings(), collect_notices():
+            warnings.simplefilter("ignore")
+            judged: Any
+            if self.kind == "preference":
+                judged = Preferences.from_frame(table)
+            else:
+                judged = (Grades if self.kind == "grade" else Rankings).from_frame(table).as_preferences()
+            if self.people is not None:
+                judged = together([replace(judged, strength=None, strength_levels=None), self.people])
+            if self.across and self.answers.query[0] is not None:
+                judged = judged.across_queries()
+            everything: Preferences = with_items(judged, self._item_table)[0]
+        return everything
+
+    def fit(self, preferences: Preferences) -> Consensus:
+        """Return the consensus with its errors; several judges are weighed by what they turn out to be worth."""
+        with warnings.catch_warnings(), collect_notices():
+            warnings.simplefilter("ignore")
+            if self.features is not None:
+                return learn_scores(preferences, self.features)
+            trusted = None if self.people is None else self.people.annotators.ids.to_list()
+            several = preferences.n_annotators > 1
+            consensus: Consensus = aggregate(
+                preferences, "latent_score" if several else "bradley_terry", trusted=trusted
+            )
+        return consensus
+
+    # what can be asked ------------------------------------------------------------------------------------------------
+
+    def _queries_of(self, one: Any, other: Any) -> list[Any]:
+        """Queries in which both items can be shown, in random order, the same for all judges."""
+        key = (one, other) if str(one) <= str(other) else (other, one)
+        found = self._shared.get(key)
+        if found is None:
+            if self.across:
+                second = set(self._queries[other])
+                found = [query for query in self._queries[one] if query in second]
+                draws = np.random.default_rng([self.seed, len(self._shared)])
+                found = [found[place] for place in draws.permutation(len(found))]
+            else:
+                found = [one[0]] if one[0] == other[0] else []
+            self._shared[key] = found
+        return found
+
+    def _item(self, target: Any) -> Any:
+        """The item of something that is ranked."""
+        return target if self.across else target[1]
+
+    def _cases(self, one: Any, other: Any, judge: str, scores: Mapping[Any, float] | None = None) -> list[Case]:
+        """What to ask a judge about two items next: nothing where all was asked."""
+        first, second = self._item(one), self._item(other)
+        for query in self._queries_of(one, other):
+            if not self._is_left(judge, query, first, second):
+                continue
+            if self.kind == "grade":
+                return [Case(judge, query, (item,)) for item in (first, second)]
+            shown = self._ranked_set(query, first, second, scores) if self.kind == "ranking" else [first, second]
+            shown = [shown[place] for place in self._rng.permutation(len(shown))]
+            orders = [shown, shown[::-1]] if self.orders == "both" else [shown]
+            return [Case(judge, query, tuple(order)) for order in orders]
+        return []
+
+    def _is_left(self, judge: str, query: Any, one: Any, other: Any) -> bool:
+        """Whether a judge was not asked about two items of a query yet."""
+        if self.kind == "grade":
+            return not {Case(judge, query, (one,)), Case(judge, query, (other,))} <= self.asked
+        return (judge, query, frozenset((one, other))) not in self._pairs_asked
+
+    def _ranked_set(self, query: Any, one: Any, other: Any, scores: Mapping[Any, float] | None) -> list[Any]:
+        """Items to rank together: two, and those of their query that stand nearest to them."""
+        others = [item for item in self._in_query()[query] if item not in (one, other)]
+        draws = self._rng.random(len(others)).tolist()
+        middle = 0.0 if scores is None else 0.5 * (scores.get(one, 0.0) + scores.get(other, 0.0))
+        distance = [0.0 if scores is None else abs(scores.get(item, 0.0) - middle) for item in others]
+        near = [item for _, _, item in sorted(zip(distance, draws, others, strict=True), key=lambda row: row[:2])]
+        return [one, other, *near[: self.set_size - 2]]
+
+    def _in_query(self) -> dict[Any, list[Any]]:
+        """Items of each query."""
+        if not hasattr(self, "_members"):
+            self._members: dict[Any, list[Any]] = {}
+            for query, item in zip(self.answers.query, self.answers.item, strict=True):
+                self._members.setdefault(query, []).append(item)
+        return self._members
+
+    @property
+    def n_cases(self) -> int:
+        """How many questions there are in all: the most that could be asked."""
+        sizes = [len(members) for members in self._in_query().values()]
+        if self.kind == "grade":
+            return len(self.judges) * sum(sizes)
+        pairs = sum(size * (size - 1) // 2 for size in sizes)
+        return len(self.judges) * pairs * (2 if self.orders == "both" else 1)
+
+    def take(self, cases: Iterable[Case]) -> list[Case]:
+        """Return cases that were not asked, and take note that they are."""
+        new = [case for case in dict.fromkeys(cases) if case not in self.asked]
+        self.asked.update(new)
+        for case in new:
+            pairs = combinations(case.items, 2)
+            self._pairs_asked.update((case.judge, case.query, frozenset(pair)) for pair in pairs)
+        return new
+
+    # what to ask ------------------------------------------------------------------------------------------------------
+
+    def design(self, calls: int | None) -> list[Case]:
+        """Return what to begin with: rings in which each item stands once on either side, all of them connected."""
+        groups: dict[Any, list[Any]] = {}
+        for target in self.targets:
+            groups.setdefault(None if self.across else target[0], []).append(target)
+        cases: list[Case] = []
+        number = 0
+        for members in groups.values():
+            if len(members) < 2:
+                continue
+            each = 2 if self.orders == "both" and self.kind == "preference" else 1
+            if calls is not None and each * len(members) > _SHARE_FOR_DESIGN * calls / len(groups):
+                size = max(int(_SHARE_FOR_DESIGN * calls / len(groups) / each), 8)
+                members = [members[place] for place in self._rng.permutation(len(members))[:size]]
+            for one, other in self._connecting_pairs(members):
+                cases += self.take(self._cases(one, other, self.judges[number % len(self.judges)]))
+                number += 1
+        return cases
+
+    def _connecting_pairs(self, members: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """Pairs that connect items: a ring in random order, and where neighbours share no query another partner."""
+        order = [members[place] for place in self._rng.permutation(len(members))]
+        ring = [(one, other) for one, other in zip(order, [*order[1:], order[0]], strict=True) if one != other]
+        pairs = [pair for pair in ring if self._queries_of(*pair)]
+        if len(pairs) == len(ring):
+            return pairs
+        group = {member: member for member in members}
+
+        def find(member: Any) -> Any:
+            while group[member] != member:
+                member = group[member]
+            return member
+
+        for one, other in pairs:
+            group[find(one)] = find(other)
+        for one, other in combinations(order, 2):
+            if find(one) != find(other) and self._queries_of(one, other):
+                group[find(one)] = find(other)
+                pairs.append((one, other))
+        return pairs
+
+    def choose(
+        self, preferences: Preferences, consensus: Consensus, number: int, prices: Mapping[str, float],
+        open_cases: Iterable[Case] = (),
+    ) -> tuple[list[Case], float]:  # fmt: skip
+        """Return the next cases, about ``number`` of them, and how much less they are expected to leave wrong."""
+        judges = [judge for judge in self.judges if judge in prices]
+        if not judges:
+            return [], 0.0
+        scores = dict(zip(consensus.items.ids.to_list(), consensus.scores.tolist(), strict=True))
+        if self.scheme != "information":
+            return self._in_turn(number, judges, scores), 0.0
+        targets = self._targets_of(preferences)
+        each = 2 if self.orders == "both" and self.kind != "grade" else 1
+        roster = Roster.from_frame({"annotator": judges, "price": [prices[judge] * each for judge in judges]})
+        wanted = max(1, -(-number // each))
+        price = float(np.median(roster.price))
+        situation = Situation(
+            judgments=preferences, askable=self._askable(consensus), pairs=self._pairs(targets, judges),
+            roster=roster, budget=wanted * price, consensus=consensus, seed=int(self._rng.integers(2**31)),
+            repeats=self.across, open=self._open(preferences, open_cases),
+        )  # fmt: skip
+        if situation.pairs is not None and not len(situation.pairs[0]):
+            return [], 0.0
+        codes = preferences.annotators.codes(pl.Series(judges))
+        answered = np.append(np.bincount(preferences.annotator, minlength=preferences.n_annotators), 0)[codes]
+        share = _SHARE_OF_JUDGES if answered.min() >= _MIN_ANSWERS_OF_JUDGE else 1.0
+        proposed = Information(goal=self.goal.text, share=share).propose(situation)
+        cases: list[Case] = []
+        who = roster.annotators.ids.to_list()
+        left, right = proposed.things["left"].tolist(), proposed.things["right"].tolist()
+        for one, other, judge in zip(left, right, proposed.annotator.tolist(), strict=True):
+            names = [who[judge], *(name for name in judges if name != who[judge])]
+            for name in names:
+                new = self.take(self._cases(targets[one], targets[other], name, scores))
+                cases += new
+                if new:
+                    break
+            if len(cases) >= number:
+                break
+        return cases, proposed.expected_gain
+
+    def _in_turn(self, number: int, judges: Sequence[str], scores: Mapping[Any, float]) -> list[Case]:
+        """All pairs in turn, those first that were asked about least."""
+        often: dict[frozenset[Any], int] = {}
+        for case in self.asked:
+            for pair in combinations(case.items, 2):
+                key = frozenset(pair if self.across else ((case.query, pair[0]), (case.query, pair[1])))
+                often[key] = often.get(key, 0) + 1
+        pairs = [pair for pair in combinations(self.targets, 2) if self._queries_of(*pair)]
+        pairs = [pairs[place] for place in self._rng.permutation(len(pairs))]
+        cases: list[Case] = []
+        for turn, (one, other) in enumerate(sorted(pairs, key=lambda pair: often.get(frozenset(pair), 0))):
+            for judge in [*judges[turn % len(judges) :], *judges[: turn % len(judges)]]:
+                new = self.take(self._cases(one, other, judge, scores))
+                cases += new
+                if new:
+                    break
+            if len(cases) >= number:
+                break
+        return cases
+
+    def _targets_of(self, preferences: Preferences) -> list[Any]:
+        """What each item code stands for."""
+        items = preferences.items
+        ids = items.ids.to_list()
+        if self.across:
+            return ids
+        queries = [None] * len(ids) if items.single else items.query_ids().to_list()
+        return list(zip(queries, ids, strict=True))
+
+    def _askable(self, consensus: Consensus) -> Any:
+        """Which items may be asked about: all, or with features those that may be among the first."""
+        askable = np.ones(len(consensus.scores), bool)
+        if self.features is None or not self.goal.k or consensus.std_error is None:
+            return askable
+        n_likely = max(6 * self.goal.k, 40)
+        hopeful = np.argsort(-(consensus.scores + consensus.std_error), kind="stable")[:n_likely]
+        askable[:] = False
+        askable[hopeful] = True
+        return askable
+
+    def _pairs(self, targets: Sequence[Any], judges: Sequence[str]) -> Any:
+        """Pairs of item codes with a question left, ``None`` for all pairs of a query."""
+        if not self.across or len(targets) > _MAX_LISTED_ITEMS:
+            return None
+        left = [
+            (i, j)
+            for i, j in combinations(range(len(targets)), 2)
+            if any(self._is_open(targets[i], targets[j], judge) for judge in judges)
+        ]
+        codes = np.array(left, np.int32).reshape(-1, 2)
+        return np.ascontiguousarray(codes[:, 0]), np.ascontiguousarray(codes[:, 1])
+
+    def _is_open(self, one: Any, other: Any, judge: str) -> bool:
+        """Whether a judge has something left to say about two items."""
+        pair = self._item(one), self._item(other)
+        return any(self._is_left(judge, query, *pair) for query in self._queries_of(one, other))
+
+    def _open(self, preferences: Preferences, cases: Iterable[Case]) -> OpenRequests | None:
+        """Pairs under way, as the scheme knows them."""
+        pairs = [case for case in cases if len(case.items) == 2]
+        if not pairs or self.kind != "preference":
+            return None
+        one, other = (pl.Series([case.items[side] for case in pairs]) for side in (0, 1))
+        query = None if preferences.items.single else pl.Series([case.query for case in pairs])
+        codes = {side: preferences.items.codes(query, ids) for side, ids in (("left", one), ("right", other))}
+        return OpenRequests(codes, None if self.across else pl.Series([case.judge for case in pairs]))
+
+
+def is_worth_asking(gain: float, certainty: Certainty) -> bool:
+    """Return whether a round brings more than nothing to speak of."""
+    return gain > _MIN_CERTAINTY_GAIN * max(certainty.wrong, 1e-12)

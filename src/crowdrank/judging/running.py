@@ -1,0 +1,680 @@
+"""A run: ask, keep what comes, learn, choose what to ask next, and stop when the goal is reached or the money spent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import signal
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from ..api import as_judgments
+from ..api.arguments import takes_arguments_of
+from ..data.consensus import Consensus
+from ..data.features import Features
+from ..data.files import os_reason
+from ..data.judgments import Grades, Preferences, Rankings
+from ..errors import CrowdrankError, DataWarning, JudgmentError, ParameterError
+from ..protocols import Progress
+from ..schemes.information import Goal
+from ..wording import counted, first_few, one_of, option
+from .answers import STYLE, Answers, family_of
+from .calling import UNAFFORDABLE, Caller, Model, Outcome, most_cost, read_models
+from .choosing import Case, Certainty, Chooser, is_worth_asking
+from .prompts import KINDS, LETTERS, Prompter, Question
+from .store import Store
+
+PROGRAM = "program"
+_LARGEST_ROUND = 100
+_SECONDS_BETWEEN_SYNCS = 0.5
+_WINNERS = {"A": "left", "B": "right", "tie": "tie"}
+
+
+class JudgeError(CrowdrankError, RuntimeError):
+    """No model gave an answer; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeRun:
+    """What models said, what follows from it, and what it cost.
+
+    Parameters
+    ----------
+    judgments
+        The judgments, with covariates where they are preferences; ``None`` where none came.
+    consensus, compared
+        Scores of all items, with their errors, and the preferences they come from: grades and rankings are compared
+        within their query.
+    calls, cost
+        Answered requests and money of this run, with what it spent before it was stopped.
+    sure
+        How sure the goal is reached.
+    stopped
+        Why nothing more was asked, and what more would bring, in a sentence.
+    notes
+        What else there is to know: answers that speak to the judge, requests that were dropped.
+    disputed
+        Query and items on which judges, or the two orders of one judge, contradict each other.
+
+    Examples
+    --------
+    >>> texts = {"item": ["short", "longer"], "content": ["tea", "green tea"]}
+    >>> run = judge(texts, lambda question: {"winner": "A"}, calls=2)
+    >>> run.calls, run.disputed
+    (2, ((None, ('longer', 'short')),))
+    """
+
+    judgments: Preferences | Grades | Rankings | None
+    consensus: Consensus | None
+    compared: Preferences | None
+    calls: int
+    cost: float
+    sure: float
+    stopped: str
+    notes: tuple[str, ...]
+    disputed: tuple[tuple[Any, tuple[Any, ...]], ...]
+    rows: tuple[Mapping[str, Any], ...]
+
+    def frame(self) -> pl.DataFrame:
+        """Return the judgments as the table that goes to a file."""
+        return pl.DataFrame(list(self.rows), infer_schema_length=None)
+
+    def __repr__(self) -> str:
+        return f"JudgeRun({counted(self.calls, 'call')}, cost {self.cost:.4g}, sure {self.sure:.2f}: {self.stopped})"
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a run would ask: its first prompts, and the most calls and money it can take."""
+
+    prompts: tuple[Question, ...]
+    calls: int
+    cost: float | None
+    notes: tuple[str, ...]
+
+
+def make_runner(
+    answers: Any,
+    models: Any,
+    *,
+    kind: str = "preference",
+    question: str | None = None,
+    rubric: str | None = None,
+    levels: Sequence[Any] | None = None,
+    budget: float | None = None,
+    calls: int | None = None,
+    price: Mapping[str, Any] | None = None,
+    goal: str = "order",
+    sure: float = 0.95,
+    orders: str = "both",
+    scheme: str = "information",
+    set_size: int = 4,
+    per_query: bool = False,
+    people: Any = None,
+    features: Features | None = None,
+    out: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | bool = True,
+    key_from: Any = None,
+    parallel: int = 16,
+    timeout: float = 120.0,
+    max_tokens: int = 256,
+    temperature: float = 0.0,
+    columns: Mapping[str, str] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Runner:
+    """Return a run that has not begun, everything in it checked."""
+    one_of(kind, KINDS, "kind", of_verb=True)
+    one_of(orders, ("both", "random"), "orders", of_verb=True)
+    one_of(scheme, ("information", "k-overlap"), "scheme", of_verb=True)
+    wanted = Goal.parse(goal)
+    for name, value, least, most in (
+        ("sure", sure, 0.5, 1.0), ("set_size", set_size, 2, len(LETTERS)), ("parallel", parallel, 1, 1000),
+        ("timeout", timeout, 0.01, 86_400), ("max_tokens", max_tokens, 1, 10**6), ("temperature", temperature, 0, 2),
+        ("calls", 1 if calls is None else calls, 1, 10**9), ("budget", 0 if budget is None else budget, 0, 10**9),
+    ):  # fmt: skip
+        if not least <= value <= most:
+            raise ParameterError(f"{option(name, value)} must lie between {least:g} and {most:g}")
+    judges = read_models(models, price, key_from)
+    lacking = [model.name for model in judges if model.price is None]
+    if budget is not None and lacking:
+        raise ParameterError(
+            f"a budget needs the price of every model, and {first_few(map(repr, lacking))} has none; "
+            f"give it as --price {lacking[0]}=IN,OUT for a million tokens (price={{{lacking[0]!r}: (IN, OUT)}}), or "
+            "use --calls"
+        )
+    prompter = Prompter.of(kind, question, rubric, levels)
+    texts = Answers.read(answers, columns)
+    across = texts.recurs and not per_query
+    chooser = Chooser(
+        texts, [model.name for model in judges], kind=kind, orders=orders, set_size=set_size, goal=wanted,
+        across=across, scheme=scheme, seed=seed, levels=prompter.levels, features=features, people=_people(people),
+    )  # fmt: skip
+    if not chooser.n_cases or (kind == "grade" and len(texts) < 2):
+        raise ParameterError("no query has two answers, so nothing can be compared; add answers of another item")
+    path = None if out is None else Path(out)
+    kept: Any = cache or None
+    if cache is True:
+        kept = None if path is None else Path(f"{path}.cache")
+    return Runner(
+        texts, judges, prompter, chooser, sure=sure, budget=budget, calls=calls, path=path, cache=kept,
+        parallel=parallel, timeout=timeout, max_tokens=max_tokens, temperature=temperature, progress=progress,
+    )  # fmt: skip
+
+
+def _people(given: Any) -> Preferences | None:
+    """Preferences of people."""
+    if given is None:
+        return None
+    judged = as_judgments(given)
+    if not isinstance(judged, Preferences):
+        judged = judged.as_preferences()
+    if not judged.n_annotators:
+        raise JudgmentError("the judgments of people do not say who gave them; add an annotator column")
+    return judged
+
+
+@takes_arguments_of(make_runner)
+def judge(*args: Any, **given: Any) -> JudgeRun:
+    """Ask models which answers are better, only what is worth its price, until the order is sure.
+
+    Parameters
+    ----------
+    answers
+        Table or file of item and content [, query] [, query_content] [, family], or a folder with a file per item.
+    models
+        Judges, as ``NAME@URL`` of servers that speak chat completions; or Python functions that take a question with
+        ``kind``, ``query`` and ``texts`` and return ``{"winner": "A"}``; or a dict of names and either.
+    kind
+        ``"preference"`` of two answers, a ``"grade"`` of one, or a ``"ranking"`` of ``set_size``.
+    question, rubric
+        What is asked; and what to go by, as a text, its file, or a Jinja2 file (``.j2``) for the whole prompt.
+    levels
+        Of grades: the levels, worst first; 1 to 5 by default.
+    budget, calls
+        The most money, which needs a ``price`` for every model, and the most answered requests. Neither is exceeded.
+    price
+        Model -> money for a million tokens in and out, as in ``{"gpt-x": (0.5, 1.5)}``.
+    goal, sure
+        What should be sure: the ``"order"`` (that share of all pairs), the first places (``"top-3"``) or the
+        ``"best"`` (with that probability).
+    orders
+        ``"both"`` orders of a pair are shown, or one at ``"random"``.
+    scheme
+        ``"information"``, or ``"k-overlap"`` for all pairs in turn.
+    per_query
+        Whether items are ranked within each query, though they are in several.
+    people
+        Judgments of people, which are trusted.
+    features
+        Features of the items, so that what is learned of some tells of the others, and most are never asked about.
+    out
+        File to which judgments are appended as they come, as JSON lines; a run that was stopped goes on from there.
+    cache
+        File of replies, by default beside ``out``; ``False`` for none.
+    key_from
+        Environment variable of the key, OPENAI_API_KEY by default; or a dict of models and variables.
+    parallel, timeout, max_tokens, temperature
+        Requests under way at most, seconds of one, tokens of a reply, and how random replies are.
+    columns
+        Our word (item, query, content, query_content, family) -> name of the column.
+    seed
+        Seed of orders and draws.
+    progress
+        Called with (calls, most calls, what is known).
+
+    Examples
+    --------
+    >>> texts = {"item": ["short", "longer", "longest"], "content": ["tea", "green tea", "hot green tea"]}
+    >>> def longer(question):
+    ...     first, second = map(len, question.texts)
+    ...     return {"winner": "A" if first > second else "B" if second > first else "tie"}
+    >>> run = judge(texts, [longer], calls=12, sure=1)
+    >>> run.consensus.order(), run.calls <= 12
+    (['longest', 'longer', 'short'], True)
+    """
+    runner = make_runner(*args, **given)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(runner.run(interruptible=True))
+    # in a notebook a loop runs already
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.append(asyncio.run(runner.run()))
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    run: JudgeRun = found[0]
+    return run
+
+
+@takes_arguments_of(make_runner)
+async def ajudge(*args: Any, **given: Any) -> JudgeRun:
+    """Ask models as :func:`judge` does, inside a running event loop."""
+    return await make_runner(*args, **given).run()
+
+
+class Runner:
+    """One run over answers."""
+
+    def __init__(
+        self, answers: Answers, models: Sequence[Model], prompter: Prompter, chooser: Chooser, *, sure: float,
+        budget: float | None, calls: int | None, path: Path | None, cache: Any, parallel: int, timeout: float,
+        max_tokens: int, temperature: float, progress: Progress | None,
+    ) -> None:  # fmt: skip
+        self.answers, self.models, self.prompter, self.chooser = answers, list(models), prompter, chooser
+        self.sure, self.budget, self.calls, self.path, self.cache = sure, budget, calls, path, cache
+        self.parallel, self.progress = parallel, progress
+        self.settings: dict[str, Any] = {
+            "parallel": parallel, "timeout": timeout, "max_tokens": max_tokens, "temperature": temperature
+        }  # fmt: skip
+        self.rows: list[dict[str, Any]] = []
+        self.certainty: Certainty | None = None
+        self.consensus: Consensus | None = None
+        self._first_wrong: float | None = None
+        self._file: BinaryIO | None = None
+        self._synced = 0.0
+        self._family = {model.name: answers.family.get(model.name) or family_of(model.name) for model in models}
+
+    # texts in and rows out --------------------------------------------------------------------------------------------
+
+    def question(self, case: Case) -> Question:
+        """Return what a case asks."""
+        texts = [self.answers.content[self.answers.rows[case.query, item]] for item in case.items]
+        return self.prompter.ask(self.answers.query_content.get(case.query, ""), texts, [case.query, *case.items])
+
+    def _new_rows(self, case: Case, outcome: Outcome) -> list[dict[str, Any]]:
+        """The judgments in a verdict, with what controlling for style and family needs."""
+        assert outcome.verdict is not None
+        answer, share = outcome.verdict.answer, outcome.verdict.share
+        shared: dict[str, Any] = {} if case.query is None else {"query": case.query}
+        after = {
+            "annotator": case.judge, "group": PROGRAM, "cost": round(outcome.cost, 9), "calls": outcome.calls,
+            "prompt": self.prompter.fingerprint, "time": int(time.time()),
+        }  # fmt: skip
+        style = [
+            dict(zip(STYLE, self.answers.style[self.answers.rows[case.query, one]], strict=True)) for one in case.items
+        ]
+        if self.prompter.kind == "grade":
+            return [{**shared, "item": case.items[0], "grade": answer, **after, **style[0]}]
+        if self.prompter.kind == "ranking":
+            number, first = uuid.uuid4().hex[:12], dict(after, cost=0.0, calls=0)
+            order = [LETTERS.index(letter) for letter in answer]
+            return [
+                {
+                    **shared, "item": case.items[shown], "rank": rank, "ranking": number, "shown": shown + 1,
+                    **(first if rank > 1 else after), **style[shown],
+                }
+                for rank, shown in enumerate(order, 1)
+            ]  # fmt: skip
+        sides = {
+            f"{name}_{side}": one[name] for name in STYLE for side, one in zip(("left", "right"), style, strict=True)
+        }
+        own = [int(self.answers.family[item] == self._family[case.judge]) for item in case.items]
+        # a verdict without probabilities is a sure one
+        strength = 0.0 if answer == "tie" else 1.0 if share is None else max(round(abs(2 * share - 1), 4), 1e-4)
+        return [
+            {
+                **shared, "left": case.items[0], "right": case.items[1], "winner": _WINNERS[answer], **after,
+                "strength": strength, **sides, "self_left": own[0], "self_right": own[1],
+            }
+        ]  # fmt: skip
+
+    def _take_up(self, undo: ExitStack) -> None:
+        """Read what a former run left in the file, without a last line that was cut off, and go on from there."""
+        if self.path is None:
+            return
+        try:
+            self._file = undo.enter_context(self.path.open("a+b"))
+            self._file.seek(0)
+            lines = self._file.read().split(b"\n")
+            if lines[-1]:
+                self._file.truncate(self._file.tell() - len(lines[-1]))
+        except OSError as error:
+            raise ParameterError(
+                f"{self.path} cannot be written: {os_reason(error)}; name another with --out"
+            ) from None
+        for number, line in enumerate(lines[:-1], 1):
+            try:
+                row = json.loads(line)
+                same = row["prompt"] == self.prompter.fingerprint
+            except (ValueError, LookupError, TypeError):
+                same = False
+            if not same:
+                raise ParameterError(
+                    f"line {number} of {self.path} is no judgment of this question and rubric; give another --out, or "
+                    "move that file away"
+                )
+            self.rows.append(row)
+        self.chooser.take(self._asked_cases())
+
+    def _asked_cases(self) -> list[Case]:
+        """The cases of the rows that are there."""
+        if self.prompter.kind == "preference":
+            return [Case(row["annotator"], row.get("query"), (row["left"], row["right"])) for row in self.rows]
+        if self.prompter.kind == "grade":
+            return [Case(row["annotator"], row.get("query"), (row["item"],)) for row in self.rows]
+        rankings: dict[str, list[dict[str, Any]]] = {}
+        for row in self.rows:
+            rankings.setdefault(row["ranking"], []).append(row)
+        return [
+            Case(one[0]["annotator"], one[0].get("query"), tuple(row["item"] for row in sorted(one, key=_place_shown)))
+            for one in rankings.values()
+        ]
+
+    def _recover(self, store: Store) -> None:
+        """Write down replies that arrived before a former run was killed and are not in its file."""
+        for name, shown, reply in store.replies():
+            case = Case(name, shown[0], tuple(shown[1:]))
+            known = all((case.query, item) in self.answers.rows for item in case.items)
+            if not known or name not in self._family or case in self.chooser.asked:
+                continue
+            with suppress(ValueError):
+                verdict = self.prompter.verdict(reply.content, len(case.items), reply.logprobs)
+                self.chooser.take([case])
+                self._write(self._new_rows(case, Outcome(verdict, "", reply.cost, 1)))
+
+    def _write(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Append rows to the file, which is forced to the disk every half a second."""
+        self.rows += rows
+        if self._file is None or not rows:
+            return
+        self._file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "replace"))
+        self._file.flush()
+        if time.monotonic() - self._synced > _SECONDS_BETWEEN_SYNCS:
+            self._sync()
+
+    def _sync(self) -> None:
+        """Force the file to the disk."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
+
+    # asking -----------------------------------------------------------------------------------------------------------
+
+    def preview(self) -> Preview:
+        """Return the first prompts and the most that can be asked, and ask nothing."""
+        cases = self.chooser.design(self.calls)
+        questions = [self.question(case) for case in cases[:3]]
+        number = self.chooser.n_cases if self.calls is None else min(self.calls, self.chooser.n_cases)
+        cost: float | None = None
+        if all(model.price is not None for model in self.models):
+            longest = sorted(self.answers.content, key=lambda text: len(text.encode()))[-2:]
+            query = max(self.answers.query_content.values(), key=len, default="")
+            n = {"grade": 1, "preference": 2}.get(self.prompter.kind, self.chooser.set_size)
+            worst = self.prompter.ask(query, (longest * n)[:n], ())
+            # any call may be asked for once more
+            cost = (
+                2 * number * max(most_cost(model, worst.messages, self.settings["max_tokens"]) for model in self.models)
+            )
+            cost = cost if self.budget is None else min(cost, self.budget)
+        finding = self.answers.finding()
+        return Preview(tuple(questions), number, cost, () if finding is None else (finding,))
+
+    async def run(self, *, interruptible: bool = False) -> JudgeRun:
+        """Ask until there is a reason to stop, and return what came of it."""
+        name = "" if self.path is None else str(self.path.resolve())
+        with ExitStack() as undo:
+            self._take_up(undo)
+            store = Store(self.cache, name or uuid.uuid4().hex)
+            undo.callback(store.close)
+            ledger = store.ledger(self.budget, self.calls)
+            if self.cache is None:
+                ledger.spent = math.fsum(row.get("cost", 0.0) for row in self.rows)
+                ledger.answered = sum(row.get("calls", 1) for row in self.rows)
+            self._recover(store)
+            caller = Caller(self.models, self.prompter, store, ledger, **self.settings)
+            if interruptible and threading.current_thread() is threading.main_thread():
+                loop = asyncio.get_running_loop()
+
+                def interrupt() -> None:
+                    caller.stop.set()
+                    loop.remove_signal_handler(signal.SIGINT)
+
+                with suppress(NotImplementedError):
+                    loop.add_signal_handler(signal.SIGINT, interrupt)
+                    undo.callback(loop.remove_signal_handler, signal.SIGINT)
+            try:
+                why = await self._ask_all(caller)
+            finally:
+                await caller.close()
+                self._sync()
+            return self._finish(caller, why)
+
+    async def _ask_all(self, caller: Caller) -> str:
+        """Ask round after round; return why it ended."""
+        queue: deque[Case] = deque()
+        if len(self.rows) < len(self.chooser.targets):
+            queue.extend(self.chooser.design(self.calls))
+        tasks: dict[asyncio.Task[Any], Case] = {}
+        choosing: asyncio.Task[Any] | None = None
+        parked: list[Case] = []
+        why, poor = "", set[str]()
+        try:
+            while True:
+                if caller.stop.is_set():
+                    why = "interrupted"
+                elif caller.ledger.is_spent:
+                    why = "calls"
+                elif all(model.name in caller.lost_models() or model.name in poor for model in self.models):
+                    why = "money" if poor else "lost"
+                if not why:
+                    self._start(caller, queue, tasks)
+                elif not tasks:
+                    break
+                if not why and not queue and choosing is None and len(tasks) <= self.parallel // 2:
+                    if not self.rows and not tasks:
+                        why = "nothing"
+                        continue
+                    if self.rows:
+                        choosing = asyncio.create_task(self._choose(caller, list(tasks.values()), poor))
+                waiting: set[asyncio.Task[Any]] = {*tasks, *([] if choosing is None else [choosing])}
+                if not waiting:
+                    continue
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                settled = False
+                for task in done & tasks.keys():
+                    case = tasks.pop(task)
+                    outcome: Outcome = task.result()
+                    settled = settled or outcome.trouble != UNAFFORDABLE
+                    if outcome.verdict is not None:
+                        self._write(self._new_rows(case, outcome))
+                    elif outcome.trouble == UNAFFORDABLE:
+                        parked.append(case)
+                # what was under way may have cost less than was reserved for it
+                if parked and settled:
+                    queue.extendleft(parked)
+                    parked.clear()
+                elif parked and not tasks:
+                    poor |= {case.judge for case in parked}
+                    parked.clear()
+                if choosing is not None and choosing.done():
+                    cases, reason = choosing.result()
+                    choosing = None
+                    queue.extend(cases)
+                    if reason and (reason != "nothing" or not tasks):
+                        why = reason
+                self._report(caller)
+        finally:
+            for task in tasks:
+                task.cancel()
+            if choosing is not None:
+                # its thread cannot be stopped, and nothing may learn beside it
+                await asyncio.wait([choosing])
+        return why
+
+    def _start(self, caller: Caller, queue: deque[Case], tasks: dict[asyncio.Task[Any], Case]) -> None:
+        """Send what may be sent; models that wait do not hold up the others."""
+        running = dict.fromkeys(caller.models, 0)
+        for case in tasks.values():
+            running[case.judge] += 1
+        later: list[Case] = []
+        lost = caller.lost_models()
+        while queue and len(tasks) < self.parallel * len(self.models):
+            case = queue.popleft()
+            if case.judge in lost:
+                continue
+            if running[case.judge] >= self.parallel or (caller.is_waiting(case.judge) and running[case.judge]):
+                later.append(case)
+                continue
+            running[case.judge] += 1
+            tasks[asyncio.create_task(caller.ask(case.judge, self.question(case)))] = case
+        queue.extendleft(reversed(later))
+
+    def _prices(self, caller: Caller, without: set[str]) -> dict[str, float]:
+        """What a call of each judge costs: the mean so far, or a guess; 1 where there are no prices."""
+        paid: dict[str, list[float]] = {}
+        for row in self.rows:
+            if row.get("calls"):
+                paid.setdefault(row["annotator"], []).append(row["cost"] / row["calls"])
+        left = [model for model in self.models if model.name not in caller.lost_models() and model.name not in without]
+        if not any(model.price and any(model.price) for model in self.models):
+            return {model.name: 1.0 for model in left}
+        costs = {}
+        for model in left:
+            mean = math.fsum(paid.get(model.name, [])) / max(len(paid.get(model.name, [])), 1)
+            costs[model.name] = max(mean or model.cost(500, 20), 1e-9)
+        return costs
+
+    async def _choose(self, caller: Caller, under_way: Sequence[Case], poor: set[str]) -> tuple[list[Case], str]:
+        """The next round, or why there is none."""
+        rows, prices = list(self.rows), self._prices(caller, poor)
+        return await asyncio.to_thread(self._next_round, rows, prices, under_way)
+
+    def _next_round(
+        self, rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], under_way: Sequence[Case]
+    ) -> tuple[list[Case], str]:
+        """Learn from the rows; the cases of the next round, or why there is none."""
+        preferences = self.chooser.preferences(rows)
+        self.consensus = self.chooser.fit(preferences)
+        self.certainty = Certainty.of(self.consensus, self.chooser.goal)
+        if self.certainty.sure >= self.sure:
+            return [], "sure"
+        if self._first_wrong is None:
+            self._first_wrong = max(self.certainty.wrong, 1e-9)
+        share = min(self.certainty.wrong / self._first_wrong, 1.0)
+        number = max(min(self.parallel, _LARGEST_ROUND), math.ceil(_LARGEST_ROUND * share))
+        cases, gain = self.chooser.choose(preferences, self.consensus, number, prices, under_way)
+        worth = self.chooser.scheme != "information" or is_worth_asking(gain, self.certainty)
+        return (cases, "") if cases and worth else ([], "nothing")
+
+    def _report(self, caller: Caller) -> None:
+        """Say how far the run is."""
+        if self.progress is None:
+            return
+        ledger = caller.ledger
+        money = f", cost {ledger.spent:.4g}" if any(model.price and any(model.price) for model in self.models) else ""
+        doubt = (
+            "" if self.certainty is None else f", {self.certainty.sure:.1%} sure, {self.certainty.wrong:.3g} in doubt"
+        )
+        most = self.calls if self.calls is not None else max(self.chooser.n_cases, ledger.answered)
+        self.progress(ledger.answered, most, f"{counted(ledger.answered, 'call')}{money}{doubt}")
+
+    # the end ----------------------------------------------------------------------------------------------------------
+
+    def _finish(self, caller: Caller, why: str) -> JudgeRun:
+        """What the run comes to."""
+        lost = caller.lost_models()
+        if not self.rows:
+            reasons = [*lost.values(), *caller.sentences()]
+            if reasons:
+                raise JudgeError(f"no model gave an answer: {first_few(reasons)}")
+            if why in ("money", "calls"):
+                raise ParameterError(
+                    "the budget does not pay for a single call; raise it, or use --dry-run to see costs"
+                )
+        judgments, preferences, more = None, None, ""
+        if self.rows:
+            preferences = self.chooser.preferences(self.rows)
+            self.consensus = self.chooser.fit(preferences)
+            self.certainty = Certainty.of(self.consensus, self.chooser.goal)
+            if why in ("calls", "money", "interrupted") and self.certainty.sure < self.sure:
+                more = self._what_more_brings(caller, preferences)
+            judgments = self._judgments()
+        finding = self.answers.finding()
+        notes = [*([] if finding is None else [finding]), *lost.values(), *caller.sentences()]
+        sure = 0.0 if self.certainty is None else self.certainty.sure
+        return JudgeRun(
+            judgments=judgments, consensus=self.consensus, compared=preferences, calls=caller.ledger.answered,
+            cost=caller.ledger.spent, sure=sure, stopped=self._sentence(why, sure) + more, notes=tuple(notes),
+            disputed=self._disputed_pairs(), rows=tuple(self.rows),
+        )  # fmt: skip
+
+    def _sentence(self, why: str, sure: float) -> str:
+        """Why the run ended."""
+        goal = self.chooser.goal
+        known = (
+            f"{sure:.1%} of pairs are expected in the right order"
+            if not goal.k
+            else f"the {'best item is' if goal.k == 1 else f'top {goal.k} are'} right with a probability of {sure:.3f}"
+        )
+        return {
+            "sure": f"stopped since the goal is reached: {known}",
+            "calls": f"stopped since all calls are made; {known}",
+            "money": f"stopped since the rest of the budget pays for no further call; {known}",
+            "interrupted": f"stopped since you interrupted it; {known}, and the same command goes on",
+            "lost": f"stopped since no model is left to ask; {known}",
+            "nothing": f"stopped since nothing is left that is worth its price; {known}",
+        }[why]
+
+    def _what_more_brings(self, caller: Caller, preferences: Preferences) -> str:
+        """What another hundred calls are expected to bring."""
+        assert self.consensus is not None
+        assert self.certainty is not None
+        cases, gain = self.chooser.choose(preferences, self.consensus, _LARGEST_ROUND, self._prices(caller, set()))
+        if not cases or not gain:
+            return ""
+        before, after = self.certainty.wrong, max(self.certainty.wrong - gain, 0.0)
+        calls = counted(len(cases), "more call")
+        return f"; {calls} would lower the expected {self.certainty.measure} from {before:.3g} to {after:.3g}"
+
+    def _judgments(self) -> Preferences | Grades | Rankings:
+        """The judgments as the package holds them."""
+        import warnings
+
+        table = pl.DataFrame(self.rows, infer_schema_length=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            if self.prompter.kind == "preference":
+                return Preferences.from_frame(table, covariates=[*STYLE, "self"])
+            if self.prompter.kind == "ranking":
+                return Rankings.from_frame(table)
+            number = {level: place for place, level in enumerate(self.prompter.levels)}
+            worded = not all(isinstance(level, int) for level in number)
+            return Grades.from_frame(
+                table.with_columns(grade=pl.Series([number[row["grade"]] for row in self.rows])) if worded else table
+            )
+
+    def _disputed_pairs(self) -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+        """Pairs of answers on which verdicts contradict each other."""
+        said: dict[tuple[Any, tuple[Any, ...]], set[int]] = {}
+        if self.prompter.kind == "preference":
+            for row in self.rows:
+                pair = tuple(sorted((row["left"], row["right"]), key=str))
+                sign = {"left": 1, "right": -1, "tie": 0}[row["winner"]] * (1 if pair[0] == row["left"] else -1)
+                said.setdefault((row.get("query"), pair), set()).add(sign)
+        return tuple(key for key, signs in said.items() if {1, -1} <= signs)
+
+
+def _place_shown(row: Mapping[str, Any]) -> int:
+    """Place at which an item of a ranking was shown."""
+    return int(row["shown"])
