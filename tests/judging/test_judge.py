@@ -191,7 +191,9 @@ def test_the_goal_stops_a_run_and_bad_judges_are_left_aside():
     assert run.calls < 400
     longer = cr.judge(answers(60), [function, coin], orders="random", calls=400, sure=1)
     assert longer.consensus.order() == ["m4", "m3", "m2", "m1", "m0"]
-    assert (longer.frame()["annotator"] == "function").sum() > 0.6 * len(longer.rows)
+    # once each has given some answers, the one who guesses is left aside
+    later = longer.frame()["annotator"][-60:]
+    assert (later == "function").sum() > 2 * (later == "coin").sum()
     best = cr.judge(answers(60), function, goal="best", sure=0.99)
     assert "the best item is right with a probability of" in best.stopped
 

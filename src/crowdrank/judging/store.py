@@ -38,8 +38,9 @@ def request_key(model: str, parameters: Mapping[str, Any], messages: Sequence[Ma
 
     Examples
     --------
-    >>> request_key("m", {"temperature": 0}, [{"role": "user", "content": "x"}])[:8]
-    '6f2f20ab'
+    >>> one, other = ([{"role": "user", "content": text}] for text in "xy")
+    >>> request_key("m", {}, one) == request_key("m", {}, other)
+    False
     """
     text = json.dumps([model, parameters, list(messages)], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
