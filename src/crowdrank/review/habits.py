@@ -207,14 +207,15 @@ def _change_in_time(judgments: Grades | Preferences, scores: Floats, time: Float
     number = np.bincount(who, minlength=n).astype(np.float64)
     excess = seen - usual[rows]
     excess -= share_of(np.bincount(who, excess, n), number)[who]
-    variance = np.bincount(who, excess**2, n)
+    own = np.asarray(np.bincount(who, excess**2, n), np.float64)
+    variance = own
     n_lags = np.floor(np.cbrt(number))
     for lag in range(1, int(n_lags.max(initial=0)) + 1):
         one, other = who[lag:], who[:-lag]
         same = one == other
         weight = 2.0 * np.maximum(1.0 - lag / (n_lags + 1.0), 0.0)
-        variance += weight * np.bincount(one[same], (excess[lag:] * excess[:-lag])[same], n)
-    variance = np.maximum(variance, np.bincount(who, excess**2, n))
+        variance = variance + weight * np.bincount(one[same], (excess[lag:] * excess[:-lag])[same], n)
+    variance = np.maximum(variance, own)
     begin = np.cumsum(number) - number
     total = np.cumsum(excess) - np.append(0.0, np.cumsum(excess))[begin.astype(np.int64)[who]]
     # between two judgments of different times
