@@ -11,12 +11,14 @@ from tests.web.collecting import add_annotator, ask, collect, expect_promises, r
 import crowdrank as cr
 from crowdrank.api import touched_items
 from crowdrank.web.collection import SqliteStore
-from crowdrank.web.overview import consensus_view, fit_view, version_of
+from crowdrank.web.overview import consensus_view, fit_view, quality_view, version_of
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.refit_worker import Held, fit, read_snapshot, update
 from crowdrank.web.setup import set_campaign_state
 from crowdrank.web.submitting import claim, submit
 from crowdrank.web.transfer import export, judgment_frame
+
+ANSWERS = {"grade": {"grade": 2}, "preference": {"winner": "a"}, "ranking": {"order": [["a"], ["b"], ["c"]]}}
 
 
 class Inside:
@@ -72,6 +74,34 @@ def judge(collection, who, n=4):
         else:
             answer = {"winner": "a" if (order[0] < order[1]) != slip else "b"}
         run(collection, submit, who, sent(request, answer))
+
+
+@pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
+def test_nobody_has_a_quality_that_nothing_measured(made, kind):
+    """Two annotators on items that nobody else judged, one on them later: only then is something known."""
+    keys = {"set_size": 3} if kind == "ranking" else {}
+    collection, refit = made(kind=kind, n_items=6, n_queries=2, scheme="3-overlap", **keys)
+    whose = {"Ann": "q0", "Ben": "q1"}
+    for name, query in whose.items():
+        who = add_annotator(collection, name, "program")
+        for request in run(collection, claim, who, 200).requests:
+            asked = ask(collection, "SELECT query FROM target JOIN request ON target = target.id "
+                        "WHERE request.id = :r", r=request)  # fmt: skip
+            if asked[0].query == query:
+                run(collection, submit, who, sent(request, ANSWERS[kind]))
+    refit.fit_now()
+    rows = collection.store.submit_read(lambda c: quality_view(collection, c)).result()["annotators"]
+    told = sorted((row["annotator"], row["quality"], row["action"], row["measured"]) for row in rows)
+    assert told == [(name, None, None, False) for name in whose]
+    third = add_annotator(collection, "Cy", "program")
+    for request in run(collection, claim, third, 4).requests:
+        run(collection, submit, third, sent(request, ANSWERS[kind]))
+    refit.fit_now()
+    rows = collection.store.submit_read(lambda c: quality_view(collection, c)).result()["annotators"]
+    (last,) = (row for row in rows if row["annotator"] == "Cy")
+    assert last["measured"]
+    assert 0 <= last["quality"] <= 1
+    assert last["action"] in ("keep", "review", "drop")
 
 
 def test_pairs_are_added_where_the_order_is_open(made):

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
             [by_id[row.get("query", ""), row["item"]], start + place, json.dumps(row)] for place, row in enumerate(part)
         ]
         say({"piece": "score", "rows": numbered})
-    quality = _quality_rows(consensus, judgments)
+    quality = _quality_rows(consensus, judgments, _unmeasured(snapshot.rows))
     for start in range(0, len(quality), PIECE):
         part = quality[start : start + PIECE]
         numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
@@ -170,8 +171,20 @@ def _aggregate(judgments: Any, settings: Settings, previous: Any) -> Any:
     return api.aggregate(judgments, settings.method, seed=settings.seed)
 
 
-def _quality_rows(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
-    """Annotators with their quality and what to do about each."""
+def _unmeasured(rows: list[dict[str, Any]]) -> set[str]:
+    """Annotators none of whose items anybody else has judged: nothing says how well they judge."""
+    judged: dict[str, set[tuple[str, str]]] = {}
+    by: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        groups = row["order"] if "order" in row else [[row[name] for name in ("item", "left", "right") if name in row]]
+        for item in chain.from_iterable(groups):
+            judged.setdefault(row["annotator"], set()).add((row["query"], item))
+            by.setdefault((row["query"], item), set()).add(row["annotator"])
+    return {name for name, items in judged.items() if all(len(by[item]) == 1 for item in items)}
+
+
+def _quality_rows(consensus: Any, judgments: Any, unmeasured: set[str]) -> list[dict[str, Any]]:
+    """Annotators with their quality and what to do about each; of whom nothing is known, nothing is said."""
     if consensus.quality is None:
         return []
     frame = consensus.quality.frame()
@@ -180,6 +193,10 @@ def _quality_rows(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
     if judgments.n_annotators > 1:
         suggested = api.actions(consensus, judgments).frame().select("annotator", "action", "reason")
         frame = frame.join(suggested, on="annotator", how="left", maintain_order="left")
+    nothing = pl.col("annotator").cast(pl.String).is_in(list(unmeasured))
+    told = [name for name in frame.columns if name not in ("annotator", "n_judgments")]
+    frame = frame.with_columns(pl.when(~nothing).then(pl.col(name)) for name in told)
+    frame = frame.with_columns(~nothing.alias("measured"))
     return [
         {name: None if isinstance(cell, float) and cell != cell else cell for name, cell in row.items()}
         for row in frame.iter_rows(named=True)

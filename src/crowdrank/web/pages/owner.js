@@ -163,10 +163,11 @@ function annotatorTable(rows, judged) {
   const to = (row, state, words, sure, judgments) => act(words, () => ask("POST", `/annotators/${row.id}`, { state, ...(judgments ? { judgments } : {}) }), sure, row.name);
   const checks = (row) => { const found = judged[row.name]?.checks; return found ? el("span", { className: found.below_chance ? "bad" : "" }, `${found.right} of ${found.n}${found.below_chance ? ", below chance" : ""}`) : "–"; };
   const flag = (row) => { const found = judged[row.name]; return found?.action ? el("span", { className: found.action === "keep" ? "" : "bad" }, `${found.action}: ${found.reason}`) : "–"; };
+  const quality = (row) => (judged[row.name]?.measured === false ? el("span", { className: "dim", title: "Nobody else has judged an item that they did." }, "not measured yet") : number(judged[row.name]?.quality));
   const tools = (row) => (row.state === "removed" ? "" : el("div", { className: "tools" },
     row.state === "paused" ? to(row, "active", "Go on", "") : to(row, "paused", "Pause", ""),
     to(row, "removed", "Remove", `Remove ${row.name}, and keep their judgments?`), to(row, "removed", "Uncount", `Remove ${row.name}, and let their judgments count no more?`, "uncount")));
-  return table(rows, [["Name", (row) => row.name], ["Kind", (row) => row.kind], ["State", (row) => row.state], ["Judged", (row) => number(row.n_answered), "right"], ["Quality", (row) => number(judged[row.name]?.quality), "right"], ["Interval", (row) => span(judged[row.name]?.quality_lower ?? judged[row.name]?.lower, judged[row.name]?.quality_upper ?? judged[row.name]?.upper), "right"], ["Checks", checks], ["Suggested", flag, "wide"], ["", tools]], "Nobody yet; invite somebody.");
+  return table(rows, [["Name", (row) => row.name], ["Kind", (row) => row.kind], ["State", (row) => row.state], ["Judged", (row) => number(row.n_answered), "right"], ["Quality", quality, "right"], ["Interval", (row) => span(judged[row.name]?.quality_lower ?? judged[row.name]?.lower, judged[row.name]?.quality_upper ?? judged[row.name]?.upper), "right"], ["Checks", checks], ["Suggested", flag, "wide"], ["", tools]], "Nobody yet; invite somebody.");
 }
 
 function disputed(rows) {
