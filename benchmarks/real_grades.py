@@ -224,7 +224,8 @@ Eight public sets with expert or known grades, our defaults. The sentences below
 `python -m benchmarks.real_grades`. The prior of `dawid_skene` was chosen by simulation
 and held-out likelihood. The form of the calibration was chosen with an eye on these sets, after seven others had been
 tried on them (temperature alone, correlation alone, both, halves of annotators, ...); that answers which an item draws
-whatever its level are told from doubt of the level came after five more, and in one of five variants of it. That `dawid_skene` begins with
+whatever its level are told from doubt of the level came after five more, and in one of five variants of it. That
+`dawid_skene` begins with
 the votes where grades are few, and how soon this fades, was chosen on subsamples of five of these sets. That doubt is
 judged by the same models for all methods, and that `naive_bayes` may take own errors and `mace` estimated shares, came
 after their own doubt had failed on both TREC sets and on product; what they choose is chosen by held-out answers. For
