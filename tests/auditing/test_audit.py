@@ -202,3 +202,26 @@ def test_the_command_writes_json_a_page_and_fails_on_conditions(tmp_path, monkey
     assert "--people group=person" in capsys.readouterr().err
     assert main(["audit", "people.csv", "bots.csv", "-q", "--fail-if", "winnin_rate<1"]) == 2
     assert "did you mean 'winning_rate'" in capsys.readouterr().err
+
+
+def test_people_by_any_column_and_criteria_one_by_one(tmp_path, monkeypatch, capsys):
+    from crowdrank.cli.running import main
+
+    monkeypatch.chdir(tmp_path)
+    people, program = labels(0.95)
+    _, poor = labels(0.0, seed=3)
+    rows = [("person", "clear", *row) for row in people] + [("person", "true", *row) for row in people]
+    rows += [("program", "clear", *row) for row in program] + [("program", "true", *row) for row in poor]
+    schema = ["kind", "criterion", "annotator", "query", "item", "grade"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_csv("votes.csv")
+    words = ["audit", "votes.csv", "--people", "kind=person"]
+    assert main([*words, "-o", "a.json", "--report", "a.html"]) == 0
+    assert "each criterion is audited by itself" in capsys.readouterr().err
+    found = json.loads((tmp_path / "a.json").read_text())["programs"]
+    assert [(one["criterion"], one["verdict"]) for one in found] == [("clear", "yes"), ("true", "no")]
+    assert found[1]["sentence"].startswith("true: bot may not stand in for people")
+    assert "figures by bot (true) alone" in (tmp_path / "a.html").read_text()
+    assert main([*words, "--where", "criterion=clear", "-o", "b.json", "-q"]) == 0
+    assert [one["verdict"] for one in json.loads((tmp_path / "b.json").read_text())["programs"]] == ["yes"]
+    assert main(["audit", "votes.csv", "--people", "sort=person", "-q"]) == 2
+    assert "no 'sort' of annotators" in capsys.readouterr().err

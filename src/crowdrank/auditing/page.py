@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -81,10 +81,17 @@ def _figures_heading(found: Audit) -> str:
     if not len(found.corrected):
         return "No figure could be corrected"
     best = found.corrected.sort("relative_width").row(0, named=True)
-    return (
-        f"{headline(best['figure'])} is {best['corrected']:.3g} ({best['lower']:.3g} to {best['upper']:.3g}) with "
-        f"{best['program']}; the interval is {best['relative_width']:.2f} times as wide as that of people alone"
-    )
+    figure = headline(_of_criterion(best, "figure"))
+    said = f"{figure} is {best['corrected']:.3g} ({best['lower']:.3g} to {best['upper']:.3g})"
+    if (found.corrected["n_program"] <= found.corrected["n_people"]).all():
+        return f"{said}; people judged all that programs did, so nothing is left to correct"
+    width = best["relative_width"]
+    return f"{said} with {best['program']}; the interval is {width:.2f} times as wide as that of people alone"
+
+
+def _of_criterion(row: dict[str, Any], name: str) -> str:
+    """What a column of a row names, with its criterion where there are several."""
+    return f"{row[name]} ({row['criterion']})" if "criterion" in row else str(row[name])
 
 
 def _slices_heading(found: Audit) -> str:
@@ -97,8 +104,9 @@ def _slices_heading(found: Audit) -> str:
 
 def _advice(found: Audit) -> list[str]:
     """What to do, in sentences."""
-    refused = found.programs.filter(pl.col("verdict") == "no")["program"].unique(maintain_order=True)
-    advice = [f"do not report figures by {name} alone; use the corrected ones" for name in refused]
+    refused = found.programs.filter(pl.col("verdict") == "no")
+    advice = [f"do not report figures by {_of_criterion(row, 'program')} alone; use the corrected ones"
+              for row in refused.iter_rows(named=True)]  # fmt: skip
     best = found.corrected
     if len(best):
         best = best.filter(pl.col("labels_to_halve") < pl.col("labels_to_halve_alone"))
@@ -106,6 +114,6 @@ def _advice(found: Audit) -> list[str]:
         row = best.sort("labels_to_halve").row(0, named=True)
         advice.append(
             f"{row['labels_to_halve']:,} labels of people with {row['program']} would halve the interval of "
-            f"{row['figure']}; people alone need {row['labels_to_halve_alone']:,}"
+            f"{_of_criterion(row, 'figure')}; people alone need {row['labels_to_halve_alone']:,}"
         )
     return advice

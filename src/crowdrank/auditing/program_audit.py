@@ -135,6 +135,8 @@ class Audit(Shown):
                 if len(getattr(one, name))
             ]
             tables[name] = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+        named = pl.concat_str(["criterion", "sentence"], separator=": ")
+        tables["programs"] = tables["programs"].with_columns(sentence=named)
         habits = tuple(f"{key}: {text}" for key, one in parts.items() for text in one.habits)
         return replace(next(iter(parts.values())), **tables, habits=habits)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import JudgmentError, ParameterError
+from ..errors import CrowdrankError, JudgmentError, ParameterError
 from .outputs import check_files, check_report, deliver, for_people, report_written, write_wanted
 from .running import FAILED, command_line
 from .talk import Talk, complain
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_VALUES = 100
+_CRITERION = "criterion"
+"""Column whose values are audited one by one where nothing else is said of it."""
+
 _SHOWN_COLUMNS = ("criterion", "program", "verdict", "winning_rate", "advantage", "low", "high", "quality", "n_items")
 
 
@@ -69,6 +72,15 @@ def audit(
             "give a file of people's judgments and then one of the programs', or one file with --people group=person"
         )
     sets = [votes] if people is not None else [[votes[0]], [votes[1]]]
+    columns = _columns(votes)
+    column, equals, value = (people or "").partition("=")
+    if equals and column != "group" and all(column in names for names in columns):
+        reading, people = reading.but(columns={**reading.columns, "group": column}), f"group={value}"
+    spoken_of = {*reading.where, *reading.columns.values()}
+    has_criteria = _CRITERION not in spoken_of and all(_CRITERION in names for names in columns)
+    if criterion is None and has_criteria and len(_values(votes, _CRITERION, least=0)) > 1:
+        talk.say(f"each {_CRITERION} is audited by itself; --where {_CRITERION}=... takes one of them")
+        criterion = _CRITERION
 
     def found_in(part: Reading) -> Audit:
         judged = [read_votes(files, part, talk) for files in sets]
@@ -181,7 +193,20 @@ def _write_json(value: dict[str, Any], out: str | None) -> None:
     write_text(json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n", out or "-")
 
 
-def _values(votes: list[str], column: str) -> list[str]:
+def _columns(votes: list[str]) -> list[list[str]]:
+    """The columns of each file; none of a file that is no table."""
+    from ..io.tables import read_table
+
+    names = []
+    for name in votes:
+        try:
+            names.append(read_table(name).columns if name != "-" else [])
+        except CrowdrankError:
+            names.append([])
+    return names
+
+
+def _values(votes: list[str], column: str, least: int = 1) -> list[str]:
     """The values of a column of the files."""
     import polars as pl
 
@@ -193,7 +218,7 @@ def _values(votes: list[str], column: str) -> list[str]:
         if column not in table.columns:
             raise JudgmentError(f"{name} has no column {column!r}; its columns are {', '.join(table.columns)}")
         found |= set(table[column].cast(pl.String).drop_nulls().to_list())
-    if not 1 <= len(found) <= _MOST_VALUES:
+    if not least <= len(found) <= _MOST_VALUES:
         raise JudgmentError(f"{column} has {len(found):,} values; name a column with 1 to {_MOST_VALUES}")
     return sorted(found)
 
