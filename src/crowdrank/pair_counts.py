@@ -20,6 +20,9 @@ MAX_STRENGTHS = 7
 
 _MAX_GROUPS_SHOWN = 5
 
+_MIN_MAJORITY_SHARE = 1e-9
+"""Margins of sums of weights, as a share of the preferences, that are rounding rather than a majority."""
+
 
 class PairCounts(NamedTuple):
     """Preferences counted by pair, in the compressed rows of :mod:`~crowdrank.kernels.pairs`, after the ties rule.
@@ -37,6 +40,11 @@ class PairCounts(NamedTuple):
     losses: Floats
     n_ties: float | None
     group: Ints
+
+    def majorities(self) -> Counts:
+        """Return 1 for each pair whose lower item won more of its preferences, -1 if it lost more, 0 if it is even."""
+        clear = np.abs(self.margin) > _MIN_MAJORITY_SHARE * self.number
+        return np.where(clear, np.sign(self.margin), 0).astype(np.int64)
 
     def centre(self, values: Floats) -> Floats:
         """Return values less the mean of their group, whose level only the ridge determines."""

@@ -34,6 +34,7 @@ AGGREGATORS = {
     "highest_grade": "crowdrank.models.averages.highest_grade:HighestGrade",
     "latent_score": "crowdrank.models.latent_score.latent_score:LatentScore",
     "mace": "crowdrank.models.classes.mace:MACE",
+    "majority_preference": "crowdrank.models.pairs.majority_preference:MajorityPreference",
     "majority_vote": "crowdrank.models.averages.majority_vote:MajorityVote",
     "mallows": "crowdrank.models.rankings.mallows:Mallows",
     "mean_gain": "crowdrank.models.averages.mean_gain:MeanGain",
@@ -165,6 +166,9 @@ _OTHER_NAMES: dict[str, dict[str, str | tuple[str, dict[str, Any]]]] = {
 A dash may stand for an underscore in any name, and the reverse; parameters that are given explicitly win.
 """
 
+_NAMES_FOR_KIND = {"preference": {"mv": "majority_preference"}}
+"""Kind of judgment -> names that mean another aggregator there: papers call both votes MV."""
+
 ALIASES: dict[str, dict[str, str]] = {family: {} for family in FAMILIES}
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {family: {} for family in FAMILIES}
 for _family, _names in _OTHER_NAMES.items():
@@ -232,6 +236,17 @@ def resolve(family: str, name: str) -> str:
     spelt = _known_spelling(family, name)
     numbered = _parse_numbered_name(family, spelt)
     return ALIASES[family].get(spelt, spelt) if numbered is None else numbered[0]
+
+
+def name_for_kind(name: str, kind: str) -> str:
+    """Return the name of the aggregator that a name means where judgments are of a kind.
+
+    Examples
+    --------
+    >>> name_for_kind("mv", "preference"), name_for_kind("mv", "grade")
+    ('majority_preference', 'mv')
+    """
+    return _NAMES_FOR_KIND.get(kind, {}).get(name.strip().lower(), name)
 
 
 def label(family: str, name: str) -> str:

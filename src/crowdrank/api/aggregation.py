@@ -30,7 +30,7 @@ from ..io.notices import say
 from ..io.read_options import read_options
 from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, given_arguments, takes_argument
 from ..quality import trusted_annotators
-from ..registry import make, method_class
+from ..registry import make, method_class, name_for_kind
 from ..wording import call, counted, either, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
 from .in_parts import (
@@ -338,7 +338,7 @@ def chosen_aggregator(
                     f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
                     f"classes give {option('nominal', True)}"
                 )
-    return _fitting(judgments, make("aggregator", method, params, seed=seed))
+    return _fitting(judgments, make("aggregator", name_for_kind(method, judgments.kind), params, seed=seed))
 
 
 def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:

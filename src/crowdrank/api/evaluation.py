@@ -24,7 +24,7 @@ from ..metrics.measures import Measure, parse
 from ..metrics.significance import PoweredMean, prediction_powered_mean
 from ..protocols import Aggregator, Progress, given_arguments
 from ..quality import scores_quietly
-from ..registry import label, make
+from ..registry import label, make, name_for_kind
 from ..validation.alignment import Scored, align
 from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
 from ..validation.prediction import N_FOLDS, Figure, Split, predict_held_out, split_judgments
@@ -269,7 +269,9 @@ def compare_methods(
     if isinstance(methods, Mapping):
         chosen |= methods
     else:
-        chosen |= {name: make("aggregator", name, seed=seed) for name in _names(methods) or methods_for(judged)}
+        chosen |= {
+            name: make("aggregator", name, seed=seed) for name in _names(methods, judged.kind) or methods_for(judged)
+        }
     if not chosen:
         kinds = " and ".join(f"{part.kind}s" for part in parts_of(judged))
         raise ParameterError(f"no method takes {kinds} as they are")
@@ -352,12 +354,12 @@ def check_comparison(
     return checked_measures(metrics, unjudged, LEVEL)
 
 
-def _names(methods: Sequence[str] | Mapping[str, Aggregator] | None) -> list[str]:
-    """The names of the methods that were named."""
+def _names(methods: Sequence[str] | Mapping[str, Aggregator] | None, kind: str = "") -> list[str]:
+    """The names of the methods that were named, as they mean for a kind of judgment."""
     if isinstance(methods, Mapping):
         return list(methods)
     given = [methods] if isinstance(methods, str) else methods or ()
-    return list(dict.fromkeys(label("aggregator", name) for name in given))
+    return list(dict.fromkeys(label("aggregator", name_for_kind(name, kind)) for name in given))
 
 
 class _Steps:

@@ -14,9 +14,6 @@ from ...protocols import Floats
 from ...quality import held_out
 from ...wording import expect_at_least
 
-_MIN_MAJORITY_SHARE = 1e-9
-"""Margins of sums of weights, as a share of the preferences, that are rounding rather than a majority."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Condorcet:
@@ -86,10 +83,11 @@ def _mean_standings(preferences: Preferences, pair_counts: PairCounts, method: C
     from ...kernels.numbering import structure_numbers
     from .kernels.majority_orders import link_pairs, majority_ranks, rank_standings
 
-    items, met = preferences.items, np.abs(pair_counts.margin) > _MIN_MAJORITY_SHARE * pair_counts.number
+    items, lead = preferences.items, pair_counts.majorities()
+    met = lead != 0
     starts, second = np.concatenate([[0], np.cumsum(met)])[pair_counts.starts], pair_counts.second[met]
-    won = pair_counts.margin[met] > 0
-    links = link_pairs(starts, second, np.where(won, 1, -1).astype(np.int8))
+    won = lead[met] > 0
+    links = link_pairs(starts, second, lead[met].astype(np.int8))
     numbers = structure_numbers(starts, second, won.astype(np.uint64), (~won).astype(np.uint64), items.offsets)
     judged = np.flatnonzero(pair_counts.wins + pair_counts.losses > 0).astype(np.int32)
     bounds = np.searchsorted(judged, items.offsets)
