@@ -28,21 +28,26 @@ class PairPosteriors:
         Codes of both items of each pair, each pair once.
     probability
         Probability that left is the better.
+    cluster
+        Number of each pair's cluster, from 0, where pairs were clustered (VRJAM): the column of ``cluster_flip`` of the
+        quality that its preferences count for.
     """
 
     items: Items
     left: Ints
     right: Ints
     probability: Floats
+    cluster: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.probability)
 
     def frame(self) -> pl.DataFrame:
-        """Return a table of query, left, right and probability."""
+        """Return a table of query, left, right, probability and, where there are any, cluster."""
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids().gather(self.left)}
         columns |= {name: self.items.ids.gather(getattr(self, name)) for name in ("left", "right")}
-        return pl.DataFrame({**columns, "probability": self.probability})
+        clusters = {} if self.cluster is None else {"cluster": self.cluster}
+        return pl.DataFrame({**columns, "probability": self.probability, **clusters})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -187,6 +187,23 @@ def test_rates_of_clusters_come_back():
     assert 2 <= automatic.consensus.estimates["n_clusters"] <= 16
 
 
+def test_the_cluster_of_each_pair_is_told_and_its_rates_are_those_of_its_preferences():
+    features, preferences, *_ = crowd()
+    fit = JointAnnotators(item_effects=False, n_clusters=3, cluster_alpha=0.0).fit(preferences, features)
+    assert fit.pairs.frame().columns[-2:] == ["probability", "cluster"]
+    assert sorted(set(fit.pairs.cluster.tolist())) == [0, 1, 2]
+    # without a prior the rate of a cluster is the expected share of flipped preferences in it
+    number = {pair: row for row, pair in enumerate(zip(fit.pairs.left, fit.pairs.right, strict=True))}
+    rows = [number[min(pair), max(pair)] for pair in zip(preferences.left, preferences.right, strict=True)]
+    says_left = (preferences.outcome > 0) == (preferences.left < preferences.right)
+    flipped = np.where(says_left, 1 - fit.pairs.probability[rows], fit.pairs.probability[rows])
+    rates = fit.quality.parameters["cluster_flip"]
+    for annotator, cluster in np.ndindex(rates.shape):
+        own = (preferences.annotator == annotator) & (fit.pairs.cluster[rows] == cluster)
+        assert rates[annotator, cluster] == pytest.approx(flipped[own].mean(), abs=1e-3)
+    assert JointAnnotators().fit(preferences, features).pairs.cluster is None
+
+
 def test_folded_clusters_do_not_depend_on_which_item_comes_first():
     features, preferences, *_ = crowd(missing=0.2)
     method = JointAnnotators(item_effects=False, n_clusters=3, cluster_alpha=5.0)

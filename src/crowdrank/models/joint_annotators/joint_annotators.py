@@ -160,7 +160,7 @@ class JointAnnotators:
     [DawidSkene79]_. An item's score is then its mean lead in probability over those it was compared with.
 
     Quality is :math:`1 - r_k`, the mean over judgments where there are clusters; ``flip`` is :math:`r_k` and
-    ``cluster_flip`` has a column for each cluster.
+    ``cluster_flip`` has a column for each cluster; ``fit.pairs.frame()`` says which cluster each pair is in.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class JointAnnotators:
             self._warn_overruled(fit)
         posteriors = None
         if in_memory or pairs.n_pairs <= _MOST_PAIRS:
-            posteriors = PairPosteriors(judged.items, *fit.probabilities(order))
+            posteriors = PairPosteriors(judged.items, *fit.probabilities(order), fit.cluster)
         ranker, used = None, judged.judged_items
         if features is not None and table is not None:
             from ...rankers.estimator import LinearScore
@@ -357,7 +357,7 @@ class JointAnnotators:
         rates = np.repeat(best.state.flip_rates, n)
         pairs = JudgedPairs.in_memory(patterns.split_by_cluster(cluster, n), len(rates))
         model = replace(model, pairs=pairs, prior=FlipPrior(alpha * rates, alpha * (1 - rates), np.repeat(fixed, n)))
-        return PairFit(model, _add_iterations(best, run(model, State(best.state.parameters, rates))), n)
+        return PairFit(model, _add_iterations(best, run(model, State(best.state.parameters, rates))), n, cluster)
 
     def _warn_overruled(self, fit: PairFit) -> None:
         """Warn where scores overrule preferences more often than under the model, in the block with most pairs."""
@@ -821,6 +821,8 @@ class PairFit(NamedTuple):
     model: JointModel
     run: Run
     n_clusters: int
+    cluster: Ints | None = None
+    """Cluster of each pair, (n_pairs,), where there are several."""
 
     @property
     def scores(self) -> Floats:
