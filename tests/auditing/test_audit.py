@@ -225,3 +225,31 @@ def test_people_by_any_column_and_criteria_one_by_one(tmp_path, monkeypatch, cap
     assert [one["verdict"] for one in json.loads((tmp_path / "b.json").read_text())["programs"]] == ["yes"]
     assert main(["audit", "votes.csv", "--people", "sort=person", "-q"]) == 2
     assert "no 'sort' of annotators" in capsys.readouterr().err
+
+
+def test_disagreements_are_in_words_with_texts(tmp_path, monkeypatch):
+    from crowdrank.cli.running import main
+
+    monkeypatch.chdir(tmp_path)
+    people, program = labels(0.6)
+    words = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e"}
+    schema = ["annotator", "item", "grade"]
+    for rows, name in ((people, "people.csv"), (program, "bots.csv")):
+        named = [(who, item, words[grade]) for who, _, item, grade in rows]
+        pl.DataFrame(named, schema=schema, orient="row").write_csv(name)
+    texts = pl.DataFrame({"item": [f"i{k}" for k in range(N)], "text": [f"text of {k}" for k in range(N)]})
+    texts.write_csv("items.csv")
+    words = ["audit", "people.csv", "bots.csv", "--nominal", "--items", "items.csv", "-q"]
+    assert main([*words, "-o", "a.json", "--report", "a.html", "--next", "n.csv"]) == 0
+    row = json.loads((tmp_path / "a.json").read_text())["disagreements"][0]
+    assert row["text"] == f"text of {row['item'][1:]}"
+    assert "query" not in row
+    assert row["program_says"] in "abcde"
+    assert row["program_says"] not in row["people_say"]
+    assert f"text of {row['item'][1:]}" in (tmp_path / "a.html").read_text()
+    assert pl.read_csv("n.csv").columns == ["program", "item", "spread", "text"]
+    votes = cr.Preferences.from_rows(preference_rows()).across_queries()
+    about = {"item": ["m5"], "text": ["the last model"]}
+    row = cr.audit(votes, people=["ann", "bob", "cy"], items=about).disagreements.filter(other="m5").row(0, named=True)
+    assert row["program_says"] in (row["item"], "m5")
+    assert row["other_text"] == "the last model"

@@ -17,11 +17,12 @@ from ..data.frames import to_frame
 from ..data.judgments import Grades, Judgments
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..io.features import describe_items
 from ..io.notices import collect_notices
 from ..metrics.agreement import cohen_kappa
 from ..metrics.correlation import spearman
 from ..metrics.significance import holm, mean_interval
-from ..protocols import Floats
+from ..protocols import Counts, Floats
 from ..quality import held_out_quality
 from ..registry import method_class
 from ..review.diagnosis import diagnose, match_items
@@ -151,6 +152,7 @@ def audit(
     by: Any | None = None,
     run: Any | None = None,
     metric: str = "ndcg@10",
+    items: Any | None = None,
     level: float = 0.9,
     seed: int = 0,
 ) -> Audit:
@@ -180,6 +182,8 @@ def audit(
     run, metric
         A ranking of items, whose measure is one of the figures: by the program's grades of all queries and people's of
         some.
+    items
+        A table or file of item and text or url (and query), shown beside disagreements and labels to buy.
     level
         Of intervals.
     seed
@@ -230,8 +234,13 @@ def audit(
                 if len(tables[name][-1]) and "program" not in tables[name][-1].columns:
                     tables[name][-1] = tables[name][-1].select(pl.lit(one.name).alias("program"), pl.all())
     frames = {name: [one for one in parts if len(one)] for name, parts in tables.items()}
+    joined = {
+        name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()
+    }
+    for name in ("disagreements", "next_labels"):
+        joined[name] = _with_texts(joined[name], sides.judgments, items)
     return Audit(
-        **{name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()},
+        **joined,
         habits=tuple(habits), kind=labels.kind, margin=margin, level=level, n_people=int(sides.is_person.sum()),
     )  # fmt: skip
 
@@ -355,23 +364,38 @@ class _Program:
             return pl.DataFrame()
         table = rows.group_by("people_say", "program_says").agg(pl.col("weight").sum().alias("n_items"))
         table = table.sort("people_say", "program_says")
-        judged = self.sides.judgments
-        words: dict[float, Any] = {}
-        if isinstance(judged, Grades) and judged.nominal:
-            words = {float(code): level for code, level in enumerate(judged.levels)}
-        named = [pl.col(name).map_elements(lambda one: str(words.get(one, f"{one:g}")), pl.String)
-                 for name in ("people_say", "program_says")]  # fmt: skip
-        return table.with_columns(named)
+        for name in ("people_say", "program_says"):
+            words = self._in_words(np.arange(len(table)), table[name].to_numpy())
+            table = table.with_columns(pl.Series(name, [one if isinstance(one, str) else f"{one:g}" for one in words]))
+        return table
 
     def disagreements(self, gain: Floats) -> pl.DataFrame:
         """Return the items on which the program agrees least with people, compared with people among themselves."""
         known = np.flatnonzero(~np.isnan(gain) & ~np.isnan(self.values) & (self.people.number > 1))
         order = known[np.lexsort((known, gain[known]))][:_SHOWN]
         order = order[gain[order] < 0]
-        table = self.people.cells[order].with_columns(
-            program_says=pl.Series(self.values[order]), gain=pl.Series(gain[order]), n_people=self.people.number[order]
+        people, said = self.people, self._in_words(order, self.values[order])
+        table = people.cells[order].with_columns(
+            program_says=pl.Series(said, strict=False), gain=pl.Series(gain[order]), n_people=people.number[order]
         )
-        return table if self.people.nominal else table.with_columns(people_say=pl.Series(self.people.mean[order]))
+        if people.kind == "grade" and not people.nominal:
+            return table.with_columns(people_say=pl.Series(people.mean[order]))
+        own = np.isin(people.cell, order)
+        each = pl.DataFrame({"cell": people.cell[own], "word": self._in_words(people.cell[own], people.value[own])})
+        each = each.group_by("cell", "word").len().sort(["len", "word"], descending=[True, False])
+        counts = each.group_by("cell", maintain_order=True).agg(pl.format("{} {}", "word", "len").str.join(", "))
+        return table.with_columns(people_say=pl.Series([dict(counts.rows())[cell] for cell in order.tolist()]))
+
+    def _in_words(self, cells: Counts, values: Floats) -> list[Any]:
+        """Labels of cells as they were given: a class, which of two items is better, or a grade."""
+        if self.people.kind != "grade":
+            names = self.people.cells.select("item", "other").cast(pl.String)[cells]
+            better = pl.when(pl.lit(values) > 0).then("item").when(pl.lit(values) < 0).then("other")
+            return names.select(better.otherwise(pl.lit("tie"))).to_series().to_list()
+        judged = self.sides.judgments
+        if isinstance(judged, Grades) and judged.nominal:
+            return [str(judged.levels[int(code)]) for code in values]
+        return list(values.tolist())
 
     def slices(self, gain: Floats, table: pl.DataFrame) -> pl.DataFrame:
         """Return the program's agreement with people, less what people do, in each part, drawn to the mean of all."""
@@ -456,6 +480,25 @@ class _Program:
             said.append(f"{self.name} {where}: {extreme[0]:.0%} of its grades are the lowest or highest, of people's "
                         f"{extreme[1]:.0%}")  # fmt: skip
         return said
+
+
+def _with_texts(table: pl.DataFrame, judged: Judgments, about: Any | None) -> pl.DataFrame:
+    """The table with the text of each item where there is one, and without queries where there are none."""
+    if len(table) and (table["query"].cast(pl.String) == "").all():
+        table = table.drop("query")
+    if about is None or not len(table):
+        return table
+    described = describe_items(about, judged.items)
+    texts = judged.items.frame().with_columns(text=pl.coalesce(described["text"], described["link"]))
+    if not texts["text"].count():
+        return table
+    for name, text in (("item", "text"), ("other", "other_text")):
+        if name in table.columns:
+            named = texts.rename({"item": name, "text": text})
+            keys = [key for key in ("query", name) if key in named.columns and key in table.columns]
+            table = table.join(named.unique(keys, keep="first", maintain_order=True), on=keys, how="left",
+                               maintain_order="left")  # fmt: skip
+    return table
 
 
 def _label_shares(people: Labels) -> tuple[Floats, Floats]:

@@ -58,6 +58,7 @@ def audit(
     """
     from ..auditing import Audit
     from ..auditing import audit as find
+    from ..io.features import describe_votes
     from .terminal_tables import show_frame
 
     check_files(
@@ -82,11 +83,15 @@ def audit(
         talk.say(f"each {_CRITERION} is audited by itself; --where {_CRITERION}=... takes one of them")
         criterion = _CRITERION
 
+    about: Any = None if reading.items == "-" else reading.items
+    if about is None:
+        about = describe_votes(votes, reading.kind, reading.columns)
+
     def found_in(part: Reading) -> Audit:
         judged = [read_votes(files, part, talk) for files in sets]
         parts = None if by is None else _parts(votes, part, by)
         with talk.working("comparing programs with people"):
-            return find(*judged, people=people, by=parts, run=run, **how)
+            return find(*judged, people=people, by=parts, run=run, items=about, **how)
 
     if criterion is None:
         found = found_in(reading)
