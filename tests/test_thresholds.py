@@ -148,6 +148,7 @@ BEYOND = [
     ("quality:MAX_FOLDS", 3, "preferences"), ("quality:FEW_PAIRS", 10, "grades"),
     ("resampling:_MANY_UNITS", 10, "bootstrap"),
     ("review.coded_judgments:MOST_JUDGMENTS", 100, "diagnose"), ("review.coded_judgments:_MOST_KEY", 1, "diagnose"),
+    ("review.diagnosis:_MOST_FOR_SHARED", 100, "preferences"),
     ("review.habits:GLANCE", 50, "diagnose"), ("data.preferences:LONG", 10, "diagnose"),
     ("data.fingerprint:LONG", 10, "fingerprint"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),

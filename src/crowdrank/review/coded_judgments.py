@@ -70,9 +70,9 @@ class CodedJudgments:
     note: str | None = None
 
 
-def code_judgments(judgments: Judgments) -> CodedJudgments:
-    """Return judgments by what was asked."""
-    fewer, note = fewer_items(judgments)
+def code_judgments(judgments: Judgments, most: int | None = None) -> CodedJudgments:
+    """Return judgments by what was asked, on some of the items where there are more than ``most``."""
+    fewer, note = fewer_items(judgments, most)
     if isinstance(fewer, Grades):
         coded = _graded_items(fewer)
     elif isinstance(fewer, Preferences):
@@ -184,7 +184,7 @@ def _number_values(rising: Counts) -> tuple[Counts, Ints]:
     return rising[new], (np.cumsum(new) - 1).astype(np.int32)
 
 
-def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
+def fewer_items(judgments: Judgments, most: int | None = None) -> tuple[Judgments, str | None]:
     """Return judgments without some items where they are very many, and what to say of that.
 
     Leaving out items and not judgments keeps what several annotators judged, and what hangs together in triads.
@@ -193,9 +193,10 @@ def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
     if isinstance(judgments, Rankings):
         lengths = np.diff(judgments.offsets)
         n_judgments = int((lengths * (lengths - 1) // 2).sum())
-    if n_judgments <= MOST_JUDGMENTS:
+    most = MOST_JUDGMENTS if most is None else most
+    if n_judgments <= most:
         return judgments, None
-    share = MOST_JUDGMENTS / n_judgments
+    share = most / n_judgments
     drawn = np.random.default_rng(0).random(judgments.n_items)
     kept = drawn < (share if judgments.kind == "grade" else np.sqrt(share))
     # of very few items with very many judgments each, at least two are looked at

@@ -43,6 +43,8 @@ _MOST_OTHERS = 0.7
 _MAX_FALSE_CHANGES = 0.05
 _EARLIEST, _LATEST = 1e9, 4e9
 """Times from 2001 to 2096 in seconds are shown as dates; others are the numbers given."""
+# threshold (sample): judgments looked at for errors that annotators share
+_MOST_FOR_SHARED = 100_000
 _FEWEST_OVERLAPPING = 5
 """Annotators with things in common, from which on errors that they share can be seen."""
 
@@ -137,7 +139,7 @@ def shared_error_factor(judgments: Judgments, consensus: Consensus) -> float | N
     times. Only pairs that :func:`diagnose` finds to depend on each other count. An error that all annotators share
     looks like the truth, and no judgments of theirs can show it.
     """
-    coded = code_judgments(judgments)
+    coded = code_judgments(judgments, _MOST_FOR_SHARED)
     pairs = _pairs(judgments, coded, consensus, None)
     if pairs is None or len(np.unique([pairs.one, pairs.other])) < _FEWEST_OVERLAPPING:
         return None
