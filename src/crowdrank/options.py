@@ -286,6 +286,8 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--looks once|anytime",
                "Whether you look once, or again and again while judgments come in; anytime keeps the level over all.",
                default="once"),
+        Option("--range LOW,HIGH", "Lowest and highest grade there is, for --looks anytime; --levels says it too.",
+               python="scale", reads="numbers"),
         *READING,
         "Output",
         Option("--causes FILE", "Write which annotators and queries moved the items that changed."),

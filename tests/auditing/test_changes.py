@@ -104,3 +104,32 @@ def test_the_command_ends_with_a_code(tmp_path, monkeypatch, capsys):
     assert pl.read_csv("c.csv")["change"].to_list().count("worse") == 1
     assert main([*words, "--fail-if", "worse>0"]) == 3
     assert main([*words, "--fail-if", "better>0"]) == 0
+
+
+def test_anytime_bets_on_the_whole_scale(tmp_path, monkeypatch, capsys):
+    from crowdrank.cli.running import main
+
+    rows = [(f"w{n}", f"q{n}", "x", 3 + n % 2) for n in range(40)]
+    later = [(who, q, item, 3 + (n + n // 4) % 2) for n, (who, q, item, _) in enumerate(rows)]
+    seen = [cr.Grades.from_rows(part).across_queries() for part in (rows, later)]
+    told = [cr.Grades.from_rows(part, levels=[1, 2, 3, 4, 5]).across_queries() for part in (rows, later)]
+
+    def width(pair, **how):
+        row = cr.changed(*pair, looks="anytime", **how).frame().row(0, named=True)
+        return row["upper"] - row["lower"]
+
+    assert width(told) > 1.5 * width(seen)
+    assert width(seen, scale=(1, 5)) == pytest.approx(width(told))
+    with pytest.raises(JudgmentError, match="beyond the scale of 1 to 3; give the whole scale"):
+        cr.changed(*seen, looks="anytime", scale=(1, 3))
+    with pytest.raises(ParameterError, match="lowest and the highest grade"):
+        cr.changed(*seen, scale=(5,))
+    monkeypatch.chdir(tmp_path)
+    for name, part in (("old.csv", rows), ("new.csv", later)):
+        pl.DataFrame(part, schema=["annotator", "query", "item", "grade"], orient="row").write_csv(name)
+    words = ["changed", "old.csv", "new.csv", "--across-queries", "--looks", "anytime", "-q", "-o", "c.csv"]
+    assert main([*words, "--range", "1,5"]) == 0
+    row = pl.read_csv("c.csv").row(0, named=True)
+    assert row["upper"] - row["lower"] == pytest.approx(width(told), abs=1e-4)
+    assert main([*words, "--range", "1"]) == 2
+    assert "lowest and the highest grade" in capsys.readouterr().err

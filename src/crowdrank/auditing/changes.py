@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +12,10 @@ import polars as pl
 from ..api import as_judgments, check_level
 from ..data.judgments import Mixed
 from ..data.showing import Shown
-from ..errors import JudgmentError
+from ..errors import JudgmentError, ParameterError
 from ..metrics.significance import holm, mean_interval, paired_t
 from ..protocols import Floats
-from ..wording import counted, one_of
+from ..wording import counted, one_of, option
 from .labels import Labels
 
 LOOKS = ("once", "anytime")
@@ -74,7 +75,9 @@ class Change(Shown):
         return said
 
 
-def changed(old: Any, new: Any, *, level: float = 0.95, looks: str = "once") -> Change:
+def changed(
+    old: Any, new: Any, *, level: float = 0.95, looks: str = "once", scale: Sequence[float] | None = None
+) -> Change:
     """Return which items moved between two runs of an evaluation, each beyond noise or not.
 
     Judgments are paired by annotator, query and item (or pair of items): only what both runs judged is compared. The
@@ -92,6 +95,9 @@ def changed(old: Any, new: Any, *, level: float = 0.95, looks: str = "once") -> 
         Of the intervals, over all items together.
     looks
         ``"once"``, or ``"anytime"``.
+    scale
+        Lowest and highest grade there is, which ``"anytime"`` bets on; by default the declared levels, and without
+        those the grades seen, which is too narrow where later ones are beyond.
 
     Examples
     --------
@@ -116,7 +122,7 @@ def changed(old: Any, new: Any, *, level: float = 0.95, looks: str = "once") -> 
             "to judge the same items in both"
         )
     pairs = pairs.with_columns(move=pl.col("value_new") - pl.col("value"))
-    span = float(np.ptp(np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()])))
+    span = _span(sides, np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()]), scale)
     rows = []
     groups = [(item[0], part) for item, part in pairs.group_by("item", maintain_order=True)]
     alpha = (1 - level) / max(len(groups), 1)
@@ -144,6 +150,24 @@ def changed(old: Any, new: Any, *, level: float = 0.95, looks: str = "once") -> 
     table = table.sort(pl.col("difference").abs(), descending=True, maintain_order=True)
     moved = table.filter(pl.col("change") != "none")["item"].to_list()
     return Change(table=table, causes=_causes(pairs, moved), level=level, looks=looks)
+
+
+def _span(sides: list[Any], values: Floats, scale: Sequence[float] | None) -> float:
+    """How far two values may be apart: by the scale or levels declared; of a share of a win 1."""
+    if sides[0].kind != "grade":
+        return 1.0
+    if scale is None:
+        return float(np.ptp(np.concatenate([one.level_values for one in sides])))
+    if len(scale) != 2 or not scale[0] < scale[1]:
+        raise ParameterError(
+            f"{option('scale', tuple(scale))} is not the lowest and the highest grade; give two numbers, as in 1,5"
+        )
+    if values.min() < scale[0] or values.max() > scale[1]:
+        raise JudgmentError(
+            f"grades go from {values.min():g} to {values.max():g}, beyond the scale of {scale[0]:g} to {scale[1]:g}; "
+            "give the whole scale"
+        )
+    return float(scale[1] - scale[0])
 
 
 def _rows(judgments: Any) -> pl.DataFrame:

@@ -122,6 +122,7 @@ def changed(
     new: str,
     level: float,
     looks: str,
+    scale: list[float] | None,
     reading: Reading,
     causes: str | None,
     fail_if: list[str] | None,
@@ -140,7 +141,7 @@ def changed(
     # a pipeline that stops where something got worse
     crowdrank changed old.csv new.csv --fail-if 'worse!=0'
     # looked at every day while judgments come in
-    crowdrank changed old.csv new.csv --looks anytime
+    crowdrank changed old.csv new.csv --looks anytime --range 1,5
     """
     from ..auditing import changed as find
     from .terminal_tables import show_frame
@@ -149,7 +150,7 @@ def changed(
     conditions = _conditions(fail_if, ("better", "worse", "changed", "n_items"))
     judged = [read_votes([name], reading, talk) for name in (old, new)]
     with talk.working("comparing the runs"):
-        found = find(*judged, level=level, looks=looks)
+        found = find(*judged, level=level, looks=looks, scale=scale)
     deliver(found.frame(), out, format, talk, lambda: show_frame(found.frame(), bold="item", cut=("item",)))
     for sentence in found.sentences:
         talk.say(sentence)
