@@ -14,7 +14,7 @@ VERDICTS = {
     "same trend": "the direction is that of the paper; its size or certainty is not",
     "not reproduced": "the figures say otherwise",
     "undecided": "the spread over repetitions does not allow a verdict, and one repetition never does",
-    "not decidable": "what it needs was never published",
+    "not decidable": "what it needs was never published; what we see on what stands in for it is told as ours",
     "not measured": "a package that it needs is not installed",
 }
 """How a claim may fare, and what that means."""

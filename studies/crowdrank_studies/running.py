@@ -81,7 +81,7 @@ def run_study(
         pages=pages,
     )  # fmt: skip
     n_resumed, former, began = work.n_resumed, work.seconds, time.perf_counter()
-    outcome = chosen.run(work)
+    outcome = chosen.leave_proxies(chosen.run(work))
     if work.quick or not outcome.is_repeated:
         why = "A quick run decides nothing." if work.quick else "One repetition decides nothing."
         outcome = outcome.leave_undecided(why)

@@ -1,8 +1,10 @@
 """Studies as such: cells that are kept, tables, verdicts, files, and mistakes said in one sentence."""
 
 import json
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from crowdrank.datasets import names
 from crowdrank.errors import MissingDataError, ParameterError, UnknownNameError
 from crowdrank_studies import SCOPES, STUDIES, VERDICTS, Outcome, Row, Study, Verdict, Work, run_study, study
 from crowdrank_studies.figures import bars, common_legend, lines, panels
+
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +196,43 @@ def test_verdicts_follow_from_what_was_seen():
     assert Verdict.of("c", "Seen.", reproduced=True, trend=True, why="Why.") == Verdict("c", "reproduced", "Seen.")
     assert Verdict.of("c", "Seen.", reproduced=False, trend=True, why="Why.").verdict == "same trend"
     assert Verdict.of("c", "Seen.", reproduced=False, why="Why.").reason == "Seen. Why."
+
+
+@pytest.mark.parametrize("verdict", ["reproduced", "same trend", "not reproduced", "undecided"])
+def test_what_rests_on_a_proxy_is_not_decidable(toy, verdict):
+    rests = replace(toy, proxies={"figure 4": "Never published. Ours:"}, exact=("figure 4, costs",))
+    claims = ("figure 4: a is better than b", "figure 4, costs: by the formula", "figure 5: a is better than b")
+    outcome = rests.leave_proxies(Outcome(rows=[], verdicts=[Verdict(claim, verdict, "Seen.") for claim in claims]))
+    assert [one.verdict for one in outcome.verdicts] == ["not decidable", verdict, verdict]
+    assert [one.reason for one in outcome.verdicts] == ["Never published. Ours: Seen.", "Seen.", "Seen."]
+
+
+def test_runs_keep_the_rule_of_proxies(toy, monkeypatch):
+    monkeypatch.setitem(STUDIES, "toy", replace(toy, proxies={"": "Never published. Ours:"}))
+    assert [one.verdict for one in run_study("toy").outcome.verdicts] == ["not decidable"]
+
+
+def test_no_claim_on_the_page_that_rests_on_a_proxy_is_decided():
+    page = (ROOT / "docs" / "studies.md").read_text()
+    looked_at = 0
+    for name, known in STUDIES.items():
+        section = re.split(r"^## ", page.partition(f"\n## {name}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        for verdict, claim in re.findall(r"^- \*\*([a-z ]+)\*\*: (.*)$", section, flags=re.MULTILINE):
+            looked_at += 1
+            assert known.proxy(claim) is None or verdict in ("not decidable", "not measured"), (name, verdict, claim)
+    assert looked_at > 50
+
+
+def test_proxies_are_those_of_all_claims_that_need_them():
+    claims = {
+        "spammers": ("figure 3: x", "figure 4: x"),
+        "crowdagg-mirex": ("figure 1: x", "table 2 (b): x"),
+        "crowdagg-trec": ("table 2 (a): x",),
+        "visual-clutter": ("figure 4: x",),
+        "overlap": ("table 1: If-good-3 is the best setting", "figure 4: of If-good-k, k = 3 is best"),
+    }
+    assert all(STUDIES[name].proxy(claim) for name, of_study in claims.items() for claim in of_study)
+    assert STUDIES["overlap"].proxy("tables 6 to 8: what If-good-k costs") is None
 
 
 @pytest.mark.parametrize(("n", "shape"), [(1, (1, 1)), (3, (1, 3)), (4, (2, 2)), (5, (2, 3))])

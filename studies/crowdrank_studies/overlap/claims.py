@@ -38,6 +38,9 @@ _POOLED = "Means over Clean07 and Clean08."
 _MAX_DIFFERENCE = 0.15
 """Difference of costs, and share of a ratio, within which they count as the same."""
 
+_MAX_FORMULA_DIFFERENCE = 0.015
+"""Difference of a formula of printed figures from another, which both have two decimals."""
+
 
 def significant_sign(values: Floats) -> int:
     """Return the sign of a mean that a paired t test (5 %, two-sided) tells from 0, else 0."""
@@ -129,7 +132,25 @@ def _by_k(gains: Mapping[int, float]) -> str:
 
 def cost_verdicts(costs: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]) -> list[Verdict]:
     """Return a verdict on each table of costs; ``costs`` is table -> setting -> cost -> repetitions."""
-    return [_costs(place, costs[place]) for place in COST]
+    return [_cost_formula(), *(_costs(place, costs[place]) for place in COST)]
+
+
+def _cost_formula() -> Verdict:
+    """Whether If-good-k costs what the printed formula makes of the printed shares of grades."""
+    seen, off = [], []
+    for place, printed in COST.items():
+        good = 1 / (1 + printed[BASELINE]["Fair- : Good+"])
+        for k in (2, 3):
+            cost = printed.get(f"If-good-{k}", {}).get("labelling")
+            if cost is not None:
+                seen.append(f"If-good-{k} {1 + (k - 1) * good:.2f} ({cost:.2f}) in {place}")
+                off.append(abs(1 + (k - 1) * good - cost))
+    return Verdict.of(
+        "tables 6 to 8: what If-good-k costs",
+        "Grades per item are 1 + (k - 1) times the share of Good+, whatever the data; with the printed shares of "
+        f"single grades, printed costs in brackets: {', '.join(seen)}.",
+        reproduced=max(off) <= _MAX_FORMULA_DIFFERENCE,
+    )
 
 
 def _costs(place: str, costs: Mapping[str, Mapping[str, Sequence[float]]]) -> Verdict:
