@@ -253,3 +253,16 @@ def test_disagreements_are_in_words_with_texts(tmp_path, monkeypatch):
     row = cr.audit(votes, people=["ann", "bob", "cy"], items=about).disagreements.filter(other="m5").row(0, named=True)
     assert row["program_says"] in (row["item"], "m5")
     assert row["other_text"] == "the last model"
+
+
+def test_labels_to_buy_where_people_judged_everything():
+    people, program = labels(0.7, n_more=0)
+    own, others = (cr.Grades.from_rows([(*row[:3], f"class {row[3]}") for row in part], nominal=True)
+                   for part in (people, program))  # fmt: skip
+    found, asked = cr.audit(own, others), cr.propose(own)
+    assert len(found.next_labels) == len(asked) > 0
+    assert found.next_labels["item"].to_list() == asked["item"].to_list()
+    votes = cr.Preferences.from_rows(preference_rows(60))
+    found = cr.audit(votes, people=["ann", "bob", "cy"])
+    assert found.next_labels.columns[:3] == ["query", "item", "other"]
+    assert "to buy, best first" in found.html()

@@ -17,7 +17,7 @@ _MAX_CLASSES = 20
 _MIN_CASES = 10
 """Cases with labels of both, below which a figure is not corrected."""
 
-_MAX_NEXT = 1000
+MAX_NEXT = 1000
 
 
 class Figure(NamedTuple):
@@ -142,5 +142,5 @@ def next_labels(people: Labels, values: Floats, seed: int) -> pl.DataFrame:
     place = np.clip(np.searchsorted(said, values[wanted]), 0, len(said) - 1)
     chance = np.where(said[place] == values[wanted], spread[place], overall)
     keys = np.random.default_rng(seed).exponential(size=len(wanted)) / chance
-    order = np.argsort(keys, kind="stable")[:_MAX_NEXT]
+    order = np.argsort(keys, kind="stable")[:MAX_NEXT]
     return people.cells[wanted[order]].with_columns(spread=pl.Series(chance[order], dtype=pl.Float64))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..api import aggregate, as_judgments, check_level, evaluate_runs
+from ..api import aggregate, as_judgments, check_level, evaluate_runs, propose
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.judgments import Grades, Judgments
@@ -28,7 +28,7 @@ from ..registry import method_class
 from ..review.diagnosis import diagnose, match_items
 from ..wording import counted
 from .alternative import Alternative, alternative_test
-from .corrected import Figure, corrected_row, figures, next_labels
+from .corrected import MAX_NEXT, Figure, corrected_row, figures, next_labels
 from .labels import Labels, Sides, check_people, check_program
 
 MARGIN = 0.1
@@ -64,7 +64,8 @@ class Audit(Shown):
         A row per program and person: how often each agrees better with the other people.
     confusion, disagreements, slices, leaderboard, next_labels
         Labels of people against those of the program; items on which they differ most; parts where it does better or
-        worse; ranks by people and corrected; which labels of people to buy next, best first.
+        worse; ranks by people and corrected; which labels of people to buy next, best first: for the corrected figures,
+        or where people judged all that programs did, by :func:`crowdrank.propose`.
     habits
         Sentences about habits of programs.
     kind, margin, level, n_people
@@ -237,6 +238,8 @@ def audit(
     joined = {
         name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()
     }
+    if not len(joined["next_labels"]):
+        joined["next_labels"] = _proposed(sides.of_people())
     for name in ("disagreements", "next_labels"):
         joined[name] = _with_texts(joined[name], sides.judgments, items)
     return Audit(
@@ -482,9 +485,19 @@ class _Program:
         return said
 
 
+def _proposed(people: Judgments) -> pl.DataFrame:
+    """What to ask people where they judged all that programs did: what says most about their consensus."""
+    if people.kind == "ranking":
+        return pl.DataFrame()
+    with warnings.catch_warnings(), collect_notices():
+        warnings.simplefilter("ignore")
+        table = propose(people).head(MAX_NEXT).drop("annotator", "cost")
+    return table.rename({"left": "item", "right": "other"}, strict=False)
+
+
 def _with_texts(table: pl.DataFrame, judged: Judgments, about: Any | None) -> pl.DataFrame:
     """The table with the text of each item where there is one, and without queries where there are none."""
-    if len(table) and (table["query"].cast(pl.String) == "").all():
+    if "query" in table.columns and (table["query"].cast(pl.String) == "").all():
         table = table.drop("query")
     if about is None or not len(table):
         return table
