@@ -65,6 +65,28 @@ def shares(table, n_draws=400):
             print(f"{judge}, {n} votes of people: {np.mean(rows, axis=0).round(3)} (coverage, relative width)")
 
 
+def means(folder, n_draws=400):
+    """Coverage of 90 % intervals of the mean grade with people on a sample of items; the truth is all of people's."""
+    rng = np.random.default_rng(0)
+    for name in ("cebab_stars", "summeval"):
+        table = pl.read_csv(folder / f"{name}.csv.gz").with_columns(pl.col("label").cast(float))
+        item = ["criterion", "item"]
+        people = table.filter(kind="person").group_by(item).agg(pl.col("label").mean()).sort(item)
+        for program, part in table.filter(kind="program").sort("annotator").group_by("annotator", maintain_order=True):
+            both = people.join(part.select(*item, said="label"), on=item, nulls_equal=True).sort(item)
+            own, said = both["label"].to_numpy(), both["said"].to_numpy()
+            for n in (50, 200):
+                rows = []
+                for _ in range(n_draws):
+                    seen = np.full(len(own), np.nan)
+                    chosen = rng.choice(len(own), n, replace=False)
+                    seen[chosen] = own[chosen]
+                    row = corrected_row(Figure("mean", seen, said), np.arange(len(own)), 0.9)
+                    rows.append((row["lower"] <= own.mean() <= row["upper"], row["relative_width"]))
+                found = np.mean(rows, axis=0).round(3)
+                print(f"{name}, {program[0]}, people on {n} of {len(own)}: {found} (coverage, relative width)")
+
+
 def main():
     folder = Path(os.environ["CROWDRANK_DATA"])
     table = pl.read_csv(folder / "arena-people-and-judges" / "votes.csv.gz")
@@ -72,6 +94,7 @@ def main():
         warnings.simplefilter("ignore")
         ranks(table)
     shares(table)
+    means(folder / "people-and-programs")
 
 
 if __name__ == "__main__":
