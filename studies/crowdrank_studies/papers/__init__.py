@@ -15,10 +15,24 @@ from crowdrank.wording import did_you_mean
 
 from ..catalog import study
 
-KINDS = ("model", "algorithm", "baseline", "simulation", "metric", "data set", "table", "figure")
-"""Kinds of entries; the claims of a paper are those that its studies decide."""
+KINDS = (
+    "model",
+    "algorithm",
+    "baseline",
+    "simulation",
+    "metric",
+    "data set",
+    "table",
+    "figure",
+    "application",
+    "outlook",
+)
+"""Kinds of entries; an outlook is what a paper leaves to others or to later. Claims are those that studies decide."""
 
 METHOD_KINDS = KINDS[:3]
+
+TOLD_BY_CLAIMS = ("table", "figure")
+"""Kinds of entries of which the claims tell what differs."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +47,12 @@ class Entry:
         As the paper calls it, and where it stands there.
     where
         Symbols of the package: ``"aggregator:crowdagg-paper"`` (a method by its family and name), ``"study:wine"``,
-        ``"data:pendigits"``, or ``"crowdrank.metrics:rbp"`` (module and attribute).
+        ``"data:pendigits"``, or ``"crowdrank.metrics:rbp"`` (module and attribute); none where it is missing.
     printed
         What the paper says it is.
     changed
-        What is different here by default, and why; empty where nothing is.
+        What is different here by default, and why; ``"nothing"`` where nothing is. Of tables and figures the claims
+        tell.
     """
 
     kind: str
@@ -49,6 +64,7 @@ class Entry:
 
     def __post_init__(self) -> None:
         assert self.kind in KINDS, self.kind
+        assert self.changed or self.kind in TOLD_BY_CLAIMS, f"{self.name}: say what is changed"
 
 
 @dataclass(frozen=True)
