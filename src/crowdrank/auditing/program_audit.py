@@ -239,7 +239,7 @@ def audit(
         name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()
     }
     if not len(joined["next_labels"]):
-        joined["next_labels"] = _proposed(sides.of_people())
+        joined["next_labels"] = _labels_by_propose(sides.of_people())
     for name in ("disagreements", "next_labels"):
         joined[name] = _with_texts(joined[name], sides.judgments, items)
     return Audit(
@@ -485,7 +485,7 @@ class _Program:
         return said
 
 
-def _proposed(people: Judgments) -> pl.DataFrame:
+def _labels_by_propose(people: Judgments) -> pl.DataFrame:
     """What to ask people where they judged all that programs did: what says most about their consensus."""
     if people.kind == "ranking":
         return pl.DataFrame()
