@@ -73,6 +73,18 @@ def saved(page, number):
     """The service has acknowledged so many judgments, and the page is ready for the next."""
     page.get_by_text(f"{number} judged", exact=True).wait_for()
     until(lambda: page.locator("#answers button:disabled").count() == 0)
+    ready(page)
+
+
+def ready(page):
+    """The page takes an answer: what it shows has been there for a moment."""
+    page.locator("#answers button").first.wait_for()
+    until(lambda: page.locator("#answers[aria-busy]").count() == 0)
+
+
+def press_when_ready(page, key):
+    ready(page)
+    page.keyboard.press(key)
 
 
 def drawn(page):
@@ -92,7 +104,7 @@ def press(page, kind, number):
         page.keyboard.press(str(number % 4 + 1))
         return number % 4
     if kind == "preference":
-        page.keyboard.press(("ArrowLeft", "ArrowRight", "ArrowDown")[number % 3])
+        page.keyboard.press("120"[number % 3])
         return ("a", "b", "tie")[number % 3]
     # the first item goes one place down and is tied there; every third time nothing moves
     if number % 3:
@@ -126,7 +138,7 @@ def test_twenty_judgments_by_keyboard_alone(served, watched):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_text("0 judged", exact=True).wait_for()
-    page.locator("#question").wait_for()
+    ready(page)
     expected = []
     for number in range(20):
         expected.append(press(page, kind, number))
@@ -134,6 +146,7 @@ def test_twenty_judgments_by_keyboard_alone(served, watched):
     page.keyboard.press("z")
     page.get_by_text("Taken back").wait_for()
     page.get_by_text("19 judged", exact=True).wait_for()
+    ready(page)
     if kind == "ranking":
         page.keyboard.press("Enter")
     else:
@@ -164,7 +177,7 @@ def test_twenty_judgments_by_touch_on_a_phone(served, watched):
     page.get_by_label("Your name").fill(name)
     page.get_by_role("button", name="Take part").tap()
     page.get_by_role("button", name="I have read this").tap()
-    page.locator("#question").wait_for()
+    ready(page)
     for number in range(20):
         if kind == "ranking":
             drawn(page)
@@ -175,12 +188,14 @@ def test_twenty_judgments_by_touch_on_a_phone(served, watched):
             page.get_by_role("radio").nth(number % 3).tap()
         saved(page, number + 1)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.get_by_role("button", name="Take it back").wait_for(state="hidden")
     for button in page.get_by_role("button").all() + page.get_by_role("radio").all():
         box = button.bounding_box()
         assert box["height"] >= 44
         assert box["width"] >= 44
     page.get_by_role("button", name="Undo").tap()
     page.get_by_text("19 judged", exact=True).wait_for()
+    ready(page)
     page.get_by_role("button", name="Skip").tap()
     page.get_by_role("button", name="Broken").wait_for()
     drawn(page)
@@ -189,16 +204,68 @@ def test_twenty_judgments_by_touch_on_a_phone(served, watched):
     assert sum(not row["withdrawn"] for row in answers_of(server, name)) == 19
 
 
+def test_slips_store_nothing(tmp_path, watched):
+    """Arrows, keys that are held, and presses on a request that nobody can have seen."""
+    items = "item,content\n" + "".join(f'i{n},"{"word " * 3000}{n}"\n' for n in range(6))
+    keys = {"kind": '"preference"', "scheme": '"single"'}
+    with Server(tmp_path, items=items, options=("--quiet",), **keys) as server:
+        page = watched(viewport={"width": 1000, "height": 700})
+        joined(server, page, "Ann")
+        ready(page)
+        for key in ("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "Space", "PageDown"):
+            page.keyboard.press(key)
+        # in the row of answers arrows mark another one, and only that
+        page.get_by_role("radio", name="A is better").focus()
+        for key in ("ArrowRight", "ArrowDown", "Space"):
+            page.keyboard.press(key)
+        assert page.locator("[aria-checked=true]").all_inner_texts() == ["B is better 2"]
+        assert page.locator("#answers [tabindex='0']").count() == 1
+        # the second press comes before the next request has been there for a moment
+        page.evaluate("""() => {
+          const press = () => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '1', bubbles: true }));
+          new MutationObserver(press).observe(document.getElementById('main'), { childList: true });
+          press();
+        }""")
+        page.get_by_text("Saved: A over B").wait_for()
+        saved(page, 1)
+        page.reload()
+        ready(page)
+        page.keyboard.down("2")
+        page.keyboard.down("2")
+        page.get_by_text("Saved: B over A").wait_for()
+        saved(page, 2)
+        page.keyboard.down("2")
+        page.keyboard.up("2")
+        for _ in range(4):
+            page.keyboard.down("z")
+            page.wait_for_timeout(400)
+        page.keyboard.up("z")
+        page.get_by_text("1 judged", exact=True).wait_for()
+        press_when_ready(page, "0")
+        page.get_by_text("Saved: a tie").wait_for()
+        page.get_by_role("button", name="Take it back").click()
+        page.get_by_text("Taken back").wait_for()
+        assert not page.get_by_role("button", name="Take it back").is_visible()
+        press_when_ready(page, "2")
+        saved(page, 2)
+        until(lambda: not page.get_by_text("Saved: B over A").count(), 30)
+        rows = answers_of(server, "Ann")
+        assert [(given(row, "preference"), row["withdrawn"]) for row in rows] == [
+            ("a", False), ("b", True), ("tie", True), ("b", False),
+        ]  # fmt: skip
+
+
 def test_undo_after_the_last_judgment(tmp_path, watched):
     """Whoever has judged everything can still take the last answer back."""
     with Server(tmp_path, items="item,content\nx,One\n", options=("--quiet",), scheme='"single"') as server:
         page = watched()
         joined(server, page, "Ann")
+        ready(page)
         page.get_by_role("radio", name="Good").click()
         page.get_by_text("Everything is judged").wait_for()
         page.keyboard.press("z")
         page.get_by_text("0 judged", exact=True).wait_for()
-        page.keyboard.press("1")
+        press_when_ready(page, "1")
         page.get_by_text("Everything is judged").wait_for()
         assert [row["grade"] for row in answers_of(server, "Ann") if row["counted"]] == [0]
 
@@ -211,10 +278,10 @@ def test_offline_reload_and_a_second_tab(server, watched):
     second.locator("#question").wait_for()
     # the other tab goes on by itself: what was answered here is not asked there again
     with second.expect_response("**/api/v1/requests"):
-        page.keyboard.press("ArrowLeft")
+        press_when_ready(page, "1")
     saved(page, 1)
     page.context.set_offline(True)
-    page.keyboard.press("ArrowDown")
+    press_when_ready(page, "0")
     page.get_by_text("kept on this device").wait_for()
     page.get_by_text("1 judged, 1 waiting", exact=True).wait_for()
     second.get_by_text("1 waiting").wait_for()
@@ -239,9 +306,9 @@ def test_two_tabs_answer_one_request_once(server, watched):
     second.locator("#question").wait_for()
     # both answer before either hears of the other
     page.context.set_offline(True)
-    page.keyboard.press("ArrowLeft")
+    press_when_ready(page, "1")
     page.get_by_text("kept on this device").wait_for()
-    second.keyboard.press("ArrowRight")
+    press_when_ready(second, "2")
     second.get_by_text("kept on this device").wait_for()
     page.context.set_offline(False)
     until(lambda: len(answers_of(server, "Deb")) == 1)
@@ -264,9 +331,9 @@ def test_an_answer_after_the_lease_is_kept_as_a_spare(tmp_path, watched):
             connection.execute("UPDATE request SET lease_until = 0")
         other = watched()
         joined(server, other, "Fay")
-        other.keyboard.press("1")
+        press_when_ready(other, "1")
         other.get_by_text("Everything is judged").wait_for()
-        page.keyboard.press("3")
+        press_when_ready(page, "3")
         page.get_by_text("1 judged", exact=True).wait_for()
         rows = {row["annotator"]: row["counted"] for row in map(json.loads, server.owner(
             "GET", "/export?format=native").text.splitlines())}  # fmt: skip
@@ -279,7 +346,7 @@ def test_an_annotator_who_was_removed_is_told_once(server, watched):
     page.get_by_role("radio").first.wait_for()
     number = next(one["id"] for one in server.owner("GET", "/annotators").json()["annotators"] if one["name"] == "Gil")
     server.owner("POST", f"/annotators/{number}", {"state": "removed"})
-    page.keyboard.press("ArrowLeft")
+    press_when_ready(page, "1")
     page.get_by_text("you are no longer part of this campaign").wait_for()
     assert not page.get_by_role("button", name="Skip").is_visible()
 
@@ -291,7 +358,7 @@ def test_keys_work_after_a_click_into_an_item_in_html(tmp_path, watched):
         joined(server, page, "Hal")
         page.frame_locator("iframe").get_by_text("One").click()
         until(lambda: page.evaluate("document.activeElement.id") == "main")
-        page.keyboard.press("2")
+        press_when_ready(page, "2")
         page.get_by_text("Everything is judged").wait_for()
 
 
@@ -327,6 +394,7 @@ def test_pictures_sounds_and_long_texts(tmp_path, watched):
             else:
                 seen.add("text")
                 assert page.locator(".text").evaluate("node => getComputedStyle(node).direction") == "rtl"
+            ready(page)
             page.get_by_role("radio").nth(number).tap()
             page.get_by_text(f"{number + 1} judged", exact=True).wait_for()
         assert seen == {"image", "audio", "markdown", "text"}
@@ -347,6 +415,7 @@ def test_a_ranking_by_dragging(tmp_path, watched, by):
         drag(page, page.locator(".grip").nth(2), page.locator(".grip").nth(0), by)
         expected = [before[2], before[1], before[0]]
         assert rows.all_inner_texts() == expected
+        ready(page)
         page.get_by_role("button", name="Send").click()
         page.get_by_text("Everything is judged").wait_for()
         assert [group[0] * 30 for group in answers_of(server, "Jo")[0]["order"]] == expected
@@ -386,7 +455,7 @@ def test_the_demo_works_with_one_command(tmp_path, watched):
             page.get_by_role("button", name="Take part").click()
             page.get_by_role("button", name="I have read this").click()
             page.locator("#question").wait_for()
-            page.keyboard.press("ArrowLeft")
+            press_when_ready(page, "1")
             saved(page, 1)
             page = watched()
             page.goto(links["owner's page"])

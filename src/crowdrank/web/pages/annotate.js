@@ -6,16 +6,25 @@ import { ranking } from "/static/ranking.js";
 const part = (id) => document.getElementById(id);
 const main = part("main"), status = part("status"), dialog = part("dialog"), bar = part("bar");
 const ANSWERED = "crowdrank.answered";
-const KEYS = { grade: "digits grade", preference: "← and → choose, ↓ is a tie", ranking: "↑ and ↓ go from item to item, space lifts one so that they move it, t ties it with the one above, Enter sends" };
+const KEYS = { grade: "digits grade; in the row of answers arrows go from one to the next and Enter gives it", preference: "1 and 2 choose A and B, 0 is a tie; in the row of answers arrows go from one to the next and Enter gives it", ranking: "↑ and ↓ go from item to item, space lifts one so that they move it, t ties it with the one above, Enter sends" };
 const REASONS = {
+  choosing: "More is being chosen; this page goes on by itself.",
   done: "Everything is judged. Thank you!", judged_all: "You have judged everything there is for you. Thank you!",
   budget: "The budget is used up. Thank you!", paused: "The campaign is paused; this page goes on by itself.",
   all_leased: "Others are working on what is left; this page goes on by itself.",
 };
-let me = null, request = null, begun = 0, old = null, busy = false, timer = 0, beat = 0, failures = 0, sendOrder = null, gone = false;
+const SETTLE = 300, UNDO_SECONDS = 5, LISTEN = "Play each sound first.";
+let ready = true, away = 0, me = null, request = null, begun = 0, old = null, busy = false, timer = 0, beat = 0, failures = 0, sendOrder = null, gone = false;
 const done = [];
 
-function say(text, bad = false) { status.textContent = text; status.className = bad ? "bad" : ""; }
+function say(text, bad = false) { status.textContent = text; status.className = bad ? "bad" : ""; part("back").disabled = true; }
+// what was stored stands for some seconds, with a way back
+function sayStored(words) {
+  const text = `Saved: ${words}`;
+  say(text);
+  part("back").disabled = false;
+  setTimeout(() => { if (status.textContent === text) say(""); }, UNDO_SECONDS * 1000);
+}
 function later(seconds, what) { clearTimeout(timer); timer = setTimeout(what, seconds * 1000); }
 // each failure in a row doubles the wait, up to a minute
 function patience(error) { failures += 1; return Math.max(error.wait || 0, Math.min(60, 2 ** failures)); }
@@ -142,8 +151,28 @@ function show(one, answer = null) {
     made.list.firstChild.focus({ preventScroll: true });
   } else screen([...head, el("div", { className: "items" }, ...one.items.map((item) => card(item, one.items.length > 1)))], [choices()]);
   footer(true);
+  settle(one);
   clearInterval(beat);
   beat = setInterval(extend, Math.max(5, me.campaign.lease_seconds / 3) * 1000);
+}
+
+// a new request takes no answer before it can have been seen: not at once, not before its pictures and pages are there
+async function settle(one) {
+  const there = (node) => new Promise((seen) => { if (node.complete) seen(); else for (const name of ["load", "error"]) node.addEventListener(name, seen, { once: true }); });
+  ready = false;
+  part("answers").setAttribute("aria-busy", "true");
+  for (const sound of main.querySelectorAll("audio")) for (const name of ["playing", "error"]) sound.addEventListener(name, () => { sound.dataset.heard = "yes"; }, { once: true });
+  await Promise.all([new Promise((passed) => { setTimeout(passed, SETTLE); }), ...[...main.querySelectorAll("img, iframe")].map(there)]);
+  if (request !== one) return;
+  ready = true;
+  part("answers").removeAttribute("aria-busy");
+}
+
+// an answer in the words of the page
+function worded(answer) {
+  if (request.kind === "grade") return request.scale[answer.grade];
+  if (request.kind === "ranking") return answer.order.map((group) => group.join(" = ")).join(" over ").replace(/\b[a-z]\b/g, (label) => label.toUpperCase());
+  return { a: "A over B", b: "B over A", tie: "a tie" }[answer.winner];
 }
 
 function card(item, named) {
@@ -155,29 +184,44 @@ function extend() {
   if (request && document.visibilityState === "visible") call("POST", `/requests/${request.id}/extend`, {}).catch(() => {});
 }
 
-// one key or one touch answers; after undo the old answer is marked
+// one key, one touch or Enter answers; arrows and space only go from one answer to another; after undo the old answer is marked
 function choices() {
-  const choice = (words, key, shortcut, answer) => {
+  const choice = (words, key, answer) => {
     const chosen = old && JSON.stringify(old) === JSON.stringify(answer);
-    return el("button", { type: "button", role: "radio", "aria-checked": String(Boolean(chosen)), "aria-keyshortcuts": shortcut, className: chosen ? "main" : "", onclick: () => send(answer) }, `${words} `, el("kbd", {}, key));
+    return el("button", { type: "button", role: "radio", "aria-checked": String(Boolean(chosen)), "aria-keyshortcuts": key, tabindex: "-1", className: chosen ? "main" : "", onclick: () => send(answer) }, words, " ", el("kbd", { "aria-hidden": "true" }, key));
   };
-  const group = el("div", { className: "choices", role: "radiogroup", "aria-labelledby": "question" });
-  if (request.kind === "grade") group.append(...request.scale.map((name, grade) => choice(name, digit(grade), digit(grade), { grade })));
+  const group = el("div", { className: "choices", role: "radiogroup", "aria-labelledby": "question", onkeydown: rove, onkeyup: (event) => { if (event.key === " ") event.preventDefault(); } });
+  if (request.kind === "grade") group.append(...request.scale.map((name, grade) => choice(name, digit(grade), { grade })));
   else {
-    group.append(choice("A", "←", "ArrowLeft", { winner: "a" }));
-    if (request.scale.ties) group.append(choice("Tie", "↓", "ArrowDown", { winner: "tie" }));
-    group.append(choice("B", "→", "ArrowRight", { winner: "b" }));
+    group.append(choice("A is better", "1", { winner: "a" }));
+    if (request.scale.ties) group.append(choice("Tie", "0", { winner: "tie" }));
+    group.append(choice("B is better", "2", { winner: "b" }));
   }
+  (group.querySelector("[aria-checked=true]") ?? group.firstChild).setAttribute("tabindex", "0");
   return group;
+}
+
+function rove(event) {
+  const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, " ": 0 }[event.key];
+  if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  const all = [...event.currentTarget.children], to = all[(all.indexOf(event.target) + by + all.length) % all.length];
+  for (const one of all) {
+    one.setAttribute("aria-checked", String(one === to));
+    one.setAttribute("tabindex", one === to ? "0" : "-1");
+    one.className = one === to ? "main" : "";
+  }
+  to.focus();
 }
 
 // ten grades and more go on with letters, without those that mean something else
 function digit(grade) { return grade < 9 ? String(grade + 1) : "abcdefghijklmnopqrtuvwxy"[grade - 9]; }
 
 async function send(answer) {
-  if (busy || !request) return null;
+  if (busy || !request || !ready) return null;
+  if (main.querySelector("audio:not([data-heard])")) { say(LISTEN, true); return null; }
   busy = true;
-  const row = { submission: uuid(), request: request.id, answer, seconds: Math.round((performance.now() - begun) / 100) / 10, who: me.name };
+  const row = { submission: uuid(), request: request.id, answer, seconds: Math.round((performance.now() - begun) / 100) / 10, who: me.name, words: worded(answer) };
   keep([...outbox(), row]);
   done.push(row.submission);
   request = null;
@@ -202,12 +246,12 @@ function flush(last = "") {
 // sends what waits, the oldest first; an entry leaves the outbox only once the service has answered for good
 async function empty(last) {
   let found = null;
-  for (const { who, ...row } of mine()) {
+  for (const { who, words, ...row } of mine()) {
     try {
       const kept = await call("POST", "/judgments", { ...row, next: row.submission === last });
       found = kept.next ?? found;
       failures = 0;
-      say("Saved.");
+      sayStored(words);
       if (!kept.replayed) me.n_answered += 1;
     } catch (error) {
       if (![400, 404, 409, 413, 422].includes(error.status)) return wait(error);
@@ -272,7 +316,7 @@ async function undo(again = true) {
 }
 
 function skip() {
-  if (!request || busy) return;
+  if (!request || busy || !ready) return;
   const text = el("input", { id: "why", maxlength: "500" });
   const one = request;
   const give = async (reason) => {
@@ -289,17 +333,17 @@ function skip() {
 }
 
 function pressed(event) {
-  const key = event.key;
-  if (key === "z") return undo();
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (key === "z") return ready || !request ? undo() : null;
   if (key === "s") return skip();
   if (key === "?") return guidelines(false);
-  if (!request || event.repeat) return false;
+  if (!request) return false;
   if (request.kind === "grade") {
     const grade = request.scale.findIndex((_, place) => digit(place) === key);
     return grade < 0 ? false : send({ grade });
   }
   if (request.kind === "preference") {
-    const winner = { ArrowLeft: "a", ArrowRight: "b", ArrowDown: request.scale.ties ? "tie" : undefined }[key];
+    const winner = { 1: "a", 2: "b", 0: request.scale.ties ? "tie" : undefined }[key];
     return winner ? send({ winner }) : false;
   }
   return key === "Enter" && event.target.tagName !== "BUTTON" ? sendOrder() : false;
@@ -308,12 +352,20 @@ function pressed(event) {
 part("undo").addEventListener("click", () => undo());
 part("skip").addEventListener("click", skip);
 part("help").addEventListener("click", () => guidelines(false));
+part("back").addEventListener("click", () => undo());
 document.addEventListener("keydown", (event) => {
+  // a key that is held does nothing again, nor does a button that has the focus
+  if (event.repeat) { if (event.target.tagName === "BUTTON" && ["Enter", " "].includes(event.key)) event.preventDefault(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || dialog.open || /^(INPUT|TEXTAREA|SELECT|AUDIO)$/.test(event.target.tagName) || !me?.consented) return;
   if (pressed(event) !== false) event.preventDefault();
 });
 // a click into a page that is an item would take the keys with it
 addEventListener("blur", () => setTimeout(() => { if (document.querySelector("iframe:hover") === document.activeElement) main.focus({ preventScroll: true }); }));
+// what passes while the page is out of sight is not time spent on a request
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "hidden") away = performance.now();
+  else begun += performance.now() - Math.max(away, begun);
+});
 addEventListener("online", () => { if (me?.consented) goOn(); });
 // what another tab has answered is not asked here again
 addEventListener("storage", (event) => { if (me) count(); if (event.key === ANSWERED && request && event.newValue === String(request.id) && !busy) next(); });

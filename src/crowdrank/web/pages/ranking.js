@@ -40,7 +40,7 @@ export function ranking(request, old, say, send) {
   }
 
   function keys(event, one) {
-    if (event.target !== one.row) return;
+    if (event.target !== one.row || (event.repeat && !event.key.startsWith("Arrow"))) return;
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (by && (event.shiftKey || lifted === one)) move(one, by);
     else if (by) list.children[order.indexOf(one) + by]?.focus();
@@ -91,6 +91,6 @@ export function ranking(request, old, say, send) {
     for (const one of order) { if (one.tied && groups.length) groups.at(-1).push(one.label); else groups.push([one.label]); }
     return send({ order: groups });
   }
-  const button = el("div", { className: "choices" }, el("button", { type: "button", className: "main", onclick: sendOrder }, "Send ", el("kbd", {}, "Enter")));
+  const button = el("div", { className: "choices" }, el("button", { type: "button", className: "main", onclick: sendOrder }, "Send this order ", el("kbd", { "aria-hidden": "true" }, "Enter")));
   return { list, button, send: sendOrder };
 }
