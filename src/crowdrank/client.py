@@ -14,14 +14,16 @@ import json
 import random
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from .errors import CrowdrankError, ParameterError
+from .errors import CrowdrankError, DataWarning, ParameterError
 
 MAX_BATCH = 200
+_MAX_REASON = 500
 _PASSING = {429, 500, 502, 503, 504, 507}
 """Answers after which the same call may go through a little later."""
 
@@ -187,10 +189,16 @@ class Client:
 
     def content(self, item: Item) -> bytes:
         """Return the file of an item whose content is an address of the service, as images and audio are."""
-        return self._raw("GET", item.content, None)[1]
+        status, data, _ = self._raw("GET", item.content, None)
+        if status >= 400:
+            raise _refused(status, data, None)
+        return data
 
     def work(self, judge: Callable[[Request], dict[str, Any] | None], *, n: int = 20, most: int | None = None) -> int:
         """Judge until nothing is left; return how many judgments were kept.
+
+        Each answer is sent before the next request is judged. A request whose answer fails or is not accepted is
+        skipped, with the reason, which the owner sees, and a warning.
 
         Parameters
         ----------
@@ -209,20 +217,30 @@ class Client:
                     return kept
                 time.sleep(min(requests.retry_after, 60.0))
                 continue
-            judgments = []
             for request in requests:
-                began = time.monotonic()
-                answer = judge(request)
-                if answer is None:
-                    self.skip(request.id)
-                else:
-                    judgments.append(Judgment(request.id, answer, round(time.monotonic() - began, 3)))
-            for answer in self.submit(judgments):
-                if answer["status"] == 422:
-                    error = answer["error"]
-                    raise CallError(422, error["type"], error["message"], error)
-                kept += answer["status"] == 200
+                kept += self._judge(judge, request)
         return kept
+
+    def _judge(self, judge: Callable[[Request], dict[str, Any] | None], request: Request) -> bool:
+        """Whether an answer to a request was kept; where there is none, it is skipped."""
+        began = time.monotonic()
+        try:
+            answer = judge(request)
+        except Exception as error:
+            return self._give_up(request, f"{type(error).__name__}: {error}")
+        if answer is None:
+            self.skip(request.id)
+            return False
+        (told,) = self.submit([Judgment(request.id, answer, round(time.monotonic() - began, 3))])
+        if told["status"] == 422:
+            return self._give_up(request, told["error"]["message"])
+        return bool(told["status"] == 200)
+
+    def _give_up(self, request: Request, reason: str) -> bool:
+        """Skip a request whose answer failed, and say so."""
+        warnings.warn(f"request {request.id} is skipped: {reason}", DataWarning, stacklevel=4)
+        self.skip(request.id, reason[:_MAX_REASON])
+        return False
 
     def close(self) -> None:
         """End the connection."""
@@ -257,14 +275,9 @@ class Client:
     def _once(self, method: str, path: str, body: Any) -> dict[str, Any]:
         """What the service answers to one call."""
         status, data, retry_after = self._raw(method, f"/api/v1{path}", body)
-        try:
-            content = json.loads(data)
-        except ValueError:
-            content = {"error": {"type": "bad_request", "message": f"the service answered {status} without JSON"}}
-        if status >= 400 or not isinstance(content, dict):
-            error = content.get("error", {}) if isinstance(content, dict) else {}
-            detail = {**error, **({} if retry_after is None else {"retry_after": retry_after})}
-            raise CallError(status, error.get("type", "bad_request"), error.get("message", str(status)), detail)
+        content = _object(data)
+        if status >= 400 or content is None:
+            raise _refused(status, data, retry_after)
         return content
 
     def _raw(self, method: str, path: str, body: Any) -> tuple[int, bytes, float | None]:
@@ -280,3 +293,19 @@ class Client:
         data = response.read()
         wait = response.headers.get("retry-after", "")
         return response.status, data, float(wait) if wait.isdigit() else None
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    """The object in JSON that an answer is, ``None`` where it is none."""
+    try:
+        content = json.loads(data)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _refused(status: int, data: bytes, retry_after: float | None) -> CallError:
+    """What an answer that is none says."""
+    error = (_object(data) or {}).get("error", {"message": f"the service answered {status} without JSON"})
+    detail = {**error, **({} if retry_after is None else {"retry_after": retry_after})}
+    return CallError(status, error.get("type", "bad_request"), error.get("message", str(status)), detail)

@@ -9,8 +9,8 @@ from tests.web.calling import tokens_in
 from tests.web.serving import Server, until
 
 import crowdrank as cr
-from crowdrank.client import CallError, Client, Judgment, Nothing
-from crowdrank.errors import ParameterError
+from crowdrank.client import CallError, Client, Item, Judgment, Nothing
+from crowdrank.errors import DataWarning, ParameterError
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,29 @@ def test_programs_work_through_a_campaign_that_closes_itself(tmp_path):
     log = (tmp_path / "log.jsonl").read_text()
     assert not tokens_in(log)
     assert all(json.loads(line)["event"] for line in log.splitlines())
+
+
+def test_a_judge_that_fails_loses_nothing(tmp_path):
+    """What was answered before is kept, what fails is skipped with a reason, and a missing file is an error."""
+    items = "item,content\n" + "".join(f"i{n},{n}\n" for n in range(6))
+
+    def judge(request):
+        if request.items[0].content == "4":
+            raise ValueError("out of memory")
+        return {"grade": 9 if request.items[0].content == "2" else 1}
+
+    with (
+        Server(tmp_path, items=items, options=("--quiet",), scheme='"single"') as server,
+        Client.join(server.url, server.invite(), "one") as client,
+    ):
+        with pytest.warns(DataWarning, match="is skipped") as told:
+            assert client.work(judge) == 4
+        assert sorted("out of memory" in str(one.message) for one in told) == [False, True]
+        rows = map(json.loads, server.owner("GET", "/export?format=jsonl").text.splitlines())
+        assert sorted(row["item"] for row in rows) == ["i0", "i1", "i3", "i5"]
+        with pytest.raises(CallError, match="no such item") as missing:
+            client.content(Item("a", "/api/v1/requests/1/items/x", "image"))
+        assert missing.value.status == 404
 
 
 def test_what_a_client_refuses():
