@@ -10,7 +10,7 @@ from tests.web.collecting import add_annotator, ask, collect, expect_promises, r
 
 import crowdrank as cr
 from crowdrank.api import touched_items
-from crowdrank.web.collection import SqliteStore
+from crowdrank.web.collection import Fault, SqliteStore
 from crowdrank.web.overview import consensus_view, fit_view, quality_view, version_of
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.refit_worker import Held, fit, read_snapshot, update
@@ -184,6 +184,26 @@ def test_the_stop_rule_asks_no_more(made):
     refit.fit_now()
     assert ask(collection, "SELECT state FROM campaign")[0].state == "closed"
     assert run(collection, claim, who[1]).reason == "done"
+
+
+def test_nobody_is_sent_home_while_more_is_being_chosen(made):
+    """With a scheme that waits for a fit, an end without one is a pause; whoever asks for the consensus waits too."""
+    collection, refit = made(n_items=4, scheme="agreement", method="dawid_skene")
+    refit.idle = 1e9
+    who = [add_annotator(collection, f"a{n}", "program") for n in range(3)]
+    with pytest.raises(Fault, match="after the first judgments") as none:
+        collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
+    assert none.value.status == 404
+    judge(collection, who[0], 4)
+    told = run(collection, claim, who[1])
+    assert (told.requests, told.reason, told.retry_after) == ([], "choosing", 3.0)
+    with pytest.raises(Fault, match="is being found") as early:
+        collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
+    assert (early.value.status, early.value.retry_after) == (503, 2)
+    assert refit.due() is False
+    refit.fit_now()
+    assert run(collection, claim, who[1]).requests
+    assert collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()["items"]
 
 
 def test_when_a_fit_is_due(made):

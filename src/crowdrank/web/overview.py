@@ -125,6 +125,9 @@ def _of_fit(collection: Collection, connection: sa.Connection) -> tuple[Any, dic
     """The latest fit, and up to which judgment it goes."""
     fit = sql.latest_fit.first(connection, campaign=collection.id)
     if fit is None:
+        last = sql.last_fit_error.first(connection, campaign=collection.id)
+        if sql.campaign.first(connection, campaign=collection.id).seq and (last is None or last.error is None):
+            raise Fault("fitting", "the first consensus is being found; ask again in a moment", retry_after=2)
         raise Fault("not_found", "there is no consensus yet; it comes after the first judgments")
     seq = sql.campaign.first(connection, campaign=collection.id).seq
     return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}

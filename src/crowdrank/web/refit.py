@@ -159,8 +159,9 @@ class Refit:
         patience = min(_FIRST_SECONDS, self.idle) if row.fit_seq is None else self.idle
         if new >= max(FEW_NEW, row.seq // 100) or (new > 0 and waited >= patience):
             return False
-        ending = new > 0 and collection.settings.close_when_done
-        if ending and collection.store.submit_read(lambda c: nothing_left(collection, c)).result():
+        # nobody is kept waiting for the next requests, nor a campaign for its end
+        waited_for = new > 0 and (collection.settings.close_when_done or collection.rule is None)
+        if waited_for and collection.store.submit_read(lambda c: nothing_left(collection, c)).result():
             return False
         return None
 

@@ -258,6 +258,11 @@ def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, af
     if lease is not None:
         return Claim([], "all_leased", max(1.0, (lease - now) / 1e6))
     wait = None if collection.rule is not None else 15.0
+    if collection.rule is None and affordable > 0:
+        # judgments that no fit has seen: what it finds may be asked next
+        last = sql.fit_needed.first(connection, campaign=collection.id)
+        if last.seq and (last.fit_seq, last.fit_changes) != (last.seq, last.changes):
+            return Claim([], "choosing", 3.0)
     if sql.any_open_target.first(connection, campaign=collection.id) is not None:
         return Claim([], "judged_all", wait)
     return Claim([], "done", wait)

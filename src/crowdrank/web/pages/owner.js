@@ -74,7 +74,7 @@ function confirmed(sentence, words, go) {
 async function refresh() {
   clearTimeout(refresh.timer);
   try {
-    const maybe = (path) => ask("GET", path).catch((error) => { if (error.status === 404) return null; throw error; });
+    const maybe = (path) => ask("GET", path).catch((error) => { if (error.status === 404 || error.type === "fitting") return null; throw error; });
     const views = [];
     for (const path of VIEWS) views.push(await maybe(path));
     if (views.some((view, place) => view !== drawn[place]) || !main.querySelector(".tiles")) { drawn = views; redraw(...views); }
