@@ -112,11 +112,23 @@ def test_people_get_a_cookie_and_programs_a_token(called):
     assert called.get("/me", token).json()["kind"] == "program"
 
 
+def test_joining_one_campaign_does_not_log_out_of_another(tmp_path):
+    """Two services on one host share its cookies, whatever their ports."""
+    stores = [SqliteStore(tmp_path / f"{name}.db") for name in "xy"]
+    one, other = (Called(store) for store in stores)
+    other.client.cookies = one.client.cookies
+    for number, called in enumerate((one, other)):
+        called.post("/join", body={"invite": called.invite(kind="person"), "name": f"Ann {number}"})
+    assert [called.get("/me").json()["name"] for called in (one, other)] == ["Ann 0", "Ann 1"]
+    for store in stores:
+        store.close()
+
+
 def test_a_cookie_for_https_cannot_be_set_by_others(tmp_path):
     store = SqliteStore(tmp_path / "x.db")
     called = Called(store, public_url="https://votes.example.org")
     response = called.post("/join", body={"invite": called.invite(kind="person")})
-    assert response.headers["set-cookie"].startswith("__Host-crowdrank=")
+    assert response.headers["set-cookie"].startswith("__Host-crowdrank-")
     assert "Secure" in response.headers["set-cookie"]
     assert "Domain" not in response.headers["set-cookie"]
     assert response.headers["strict-transport-security"]

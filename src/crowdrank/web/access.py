@@ -8,6 +8,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Network, ip_address
 from typing import Annotated, Any, Literal
@@ -122,7 +123,11 @@ class Access:
         parts = urlsplit(self.public_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.secure = parts.scheme == "https"
-        self.cookie = "__Host-crowdrank" if self.secure else "crowdrank"
+        former = "__Host-crowdrank" if self.secure else "crowdrank"
+        row = collection.store.submit_read(lambda c: sql.campaign.first(c, campaign=collection.id)).result()
+        # cookies know hosts and no ports: of several campaigns on one host each has its own, and reads the former name
+        self.cookie = f"{former}-{token_hash(f'{row.name} {row.created_at}')[:12]}"
+        self.cookies = (self.cookie, former)
         self.behind_proxy = behind_proxy
         self.buckets = Buckets()
         self._known: dict[str, Caller] = {}
@@ -144,13 +149,12 @@ class Access:
             if scheme.lower() != "bearer" or not token.strip():
                 raise Fault("unauthorized", "send the token as 'Authorization: Bearer TOKEN'")
             return await self._of_token(token.strip(), read, by_cookie=False)
-        token = request.cookies.get(self.cookie, "")
-        if not token.startswith(ANNOTATOR):
-            return NOBODY
-        try:
-            return await self._of_token(token, read, by_cookie=True)
-        except Fault:
-            return NOBODY
+        for name in self.cookies:
+            token = request.cookies.get(name, "")
+            if token.startswith(ANNOTATOR):
+                with suppress(Fault):
+                    return await self._of_token(token, read, by_cookie=True)
+        return NOBODY
 
     async def _of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
         """The caller that a token stands for."""
