@@ -53,12 +53,15 @@ class PackedGrades(NamedTuple):
         Weight of each row, (n,); empty where all weigh one.
     parts
         Bounds of the stretches of items that are added up apart, which depend on the grades only.
+    most
+        Largest number of rows of an item.
     """
 
     starts: Counts
     code: Codes
     weight: Floats
     parts: Counts
+    most: int
 
 
 class Tallies(NamedTuple):
@@ -102,7 +105,8 @@ def pack_grades(
     n_parts = max(1, len(item) // max(_PART_ROWS, n_codes * n_levels))
     parts = np.searchsorted(starts, np.linspace(0, len(item), n_parts + 1).astype(np.int64))
     parts[0], parts[-1] = 0, n_items
-    return PackedGrades(read_only(starts), read_only(code), read_only(amount), parts)
+    most = int(np.diff(starts).max(initial=0))
+    return PackedGrades(read_only(starts), read_only(code), read_only(amount), parts, most)
 
 
 @njit(cache=True, nogil=True)
@@ -227,7 +231,7 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
     table = read_only(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
     smallest = float(np.log(table.min()))
     longest = int((_MIN_LOG_PRODUCT - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
-    by_logs = bool(grades.weight.size) or int(np.diff(grades.starts).max(initial=0)) > longest
+    by_logs = bool(grades.weight.size) or grades.most > longest
     log_table = read_only(np.log(table)) if by_logs else table
     fixed, shares, run = read_only(known), read_only(prior), _pass_for(n_levels, by_logs)
 
@@ -384,7 +388,7 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
         posterior, shares, product = np.empty(n_levels), np.zeros(n_levels), 1.0
         wanted, weighted, last_row = probabilities.shape[0] > 0, weight.size > 0, sums.shape[0] - 1
         for item in range(begin, end):
-            first, last = starts[item], starts[item + 1]
+            first, last, fixed = starts[item], starts[item + 1], known[item]
             if first == last:
                 continue
             if by_logs:  # noqa: SIM102 - a constant, by which the compiler leaves the rest out
@@ -401,8 +405,10 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
                 for k in range(n_levels):
                     posterior[k] *= table[at, k]
             norm = 0.0
+            if fixed >= 0:
+                for k in range(n_levels):
+                    posterior[k] = posterior[k] if fixed == k else 0.0
             for k in range(n_levels):
-                posterior[k] = posterior[k] if known[item] < 0 or known[item] == k else 0.0
                 norm += posterior[k]
             # one logarithm for many items
             product *= max(norm, _MIN_PRODUCT)
@@ -417,8 +423,15 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
             for k in range(n_levels):
                 posterior[k] = (posterior[k] * norm + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
                 shares[k] += posterior[k]
-            for row in range(first, last):
-                at = np.uint64(code[row])
+            # two rows at a time: what is added is read anew for each, as it might be what sums are written to
+            for row in range(first, last - 1, 2):
+                at, to = np.uint64(code[row]), np.uint64(code[row + 1])
+                for k in range(n_levels):
+                    share = posterior[k]
+                    sums[at, k] += share
+                    sums[to, k] += share
+            if (last - first) % 2:
+                at = np.uint64(code[last - 1])
                 for k in range(n_levels):
                     sums[at, k] += posterior[k]
         sums[last_row, 0] += np.log(product)

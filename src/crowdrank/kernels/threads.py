@@ -44,7 +44,8 @@ def over_bounds(work: Callable[[int, int], Result], bounds: Counts) -> list[Resu
 
 def even_bounds(n_rows: int, smallest: int) -> Counts:
     """Return the bounds of equal stretches of the rows, one for each thread and none below ``smallest`` rows."""
-    return np.linspace(0, n_rows, _n_threads(n_rows, smallest) + 1).astype(np.int64)
+    n_threads = _n_threads(n_rows, smallest)
+    return np.linspace(0, n_rows, n_threads + 1).astype(np.int64) if n_threads > 1 else np.array([0, n_rows])
 
 
 def pair_bounds(starts: Counts) -> Counts:

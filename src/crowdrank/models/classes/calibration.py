@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from ...protocols import Counts, Floats
 from .coded_grades import ClassFit, ClassRows, MatrixReading, vote_anchor
@@ -314,25 +313,15 @@ def _fit_matrices(rows: ClassRows, given: Floats, skills: MatrixReading) -> Matr
     accuracy; that has a Beta prior around the mean, worth four. Both are taken from the grades in each pass. Shares of
     levels begin with those of the grades (:func:`~.coded_grades.vote_anchor`).
     """
-    n_levels, number, eye = rows.n_levels, given.sum(axis=1), np.eye(rows.n_levels, dtype=bool)
-    idle, anchor = number == 0.0, vote_anchor(rows) + 1.0
+    from .kernels.shrunk_matrices import shrink_matrices
+
+    number, anchor = given.sum(axis=1), vote_anchor(rows) + 1.0
     confusion, shares = skills
     for _ in range(_MOST_PASSES):
         expected = rows.expected_counts(confusion, shares)
-        counts = np.where(idle[:, None, None], 0.0, expected.counts)
-        crowd = counts.sum(axis=0) + np.where(eye, 2.0, 1.0 / max(n_levels - 1, 1))
-        crowd /= crowd.sum(axis=1, keepdims=True)
-        right = np.einsum("ajj->a", counts)
-        mean = (right.sum() + 2.0) / (number.sum() + 3.0)
-        own = (right + _SKILL_WEIGHT * mean) / (number + _SKILL_WEIGHT)
-        # log odds of being right: those of the annotator, and by how much the level is easier than others
-        chance = expit((logit(own) - logit(mean))[:, None] + logit(np.diag(crowd)))
-        errors = np.where(eye, 0.0, crowd)
-        errors /= errors.sum(axis=1, keepdims=True)
-        centre = np.where(eye, chance[:, :, None], (1.0 - chance)[:, :, None] * errors)
-        following = (counts + _MATRIX_WEIGHT * centre) / (counts.sum(axis=2, keepdims=True) + _MATRIX_WEIGHT)
-        following = np.where(idle[:, None, None], 1.0, following)
-        change, confusion = float(np.abs(following - confusion).max()), following
+        confusion, change = shrink_matrices(
+            expected.counts, number, confusion, skill_weight=_SKILL_WEIGHT, matrix_weight=_MATRIX_WEIGHT
+        )
         shares = (expected.shares + anchor) / (expected.shares + anchor).sum()
         if change < _TOL:
             break

@@ -368,7 +368,9 @@ def item_columns(
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
         # grades that are kept as they are stay the scores, whatever their confidence
-        expected = np.where(fit.kept[:, None] & judged[:, None], fit.probabilities, probabilities)
+        expected = probabilities
+        if fit.as_given is not None:
+            expected = np.where((fit.kept & judged)[:, None], fit.probabilities, probabilities)
         # level by level: the last digit of a product of arrays depends on where they lie in memory
         scores = np.zeros(len(probabilities))
         for column, value in zip(expected.T, rows.values.tolist(), strict=True):

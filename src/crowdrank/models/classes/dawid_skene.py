@@ -174,8 +174,9 @@ class DawidSkene(ClassMethod):
 
     def _fit_rows(self, rows: ClassRows, begin: Estimate | None) -> ClassFit:
         """The matrices, shrunk towards the prior."""
-        prior = self._prior(crowd_shares(rows), rows)
-        fit = fit_matrices(rows, self._form(rows), prior, begin, tol=self.tol, max_iter=self.max_iter)
+        crowd = crowd_shares(rows)
+        prior, form = self._prior(crowd, rows), self._form(rows)
+        fit = fit_matrices(rows, form, prior, crowd, begin, tol=self.tol, max_iter=self.max_iter)
         if not fit.trace.converged:
             warn_unconverged("dawid_skene", self.max_iter, fit.trace.change, self.tol)
         return fit
@@ -221,12 +222,15 @@ _MAX_LOG_CHANGE = 0.02
 
 
 def fit_matrices(
-    rows: ClassRows, form: Form, prior: Prior, begin: Estimate | None, *, tol: float, max_iter: int
+    rows: ClassRows, form: Form, prior: Prior, crowd: Floats, begin: Estimate | None, *, tol: float, max_iter: int
 ) -> ClassFit:
-    """Return the fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes."""
+    """Return the fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes.
+
+    ``crowd`` are the shares of :func:`crowd_shares`, ``begin`` a former estimate.
+    """
     # the prior is learned by free matrices: tied rows can be shifted by a level at little loss, and the prior with them
     free = FreeMatrices(rows.n_annotators, rows.n_levels)
-    first, n_iter = first_estimate(crowd_shares(rows), begin, rows.n_annotators), 0
+    first, n_iter = first_estimate(crowd, begin, rows.n_annotators), 0
     state = free.likeliest_state(first.confusion, first.prior, None)
     if begin is not None and not prior.is_settled:
         prior = prior.of_former().learn(_e_step(rows, free.estimate(state)))
