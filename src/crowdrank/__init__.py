@@ -17,7 +17,8 @@ _NAMES = {
         "evaluate evaluate_runs export findings fit_clicks fragility interleave methods pack propose rank "
         "style_counts train win_rate with_families"
     ),
-    ".auditing": "audit changed",
+    ".auditing.changes": "changed",
+    ".auditing.program_audit": "audit",
     ".cluster.packed": "PackedJudgments scan_judgments",
     ".data.clicks": "Clicks",
     ".data.consensus": "Consensus Diagnostics Quality Trace",

@@ -191,7 +191,7 @@ class Client:
         """Return the file of an item whose content is an address of the service, as images and audio are."""
         status, data, _ = self._raw("GET", item.content, None)
         if status >= 400:
-            raise _refused(status, data, None)
+            raise _call_error(status, data, None)
         return data
 
     def work(self, judge: Callable[[Request], dict[str, Any] | None], *, n: int = 20, most: int | None = None) -> int:
@@ -277,7 +277,7 @@ class Client:
         status, data, retry_after = self._raw(method, f"/api/v1{path}", body)
         content = _object(data)
         if status >= 400 or content is None:
-            raise _refused(status, data, retry_after)
+            raise _call_error(status, data, retry_after)
         return content
 
     def _raw(self, method: str, path: str, body: Any) -> tuple[int, bytes, float | None]:
@@ -304,7 +304,7 @@ def _object(data: bytes) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def _refused(status: int, data: bytes, retry_after: float | None) -> CallError:
+def _call_error(status: int, data: bytes, retry_after: float | None) -> CallError:
     """What an answer that is none says."""
     error = (_object(data) or {}).get("error", {"message": f"the service answered {status} without JSON"})
     detail = {**error, **({} if retry_after is None else {"retry_after": retry_after})}

@@ -577,7 +577,7 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
     ),
     "sort": _page(
         Option("THINGS", "Table of text [, item], or a text file with a thing on each line.", default=...),
-        Option("--ask QUESTION", "What to order by, such as: Which is more urgent?", default=...),
+        Option("--ask QUESTION", "What to order by, such as 'Which is more urgent?'.", default=...),
         *_MODELS,
         "Choice",
         Option("--goal -g top-10|best|order", "What should be sure.", default="top-10"),

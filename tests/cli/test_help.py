@@ -23,7 +23,7 @@ def test_the_verbs_are_those_that_are_promised():
     assert list(VERBS) == [
         "aggregate", "compare", "evaluate", "diagnose", "audit", "changed",
         "features", "train", "rank", "propose", "simulate", "study",
-        "methods", "datasets", "demo", "inspect", "export", "pack", "serve",
+        "methods", "datasets", "demo", "inspect", "export", "pack", "serve", "judge", "sort",
     ]  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def test_a_scheduler_that_is_gone_is_spoken_of(packed, monkeypatch):
     monkeypatch.setattr(dask_executor, "_WAIT_FOR_SCHEDULER", 0.5)
     monkeypatch.setattr(dask_executor, "_POLL", 0.2)
     with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*local:2"):
-        cr.api.in_parts.fit_packed(packed, method(), {}, cluster="tcp://127.0.0.1:9")
+        in_parts.fit_packed(packed, method(), {}, in_parts.Passes(cluster="tcp://127.0.0.1:9"))
     cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50)
     client = Client(cluster.scheduler_address)
 

@@ -63,7 +63,7 @@ def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
             f"{verb} has no argument {named}; it says how judgments are read: give it to read_judgments or from_frame, "
             f"and what that returns to {verb}"
         )
-    changes = {name for kind in (Grades, Preferences, Rankings) for name in vars(kind) if not name.startswith("_")}
+    changes = {name for kind in (Grades, Preferences, Rankings) for name in dir(kind) if not name.startswith("_")}
     meant = sorted(name for name in changes if name == first or name.endswith(f"_{first}"))
     if "judgments" in known and meant:
         value = "" if unknown[first] is True else repr(unknown[first])

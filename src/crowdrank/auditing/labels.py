@@ -33,11 +33,8 @@ class Sides:
     @classmethod
     def of(cls, people: Judgments | Mixed, programs: Judgments | Mixed | None, who: Any | None) -> Sides:
         """Return both sides of two sets of judgments, or of one in which ``who`` names the people."""
-        for given in (people, programs):
-            if isinstance(given, Mixed):
-                raise JudgmentError("people and programs are compared in one kind of judgment; give one kind at a time")
-        assert not isinstance(people, Mixed)
-        assert not isinstance(programs, Mixed)
+        if isinstance(people, Mixed) or isinstance(programs, Mixed):
+            raise JudgmentError("people and programs are compared in one kind of judgment; give one kind at a time")
         if programs is None:
             if who is None:
                 raise ParameterError(

@@ -33,21 +33,22 @@ def judge(
     people: str | None,
     **asked: Any,
 ) -> None:
-    """Ask language models which answers are better, until the order is sure.
+    """Ask language models which answers are better.
 
     ANSWERS has item, content [, query] [, query_content], or is a folder with a file per item. Each --model is asked
-    only what is worth its price; judgments go to --out as they come, and the same command goes on after a stop.
+    only what is worth its price, until the order is sure; judgments go to --out as they come, and the same command goes
+    on after a stop.
 
     Examples
     --------
     # which of several models answers best, by a model on this machine
     crowdrank judge answers.csv --model qwen3@http://127.0.0.1:8080/v1 --calls 500
     # what would be asked, and the most it can cost
-    crowdrank judge answers.csv --model gpt-x@https://api.example.com/v1 --price gpt-x=0.5,1.5 --budget 2 --dry-run
-    # two judges, until the best is known
-    crowdrank judge answers.csv --model a@http://127.0.0.1:1/v1 --model b@http://127.0.0.1:2/v1 --goal best
+    crowdrank judge answers.csv --model gpt-x@https://host/v1 --calls 99 --dry-run
+    # two judges
+    crowdrank judge a.csv --model a@http://host:1/v1 --model b@http://host:2/v1
     # hand doubtful cases to people, and go on with their votes
-    crowdrank judge answers.csv --model a@http://127.0.0.1:1/v1 --campaign people.toml
+    crowdrank judge a.csv --model a@http://host:1/v1 --campaign people.toml
     # then control for length, markdown and own family
     crowdrank aggregate votes.jsonl --across-queries --control style,self
     """
@@ -106,7 +107,7 @@ def sort(
     format: str | None,
     **asked: Any,
 ) -> None:
-    """Order texts by a question, such as which is more urgent, and ask models about few of them.
+    """Order texts by a question put to models.
 
     THINGS has text [, item], or a thing on each line. Features of the texts learn along, so most things are never asked
     about.
@@ -114,7 +115,7 @@ def sort(
     Examples
     --------
     # the ten most urgent of many tickets
-    crowdrank sort tickets.csv --ask "Which is more urgent?" --model qwen3@http://127.0.0.1:8080/v1 --calls 500
+    crowdrank sort tickets.csv --ask "Which is more urgent?" --model a@http://host/v1
     """
     from .. import judging
 

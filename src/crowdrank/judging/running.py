@@ -269,7 +269,17 @@ def judge(*args: Any, **given: Any) -> JudgeRun:
 
 @takes_arguments_of(make_runner)
 async def ajudge(*args: Any, **given: Any) -> JudgeRun:
-    """Ask models as :func:`judge` does, inside a running event loop."""
+    """Ask models as :func:`judge` does, inside a running event loop.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> def longer(question):
+    ...     return {"winner": "A" if len(question.texts[0]) > len(question.texts[1]) else "B"}
+    >>> answers = {"query": ["q", "q"], "item": ["x", "y"], "content": ["yes", "yes, since it is"]}
+    >>> asyncio.run(ajudge(answers, longer, calls=4)).consensus.order()
+    ['y', 'x']
+    """
     return await make_runner(*args, **given).run()
 
 

@@ -97,7 +97,7 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
             [by_id[row.get("query", ""), row["item"]], start + place, json.dumps(row)] for place, row in enumerate(part)
         ]
         say({"piece": "score", "rows": numbered})
-    quality = _quality_rows(consensus, judgments, _unmeasured(snapshot.rows))
+    quality = _quality_rows(consensus, judgments, _annotators_alone(snapshot.rows))
     for start in range(0, len(quality), PIECE):
         part = quality[start : start + PIECE]
         numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
@@ -171,7 +171,7 @@ def _aggregate(judgments: Any, settings: Settings, previous: Any) -> Any:
     return api.aggregate(judgments, settings.method, seed=settings.seed)
 
 
-def _unmeasured(rows: list[dict[str, Any]]) -> set[str]:
+def _annotators_alone(rows: list[dict[str, Any]]) -> set[str]:
     """Annotators none of whose items anybody else has judged: nothing says how well they judge."""
     judged: dict[str, set[tuple[str, str]]] = {}
     by: dict[tuple[str, str], set[str]] = {}
