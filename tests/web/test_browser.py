@@ -316,7 +316,7 @@ def test_two_tabs_answer_one_request_once(server, watched):
     second.get_by_role("radio").first.wait_for()
     until(lambda: page.evaluate("localStorage.getItem('crowdrank.outbox')") == "[]")
     # undo takes back what was stored, whichever tab asks
-    second.keyboard.press("z")
+    press_when_ready(second, "z")
     second.get_by_text("Taken back").wait_for()
     assert [row["withdrawn"] for row in answers_of(server, "Deb")] == [True]
 
