@@ -206,6 +206,12 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
         tolerance = ROUNDING * segment_sizes(values, offsets)
     lengths = np.diff(offsets)
     segment = np.repeat(np.arange(len(lengths)), lengths)
+    if len(lengths) == 1:
+        # values alone are sorted several times as quickly as their places, and mostly nothing is to be joined
+        ranked = np.sort(values)
+        near = ranked[1:] <= ranked[:-1] + tolerance
+        if not (near & (ranked[1:] != ranked[:-1])).any():
+            return values
     order = np.argsort(values) if len(lengths) == 1 else np.lexsort((values, segment))
     ranked = values[order]
     # a sum and not a difference, which two infinities do not have

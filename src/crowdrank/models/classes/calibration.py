@@ -217,6 +217,7 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
     many grades the first ones would differ from the rest too often, however independent annotators are.
     """
     from ...kernels.confusion import flatten, held_out_likelihoods
+    from ...kernels.threads import even_bounds, over_bounds
 
     named, n_levels, (_, given) = rows.has_annotators, rows.n_levels, rows.levels_by_row
     # with fewer grades than cells not even the crowd's matrix can be learned
@@ -228,19 +229,28 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         skills = _fit_skills(rows, train)
         return [skills, _fit_matrices(rows, train, skills)] if with_matrices else [skills]
 
-    likelihoods, by_shares = np.zeros((1 + with_matrices, *_LOG_PRIOR.shape)), 0.0
-    for fold in range(int(folds.max()) + 1):
-        # where nobody is named each grade is predicted from the rest of its item, and what all share learned with it
-        held_out = folds == fold
-        train = np.where(held_out[:, None] & named, 0.0, given)
-        overall = train.sum(axis=0) + 1.0
-        for number, fit in enumerate(fits(train)):
-            found, overall_alone = held_out_likelihoods(
-                rows.packed_rows, fit.confusion, fit.shares, held_out, _mean_matrix(fit, train.sum(axis=1)),
-                overall / overall.sum(), (_CORRELATIONS, _DRAWS), named=named, time=times,
-            )  # fmt: skip
-            likelihoods[number] += found
-            by_shares += overall_alone if number == 0 else 0.0
+    def held_out_logs(begin: int, end: int) -> list[tuple[Floats, float]]:
+        """Likelihoods of the grades of each fold, by each model over the grid and by overall shares."""
+        logs = []
+        for fold in range(begin, end):
+            # where nobody is named each grade is predicted from the rest of its item, and what all share learned with it
+            held_out = folds == fold
+            train = np.where(held_out[:, None] & named, 0.0, given)
+            overall = train.sum(axis=0) + 1.0
+            by_model = [
+                held_out_likelihoods(
+                    rows.packed_rows, fit.confusion, fit.shares, held_out, _mean_matrix(fit, train.sum(axis=1)),
+                    overall / overall.sum(), (_CORRELATIONS, _DRAWS), named=named, time=times,
+                )
+                for fit in fits(train)
+            ]  # fmt: skip
+            logs.append((np.stack([over_grid for over_grid, _ in by_model]), by_model[0][1]))
+        return logs
+
+    # folds know nothing of each other, so threads share them; they are added in their order, whoever was first
+    by_thread = over_bounds(held_out_logs, even_bounds(int(folds.max()) + 1, 1))
+    by_fold = [logs for stretch in by_thread for logs in stretch]
+    likelihoods, by_shares = sum(logs for logs, _ in by_fold), sum(alone for _, alone in by_fold)
     # the last digits depend on the order of the sums
     posterior = np.round(likelihoods, 7) + _LOG_PRIOR
     top = posterior.max(axis=(1, 2))
