@@ -233,7 +233,7 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         """Likelihoods of the grades of each fold, by each model over the grid and by overall shares."""
         logs = []
         for fold in range(begin, end):
-            # where nobody is named each grade is predicted from the rest of its item, and what all share learned with it
+            # without names each grade is predicted from the rest of its item, and what all share learned with it
             held_out = folds == fold
             train = np.where(held_out[:, None] & named, 0.0, given)
             overall = train.sum(axis=0) + 1.0
