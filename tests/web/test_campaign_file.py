@@ -95,6 +95,13 @@ def test_text_that_is_no_toml(tmp_path):
         read_campaign(tmp_path / "none.toml")
 
 
+def test_a_mark_at_the_start_is_no_text(tmp_path):
+    path = write(tmp_path)
+    for one in (path, tmp_path / "items.csv"):
+        one.write_bytes(b"\xef\xbb\xbf" + one.read_bytes())
+    assert read_campaign(path).settings.name
+
+
 def test_what_an_edited_file_may_change(tmp_path):
     old = read_campaign(write(tmp_path)).settings
     allowed = replace(old, budget=20, lease_seconds=60, overlap_max=5, question="Well?")

@@ -43,7 +43,10 @@ def test_a_campaign_of_a_release_goes_on(version, database, tmp_path, request):
         exported = by_submission(server.owner("GET", "/export?format=jsonl").text)
         assert len(exported) == 24
         if database == "sqlite":
-            assert exported == by_submission((FOLDER / version / "campaign.jsonl").read_text())
+            before = by_submission((FOLDER / version / "campaign.jsonl").read_text())
+            assert exported.keys() == before.keys()
+            # fields may be added, and none is taken away
+            assert all(row.items() <= exported[key].items() for key, row in before.items())
         with Client.join(server.url, server.invite(), "dan") as client:
             assert client.work(lambda asked: {"grade": 1}, n=2, most=4) == 4
         again = by_submission(server.owner("GET", "/export?format=jsonl").text)

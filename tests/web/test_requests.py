@@ -298,6 +298,29 @@ def test_requests_of_a_batch_take_the_lowest_free_seats(store):
     expect_promises(collection)
 
 
+def test_some_targets_are_completed_first(tmp_path):
+    """Six people with ten judgments each in a campaign of 300 items: everybody shares items with others."""
+    store = SqliteStore(tmp_path / "campaign.db")
+    try:
+        collection = collect(store, n_items=300, scheme="3-overlap")
+        for name in "abcdef":
+            who = add_annotator(collection, name)
+            for _ in range(10):
+                answer(collection, who)
+        judged = ask(collection, "SELECT target, COUNT(*) AS n FROM judgment GROUP BY target")
+        assert sorted(row.n for row in judged) == [3] * 20
+        # a seat that is given back is the next to be filled
+        (request,) = run(collection, claim, add_annotator(collection, "g")).requests
+        run(collection, skip, 7, request, "")
+        assert run(collection, claim, add_annotator(collection, "h")).requests
+        (target,) = ask(collection, "SELECT target FROM request WHERE id = :r", r=request)
+        (again,) = ask(collection, "SELECT target FROM request ORDER BY id DESC LIMIT 1")
+        assert (target,) == (again,)
+        expect_promises(collection)
+    finally:
+        store.close()
+
+
 def test_contents_are_whole_whoever_empties_the_cache_meanwhile(store):
     """Several threads read: one may empty the cache right after another looked into it."""
     collection = collect(store, n_items=1)

@@ -1,16 +1,19 @@
 """In and out: what is exported is what was judged, and what comes in comes in once."""
 
+import csv
 import io
 import json
 import tempfile
 import uuid
+from dataclasses import replace
 
 import polars as pl
 import pytest
 from tests.web.calling import Called
-from tests.web.collecting import ask, expect_promises
+from tests.web.collecting import ask, campaign, expect_promises
 
 import crowdrank as cr
+from crowdrank.web.campaign_file import Item
 from crowdrank.web.collection import SqliteStore
 
 ANSWERS = {
@@ -95,6 +98,39 @@ def test_cells_that_look_like_formulas_are_quoted(service):
     text = exported(fill(service(), "grade"), "csv").decode()
     assert "'=ann" in text
     assert ",=ann" not in text
+
+
+def test_ids_of_all_kinds_come_back_from_a_spreadsheet(tmp_path):
+    """Formulas are dead in the file, numbers stay numbers, and what we read is what there was."""
+    ids = ["-2", "+3.5e2", "=1+1", "@sum", "-x", "'=y", "'quoted'", "plain"]
+    items = tuple(Item(query="=q", item=one, content=one) for one in ids)
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, replace(campaign(scheme="single"), items=items))
+    token = called.join("-ann")
+    for _ in ids:
+        called.judge(token)
+    text = exported(called, "csv").decode()
+    cells = {cell for line in csv.reader(text.splitlines()) for cell in line}
+    assert {"-2", "+3.5e2", "'=1+1", "'@sum", "'-x", "''=y", "'quoted'"} <= cells
+    (tmp_path / "votes.csv").write_text(text)
+    rows = cr.read_judgments(tmp_path / "votes.csv").frame().rows(named=True)
+    assert {(row["query"], row["item"], row["annotator"]) for row in rows} == {("=q", one, "-ann") for one in ids}
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_what_is_skipped_is_in_every_export(service, kind):
+    called = fill(service(kind, scheme="4-overlap"), kind)
+    token = called.join("cy")
+    request = called.post("/requests", token).json()["requests"][0]["id"]
+    called.post(f"/requests/{request}/skip", token, {"reason": "broken", "text": "does not load"})
+    for format in ("native", "jsonl", "csv", "parquet", "label-studio", "argilla"):
+        data = exported(called, format, which="all")
+        assert b"broken: does not load" in data, format
+    rows = [json.loads(line) for line in exported(called, "native").splitlines()]
+    assert [(row["annotator"], row["counted"]) for row in rows if row["skipped"]] == [("cy", False)]
+    again = service(kind, scheme="4-overlap")
+    assert imported(again, "native", exported(called, "native")).json()["kept"] == len(rows) - 1
 
 
 def test_upto_is_a_cut(service):

@@ -57,7 +57,14 @@ def read_delimited(source: Source, *, names: Sequence[str] | None = None, separa
         frame = _careful(source, layout)
     if not frame.height:
         raise JudgmentError(f"{source.name} has a header but no rows; add the rows below it")
+    if _may_have_escapes(source):
+        frame = frame.with_columns(pl.col(pl.String).str.replace(r"^'('*[=+\-@\t\r])", "$1"))
     return frame
+
+
+def _may_have_escapes(source: Source) -> bool:
+    """Whether a cell may begin with an apostrophe that keeps spreadsheets from running it as a formula."""
+    return any(source.data.find(b"'" + mark) >= 0 for mark in (b"=", b"+", b"-", b"@", b"\t", b"\r"))
 
 
 class Scan(NamedTuple):
@@ -73,7 +80,7 @@ class Scan(NamedTuple):
 
 def scan_delimited(source: Source, *, names: Sequence[str] | None = None) -> Scan | None:
     """Return the table to be read lazily; ``None`` where only the careful reader will do."""
-    if _with_tabs(source) is not source:
+    if _with_tabs(source) is not source or _may_have_escapes(source):
         return None
     layout = _layout(source, names, None)
     if not layout.plain or source.path is None or layout.start != source.start or layout.n_nameless:

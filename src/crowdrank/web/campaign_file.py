@@ -20,7 +20,7 @@ CONTENT_TYPES = ("text", "markdown", "image", "audio", "html")
 MAX_CONTENT = 200_000
 """Characters of one item's content, so that a page of twenty stays under 4 MB."""
 
-_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth")
+_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth", "explanation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +33,11 @@ class Item:
     content_type: str = "text"
     query_content: str = ""
     truth: float | None = None
+    explanation: str = ""
 
 
 def read_items(folder: Path, name: str) -> tuple[Item, ...]:
-    """Return the items in a table: query, item, content [, content_type, query_content, truth]."""
+    """Return the items in a table: query, item, content [, content_type, query_content, truth, explanation]."""
     table = read_table(folder / name)
     for column in ("item", "content"):
         if column not in table.columns:
@@ -73,7 +74,7 @@ def _item(row: dict[str, Any], where: str, folder: Path) -> Item:
     kind = cells.get("content_type") or "text"
     if kind not in CONTENT_TYPES:
         raise ParameterError(f"{where} has content_type {kind!r}; use {either(CONTENT_TYPES)}")
-    for key in ("content", "query_content"):
+    for key in ("content", "query_content", "explanation"):
         if len(cells.get(key, "")) > MAX_CONTENT:
             raise ParameterError(f"{where} has a {key} of over {MAX_CONTENT:,} characters; shorten it or link a file")
     elsewhere = kind == "image" and cells["content"].startswith("https://")
@@ -85,6 +86,7 @@ def _item(row: dict[str, Any], where: str, folder: Path) -> Item:
     return Item(
         query=cells.get("query", ""), item=cells["item"], content=cells["content"], content_type=kind,
         query_content=cells.get("query_content", ""), truth=_truth(cells.get("truth", ""), where),
+        explanation=cells.get("explanation", ""),
     )  # fmt: skip
 
 
@@ -154,6 +156,8 @@ class Settings:
         Whether a preference may be a tie.
     set_size, sets_per_item
         Items of one ranking, and in how many rankings each item stands.
+    overlap_first
+        Share of targets, at least 20, that are completed before the others are begun, so that quality is known early.
     checks
         Share of requests that are about items of known truth.
     method, least_gain, close_when_done
@@ -180,6 +184,7 @@ class Settings:
     ties: bool = True
     set_size: int = 5
     sets_per_item: int = 1
+    overlap_first: float = 0.1
     checks: float = 0.0
     method: str = "auto"
     least_gain: float = 0.0
@@ -226,7 +231,7 @@ def read_campaign(path: str | Path) -> Campaign:
     """
     path = Path(path)
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(f"{path.name} is not TOML: {error}; write key = value, one to a line") from None
     except UnicodeDecodeError:
@@ -273,6 +278,8 @@ def check_settings(settings: Settings) -> Settings:
             raise ParameterError(f"{name} = {value} must be {bound}")
     if not 0 <= settings.checks < 1:
         raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
+    if not 0 <= settings.overlap_first <= 1:
+        raise ParameterError(f"overlap_first = {settings.overlap_first} must be a share from 0 to 1, such as 0.1")
     if not settings.least_gain >= 0:
         raise ParameterError(f"least_gain = {settings.least_gain} must not be below 0")
     _expect_grades(settings)
@@ -395,7 +402,7 @@ def _text_file(value: Any, folder: Path) -> str:
         return ""
     path = folder / _text(value, "consent")
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise ParameterError(
             f"consent = {value!r} names a file that is not there; write the guidelines to it"

@@ -258,15 +258,15 @@ async def join(request: Request, service: Running, caller: Anyone, body: Joining
     service.access.expect_own_page_or_program(request)
     if caller.role == "person":
         return Answer({"annotator": caller.name})
-    address = service.access.address(request)
-    wait = service.access.buckets.wait(("join", address), *access.FAILED_JOINS, take=0.0)
-    if wait:
-        raise Fault("too_many", "too many attempts to join; wait a minute", retry_after=wait)
     try:
         joined = await service.write(access.join, body.invite, body.name)
     except Fault as fault:
+        # who shares an address with somebody who guesses still gets in by a good invite
+        address = service.access.address(request)
         if fault.kind == "unauthorized":
-            service.access.buckets.wait(("join", address), *access.FAILED_JOINS)
+            wait = service.access.buckets.wait(("join", address), *access.FAILED_JOINS)
+            if wait:
+                raise Fault("too_many", "too many attempts to join; wait a minute", retry_after=wait) from None
         raise
     if joined.kind == "program":
         return Answer({"annotator": joined.name, "token": joined.token})
@@ -340,7 +340,12 @@ async def batch(service: Running, caller: Program, body: Batch) -> dict[str, Any
             answers[place] = {"status": fault.status, **fault.plain()}
     for start in range(0, len(submissions), _AT_ONCE):
         part = submissions[start : start + _AT_ONCE]
-        kept = await service.submit_all(caller.annotator, [one for _, one in part])
+        kept: list[Stored | Fault]
+        try:
+            kept = await service.submit_all(caller.annotator, [one for _, one in part])
+        except Fault as fault:
+            # earlier parts are on disk, so what failed is said of these alone
+            kept = [fault] * len(part)
         for (place, _), one in zip(part, kept, strict=True):
             answers[place] = (
                 {"status": one.status, **one.plain()}

@@ -135,14 +135,21 @@ def _show_request(collection: Collection, connection: sa.Connection, row: Any) -
         place = f"/api/v1/requests/{request}/items/{label}"
         items.append({"label": label, "content": place if served else content, "content_type": content_type})
     return {
-        "id": request, "kind": settings.kind, "query": {"content": contents[0][2] or row.query}, "items": items,
+        "id": request, "kind": settings.kind, "query": _shown_query(contents[0]), "items": items,
         "scale": _scale(settings), "question": settings.question, "seed": shown["seed"],
         "lease_until": row.lease_until,
     }  # fmt: skip
 
 
+def _shown_query(content: tuple[str, str, str]) -> dict[str, str]:
+    """What a request says of its query, never its id; where items are more than plain text, it may be Markdown too."""
+    return {"content": content[2], "content_type": "text" if content[1] == "text" else "markdown"}
+
+
 def shown_item(collection: Collection, connection: sa.Connection, annotator: int, request: int, label: str) -> Any:
     """Return content and type of an item of a request that the annotator holds or answered."""
+    if sql.annotator.first(connection, annotator=annotator).state == "removed":
+        raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     row = sql.request_with_query.first(connection, request=request)
     order = [] if row is None or row.annotator != annotator else json.loads(row.shown)["order"]
     place = LABELS.find(label) if len(label) == 1 else -1

@@ -12,6 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy.schema import CreateColumn
 
 from ..errors import ParameterError
 from .campaign_file import Campaign, Item, Settings, changed_settings
@@ -56,7 +57,8 @@ _table(
 )  # fmt: skip
 _table(
     "item", _of("campaign"), _words("query"), _words("item"), _words("content"), _words("content_type"),
-    _words("query_content", ""), Column("truth", sa.Double), sa.UniqueConstraint("campaign", "query", "item"),
+    _words("query_content", ""), Column("truth", sa.Double), _words("explanation", ""),
+    sa.UniqueConstraint("campaign", "query", "item"),
 )  # fmt: skip
 _table(
     "target", _of("campaign"), _words("query"), _words("items"), _words("key"), _number("wanted"), _number("taken", 0),
@@ -67,7 +69,8 @@ _table(
 _table(
     "annotator", _of("campaign"), _words("name"), _words("kind"), Column("token_hash", Text, unique=True),
     _number("cost"), _words("state", "active"), _number("n_answered", 0), _number("joined_at"),
-    _optional("consented_at"), sa.UniqueConstraint("campaign", "name"),
+    _optional("consented_at"), _words("external", ""), _optional("trained_at"),
+    sa.UniqueConstraint("campaign", "name"),
 )  # fmt: skip
 _table(
     "invite", _of("campaign"), Column("token_hash", Text, nullable=False, unique=True), _words("kind"),
@@ -83,7 +86,7 @@ Table(
     "judgment", metadata, Column("submission", Text, primary_key=True), _of("campaign"), _number("seq"), _of("request"),
     _of("annotator"), _of("target"), _words("answer"), _words("body_hash"), Column("seconds", sa.Double),
     _number("counted"), _number("paid", 1), _number("at"), _optional("withdrawn_at"), Column("replaces", Text),
-    _words("source", ""), sa.UniqueConstraint("campaign", "seq"),
+    _words("source", ""), _words("comment", ""), _words("answers", ""), sa.UniqueConstraint("campaign", "seq"),
 )  # fmt: skip
 _table(
     "fit", _of("campaign"), _number("seq"), _number("changes"), _words("method", ""), _words("summary", "{}"),
@@ -96,6 +99,14 @@ Table(
 Table(
     "quality", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
     Column("annotator", Text, primary_key=True), _number("place"), _words("row"),
+)  # fmt: skip
+Table(
+    "question_score", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
+    Column("question", Text, primary_key=True), Column("item", _Id, primary_key=True), _number("place"), _words("row"),
+)  # fmt: skip
+_table(
+    "training", _of("annotator"), _words("items"), _words("shown"), Column("answer", Text), _optional("is_right"),
+    _number("round", 1), _number("offered_at"), _optional("ended_at"),
 )  # fmt: skip
 _table("event", _of("campaign"), _number("at"), _words("actor"), _words("kind"), _words("detail", "{}"))
 
@@ -122,7 +133,19 @@ def _create_first_version(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create_first_version,)
+def _add_what_is_new(connection: sa.Connection) -> None:
+    """The tables and columns that a database of an earlier version lacks."""
+    metadata.create_all(connection)
+    inspector = sa.inspect(connection)
+    for table in metadata.tables.values():
+        known = {column["name"] for column in inspector.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                words = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {words}")
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create_first_version, _add_what_is_new)
 """Each brings a database from the version of its place (counted from 0) to the next; released ones never change."""
 
 
@@ -152,10 +175,14 @@ def migrate(connection: sa.Connection) -> int:
 MAX_TARGETS = 500_000
 """Targets that a campaign is laid out with at most; beyond it a scheme that chooses pairs is the better way."""
 
+COMPLETED_FIRST = 1_000_000
+"""Priority of targets that are completed before others; ``priority_taken`` of the statements knows it too."""
+
+MIN_OVERLAP_FIRST = 20
 _UNLIMITED = 1_000_000_000
 _MAX_CHECK_PAIRS = 2_000
 _ROWS_AT_ONCE = 5_000
-_ITEM_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth")
+_ITEM_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth", "explanation")
 
 
 def open_collection(store: Store, campaign: Campaign, owner_hash: str) -> tuple[Collection, bool]:
@@ -210,7 +237,9 @@ def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_h
         .where(table.c.campaign == collection.id)
         .order_by(table.c.id)
     )
-    _insert(connection, "target", _targets(collection, [tuple(one) for one in rows]))
+    targets = list(_targets(collection, [tuple(one) for one in rows]))
+    _complete_some_first(settings, targets)
+    _insert(connection, "target", iter(targets))
     record_event(collection, connection, "owner", "created", {"n_items": len(campaign.items)})
     return collection
 
@@ -230,7 +259,9 @@ def _change(connection: sa.Connection, collection: Collection) -> None:
 
 def items_hash(items: tuple[Item, ...]) -> str:
     """Return a fingerprint of the items, in whatever order they stand."""
-    rows = sorted(json.dumps(_plain(item), sort_keys=True) for item in items)
+    # what an item has no words for is left out, as files of earlier versions had no such column
+    plain = ({k: v for k, v in _plain(item).items() if v or k != "explanation"} for item in items)
+    rows = sorted(json.dumps(row, sort_keys=True) for row in plain)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -275,6 +306,14 @@ def _targets(collection: Collection, items: list[tuple[Any, ...]]) -> Iterator[d
         return
     for query, members in queries.items():
         yield from _sets(collection, query, members, wanted, draws)
+
+
+def _complete_some_first(settings: Settings, targets: list[dict[str, Any]]) -> None:
+    """Put a share of the targets before all others, to be completed one by one: quality and agreement need overlap."""
+    several = [target for target in targets if target["wanted"] > 1]
+    number = max(MIN_OVERLAP_FIRST, math.ceil(settings.overlap_first * len(several))) if settings.overlap_first else 0
+    for target in random.Random(settings.seed).sample(several, min(number, len(several))):
+        target["priority"] = COMPLETED_FIRST
 
 
 def _pairs(

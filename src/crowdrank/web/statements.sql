@@ -20,12 +20,16 @@ SELECT target, seat FROM request
   WHERE target IN :targets AND state IN ('offered', 'answered') AND seat IS NOT NULL
 
 -- name: take_seat
-UPDATE target SET taken = taken + 1, priority = priority - 1
+UPDATE target SET taken = taken + 1, {priority_taken}
   WHERE id = :target AND taken < wanted AND is_check = 0
 
 -- name: take_seat_and_count
-UPDATE target SET taken = taken + 1, priority = priority - 1
+UPDATE target SET taken = taken + 1, {priority_taken}
   WHERE id = :target AND taken < wanted AND is_check = 0 RETURNING taken
+
+-- name: priority_taken
+-- a part of others: what is judged goes behind what is not; targets from a million on are completed one after another
+priority = priority + CASE WHEN priority >= 1000000 THEN 1 ELSE -1 END
 
 -- name: want
 UPDATE target SET wanted = :wanted WHERE id = :target
@@ -376,7 +380,8 @@ SELECT r.id, r.target, r.seat, r.cost FROM request r JOIN target t ON t.id = r.t
 -- postgres: FOR UPDATE OF t
 
 -- name: free_seat
-UPDATE target SET taken = taken - 1, priority = priority + 1 WHERE id = :target
+UPDATE target SET taken = taken - 1, priority = priority + CASE WHEN priority > 1000000 THEN -1 ELSE 1 END
+  WHERE id = :target
 
 -- name: give_back
 UPDATE campaign SET reserved = reserved - :cost WHERE id = :campaign
@@ -464,6 +469,11 @@ SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND 
 {judgments_with_names} WHERE j.campaign = :campaign AND j.seq > :after AND j.seq <= :upto
   ORDER BY j.seq LIMIT :limit
 
+-- name: skips
+SELECT r.id, r.reason, r.ended_at, a.name AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check
+  FROM request r JOIN target t ON t.id = r.target JOIN annotator a ON a.id = r.annotator
+  WHERE t.campaign = :campaign AND r.state = 'skipped' AND r.id > :after ORDER BY r.id LIMIT :limit
+
 -- name: touched_judgments
 -- the signs keep SQLite from going through all judgments by their numbers
 {judgments_with_names}
@@ -509,16 +519,17 @@ UPDATE campaign SET seq = seq + 1 WHERE id = :campaign RETURNING seq
 
 -- name: insert_imported_judgment
 INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds,
-  counted, paid, at, withdrawn_at, source)
+  counted, paid, at, withdrawn_at, source, comment)
   VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, :body_hash, :seconds, :counted,
-  :paid, :at, :withdrawn, :source)
+  :paid, :at, :withdrawn, :source, :comment)
 
 -- name: set_truth
 UPDATE item SET truth = :truth WHERE campaign = :campaign AND query = :query AND item = :item
 
 -- name: judgments_with_names
 -- a part of others
-SELECT j.seq, j.submission, j.answer, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at, j.replaces, a.name
+SELECT j.seq, j.submission, j.answer, j.answers, j.comment, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at,
+  j.replaces, a.name
   AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check FROM judgment j
   JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target
 

@@ -569,6 +569,7 @@ def _already_answered(collection: Collection, connection: sa.Connection, request
 
 
 MAX_REASON = 500
+MAX_COMMENT = 2_000
 
 
 def extend(collection: Collection, connection: sa.Connection, annotator: int, request: int) -> int:

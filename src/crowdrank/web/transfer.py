@@ -6,11 +6,12 @@ import csv
 import io
 import json
 import math
+import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from .campaign_file import Settings
 from .collection import Collection, Fault, record_event, sql
 from .overview import item_ids
 from .setup import metadata, target_key, target_row
-from .submitting import body_hash, lock_target, settle_after_answer, take_seat
+from .submitting import MAX_COMMENT, body_hash, lock_target, settle_after_answer, take_seat
 
 ANSWER_COLUMNS: dict[str, dict[str, Any]] = {
     "grade": {"item": pl.String, "grade": pl.Int64},
@@ -57,7 +58,8 @@ def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]], *, single
 
 
 _PAGE_ROWS = 5_000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 Row = dict[str, Any]
@@ -109,8 +111,28 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
         "annotator": row.annotator, "annotator_kind": row.annotator_kind, "time": row.at / 1e6, "seconds": row.seconds,
         "counted": bool(row.counted) and row.withdrawn_at is None, "withdrawn": row.withdrawn_at is not None,
         "check": bool(row.is_check), "paid": bool(row.paid), "seq": row.seq, "submission": row.submission,
-        "replaces": row.replaces,
+        "replaces": row.replaces, "comment": row.comment,
     }  # fmt: skip
+
+
+def skips(collection: Collection, connection: sa.Connection) -> Iterator[Row]:
+    """Return every request that somebody gave back, as a judgment without an answer: whose, on what, and why."""
+    ids, after, kind = item_ids(collection, connection), 0, collection.settings.kind
+    while rows := sql.skips.rows(connection, campaign=collection.id, after=after, limit=_PAGE_ROWS):
+        after = rows[-1].id
+        for row in rows:
+            items = [ids[item] for item in json.loads(row.items)]
+            about: Row = {"item": items[0], "grade": None}
+            if kind == "preference":
+                about = {"left": items[0], "right": items[1], "winner": None}
+            elif kind == "ranking":
+                about = {"order": [[item] for item in items]}
+            yield {
+                "query": row.query, **about, "annotator": row.annotator, "annotator_kind": row.annotator_kind,
+                "time": row.ended_at / 1e6, "seconds": None, "counted": False, "withdrawn": False,
+                "check": bool(row.is_check), "paid": False, "seq": None, "submission": None, "replaces": None,
+                "comment": "", "skipped": row.reason or "no reason",
+            }  # fmt: skip
 
 
 def all_judgments(collection: Collection, connection: sa.Connection, upto: int | None = None) -> Iterator[Row]:
@@ -136,8 +158,11 @@ def export(
     def pieces() -> Iterator[bytes]:
         with collection.store.snapshot() as connection:
             rows: Iterable[Row] = all_judgments(collection, connection, upto)
-            if which == "counted" and format != "native":
+            whole = which == "all" or format == "native"
+            if not whole:
                 rows = (row for row in rows if row["counted"])
+            if (whole or format in _WITH_SKIPS) and upto is None:
+                rows = chain(({**row, "skipped": None} for row in rows), skips(collection, connection))
             buffer: list[str] = []
             size = 0
             writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
@@ -165,7 +190,8 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
         order = row.pop("order")
         for rank, group in enumerate(order, 1):
             for item in group:
-                yield {**row, "item": item, "rank": rank, "ranking": row["submission"]}
+                place = None if row.get("skipped") else rank
+                yield {**row, "item": item, "rank": place, "ranking": row["submission"]}
 
 
 def _single_query(collection: Collection) -> bool:
@@ -200,8 +226,9 @@ def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _escape_formula(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, behind an apostrophe."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    """Text that a spreadsheet would take for a formula, behind an apostrophe that our reader takes off again."""
+    runs = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
 
 
 def _label_studio(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
@@ -214,27 +241,26 @@ def _label_studio(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
 
 def _label_studio_task(row: Row) -> Row:
     """A judgment as a task of Label Studio with its annotation."""
+    skipped = row.get("skipped")
     if "grade" in row:
         data = {"query": row["query"], "item": row["item"]}
-        result: Row = {
-            "type": "rating",
-            "from_name": "rating",
-            "to_name": "item",
-            "value": {"rating": row["grade"] + 1},
-        }
+        stars = None if skipped else row["grade"] + 1
+        result: Row = {"type": "rating", "from_name": "rating", "to_name": "item", "value": {"rating": stars}}
     elif "winner" in row:
         data = {"query": row["query"], "left": row["left"], "right": row["right"]}
-        side = {"left": ["left"], "right": ["right"], "tie": []}[row["winner"]]
-        result = {"type": "pairwise", "from_name": "pairwise", "to_name": "left,right",
-                  "value": {"selected": side[0] if side else "tie"}}  # fmt: skip
+        value = {"selected": row["winner"]}
+        result = {"type": "pairwise", "from_name": "pairwise", "to_name": "left,right", "value": value}
     else:
         items = [item for group in row["order"] for item in group]
         data = {"query": row["query"], "items": sorted(items)}
         result = {"type": "ranker", "from_name": "ranker", "to_name": "items", "value": {"ranker": items}}
     annotation = {
         "id": row["seq"], "unique_id": row["submission"], "completed_by": {"email": row["annotator"]},
-        "lead_time": row["seconds"], "was_cancelled": False, "ground_truth": False, "result": [result],
+        "lead_time": row["seconds"], "was_cancelled": bool(skipped), "ground_truth": False,
+        "result": [] if skipped else [result],
     }  # fmt: skip
+    if skipped:
+        data["skipped"] = skipped
     return {"id": row["seq"], "data": data, "annotations": [annotation]}
 
 
@@ -249,8 +275,11 @@ def _argilla(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
             items = [item for group in row["order"] for item in group]
             ranked = [{"value": item, "rank": rank} for rank, group in enumerate(row["order"], 1) for item in group]
             fields, name, value = {"items": " ".join(sorted(items))}, "ranking", ranked
-        response = {"user_id": row["annotator"], "status": "submitted", "values": {name: {"value": value}}}
-        record = {"id": row["submission"], "fields": {"query": row["query"], **fields}, "responses": [response]}
+        response: Row = {"user_id": row["annotator"], "status": "submitted", "values": {name: {"value": value}}}
+        record: Row = {"id": row["submission"], "fields": {"query": row["query"], **fields}, "responses": [response]}
+        if row.get("skipped"):
+            response |= {"status": "discarded", "values": {}}
+            record["metadata"] = {"skipped": row["skipped"]}
         yield json.dumps(record, ensure_ascii=False) + "\n"
 
 
@@ -312,6 +341,9 @@ FORMATS: dict[str, tuple[str, str, Writer]] = {
 }
 """Type, name of the file and writer of every format that is streamed."""
 
+_WITH_SKIPS = ("label-studio", "argilla")
+"""Formats that have a word for what was skipped; the others tell of it with ``which=all``."""
+
 
 PIECE = 500
 """Rows of one transaction: few enough that annotators hardly notice."""
@@ -355,6 +387,8 @@ def _native_rows(path: Path) -> Iterator[Row]:
                 continue
             try:
                 row = {**_DEFAULTS, **json.loads(line.decode("utf-8"))}
+                if row["skipped"]:
+                    continue
                 row["submission"] = str(uuid.UUID(row["submission"]))
                 # what no database takes, such as half of a character, is refused here
                 texts = [str.encode(row[name]) for name in _NATIVE_TEXTS]
@@ -394,6 +428,7 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
             "annotator_kind": "person",
             "counted": True,
             "withdrawn": False,
+            "comment": "",
             **row,
             "submission": name,
         }
@@ -401,6 +436,7 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
 
 _DEFAULTS: Row = {
     "query": "", "seconds": None, "time": None, "annotator_kind": "person", "counted": True, "withdrawn": False,
+    "comment": "", "skipped": None,
 }  # fmt: skip
 _NATIVE_TEXTS, _NATIVE_NUMBERS = ("query", "annotator"), ("seconds", "time")
 _ID_COLUMNS = ("query", "item", "left", "right", "annotator")
@@ -499,7 +535,7 @@ def _keep(
         connection, submission=row["submission"], campaign=collection.id, seq=seq, request=request.id,
         annotator=annotator.id, target=target, answer=json.dumps(answer), seconds=row["seconds"], counted=counted,
         body_hash=body_hash(0, answer, row["seconds"]), paid=int(bool(row.get("paid", True))), at=at,
-        withdrawn=at if withdrawn else None, source=source,
+        withdrawn=at if withdrawn else None, source=source, comment=str(row["comment"])[:MAX_COMMENT],
     )  # fmt: skip
     if withdrawn:
         sql.expire_request.run(connection, request=request.id)
