@@ -147,6 +147,18 @@ def at_most_times(ours: str, base: str, times: float | None) -> Floor:
     )
 
 
+def seconds_beyond(ours: str, base: str, seconds: float) -> Floor:
+    """At most this many seconds more than another side."""
+    return Floor(
+        f"{ours} beyond {base}",
+        lambda sides: sides[ours].seconds - sides[base].seconds,
+        seconds,
+        False,
+        "s",
+        (ours, base),
+    )
+
+
 def seconds_under(side: str, seconds: float) -> Floor:
     """At most this many seconds."""
     return Floor(f"{side} in seconds", lambda sides: sides[side].seconds, seconds, False, "s", (side,))
