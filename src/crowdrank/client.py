@@ -288,6 +288,8 @@ class Client:
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
+        # of several campaigns each has its own below a path
+        path = f"{self._parts.path.rstrip('/')}{path}"
         self._connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = self._connection.getresponse()
         data = response.read()

@@ -20,7 +20,7 @@ def campaign(tmp_path):
     ("words", "told"),
     [
         ([], "name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo"),
-        (["{campaign}", "--demo"], "--demo has a campaign of its own; leave it or"),
+        (["{campaign}", "--demo"], "--demo has campaigns of its own; leave it or"),
         (["{campaign}", "--token-file", "{campaign}/token"], "token"),
         (["{campaign}", "--port", "many"], "--port many must be a whole number from 1 to 65,535"),
         (["nothing.toml"], "no campaign file nothing.toml"),

@@ -33,20 +33,23 @@ WHO = {
     ("POST", "/api/v1/requests/{request}/skip"): "annotator",
     ("GET", "/api/v1/requests/{request}/items/{label}"): "annotator", ("POST", "/api/v1/judgments"): "annotator",
     ("POST", "/api/v1/judgments/batch"): "program", ("POST", "/api/v1/judgments/{submission}/withdraw"): "annotator",
-    ("GET", "/api/v1/me"): "annotator", ("GET", "/api/v1/campaign"): "owner",
-    ("POST", "/api/v1/campaign/state"): "owner", ("GET", "/api/v1/consensus"): "owner",
-    ("GET", "/api/v1/quality"): "owner", ("GET", "/api/v1/agreement"): "owner", ("GET", "/api/v1/judgments"): "owner",
-    ("GET", "/api/v1/openapi.json"): "owner",
-    ("GET", "/api/v1/skipped"): "owner", ("GET", "/api/v1/spares"): "owner", ("GET", "/api/v1/annotators"): "owner",
+    ("GET", "/api/v1/me"): "annotator", ("GET", "/api/v1/campaign"): "viewer",
+    ("POST", "/api/v1/campaign/state"): "owner", ("GET", "/api/v1/consensus"): "viewer",
+    ("GET", "/api/v1/quality"): "viewer", ("GET", "/api/v1/agreement"): "viewer",
+    ("GET", "/api/v1/judgments"): "viewer", ("GET", "/api/v1/openapi.json"): "viewer",
+    ("GET", "/api/v1/skipped"): "viewer", ("GET", "/api/v1/spares"): "viewer", ("GET", "/api/v1/annotators"): "viewer",
     ("POST", "/api/v1/annotators/{annotator}"): "owner", ("GET", "/api/v1/invites"): "owner",
     ("POST", "/api/v1/invites"): "owner", ("POST", "/api/v1/invites/{invite}/revoke"): "owner",
-    ("GET", "/api/v1/export"): "owner", ("POST", "/api/v1/import"): "owner", ("GET", "/api/v1/report"): "owner",
-    ("GET", "/healthz"): "open", ("GET", "/metrics"): "owner", ("GET", "/"): "open", ("GET", "/j/"): "open",
-    ("GET", "/owner/"): "open", ("GET", "/static/{name}"): "open",
+    ("GET", "/api/v1/export"): "viewer", ("POST", "/api/v1/import"): "owner", ("GET", "/api/v1/report"): "viewer",
+    ("GET", "/healthz"): "open", ("GET", "/metrics"): "viewer", ("GET", "/"): "open", ("GET", "/j/"): "open",
+    ("POST", "/api/v1/annotators/{annotator}/link"): "owner", ("GET", "/api/v1/campaigns"): "open",
+    ("GET", "/api/v1/members"): "owner", ("POST", "/api/v1/members"): "owner",
+    ("POST", "/api/v1/members/{member}/revoke"): "owner", ("GET", "/owner/"): "open", ("GET", "/static/{name}"): "open",
 }  # fmt: skip
 ALLOWED = {
-    "open": {"nobody", "person", "program", "owner"}, "annotator": {"person", "program"}, "program": {"program"},
-    "owner": {"owner"},
+    "open": {"nobody", "person", "program", "owner", "reviewer", "viewer"}, "annotator": {"person", "program"},
+    "program": {"program"}, "owner": {"owner"}, "reviewer": {"owner", "reviewer"},
+    "viewer": {"owner", "reviewer", "viewer"},
 }  # fmt: skip
 
 
@@ -67,14 +70,28 @@ def test_the_owner_can_ask_for_a_description_of_all_routes(called):
     assert set(schema["components"]["schemas"]["Judgment"]["required"]) == {"submission", "request"}
 
 
+def members(called):
+    """Tokens of a reviewer and of a viewer."""
+    made = {
+        role: called.post("/members", called.owner_token, {"name": role, "role": role})
+        for role in ("reviewer", "viewer")
+    }
+    return {role: one.json()["token"] for role, one in made.items()}
+
+
 def test_every_route_with_every_role(called):
     tokens = {"nobody": None, "person": called.join("ann", "person"), "program": called.join("robot"),
-              "owner": called.owner_token, "stranger": "cra_" + "x" * 43}  # fmt: skip
+              "owner": called.owner_token, **members(called), "stranger": "cra_" + "x" * 43}  # fmt: skip
     for method, path in WHO:
         # the table has more strangers than one address may send
         called.service.access.buckets = Buckets()
         where = path.replace("{request}", "1").replace("{label}", "a").replace("{submission}", str(uuid.uuid4()))
-        where = where.replace("{annotator}", "99").replace("{invite}", "99").replace("{name}", "none.js")
+        where = (
+            where.replace("{annotator}", "99")
+            .replace("{invite}", "99")
+            .replace("{member}", "99")
+            .replace("{name}", "none.js")
+        )
         for role, token in tokens.items():
             response = called.call(method, where, token, {} if method == "POST" else None)
             allowed = role in ALLOWED[WHO[method, path]]
@@ -88,7 +105,7 @@ def test_every_route_with_every_role(called):
             # a token never works in a query string
             if token is not None and WHO[method, path] != "open":
                 assert called.call(method, f"{where}?token={token}", None, {}).status_code == 401
-            assert not tokens_in(response.text) or path == "/api/v1/invites"
+            assert not tokens_in(response.text) or path in ("/api/v1/invites", "/api/v1/members")
 
 
 def test_paths_that_are_not_there(called):

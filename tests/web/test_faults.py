@@ -270,14 +270,15 @@ def test_old_databases_are_brought_up_to_date_and_newer_ones_refused(store, monk
     def second(connection):
         connection.exec_driver_sql("ALTER TABLE item ADD COLUMN note TEXT")
 
-    monkeypatch.setattr(campaign_setup, "MIGRATIONS", (*campaign_setup.MIGRATIONS, second))
+    known = campaign_setup.MIGRATIONS
+    monkeypatch.setattr(campaign_setup, "MIGRATIONS", (*known, second))
     again = open_collection(store, campaign(n_items=2), "0")[0]
     assert ask(again, "SELECT note FROM item LIMIT 1")[0].note is None
-    assert ask(again, "SELECT version FROM schema_version")[0].version == 2
-    monkeypatch.setattr(campaign_setup, "MIGRATIONS", campaign_setup.MIGRATIONS[:1])
+    assert ask(again, "SELECT version FROM schema_version")[0].version == len(known) + 1
+    monkeypatch.setattr(campaign_setup, "MIGRATIONS", known)
     with pytest.raises(ParameterError, match="install a newer crowdrank"):
         open_collection(store, campaign(n_items=2), "0")
-    store.submit(lambda c: c.execute(text("UPDATE schema_version SET version = 1"))).result()
+    store.submit(lambda c: c.execute(text(f"UPDATE schema_version SET version = {len(known)}"))).result()
     store.submit(lambda c: c.execute(text("ALTER TABLE item DROP COLUMN note"))).result()
 
 

@@ -132,7 +132,7 @@ def pack(*, talk: Talk, votes: list[str], out: str, control: str | None, reading
 
 def serve(
     *,
-    campaign: str | None,
+    campaign: list[str],
     demo: bool,
     db: str | None,
     host: str,
@@ -155,6 +155,8 @@ def serve(
     crowdrank serve --demo
     # collect what a campaign file asks for
     crowdrank serve campaign.toml
+    # several campaigns in one service
+    crowdrank serve pairs.toml grades.toml
     # behind a proxy
     crowdrank serve campaign.toml --public-url https://votes.example.org
     # on PostgreSQL, two processes
@@ -165,20 +167,20 @@ def serve(
     from ..web import server
 
     server.expect_extra()
-    if campaign is None and not demo:
+    if not campaign and not demo:
         raise ParameterError("name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo")
     if demo:
-        if campaign is not None:
-            raise ParameterError(f"--demo has a campaign of its own; leave it or {campaign} out")
+        if campaign:
+            raise ParameterError(f"--demo has campaigns of its own; leave it or {campaign[0]} out")
         if check or copy_to is not None:
             raise ParameterError("--demo has nothing to check or copy; name a campaign file")
         from ..web.demo import serve_demo
 
         serve_demo(host=host, port=port, db=db, quiet=quiet)
         return
-    assert campaign is not None
+    first, *others = campaign
     options = server.Options(
-        campaign=campaign, db=db or server.database_beside(campaign), host=host, port=port, log_calls=not quiet, **how
+        campaign=first, others=tuple(others), db=db, host=host, port=port, log_calls=not quiet, **how
     )
     if check:
         from ..web.upkeep import check as recount

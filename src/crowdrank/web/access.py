@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv6Network, ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -42,7 +42,10 @@ def same(one: str, other: str) -> bool:
 
 COOKIE_SECONDS = 180 * 86_400
 
-RATES = {"person": (10.0, 40.0), "program": (50.0, 100.0), "owner": (50.0, 200.0)}
+STAFF = ("owner", "reviewer", "viewer")
+"""Who runs a campaign: owners may do everything, reviewers also decide what is disputed, viewers look."""
+
+RATES = {"person": (10.0, 40.0), "program": (50.0, 100.0)} | dict.fromkeys(STAFF, (50.0, 200.0))
 """Calls a second and burst of each role."""
 
 FAILED_JOINS = (5 / 60, 5.0)
@@ -59,9 +62,9 @@ class Caller:
     Parameters
     ----------
     role
-        ``"open"`` (nobody known), ``"person"``, ``"program"`` or ``"owner"``.
-    annotator, name
-        Number and name of an annotator.
+        ``"open"`` (nobody known), ``"person"``, ``"program"``, or one of :data:`STAFF`.
+    annotator, member, name
+        Number of an annotator, or of somebody who runs the campaign beside its owner, and their name.
     by_cookie
         Whether a browser sent the token by itself, which another site could make it do.
     """
@@ -70,11 +73,14 @@ class Caller:
     annotator: int = 0
     name: str = ""
     by_cookie: bool = False
+    member: int = 0
 
     @property
     def label(self) -> str:
         """The caller as logs and events name them."""
-        return f"annotator {self.annotator}" if self.annotator else self.role
+        if self.annotator:
+            return f"annotator {self.annotator}"
+        return f"{self.role} {self.member}" if self.member else self.role
 
 
 NOBODY = Caller("open")
@@ -117,8 +123,11 @@ def _network(address: str) -> str:
 class Access:
     """The door of the service."""
 
-    def __init__(self, collection: Collection, public_url: str, *, behind_proxy: bool = False) -> None:
+    def __init__(
+        self, collection: Collection, public_url: str, *, behind_proxy: bool = False, login_header: str = ""
+    ) -> None:
         self.collection = collection
+        self.login_header = login_header
         self.public_url = public_url.rstrip("/")
         parts = urlsplit(self.public_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
@@ -149,6 +158,12 @@ class Access:
             if scheme.lower() != "bearer" or not token.strip():
                 raise Fault("unauthorized", "send the token as 'Authorization: Bearer TOKEN'")
             return await self._of_token(token.strip(), read, by_cookie=False)
+        login = request.headers.get(self.login_header, "") if self.login_header else ""
+        if login:
+            # a proxy that we are behind has asked who this is; the browser sends its cookie by itself
+            row = await read(lambda c: sql.member_named.first(c, campaign=self.collection.id, name=login))
+            if row is not None:
+                return Caller(row.role, name=row.name, by_cookie=True, member=row.id)
         for name in self.cookies:
             token = request.cookies.get(name, "")
             if token.startswith(ANNOTATOR):
@@ -166,16 +181,23 @@ class Access:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
             if len(self._known) > 50_000:
                 self._known.clear()
-            if known.role != "owner":
-                # the owner's token may be replaced while the service runs
+            if known.role not in STAFF:
+                # tokens of those who run the campaign may be replaced while the service runs
                 self._known[fingerprint] = known
-        return Caller(known.role, known.annotator, known.name, by_cookie)
+        return replace(known, by_cookie=by_cookie)
+
+    def forget(self, annotator: int) -> None:
+        """Look an annotator's token up again: they have another one."""
+        self._known = {key: one for key, one in self._known.items() if one.annotator != annotator}
 
     def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
         """Who holds a token, from the database."""
         if token.startswith(OWNER):
             kept = sql.owner_hash.first(connection, campaign=self.collection.id).owner_hash
-            return Caller("owner") if same(kept, fingerprint) else None
+            if same(kept, fingerprint):
+                return Caller("owner")
+            row = sql.member_of_token.first(connection, hash=fingerprint, campaign=self.collection.id)
+            return None if row is None else Caller(row.role, name=row.name, member=row.id)
         if not token.startswith(ANNOTATOR):
             return None
         row = sql.annotator_of_token.first(connection, hash=fingerprint, campaign=self.collection.id)
@@ -247,6 +269,13 @@ class Invite(Body):
     name: Name | None = None
 
 
+class Member(Body):
+    """Somebody who is to help to run the campaign; the name is what a login header says of them."""
+
+    name: Name
+    role: Annotated[Literal["owner", "reviewer", "viewer"], must_be("'owner', 'reviewer' or 'viewer'")] = "viewer"
+
+
 @dataclass(frozen=True)
 class Joined:
     """A new annotator, with the token that is shown once."""
@@ -257,14 +286,26 @@ class Joined:
     token: str
 
 
+def expect_invite(collection: Collection, connection: sa.Connection, invite: str, *, locked: bool = False) -> Any:
+    """Return the row of an invite that can be used at this moment."""
+    statement = sql.lock_invite if locked else sql.invite_of_token
+    row = statement.first(connection, hash=token_hash(invite), campaign=collection.id)
+    if row is None or row.revoked_at is not None or row.expires_at <= collection.now(connection):
+        raise Fault("unauthorized", "this invite is not valid, or not any more; ask for another")
+    return row
+
+
 def join(collection: Collection, connection: sa.Connection, invite: str, name: str | None) -> Joined:
     """Make an annotator of anyone who holds an invite; uses, expiry and revocation are checked here and now."""
-    now = collection.now(connection)
-    row = sql.invite_of_token.first(connection, hash=token_hash(invite), campaign=collection.id)
-    if row is None or row.revoked_at is not None or row.expires_at <= now:
-        raise Fault("unauthorized", "this invite is not valid, or not any more; ask for another")
+    now, row = collection.now(connection), expect_invite(collection, connection, invite, locked=True)
     if not sql.use_invite.run(connection, invite=row.id).rowcount:
         raise Fault("unauthorized", "this invite has no uses left; ask for another")
+    if row.annotator is not None:
+        # a personal link lets the same annotator in again; the token that was lost opens nothing any more
+        token, known = new_token(ANNOTATOR), sql.annotator.first(connection, annotator=row.annotator)
+        sql.replace_token.run(connection, annotator=row.annotator, hash=token_hash(token))
+        record_event(collection, connection, f"annotator {row.annotator}", "came back")
+        return Joined(int(row.annotator), known.name, known.kind, token)
     chosen = row.name or name
     if chosen is None:
         chosen = f"{row.kind} {sql.n_annotators.number(connection, campaign=collection.id) + 1}"
@@ -284,18 +325,46 @@ def consent(collection: Collection, connection: sa.Connection, annotator: int) -
     sql.consent.run(connection, annotator=annotator, now=collection.now(connection))
 
 
-def new_invite(collection: Collection, connection: sa.Connection, wanted: Invite) -> tuple[int, str]:
-    """Return the number and the token of a new invite."""
+def new_invite(
+    collection: Collection, connection: sa.Connection, wanted: Invite, annotator: int | None = None
+) -> tuple[int, str]:
+    """Return the number and the token of a new invite; with an annotator it lets that one in again."""
+    if annotator is not None:
+        known = sql.annotator_of_campaign.first(connection, annotator=annotator, campaign=collection.id)
+        if known is None or known.state == "removed":
+            raise Fault("not_found", "there is no such annotator, or not any more")
+        wanted = Invite(kind=known.kind, name=known.name)
     if wanted.name is not None and wanted.uses > 1:
         raise Fault("invalid", "an invite with a name can be used once; leave the name or uses out", field="uses")
     token, now = new_token(INVITE), collection.now(connection)
     row = sql.insert_invite.first(
         connection, campaign=collection.id, hash=token_hash(token), kind=wanted.kind, name=wanted.name,
-        uses=wanted.uses, expires=now + wanted.days * _MICROSECONDS_PER_DAY, now=now,
+        annotator=annotator, uses=wanted.uses, expires=now + wanted.days * _MICROSECONDS_PER_DAY, now=now,
     )  # fmt: skip
     detail = {"invite": int(row.id), "kind": wanted.kind, "uses": wanted.uses}
     record_event(collection, connection, "owner", "invite", detail)
     return int(row.id), token
+
+
+def new_member(collection: Collection, connection: sa.Connection, wanted: Member, actor: str) -> tuple[int, str]:
+    """Return the number and the token of somebody who helps to run the campaign."""
+    if sql.member_named.first(connection, campaign=collection.id, name=wanted.name) is not None:
+        raise Fault("name_taken", "somebody has this name already; choose another", field="name")
+    token = new_token(OWNER)
+    row = sql.insert_member.first(
+        connection, campaign=collection.id, name=wanted.name, role=wanted.role, hash=token_hash(token),
+        now=collection.now(connection),
+    )  # fmt: skip
+    record_event(collection, connection, actor, "member", {"member": int(row.id), "role": wanted.role})
+    return int(row.id), token
+
+
+def revoke_member(collection: Collection, connection: sa.Connection, member: int, actor: str) -> None:
+    """Let somebody help no more."""
+    now = collection.now(connection)
+    if not sql.revoke_member.run(connection, member=member, campaign=collection.id, now=now).rowcount:
+        raise Fault("not_found", "there is no such member, or not any more")
+    record_event(collection, connection, actor, "revoked", {"member": member})
 
 
 def revoke_invite(collection: Collection, connection: sa.Connection, invite: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import CrowdrankError
 from .collection import Fault, refusal
-from .routes import Answer, Anyone, annotator_router, limit_body, owner_router
+from .routes import API, Answer, Anyone, annotator_router, limit_body, owner_router
 from .service import Service, log
 
 POLICY = (
@@ -77,14 +77,19 @@ pages = APIRouter(include_in_schema=False)
 @pages.get("/")
 @pages.get("/j/")
 async def annotate(request: Request, caller: Anyone) -> Response:
-    """Serve the annotator's page."""
-    return _serve_file("annotate.html", request)
+    """Serve the annotator's page; of several campaigns, the list of those that one has a part in."""
+    return _serve_file("campaigns.html" if _is_above(request) else "annotate.html", request)
 
 
 @pages.get("/owner/")
 async def owner(request: Request, caller: Anyone) -> Response:
-    """Serve the owner's page."""
-    return _serve_file("owner.html", request)
+    """Serve the owner's page, or the list of several campaigns."""
+    return _serve_file("campaigns.html" if _is_above(request) else "owner.html", request)
+
+
+def _is_above(request: Request) -> bool:
+    """Whether a call is to the service as a whole, which has several campaigns."""
+    return len(request.app.state.services) > 1 and not request.scope["below"]
 
 
 @pages.get("/static/{name}")
@@ -93,11 +98,14 @@ async def static(request: Request, caller: Anyone, name: str) -> Response:
     return _serve_file(name, request)
 
 
+_ABOVE = ("/", "/owner/", "/healthz", "/metrics", f"{API}/campaigns")
+"""What the service answers as a whole where it has several campaigns."""
+
 ROUTERS = (annotator_router, owner_router, pages)
 
 
-def make_app(service: Service, *, start: Callable[[], Any] | None = None, stop: Callable[[], Any] | None = None) -> Any:
-    """Return the application of a service."""
+def make_app(*services: Service, start: Callable[[], Any] | None = None, stop: Callable[[], Any] | None = None) -> Any:
+    """Return the application of one campaign, or of several, each below a place of its own."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -108,7 +116,7 @@ def make_app(service: Service, *, start: Callable[[], Any] | None = None, stop: 
             stop()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan, redirect_slashes=False)
-    app.state.service = service
+    app.state.services = services
     for router in ROUTERS:
         app.include_router(router)
     app.add_exception_handler(Fault, _on_fault)
@@ -116,7 +124,7 @@ def make_app(service: Service, *, start: Callable[[], Any] | None = None, stop: 
     app.add_exception_handler(CrowdrankError, _on_user_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_error)
-    return Guard(app, service)
+    return Guard(app, services)
 
 
 async def _on_fault(request: Request, error: Any) -> Response:
@@ -157,9 +165,9 @@ async def _on_http_error(request: Request, error: Any) -> Response:
 class Guard:
     """Around everything: headers of safety, a line in the log, a count, and no traceback for anyone."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    def __init__(self, app: ASGIApp, services: Sequence[Service]) -> None:
         self.app = app
-        self.service = service
+        self.services = {service.place: service for service in services}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one call."""
@@ -169,6 +177,15 @@ class Guard:
                 return
             await self.app(scope, receive, send)
             return
+        # the campaign that a call is about is named by the beginning of its path
+        parts = scope["path"].split("/", 3)
+        below = scope["path"].startswith("/c/") and "/".join(parts[:3]) in self.services
+        service = self.services["/".join(parts[:3])] if below else next(iter(self.services.values()))
+        scope = {**scope, "service": service, "below": below}
+        if below:
+            scope["path"] = f"/{parts[3]}" if len(parts) > 3 else "/"
+        elif len(self.services) > 1 and scope["path"] not in _ABOVE and not scope["path"].startswith("/static/"):
+            scope["path"] = "/none"
         began = time.perf_counter()
         status = 500
         started = False
@@ -179,7 +196,7 @@ class Guard:
                 started, status = True, message["status"]
                 given = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *((k, v) for k, v in _HEADERS.items() if k not in given)]
-                if self.service.access.secure:
+                if service.access.secure:
                     message["headers"].append((b"strict-transport-security", b"max-age=31536000"))
             await send(message)
 
@@ -192,7 +209,7 @@ class Guard:
         finally:
             seconds = time.perf_counter() - began
             route = _route_of(scope)
-            self.service.telemetry.call(route, status, seconds)
+            service.telemetry.call(route, status, seconds)
             caller = scope.get("caller")
             log.info({
                 "event": "call", "method": scope["method"], "route": route, "status": status,

@@ -27,7 +27,7 @@ def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
         )
         server.expect_port(options)
         token = new_token(OWNER)
-        store = open_store(options.db)
+        store = open_store(options.database(options.campaign))
         collection, created = open_collection(store, read_campaign(CAMPAIGN), token_hash(token))
         wanted = Invite(kind="person", uses=1000)
         _, invite = store.submit(lambda connection: new_invite(collection, connection, wanted)).result()

@@ -43,7 +43,7 @@ class Worker:
     def __init__(self, database: str) -> None:
         command = [sys.executable, "-m", "crowdrank.web.refit_worker"]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="refit-lines", daemon=True).start()
@@ -128,6 +128,9 @@ class Refit:
             self._thread.join(10)
 
     def _run(self) -> None:
+        if self._is_fitting_process():
+            # it takes seconds to load what it needs, and nobody waits yet
+            self._worker = Worker(self.collection.store.url)
         while not self._stopping:
             self._wake.wait(1.0)
             self._wake.clear()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -281,14 +281,13 @@ def commands() -> Iterator[dict[str, Any]]:
 
 
 def yield_to_annotators() -> None:
-    """Let the processes that answer people go first.
+    """Let the processes that answer people go first, and other programs on the machine no more than those.
 
-    Linux may share the processor between sessions before it looks at who is nice within each, and this process has a
-    session of its own.
+    Linux may share the processor between sessions before it looks at who is nice within each; this process stays in
+    the session of the service, and leaves an interrupt from the keyboard to it.
     """
     os.nice(_NICENESS)
-    with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(_NICENESS))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def main() -> None:

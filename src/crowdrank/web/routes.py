@@ -8,7 +8,9 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -40,9 +42,11 @@ MAX_DEPTH = 20
 BODY_SECONDS = 30.0
 
 ROLES = {
-    "open": ("open", "person", "program", "owner"),
+    "open": ("open", "person", "program", *access.STAFF),
     "annotator": ("person", "program"),
     "program": ("program",),
+    "viewer": access.STAFF,
+    "reviewer": ("owner", "reviewer"),
     "owner": ("owner",),
 }
 """Who may call a route of each role."""
@@ -62,7 +66,10 @@ class Allow:
         except Fault:
             # guesses at tokens are counted by the address they come from
             access.expect_rate(request, NOBODY)
-            raise
+            if request.scope["below"] or len(request.app.state.services) == 1:
+                raise
+            # a token of another campaign of the same service
+            caller = NOBODY
         request.scope["caller"] = caller
         if self.role != "open" or caller.role != "open":
             access.expect_rate(request, caller)
@@ -77,7 +84,7 @@ class Allow:
 
 def running(request: Request) -> Service:
     """Return the service that a call came to."""
-    service: Service = request.app.state.service
+    service: Service = request.scope["service"]
     return service
 
 
@@ -85,6 +92,8 @@ Running = Annotated[Service, Depends(running)]
 Anyone = Annotated[Caller, Depends(Allow("open"))]
 Annotator = Annotated[Caller, Depends(Allow("annotator"))]
 Program = Annotated[Caller, Depends(Allow("program"))]
+Viewer = Annotated[Caller, Depends(Allow("viewer"))]
+Reviewer = Annotated[Caller, Depends(Allow("reviewer"))]
 Owner = Annotated[Caller, Depends(Allow("owner"))]
 
 
@@ -259,6 +268,8 @@ async def join(request: Request, service: Running, caller: Anyone, body: Joining
     if caller.role == "person":
         return Answer({"annotator": caller.name})
     try:
+        # who holds an invite is let in, whoever else tries from the same address
+        await service.read(lambda c: access.expect_invite(service.collection, c, body.invite))
         joined = await service.write(access.join, body.invite, body.name)
     except Fault as fault:
         # who shares an address with somebody who guesses still gets in by a good invite
@@ -268,6 +279,7 @@ async def join(request: Request, service: Running, caller: Anyone, body: Joining
             if wait:
                 raise Fault("too_many", "too many attempts to join; wait a minute", retry_after=wait) from None
         raise
+    service.access.forget(joined.id)
     if joined.kind == "program":
         return Answer({"annotator": joined.name, "token": joined.token})
     return Answer({"annotator": joined.name}, headers={"set-cookie": service.access.cookie_header(joined.token)})
@@ -344,6 +356,8 @@ async def batch(service: Running, caller: Program, body: Batch) -> dict[str, Any
         try:
             kept = await service.submit_all(caller.annotator, [one for _, one in part])
         except Fault as fault:
+            if not start:
+                raise
             # earlier parts are on disk, so what failed is said of these alone
             kept = [fault] * len(part)
         for (place, _), one in zip(part, kept, strict=True):
@@ -383,6 +397,9 @@ def _withdraw(collection: Any, connection: Any, annotator: int, submission: str)
 
 
 _REPORT_SECONDS = 600.0
+_PROBE_SECONDS = 5.0
+"""How long a write that went through shows that others do."""
+
 _MARGIN = "a difference of scores from 0 on, with format=pairs"
 _REST = "'keep', or 'uncount' with state 'removed'"
 
@@ -422,7 +439,7 @@ async def _view(service: Service, request: Request, view: Callable[..., dict[str
 
 
 @owner_router.get(f"{API}/consensus")
-async def consensus(request: Request, service: Running, caller: Owner, query: str | None = None) -> Response:
+async def consensus(request: Request, service: Running, caller: Viewer, query: str | None = None) -> Response:
     """Show the latest consensus."""
     return await _view(service, request, overview.consensus_view, query)
 
@@ -430,7 +447,7 @@ async def consensus(request: Request, service: Running, caller: Owner, query: st
 def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> None:
     """Add the route of a view that takes nothing."""
 
-    async def show(request: Request, service: Running, caller: Owner) -> Response:
+    async def show(request: Request, service: Running, caller: Viewer) -> Response:
         return await _view(service, request, view)
 
     owner_router.add_api_route(f"{API}/{path}", show, name=path, description=words)
@@ -477,6 +494,13 @@ async def annotator(service: Running, caller: Owner, annotator: Id, body: Annota
     return {"state": body.state, "uncounted": uncounted}
 
 
+@owner_router.post(f"{API}/annotators/{{annotator}}/link")
+async def personal_link(service: Running, caller: Owner, annotator: Id) -> MadeInvite:
+    """Make a link that lets an annotator in again, once; what they used before opens nothing then."""
+    made, token = await service.write(access.new_invite, access.Invite(), annotator)
+    return MadeInvite(id=made, token=token, link=f"{service.access.public_url}/j/#{token}")
+
+
 @owner_router.post(f"{API}/campaign/state")
 async def state(service: Running, caller: Owner, body: CampaignState) -> CampaignState:
     """Open, pause or close the campaign."""
@@ -489,7 +513,7 @@ async def state(service: Running, caller: Owner, body: CampaignState) -> Campaig
 @owner_router.get(f"{API}/judgments", name="judgments")
 async def list_judgments(
     service: Running,
-    caller: Owner,
+    caller: Viewer,
     after: Annotated[int, Field(ge=0, le=2**62), must_be("the number of a judgment")] = 0,
     limit: Annotated[
         int, Field(ge=1, le=overview.MAX_PAGE), must_be(f"a whole number from 1 to {overview.MAX_PAGE}")
@@ -500,22 +524,63 @@ async def list_judgments(
     return await service.read(lambda c: judgment_page(collection, c, after, limit))
 
 
+@owner_router.get(f"{API}/campaigns")
+async def campaigns(request: Request, service: Running, caller: Anyone) -> dict[str, Any]:
+    """List the campaigns of this service that the caller has a part in."""
+    listed = []
+    for one in request.app.state.services:
+        with suppress(Fault):
+            who = await one.access.identify(request, one.read)
+            row = await one.read(lambda c, one=one: sql.campaign.first(c, campaign=one.collection.id))
+            facts = {"name": row.name, "place": one.place, "kind": row.kind, "state": row.state, "role": who.role}
+            if who.role in access.STAFF:
+                facts |= {"judgments": row.seq, "spent": row.spent, "budget": row.budget}
+            if who.role != "open":
+                listed.append(facts)
+    return {"campaigns": listed, "several": len(request.app.state.services) > 1}
+
+
+@owner_router.get(f"{API}/members")
+async def members(service: Running, caller: Owner) -> dict[str, Any]:
+    """List who helps to run the campaign."""
+    rows = await service.read(lambda c: sql.members.rows(c, campaign=service.collection.id))
+    return {"members": [row._asdict() for row in rows]}
+
+
+@owner_router.post(f"{API}/members")
+async def member(service: Running, caller: Owner, body: access.Member) -> MadeInvite:
+    """Give somebody a token of their own as owner, reviewer or viewer."""
+    made, token = await service.write(access.new_member, body, caller.label)
+    return MadeInvite(id=made, token=token, link=f"{service.access.public_url}/owner/#{token}")
+
+
+@owner_router.post(f"{API}/members/{{member}}/revoke")
+async def revoke_member(service: Running, caller: Owner, member: Id) -> dict[str, bool]:
+    """Let somebody help no more."""
+    await service.write(access.revoke_member, member, caller.label)
+    return {"revoked": True}
+
+
 @owner_router.get(f"{API}/openapi.json", include_in_schema=False)
-async def openapi(request: Request, caller: Owner) -> Any:
+async def openapi(request: Request, caller: Viewer) -> Any:
     """Describe every route, for programs that write programs."""
     return request.app.openapi()
 
 
 @owner_router.get("/healthz")
-async def healthz(service: Running, caller: Anyone) -> dict[str, Any]:
-    """Say whether the service works."""
+async def healthz(request: Request, service: Running, caller: Anyone) -> dict[str, Any]:
+    """Say whether the service works: answers are read and can be kept."""
+    for one in request.app.state.services:
+        if one.probed + _PROBE_SECONDS < time.monotonic():
+            await one.write(lambda collection, c: sql.touch_campaign.run(c, campaign=collection.id))
+            one.probed = time.monotonic()
     collection = service.collection
     seq = await service.read(lambda c: overview.fit_view(collection, c, 0))
     return {"ok": True, "fit_age": seq["age"], "writer_queue": collection.store.n_waiting}
 
 
 @owner_router.get("/metrics", response_class=Response)
-async def metrics(service: Running, caller: Owner) -> Response:
+async def metrics(service: Running, caller: Viewer) -> Response:
     """Give the counters to Prometheus."""
     collection = service.collection
     view = await service.read(lambda c: overview.campaign_view(collection, c))
@@ -531,7 +596,7 @@ async def metrics(service: Running, caller: Owner) -> Response:
 @owner_router.get(f"{API}/export", response_class=Response)
 async def export_judgments(
     service: Running,
-    caller: Owner,
+    caller: Viewer,
     format: str = "jsonl",
     which: str = "counted",
     upto: Annotated[int | None, Field(ge=0, lt=10**18), must_be("the number of a judgment")] = None,
@@ -587,7 +652,7 @@ async def import_judgments(
 
 
 @owner_router.get(f"{API}/report", response_class=Response)
-async def report(service: Running, caller: Owner) -> Response:
+async def report(service: Running, caller: Viewer) -> Response:
     """Make the full report of everything that counts, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         votes, page = Path(folder) / "judgments.jsonl", Path(folder) / "report.html"

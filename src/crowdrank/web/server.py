@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +24,35 @@ class Options:
     """How the service is run, as the command line says."""
 
     campaign: str
-    db: str
+    db: str | None
+    others: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8000
     public_url: str = ""
     behind_proxy: bool = False
+    login_header: str = ""
     workers: int = 1
     refit: bool = True
     log_calls: bool = True
+
+    @property
+    def campaigns(self) -> tuple[str, ...]:
+        """The files of all campaigns."""
+        return (self.campaign, *self.others)
+
+    def database(self, campaign: str) -> str:
+        """Return the database of a campaign: the one named for all, or a file beside its own."""
+        return self.db or database_beside(campaign)
+
+    def places(self, names: Sequence[str]) -> list[str]:
+        """Return where each campaign has its pages: at the root if it is the only one, else below a name of its own."""
+        if len(names) == 1:
+            return [""]
+        places: list[str] = []
+        for name in names:
+            place = "/c/" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "campaign")
+            places.append(place if place not in places else f"{place}-{len(places) + 1}")
+        return places
 
     @property
     def url(self) -> str:
@@ -58,7 +82,7 @@ def check_url(options: Options) -> None:
         raise ParameterError(
             f"--public-url {options.public_url} must be like https://votes.example.org, without a path"
         )
-    if options.workers > 1 and "://" not in options.db:
+    if options.workers > 1 and "://" not in (options.db or ""):
         raise ParameterError("--workers above 1 needs PostgreSQL; name it with --db postgresql://..., or leave it out")
 
 
@@ -78,19 +102,42 @@ def expect_port(options: Options) -> None:
             ) from None
 
 
-def first_start(options: Options, campaign: Campaign) -> str | None:
-    """Lay the campaign out where it is new; return the owner's token, which is known to nobody afterwards."""
-    from .access import OWNER, new_token, token_hash
-    from .collection import open_store
+def first_start(options: Options, token: str, *, replace: bool = False) -> list[Campaign]:
+    """Lay out the campaigns that are new; return those that the token opens, all of them where it replaces others."""
+    from .access import token_hash
+    from .collection import sql
     from .setup import open_collection
 
-    token = new_token(OWNER)
-    store = open_store(options.db)
+    opened = []
+    campaigns = [read_campaign(path) for path in options.campaigns]
+    with open_stores(options) as stores:
+        for path, campaign in zip(options.campaigns, campaigns, strict=True):
+            store = stores[options.database(path)]
+            named = [one.settings.name for one in campaigns]
+            collection, created = open_collection(store, campaign, token_hash(token), beside=named)
+            if replace and not created:
+                values = {"campaign": collection.id, "hash": token_hash(token)}
+                store.submit(lambda connection, values=values: sql.replace_owner.run(connection, **values)).result()
+            if created or replace:
+                opened.append(campaign)
+    return opened
+
+
+@contextmanager
+def open_stores(options: Options) -> Iterator[dict[str, Any]]:
+    """Hold every database that the campaigns are kept in, by its name."""
+    from .collection import open_store
+
+    stores: dict[str, Any] = {}
     try:
-        _, created = open_collection(store, campaign, token_hash(token))
+        for path in options.campaigns:
+            name = options.database(path)
+            if name not in stores:
+                stores[name] = open_store(name)
+        yield stores
     finally:
-        store.close()
-    return token if created else None
+        for store in stores.values():
+            store.close()
 
 
 def run(options: Options) -> None:
@@ -128,7 +175,7 @@ def app_of_environment() -> Any:
 
 
 def build_app(options: Options) -> Any:
-    """Return the application, which opens nothing before it is started and closes everything when it stops."""
+    """Return the application, which closes everything when it stops."""
     from .app import make_app
     from .collection import open_store
     from .refit import Refit
@@ -137,22 +184,34 @@ def build_app(options: Options) -> Any:
 
     # two threads share the interpreter, the writer and the event loop; a long turn of one is a wait for the other
     sys.setswitchinterval(0.001)
-    store = open_store(options.db)
-    collection, _ = open_collection(store, read_campaign(options.campaign), "")
-    service = Service(collection, options.url, behind_proxy=options.behind_proxy)
-    if options.refit:
-        service.refit = Refit(collection)
+    stores: dict[str, Any] = {}
+    services: list[Any] = []
+    campaigns = [read_campaign(path) for path in options.campaigns]
+    named = [campaign.settings.name for campaign in campaigns]
+    for path, campaign, place in zip(options.campaigns, campaigns, options.places(named), strict=True):
+        database = options.database(path)
+        store = stores.get(database) or stores.setdefault(database, open_store(database))
+        collection, _ = open_collection(store, campaign, "", beside=named)
+        service = Service(
+            collection, options.url + place, behind_proxy=options.behind_proxy, login_header=options.login_header
+        )
+        if options.refit:
+            service.refit = Refit(collection)
+        services.append(service)
 
     def start() -> None:
-        if service.refit is not None:
-            service.refit.start()
+        for service in services:
+            if service.refit is not None:
+                service.refit.start()
 
     def stop() -> None:
-        if service.refit is not None:
-            service.refit.stop()
-        store.close()
+        for service in services:
+            if service.refit is not None:
+                service.refit.stop()
+        for store in stores.values():
+            store.close()
 
-    return make_app(service, start=start, stop=stop)
+    return make_app(*services, start=start, stop=stop)
 
 
 def database_beside(campaign: str) -> str:
@@ -161,39 +220,36 @@ def database_beside(campaign: str) -> str:
 
 
 def announce(options: Options, token_file: str | None, *, new_token: bool = False) -> None:
-    """Lay the campaign out where it is new, show the owner's token once, and say where the service is."""
-    campaign = read_campaign(options.campaign)
-    token = first_start(options, campaign)
-    if token is None and new_token:
-        token = _replaced_token(options, campaign)
+    """Lay out what is new, show the owner's token once, and say where the service is."""
+    from .access import OWNER
+    from .access import new_token as fresh_token
+
+    token, kept = fresh_token(OWNER), None if token_file is None else Path(f"{token_file}.new")
+    if kept is not None:
+        # a token that cannot be kept opens nothing: it is on disk before there is anything to open
+        _write_secret(kept, token)
+    opened: list[Campaign] = []
+    try:
+        opened = first_start(options, token, replace=new_token)
+    finally:
+        if kept is not None:
+            if opened:
+                kept.replace(str(token_file))
+            else:
+                kept.unlink()
     lines = []
-    if token is not None and token_file is not None:
-        _write_secret(Path(token_file), token)
+    if opened and token_file is not None:
         lines.append(f"the owner's token is in {token_file}")
-    elif token is not None:
+    elif opened:
         lines.append(f"owner's token, shown this once: {token}")
-    at = "" if token is None or token_file is not None else f"#{token}"
-    lines += [f"owner's page: {options.url}/owner/{at}", f"annotators join at {options.url}/j/ by invite link"]
+    at = f"#{token}" if opened and token_file is None else ""
+    lines.append(f"owner's page: {options.url}/owner/{at}")
+    names = [read_campaign(path).settings.name for path in options.campaigns]
+    for name, place in zip(names, options.places(names), strict=True):
+        of = f" {name!r}" if place else ""
+        lines.append(f"annotators{of} join at {options.url}{place}/j/ by invite link")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
-
-
-def _replaced_token(options: Options, campaign: Campaign) -> str:
-    """Another owner's token in place of the one that was lost."""
-    from sqlalchemy import text
-
-    from .access import OWNER, new_token, token_hash
-    from .collection import open_store
-
-    token = new_token(OWNER)
-    statement = text("UPDATE campaign SET owner_hash = :hash WHERE name = :name")
-    values = {"hash": token_hash(token), "name": campaign.settings.name}
-    store = open_store(options.db)
-    try:
-        store.submit(lambda connection: connection.execute(statement, values)).result()
-    finally:
-        store.close()
-    return token
 
 
 def _write_secret(path: Path, text: str) -> None:

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
@@ -217,11 +218,16 @@ Result = TypeVar("Result")
 class Service:
     """All that routes need."""
 
-    def __init__(self, collection: Collection, public_url: str, *, behind_proxy: bool = False) -> None:
+    def __init__(
+        self, collection: Collection, public_url: str, *, behind_proxy: bool = False, login_header: str = ""
+    ) -> None:
         self.collection = collection
-        self.access = Access(collection, public_url, behind_proxy=behind_proxy)
+        self.access = Access(collection, public_url, behind_proxy=behind_proxy, login_header=login_header)
+        self.place = urlsplit(public_url).path
+        """Where the pages of this campaign are, below the root where there are several."""
         self.telemetry = Telemetry()
         self.started = time.monotonic()
+        self.probed = float("-inf")
         self.refit: Any = None
 
     async def write(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:

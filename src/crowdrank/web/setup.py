@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -74,7 +74,8 @@ _table(
 )  # fmt: skip
 _table(
     "invite", _of("campaign"), Column("token_hash", Text, nullable=False, unique=True), _words("kind"),
-    Column("name", Text), _number("uses_left"), _number("expires_at"), _optional("revoked_at"), _number("created_at"),
+    Column("name", Text), _optional("annotator"), _number("uses_left"), _number("expires_at"), _optional("revoked_at"),
+    _number("created_at"),
     CheckConstraint("uses_left >= 0", name="uses"),
 )  # fmt: skip
 _table(
@@ -107,6 +108,10 @@ Table(
 _table(
     "training", _of("annotator"), _words("items"), _words("shown"), Column("answer", Text), _optional("is_right"),
     _number("round", 1), _number("offered_at"), _optional("ended_at"),
+)  # fmt: skip
+_table(
+    "member", _of("campaign"), _words("name"), _words("role"), Column("token_hash", Text, nullable=False, unique=True),
+    _number("created_at"), _optional("revoked_at"),
 )  # fmt: skip
 _table("event", _of("campaign"), _number("at"), _words("actor"), _words("kind"), _words("detail", "{}"))
 
@@ -145,7 +150,9 @@ def _add_what_is_new(connection: sa.Connection) -> None:
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {words}")
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create_first_version, _add_what_is_new)
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
+    _create_first_version, _add_what_is_new, _add_what_is_new,
+)  # fmt: skip
 """Each brings a database from the version of its place (counted from 0) to the next; released ones never change."""
 
 
@@ -180,17 +187,27 @@ COMPLETED_FIRST = 1_000_000
 
 MIN_OVERLAP_FIRST = 20
 _UNLIMITED = 1_000_000_000
+_OVERLAP_BEFORE_FIT = 2
+"""Judgments of targets that are completed first where the scheme waits for a fit."""
+
 _MAX_CHECK_PAIRS = 2_000
 _ROWS_AT_ONCE = 5_000
 _ITEM_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth", "explanation")
 
 
-def open_collection(store: Store, campaign: Campaign, owner_hash: str) -> tuple[Collection, bool]:
-    """Return the campaign in the database, laid out there first where it is new, and whether it was."""
-    return store.submit(lambda connection: _open(connection, store, campaign, owner_hash)).result()
+def open_collection(
+    store: Store, campaign: Campaign, owner_hash: str, *, beside: Sequence[str] = ()
+) -> tuple[Collection, bool]:
+    """Return the campaign in the database, laid out there first where it is new, and whether it was.
+
+    ``beside`` has the names of all that are served together: a database with others only is taken for a slip.
+    """
+    return store.submit(lambda connection: _open(connection, store, campaign, owner_hash, beside)).result()
 
 
-def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_hash: str) -> tuple[Collection, bool]:
+def _open(
+    connection: sa.Connection, store: Store, campaign: Campaign, owner_hash: str, beside: Sequence[str]
+) -> tuple[Collection, bool]:
     if connection.dialect.name == "postgresql":
         # two servers that start at once must not lay it out twice
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")
@@ -198,10 +215,11 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
     settings = campaign.settings
     former_row = sql.campaign_named.first(connection, name=settings.name)
     if former_row is None:
-        other = sql.any_campaign.first(connection)
-        if other is not None:
+        others = [row.name for row in sql.campaign_names.rows(connection)]
+        if others and not set(others) & set(beside):
+            # rather a slip than another campaign for the same database
             raise ParameterError(
-                f"the database holds the campaign {other.name!r}, not {settings.name!r}; name another with --db"
+                f"the database holds the campaign {others[0]!r}, not {settings.name!r}; name another with --db"
             )
         collection = _create(connection, store, campaign, owner_hash)
         return collection, True
@@ -238,7 +256,7 @@ def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_h
         .order_by(table.c.id)
     )
     targets = list(_targets(collection, [tuple(one) for one in rows]))
-    _complete_some_first(settings, targets)
+    _complete_some_first(collection, targets)
     _insert(connection, "target", iter(targets))
     record_event(collection, connection, "owner", "created", {"n_items": len(campaign.items)})
     return collection
@@ -308,12 +326,15 @@ def _targets(collection: Collection, items: list[tuple[Any, ...]]) -> Iterator[d
         yield from _sets(collection, query, members, wanted, draws)
 
 
-def _complete_some_first(settings: Settings, targets: list[dict[str, Any]]) -> None:
+def _complete_some_first(collection: Collection, targets: list[dict[str, Any]]) -> None:
     """Put a share of the targets before all others, to be completed one by one: quality and agreement need overlap."""
-    several = [target for target in targets if target["wanted"] > 1]
+    settings, waits = collection.settings, collection.rule is None
+    several = [target for target in targets if target["most"] > 1 and target["wanted"] > (0 if waits else 1)]
     number = max(MIN_OVERLAP_FIRST, math.ceil(settings.overlap_first * len(several))) if settings.overlap_first else 0
     for target in random.Random(settings.seed).sample(several, min(number, len(several))):
         target["priority"] = COMPLETED_FIRST
+        if waits:
+            target["wanted"] = _OVERLAP_BEFORE_FIT
 
 
 def _pairs(

@@ -55,8 +55,8 @@ SELECT id, name, kind, state, cost, n_answered, consented_at, joined_at FROM ann
 -- postgres: FOR UPDATE
 
 -- name: lapsed_requests
-SELECT id, target, seat, cost FROM request WHERE state = 'offered' AND lease_until <= :now
-  ORDER BY lease_until LIMIT :limit
+SELECT r.id, r.target, r.seat, r.cost FROM request r JOIN target t ON t.id = r.target
+  WHERE r.state = 'offered' AND r.lease_until <= :now AND +t.campaign = :campaign ORDER BY r.lease_until LIMIT :limit
 
 -- name: end_lapsed
 UPDATE request SET state = 'expired', ended_at = :now, cost = 0
@@ -184,8 +184,11 @@ SELECT owner_hash FROM campaign WHERE id = :campaign
 SELECT id, name, kind, token_hash, state FROM annotator WHERE token_hash = :hash AND campaign = :campaign
 
 -- name: invite_of_token
-SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite
+SELECT id, kind, name, annotator, uses_left, expires_at, revoked_at FROM invite
   WHERE token_hash = :hash AND campaign = :campaign
+
+-- name: lock_invite
+{invite_of_token}
 -- postgres: FOR UPDATE
 
 -- name: use_invite
@@ -202,8 +205,14 @@ INSERT INTO annotator (campaign, name, kind, token_hash, cost, joined_at)
   VALUES (:campaign, :name, :kind, :hash, :cost, :now) RETURNING id
 
 -- name: insert_invite
-INSERT INTO invite (campaign, token_hash, kind, name, uses_left, expires_at, created_at)
-  VALUES (:campaign, :hash, :kind, :name, :uses, :expires, :now) RETURNING id
+INSERT INTO invite (campaign, token_hash, kind, name, annotator, uses_left, expires_at, created_at)
+  VALUES (:campaign, :hash, :kind, :name, :annotator, :uses, :expires, :now) RETURNING id
+
+-- name: annotator_of_campaign
+SELECT id, name, kind, state FROM annotator WHERE id = :annotator AND campaign = :campaign
+
+-- name: replace_token
+UPDATE annotator SET token_hash = :hash WHERE id = :annotator
 
 -- name: revoke_invite
 UPDATE invite SET revoked_at = COALESCE(revoked_at, :now) WHERE id = :invite AND campaign = :campaign
@@ -348,8 +357,31 @@ SELECT id, truth FROM item WHERE campaign = :campaign AND truth IS NOT NULL
 -- name: campaign_named
 SELECT id, settings, items_hash, reserved FROM campaign WHERE name = :name
 
--- name: any_campaign
-SELECT name FROM campaign LIMIT 1
+-- name: touch_campaign
+UPDATE campaign SET seq = seq WHERE id = :campaign
+
+-- name: campaign_names
+SELECT name FROM campaign ORDER BY id
+
+-- name: replace_owner
+UPDATE campaign SET owner_hash = :hash WHERE id = :campaign
+
+-- name: members
+SELECT id, name, role, created_at, revoked_at FROM member WHERE campaign = :campaign ORDER BY id
+
+-- name: member_of_token
+SELECT id, name, role, token_hash FROM member
+  WHERE campaign = :campaign AND token_hash = :hash AND revoked_at IS NULL
+
+-- name: member_named
+SELECT id, name, role FROM member WHERE campaign = :campaign AND name = :name AND revoked_at IS NULL
+
+-- name: insert_member
+INSERT INTO member (campaign, name, role, token_hash, created_at)
+  VALUES (:campaign, :name, :role, :hash, :now) RETURNING id
+
+-- name: revoke_member
+UPDATE member SET revoked_at = :now WHERE id = :member AND campaign = :campaign AND revoked_at IS NULL
 
 -- name: insert_campaign
 INSERT INTO campaign (name, kind, scheme, settings, items_hash, owner_hash, budget, created_at)

@@ -184,7 +184,8 @@ def free_expired(collection: Collection, connection: sa.Connection, now: int, li
     """End requests whose lease is over and free their seats; the caller gives back what was reserved."""
     number = cost = promoted = 0
     # targets are locked in the order of their numbers, so that two calls cannot wait for each other
-    for row in sorted(sql.lapsed_requests.rows(connection, now=now, limit=limit), key=attrgetter("target", "id")):
+    lapsed = sql.lapsed_requests.rows(connection, campaign=collection.id, now=now, limit=limit)
+    for row in sorted(lapsed, key=attrgetter("target", "id")):
         lock_target(connection, row.target)
         if not sql.end_lapsed.run(connection, request=row.id, now=now).rowcount:
             continue

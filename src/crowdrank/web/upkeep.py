@@ -58,7 +58,8 @@ class BrokenPromisesError(CrowdrankError):
 
 def check(options: Options) -> str:
     """Return a sentence that the totals agree with the stored judgments; a difference is an error."""
-    store = open_store(options.db, read_only=True)
+    database = options.database(options.campaign)
+    store = open_store(database, read_only=True)
     try:
         _expect_campaign(store)
         broken = store.submit_read(broken_promises).result()
@@ -66,13 +67,13 @@ def check(options: Options) -> str:
     finally:
         store.close()
     if broken:
-        raise BrokenPromisesError(f"{options.db}: {'; '.join(broken)}; restore a backup, or report this")
-    return f"{options.db}: all checks passed on {counted(number, 'judgment')}"
+        raise BrokenPromisesError(f"{database}: {'; '.join(broken)}; restore a backup, or report this")
+    return f"{database}: all checks passed on {counted(number, 'judgment')}"
 
 
 def copy(options: Options, target: str) -> str:
     """Copy a paused or closed campaign into an empty database, compare the two, and return what was copied."""
-    source = open_store(options.db)
+    source = open_store(options.database(options.campaign))
     try:
         _expect_campaign(source)
         states = source.submit_read(

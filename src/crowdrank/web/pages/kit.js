@@ -11,10 +11,13 @@ export function el(name, given = {}, ...children) {
   return node;
 }
 
+// of several campaigns in one service each has its pages below a path of its own
+export const base = /^\/c\/[^/]+/.exec(location.pathname)?.[0] ?? "";
+
 export async function call(method, path, body, headers = {}) {
   let response, found = {};
   try {
-    response = await fetch(`/api/v1${path}`, {
+    response = await fetch(`${base}/api/v1${path}`, {
       method, headers: { "content-type": "application/json", ...headers }, cache: "no-store",
       body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout?.(30_000),
     });
@@ -33,7 +36,7 @@ export function uuid() {
 }
 
 // answers that the service has not acknowledged; held by this tab alone where the browser keeps nothing
-const OUTBOX = "crowdrank.outbox";
+const OUTBOX = `crowdrank.outbox${base}`;
 let memory = null;
 export function outbox() {
   if (memory) return memory;
@@ -97,6 +100,7 @@ function inline(node, text) {
 }
 
 export function content(item) {
+  if (item.content_type !== "text" && item.content.startsWith("/api/v1/")) item = { ...item, content: base + item.content };
   if (item.content_type === "markdown") return el("div", { className: "text", dir: "auto" }, markdown(item.content));
   if (item.content_type === "image") return el("img", { src: item.content, alt: `Item ${item.label.toUpperCase()}`, referrerpolicy: "no-referrer" });
   if (item.content_type === "audio") return el("audio", { src: item.content, controls: true, preload: "metadata" });

@@ -1,0 +1,232 @@
+"""What those who run campaigns rely on: several in one service, roles, early overlap, settings, reviews, pay."""
+
+import uuid
+
+import pytest
+from starlette.testclient import TestClient
+from tests.web.calling import URL, Called
+from tests.web.collecting import add_annotator, ask, campaign, collect, expect_promises, run, sent
+
+from crowdrank.errors import ParameterError
+from crowdrank.web.access import OWNER, new_token, token_hash
+from crowdrank.web.app import make_app
+from crowdrank.web.collection import Fault, SqliteStore
+from crowdrank.web.service import Service
+from crowdrank.web.setup import open_collection
+from crowdrank.web.submitting import claim, submit
+
+
+@pytest.fixture
+def called(tmp_path):
+    store = SqliteStore(tmp_path / "campaign.db")
+    yield Called(store, n_items=30, scheme="2-overlap")
+    store.close()
+
+
+def bearer(token):
+    return {"authorization": f"Bearer {token}", "content-type": "application/json"}
+
+
+# ---------------------------------------------------------------------------------------------- section 1
+
+
+@pytest.mark.parametrize("scheme", ["3-overlap", "information"])
+@pytest.mark.parametrize("kind", ["grade", "preference"])
+def test_annotators_overlap_within_their_first_fifty_judgments(store, kind, scheme):
+    """However many targets there are: each person's first fifty are on targets that others judge too."""
+    if (kind, scheme) == ("grade", "information"):
+        pytest.skip("its first requests are the same as those of pairs")
+    n_items = 3000 if kind == "grade" else 60
+    collection = collect(store, kind=kind, n_items=n_items, scheme=scheme, budget=100_000)
+    answer = {"grade": 1} if kind == "grade" else {"winner": "a"}
+    people = [add_annotator(collection, f"p{n}") for n in range(6)]
+    for _ in range(20):
+        for one in people:
+            (request,) = run(collection, claim, one).requests
+            run(collection, submit, one, sent(request, answer))
+    shared = "SELECT target FROM judgment GROUP BY target HAVING COUNT(*) > 1"
+    rows = ask(collection, f"SELECT annotator, COUNT(*) FROM judgment WHERE target IN ({shared}) GROUP BY annotator")
+    assert len(rows) == 6
+    least = 15 if scheme == "3-overlap" else 5
+    assert all(number >= least for _, number in rows), rows
+    expect_promises(collection)
+
+
+def test_a_personal_link_lets_an_annotator_in_again(called):
+    old = called.join("ann", "person")
+    called.judge(old)
+    number = called.get("/annotators", called.owner_token).json()["annotators"][0]["id"]
+    assert called.get("/me", old).status_code == 200
+    link = called.post(f"/annotators/{number}/link", called.owner_token).json()
+    assert called.post("/join", body={"invite": link["token"]}).json() == {"annotator": "ann"}
+    assert called.get("/me").json()["n_answered"] == 1
+    called.client.cookies.clear()
+    # the former token and the link are spent
+    assert called.get("/me", old).status_code == 401
+    assert called.post("/join", body={"invite": link["token"]}).status_code == 401
+    assert called.post("/annotators/99/link", called.owner_token).status_code == 404
+
+
+def test_a_batch_that_fails_half_way_says_which_were_stored(called, monkeypatch):
+    robot = called.join("robot")
+    requests = called.post("/requests", robot, {"n": 30}).json()["requests"]
+    rows = [{"submission": str(uuid.uuid4()), "request": one["id"], "answer": {"grade": 1}} for one in requests]
+    kept, calls = called.service.submit_all, []
+
+    async def fail_later(*args):
+        calls.append(args)
+        if len(calls) > 1:
+            raise Fault("storage_full", "the disk is full; nothing was stored, try again later", retry_after=30)
+        return await kept(*args)
+
+    monkeypatch.setattr(called.service, "submit_all", fail_later)
+    results = called.post("/judgments/batch", robot, {"judgments": rows}).json()["results"]
+    stored = {row[0] for row in ask(called.collection, "SELECT submission FROM judgment")}
+    assert [one["status"] == 200 for one in results] == [row["submission"] in stored for row in rows]
+    assert {one["status"] for one in results} == {200, 507}
+    # nothing at all stored is a fault of the whole
+    assert called.post("/judgments/batch", robot, {"judgments": rows[20:]}).status_code == 507
+
+
+def test_health_means_that_answers_can_be_kept(called, monkeypatch):
+    assert called.call("GET", "/healthz").json()["ok"] is True
+    called.service.probed = float("-inf")
+
+    async def full(*args):
+        raise Fault("storage_full", "the disk is full; nothing was stored, try again later", retry_after=30)
+
+    monkeypatch.setattr(called.service, "write", full)
+    assert called.call("GET", "/healthz").status_code == 507
+
+
+def test_a_token_that_cannot_be_kept_makes_no_campaign(tmp_path):
+    from crowdrank.web.server import Options, announce
+
+    (tmp_path / "items.csv").write_text("item,content\nx,First\ny,Second\n")
+    file = tmp_path / "c.toml"
+    # a mark at the start, as some editors leave it
+    file.write_text(
+        '\ufeffname = "x"\nkind = "grade"\nitems = "items.csv"\nbudget = 9\ngrades = ["a", "b"]\n', encoding="utf-8"
+    )
+    with pytest.raises(ParameterError, match="cannot be written"):
+        announce(Options(campaign=str(file), db=None), str(tmp_path / "nowhere" / "token"))
+    assert not (tmp_path / "c.db").exists()
+    announce(Options(campaign=str(file), db=None), str(tmp_path / "token"))
+    token = (tmp_path / "token").read_text()
+    announce(Options(campaign=str(file), db=None), str(tmp_path / "token"))
+    assert (tmp_path / "token").read_text() == token
+    assert not (tmp_path / "token.new").exists()
+
+
+# ---------------------------------------------------------------------------------------------- several campaigns
+
+
+@pytest.fixture(params=["one database", "two databases"])
+def two(request, tmp_path):
+    """Two campaigns in one service, whose owner has one token."""
+    token, names = new_token(OWNER), ["pairs", "grades"]
+    first = SqliteStore(tmp_path / "one.db")
+    stores = [first, first if request.param == "one database" else SqliteStore(tmp_path / "two.db")]
+    services = []
+    for store, name in zip(stores, names, strict=True):
+        made = campaign("preference" if name == "pairs" else "grade", name=name, lease_seconds=5)
+        collection, _ = open_collection(store, made, token_hash(token), beside=names)
+        services.append(Service(collection, f"{URL}/c/{name}"))
+    yield TestClient(make_app(*services), base_url=URL), token, services
+    for store in set(stores):
+        store.close()
+
+
+def test_one_service_holds_several_campaigns(two):
+    client, token, services = two
+    listed = client.get("/api/v1/campaigns", headers=bearer(token)).json()
+    assert [one["place"] for one in listed["campaigns"]] == ["/c/pairs", "/c/grades"]
+    assert listed["several"]
+    assert client.get("/api/v1/campaigns").json()["campaigns"] == []
+    cookies = {}
+    for name in ("pairs", "grades"):
+        made = client.post(f"/c/{name}/api/v1/invites", headers=bearer(token), json={"kind": "person"}).json()
+        assert made["link"].startswith(f"{URL}/c/{name}/j/#cri_")
+        if name == "pairs":
+            assert client.post("/c/grades/api/v1/join", json={"invite": made["token"]}).status_code == 401
+        joined = client.post(f"/c/{name}/api/v1/join", json={"invite": made["token"], "name": f"Ann of {name}"})
+        cookies |= dict(joined.cookies)
+    assert len(cookies) == 2
+    assert [client.get(f"/c/{name}/api/v1/me").json()["name"] for name in ("pairs", "grades")] == [
+        "Ann of pairs", "Ann of grades",
+    ]  # fmt: skip
+    kinds = [
+        client.post(
+            f"/c/{name}/api/v1/requests", json={}, headers={"sec-fetch-site": "same-origin"}
+        ).json()["requests"][0]["kind"]
+        for name in ("pairs", "grades")
+    ]  # fmt: skip
+    assert kinds == ["preference", "grade"]
+    assert [one["role"] for one in client.get("/api/v1/campaigns").json()["campaigns"]] == ["person", "person"]
+    # the pages: a list above, an owner's page and a page to judge on below
+    assert "Campaigns" in client.get("/").text
+    assert "owner.js" in client.get("/c/pairs/owner/").text
+    assert "annotate.js" in client.get("/c/grades/j/").text
+    for path in ("/api/v1/campaign", "/c/nothing/owner/", "/c/nothing/api/v1/campaign"):
+        assert client.get(path, headers=bearer(token)).status_code == 404
+    assert client.get("/healthz").json()["ok"]
+    for service in services:
+        expect_promises(service.collection)
+
+
+def test_leases_of_one_campaign_are_not_ended_by_another(two):
+    """What lapsed in one campaign gives its money back to that one."""
+    _, _, (one, other) = two
+    held = run(one.collection, claim, add_annotator(one.collection, "ann"))
+    assert held.requests
+    moved = "UPDATE request SET lease_until = 0"
+    from sqlalchemy import text
+
+    one.collection.store.submit(lambda c: c.execute(text(moved))).result()
+    run(other.collection, claim, add_annotator(other.collection, "bob"))
+    assert ask(one.collection, "SELECT state FROM request WHERE id = :id", id=held.requests[0])[0][0] == "offered"
+    for service in (one, other):
+        expect_promises(service.collection)
+
+
+def test_another_name_on_a_database_is_taken_for_a_slip(tmp_path):
+    store = SqliteStore(tmp_path / "x.db")
+    collect(store, name="right")
+    with pytest.raises(ParameterError, match="holds the campaign 'right', not 'wrong'"):
+        collect(store, name="wrong")
+    store.close()
+
+
+# ---------------------------------------------------------------------------------------------- roles
+
+
+def test_members_may_do_what_their_role_says(called):
+    made = {
+        role: called.post("/members", called.owner_token, {"name": f"a {role}", "role": role}).json()
+        for role in ("owner", "reviewer", "viewer")
+    }
+    for role, one in made.items():
+        token = one["token"]
+        assert called.get("/campaign", token).status_code == 200
+        assert called.get("/export?format=csv", token).status_code == 200
+        assert called.post("/invites", token, {}).status_code == (200 if role == "owner" else 403)
+        assert called.get("/members", token).status_code == (200 if role == "owner" else 403)
+    assert called.post("/members", called.owner_token, {"name": "a viewer"}).status_code == 409
+    assert called.post("/members", called.owner_token, {"name": "x", "role": "king"}).status_code == 422
+    called.post(f"/members/{made['viewer']['id']}/revoke", called.owner_token)
+    assert called.get("/campaign", made["viewer"]["token"]).status_code == 401
+
+
+def test_a_proxy_may_say_who_is_logged_in(tmp_path):
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store)
+    called.post("/members", called.owner_token, {"name": "ann@example.org", "role": "owner"})
+    headers = {"remote-user": "ann@example.org"}
+    assert called.get("/campaign", **headers).status_code == 401
+    called.service.access.login_header = "remote-user"
+    assert called.get("/campaign", **headers).status_code == 200
+    assert called.get("/campaign", **{"remote-user": "bob@example.org"}).status_code == 401
+    # the browser sends the login by itself, so other sites must not make it
+    assert called.post("/invites", body={}, **headers).status_code == 403
+    assert called.post("/invites", body={}, **headers, **{"sec-fetch-site": "same-origin"}).status_code == 200
+    store.close()
