@@ -48,6 +48,7 @@ from .data.judgments import Mixed as Mixed
 from .data.judgments import Preferences as Preferences
 from .data.judgments import Rankings as Rankings
 from .data.truth import Truth as Truth
+from .integrations.tracking import log as log
 from .io import inspect as inspect
 from .io import load_ranker as load_ranker
 from .io import read_clicks as read_clicks

@@ -156,6 +156,7 @@ _OUT, _DIGITS, _SAFE_CSV, _FORMAT, _QUIET = _page(
     Option("--format FORMAT", "csv, tsv, json, jsonl, parquet, qrels, run, markdown, latex; else what FILE says."),
     Option("--quiet -q", "Print only warnings and errors on standard error."),
 )
+_SUMMARY = Option("--summary FILE.md", "Write what was found there in short, as Markdown for a pipeline's page.")
 _TABLE = (_OUT, _DIGITS, _SAFE_CSV, _FORMAT)
 
 _MODELS = (
@@ -233,6 +234,7 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
                "Write the quality and habits of each annotator there, and whom to keep, review or drop."),
         Option("--report FILE.html",
                "Write a report there for any browser: ranking, annotators, agreement; --items adds text and links."),
+        _SUMMARY,
         Option("--compare LIST", "Methods to compare in the report; all for all that fit.", python="compared"),
         Option("--fail-if CONDITION",
                "Exit with 3 if this holds, such as 'quality<0.6' or 'alpha<0.2 and n_suspects>3'; repeatable.",
@@ -275,6 +277,7 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--corrected FILE", "Write the figures by people, by programs and corrected."),
         Option("--next FILE", "Write which labels of people to buy next, best first.", python="next_labels"),
         Option("--report FILE.html", "Write a page there for any browser."),
+        _SUMMARY,
         Option("--fail-if CONDITION",
                "Exit with 3 if this holds of a program, such as 'winning_rate<0.5'; repeatable.", many=True),
         *_TABLE, _QUIET,
@@ -291,6 +294,7 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         *READING,
         "Output",
         Option("--causes FILE", "Write which annotators and queries moved the items that changed."),
+        _SUMMARY,
         Option("--fail-if CONDITION", "Exit with 3 if this holds, such as 'worse>0'; repeatable.", many=True),
         *_TABLE, _QUIET,
     ),

@@ -14,7 +14,16 @@ import typer
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..registry import resolve
 from ..wording import SHOWN, counted, of_all
-from .outputs import LEVEL, check_files, check_report, deliver, deliver_consensus, report_written, write_wanted
+from .outputs import (
+    LEVEL,
+    check_files,
+    check_report,
+    deliver,
+    deliver_consensus,
+    report_written,
+    write_summary,
+    write_wanted,
+)
 from .running import FAILED, command_line, say_failed
 from .talk import Talk, complain, one_line
 from .votes import Reading, expect_packed_alone, packed_in_words, read_settled, refuse_unpackable, split_list
@@ -50,6 +59,7 @@ class Outputs:
     win_rate: Sequence[str] | None
     """The item whose share of wins is said, and the one it is against."""
     report: str | None
+    summary: str | None
     compared: str | None
     seed: int
     conditions: Sequence[Any]
@@ -96,6 +106,7 @@ def aggregate(
     intervals: float | None,
     annotators: str | None,
     report: str | None,
+    summary: str | None,
     compared: str | None,
     fail_if: list[str] | None,
     out: str | None,
@@ -125,8 +136,8 @@ def aggregate(
     crowdrank aggregate a.csv b.csv -o ranks.csv --annotators who.csv
     # a report for the team, with pictures
     crowdrank aggregate votes.csv --report report.html
-    # make a pipeline fail when an annotator is bad
-    crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'
+    # make a pipeline fail when an annotator is bad, and say why on its page
+    crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6' --summary s.md
     # grades and preferences together, on one scale
     crowdrank aggregate grades.csv preferences.csv
     # any number of packed judgments
@@ -137,7 +148,9 @@ def aggregate(
     from .. import api
     from ..io.tables import read_table
 
-    check_files([*votes, reading.items, known, families], [out, annotators, report], format=format, tables=[annotators])
+    check_files(
+        [*votes, reading.items, known, families], [out, annotators, report, summary], format=format, tables=[annotators]
+    )
     method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
     api.check_aggregation(
         method, wanted["params"], want=wanted["want"], bootstrap=bootstrap, resample=wanted["resample"],
@@ -179,12 +192,13 @@ def aggregate(
         from .terminal_tables import show_frame
 
         deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("item",)))
+        write_summary(summary, f"Rankings of {counted(table['item'].n_unique(), 'item')}", table, talk)
         return
     if win_rate is not None and len(win_rate) not in (1, 2):
         raise ParameterError(f"--win-rate {','.join(win_rate)} is not understood; name two items, as in --win-rate A,B")
     outputs = Outputs(
         out, format, LEVEL if bootstrap and intervals is None else intervals, annotators, anchor, rating is not None,
-        tiers, win_rate, report, compared, wanted["seed"], conditions,
+        tiers, win_rate, report, summary, compared, wanted["seed"], conditions,
     )  # fmt: skip
     wanted["known"] = None if known is None else read_table(known)
     scaling = {"stream": stream, "cluster": cluster, "resume": resume}
@@ -298,7 +312,7 @@ def _fit_and_write(
         return facts_of(consensus, judged) if packed is None else api.sampled_facts(packed, consensus)
 
     def look() -> tuple[Consensus, Findings | None]:
-        if talk.quiet and not (outputs.annotators or chosen in ("json", "parquet")):
+        if talk.quiet and not (outputs.annotators or outputs.summary or chosen in ("json", "parquet")):
             return consensus, None
         with talk.working("checking the annotators"):
             tell_of_annotators(facts(), talk)
@@ -316,7 +330,7 @@ def _fit_and_write(
         columns = outputs.item_columns(consensus)
         failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, columns)
         if failed is not None:
-            fatal = bool(outputs.annotators or outputs.report or outputs.conditions)
+            fatal = bool(outputs.annotators or outputs.report or outputs.summary or outputs.conditions)
             say_failed(failed, "the annotators were not checked", fatal=fatal)
             return []
     table = facts().table if outputs.annotators else None
@@ -327,12 +341,17 @@ def _fit_and_write(
             write_wanted(outputs.annotators, lambda: table, talk)
     if outputs.report is not None:
         _write_report(facts(), outputs.report, votes, reading, outputs, packed, talk)
-    if not outputs.conditions:
-        return []
     from ..review.conditions import check
 
     outcomes = [check(one, facts()) for one in outputs.conditions]
-    return [outcome.sentence for outcome in outcomes if outcome.holds]
+    holding = [outcome.sentence for outcome in outcomes if outcome.holds]
+    if outputs.summary is not None:
+        shown = None
+        if isinstance(consensus, Consensus):
+            sure = consensus.uncertainty is not None
+            shown = consensus.intervals(outputs.level or LEVEL).drop("basis") if sure else consensus.frame()
+        write_summary(outputs.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
+    return holding
 
 
 def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:

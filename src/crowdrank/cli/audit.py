@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import CrowdrankError, JudgmentError, ParameterError
-from .outputs import check_files, check_report, deliver, for_people, report_written, write_wanted
+from .outputs import check_files, check_report, deliver, for_people, report_written, write_summary, write_wanted
 from .running import FAILED, command_line
 from .talk import Talk, complain
 from .votes import Reading, read_votes
@@ -34,6 +34,7 @@ def audit(
     corrected: str | None,
     next_labels: str | None,
     report: str | None,
+    summary: str | None,
     fail_if: list[str] | None,
     out: str | None,
     format: str | None,
@@ -62,7 +63,7 @@ def audit(
     from .terminal_tables import show_frame
 
     check_files(
-        [*votes, reading.items, run], [out, corrected, next_labels, report], format=format,
+        [*votes, reading.items, run], [out, corrected, next_labels, report, summary], format=format,
         tables=[corrected, next_labels],
     )  # fmt: skip
     check_report(report)
@@ -98,13 +99,12 @@ def audit(
     else:
         values = _values(votes, criterion)
         found = Audit.together({one: found_in(_where(reading, criterion, one)) for one in values})
+    shown = found.frame().select([name for name in _SHOWN_COLUMNS if name in found.frame().columns])
     if not for_people(out, format) and _wants_json(out, format):
         _write_json(found.plain(), out)
         report_written(out, talk)
     else:
-        table = found.frame()
-        shown = table.select([name for name in _SHOWN_COLUMNS if name in table.columns])
-        deliver(table, out, format, talk, lambda: show_frame(shown, bold="verdict", cut=("program",)))
+        deliver(found.frame(), out, format, talk, lambda: show_frame(shown, bold="verdict", cut=("program",)))
     for sentence in (*found.sentences, *found.habits):
         talk.say(sentence)
     write_wanted(corrected, lambda: found.corrected, talk)
@@ -112,7 +112,7 @@ def audit(
     if report is not None:
         found.html(report, command=command_line())
         report_written(report, talk)
-    _fail(conditions, found.frame(), "program", talk)
+    _conclude(conditions, found.frame(), "program", talk, summary, "May programs stand in for people?", shown)
 
 
 def changed(
@@ -125,6 +125,7 @@ def changed(
     scale: list[float] | None,
     reading: Reading,
     causes: str | None,
+    summary: str | None,
     fail_if: list[str] | None,
     out: str | None,
     format: str | None,
@@ -146,7 +147,7 @@ def changed(
     from ..auditing import changed as find
     from .terminal_tables import show_frame
 
-    check_files([old, new, reading.items], [out, causes], format=format, tables=[causes])
+    check_files([old, new, reading.items], [out, causes, summary], format=format, tables=[causes])
     conditions = _conditions(fail_if, ("better", "worse", "changed", "n_items"))
     judged = [read_votes([name], reading, talk) for name in (old, new)]
     with talk.working("comparing the runs"):
@@ -155,7 +156,7 @@ def changed(
     for sentence in found.sentences:
         talk.say(sentence)
     write_wanted(causes, lambda: found.causes, talk)
-    _fail(conditions, found.counts(), None, talk)
+    _conclude(conditions, found.counts(), None, talk, summary, "What changed between two runs", found.frame())
 
 
 def _conditions(texts: list[str] | None, known: tuple[str, ...]) -> list[Any]:
@@ -165,8 +166,16 @@ def _conditions(texts: list[str] | None, known: tuple[str, ...]) -> list[Any]:
     return [parse_condition(text, known) for text in texts or ()]
 
 
-def _fail(conditions: list[Any], table: pl.DataFrame, ids: str | None, talk: Talk) -> None:
-    """End with code 3 where a condition holds of a row."""
+def _conclude(
+    conditions: list[Any],
+    table: pl.DataFrame,
+    ids: str | None,
+    talk: Talk,
+    summary: str | None,
+    title: str,
+    shown: pl.DataFrame,
+) -> None:
+    """Write the summary, and end with code 3 where a condition holds of a row."""
     from ..review.conditions import Values, check_values
 
     def read(quantity: str) -> Values | None:
@@ -177,6 +186,7 @@ def _fail(conditions: list[Any], table: pl.DataFrame, ids: str | None, talk: Tal
     outcomes = [check_values(one, read, "these judgments do not give it; put it on something else")
                 for one in conditions]  # fmt: skip
     holding = [outcome.sentence for outcome in outcomes if outcome.holds]
+    write_summary(summary, title, shown, talk, holding)
     if holding:
         talk.flush()
         complain(f"--fail-if: {'; '.join(holding)}")

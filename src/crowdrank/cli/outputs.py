@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 """Level of intervals where none is asked for."""
 
+_SUMMARY_ROWS, _SUMMARY_DIGITS = 20, 4
+
 
 def check_files(
     inputs: Sequence[str | None],
@@ -149,6 +151,28 @@ def deliver_consensus(
         plain = None if findings is None else findings.plain()
         write_consensus(consensus, out, format, quality=failed is None, level=level, findings=plain, ratings=ratings)
     return failed
+
+
+def write_summary(
+    path: str | None, title: str, frame: pl.DataFrame | None, talk: Talk, holding: Sequence[str] = ()
+) -> None:
+    """Write what was said, the first rows of a table and what --fail-if found as Markdown, if a file was named."""
+    if path is None:
+        return
+    from ..data.showing import round_floats
+    from ..io.output import in_markdown, markdown_table, write_text
+
+    lines = [f"## {in_markdown(title)}", ""]
+    if holding:
+        lines += [f"**Failed**: {in_markdown('; '.join(holding))}", ""]
+    lines += [f"{'  ' * below}- {in_markdown(line)}" for line, below in talk.sentences()]
+    if frame is not None:
+        shown = frame.head(_SUMMARY_ROWS)
+        lines += ["", markdown_table(shown.with_columns(round_floats(shown.schema, _SUMMARY_DIGITS)))]
+        if len(frame) > len(shown):
+            lines += [f"first {len(shown)} of {len(frame):,} rows"]
+    write_text("\n".join(lines).rstrip() + "\n", path)
+    report_written(path, talk)
 
 
 def report_written(out: str | None, talk: Talk) -> None:

@@ -67,7 +67,7 @@ class Talk:
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self._held: list[str] | None = []
-        self._said: set[str] = set()
+        self._said: dict[str, bool] = {}
         self._undo = ExitStack()
         self._said_compiling = False
 
@@ -92,12 +92,12 @@ class Talk:
         """Say a notice in one line, or hold it back: a warning once, and a note unless silence was asked for."""
         line = one_line(notice.text)
         known = line in self._said
-        self._said.add(line)
+        self._said[line] = notice.text != notice.text.lstrip()
         if (notice.level == "warning" and known) or (notice.level == "note" and self.quiet):
             return
         if notice.level == "warning":
             line = f"{_colour('warning:', _YELLOW)} {line}"
-        elif notice.level == "note" and notice.text != notice.text.lstrip():
+        elif notice.level == "note" and self._said[line]:
             line = f"  {line}"
         if self._held is None:
             _write(line)
@@ -113,6 +113,10 @@ class Talk:
     def was_said(self, text: str) -> bool:
         """Return whether a warning, or a former word, said the same."""
         return one_line(text) in self._said
+
+    def sentences(self) -> list[tuple[str, bool]]:
+        """Return what was said, or held back for silence, each once, and whether it belongs to the one before."""
+        return list(self._said.items())
 
     @contextmanager
     def working(self, what: str) -> Iterator[Progress]:

@@ -87,7 +87,7 @@ def write_table(
 
     def write(handle: IO[bytes]) -> None:
         if chosen in ("markdown", "latex"):
-            handle.write((_markdown(frame) if chosen == "markdown" else _latex(frame)).encode())
+            handle.write((markdown_table(frame) if chosen == "markdown" else _latex(frame)).encode())
         elif chosen == "parquet":
             write_parquet(frame, handle)
         elif chosen in ("csv", "tsv"):
@@ -209,7 +209,7 @@ def _write_json(frame: pl.DataFrame, handle: IO[bytes], *, lines: bool) -> None:
     handle.write(around[1].encode())
 
 
-_MARKDOWN = str.maketrans({"|": "\\|", "\n": " ", "\r": " ", "<": "&lt;"})
+_MARKDOWN = str.maketrans({"\n": " ", "\r": " ", "<": "&lt;", **{sign: f"\\{sign}" for sign in "\\|`*["}})
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " ", "\r": " ",
@@ -218,11 +218,22 @@ _LATEX = str.maketrans(
 )  # fmt: skip
 
 
-def _markdown(frame: pl.DataFrame) -> str:
-    """A table of GitHub's Markdown, numbers to the right."""
+def in_markdown(text: str) -> str:
+    """Return text that stands in Markdown as it is: it formats nothing and loads nothing.
+
+    Examples
+    --------
+    >>> print(in_markdown("![x](http://a) | *b*"))
+    !\\[x](http://a) \\| \\*b\\*
+    """
+    return text.translate(_MARKDOWN)
+
+
+def markdown_table(frame: pl.DataFrame) -> str:
+    """Return a table of GitHub's Markdown, numbers to the right."""
     rules = ["---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes]
-    rows = [[name.translate(_MARKDOWN) for name in frame.columns], rules]
-    rows += [[_for_people(cell).translate(_MARKDOWN) for cell in row] for row in frame.iter_rows()]
+    rows = [[in_markdown(name) for name in frame.columns], rules]
+    rows += [[in_markdown(_for_people(cell)) for cell in row] for row in frame.iter_rows()]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

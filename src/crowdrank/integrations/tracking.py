@@ -1,0 +1,128 @@
+"""Results in the experiment trackers MLflow and Weights & Biases, by one call."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+import crowdrank as cr
+
+MOST_ITEMS = 100
+"""Items whose scores are metrics of their own, the best first; the table holds all."""
+
+_NOT_A_NAME = re.compile(r"[^\w\-. /]")
+
+
+def log(result: Any, to: str, *, name: str = "crowdrank", step: int | None = None, report: str | None = None) -> None:
+    """Log a result to the run of an experiment tracker that is open, or to a new one.
+
+    Parameters and figures become the run's parameters and metrics, tables become tables, and what was found in words
+    and the report are kept beside them.
+
+    Parameters
+    ----------
+    result
+        A consensus, or what :func:`crowdrank.audit` or :func:`crowdrank.changed` found.
+    to
+        ``"mlflow"`` or ``"wandb"``; each needs its package, ``pip install 'crowdrank[mlflow]'`` or ``[wandb]``.
+    name
+        What the names of metrics and files begin with.
+    step
+        Of the metrics, where a run is logged more than once.
+    report
+        Path of a report, as of ``--report``, to keep with the run.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> cr.log(cr.aggregate(votes), "comet")
+    Traceback (most recent call last):
+        ...
+    crowdrank.errors.UnknownNameError: there is no tracker 'comet'; known: mlflow, wandb
+    """
+    if to not in _LOGS:
+        raise cr.errors.UnknownNameError(f"there is no tracker {to!r}; known: {', '.join(_LOGS)}")
+    if not hasattr(result, "frame"):
+        raise cr.errors.ParameterError(
+            f"a {type(result).__name__} is not a result; log a consensus, or what audit or changed found"
+        )
+    try:
+        tracker = import_module(to)
+    except ImportError:
+        raise cr.errors.MissingExtraError(
+            f"results are logged by the package {to}; install it with pip install 'crowdrank[{to}]'"
+        ) from None
+    settings, figures = _settings_and_figures(result)
+    tables = {type(result).__name__.lower(): result.frame()}
+    quality = getattr(result, "quality", None)
+    if quality is not None:
+        tables["annotators"] = quality.frame()
+    words = "\n".join(getattr(result, "sentences", None) or [repr(result)]) + "\n"
+    _LOGS[to](tracker, name, settings, figures, tables, words, step, report)
+
+
+def _settings_and_figures(result: Any) -> tuple[dict[str, Any], dict[str, float]]:
+    """What a run's parameters are, and its metrics by names that both trackers take."""
+    if isinstance(result, cr.Consensus):
+        settings = {"method": result.method, **result.params}
+        figures: dict[str, float] = {
+            "n_items": len(result), "converged": float(result.trace.converged), "n_iter": result.trace.n_iter,
+        }  # fmt: skip
+        if result.quality is not None:
+            figures |= {"n_annotators": len(result.quality), "mean_quality": float(result.quality.quality.mean())}
+        values = ["score"]
+    else:
+        settings = {key: getattr(result, key) for key in ("level", "looks", "margin", "kind") if hasattr(result, key)}
+        figures = {"n_rows": len(result)}
+        if hasattr(result, "counts"):
+            figures |= result.counts().row(0, named=True)
+        values = ["winning_rate", "advantage", "quality"] if hasattr(result, "verdicts") else ["difference"]
+    rows = result.frame().head(MOST_ITEMS)
+    keys = [key for key in ("query", "criterion", "program", "item") if key in rows.columns]
+    for row in rows.iter_rows(named=True):
+        for value in values:
+            label = _NOT_A_NAME.sub("_", "/".join([value, *(str(row[key]).replace("/", "_") for key in keys)]))
+            while label in figures:  # ids that differ only in signs that trackers refuse
+                label += "_"
+            if row[value] is not None:
+                figures[label] = float(row[value])
+    return settings, figures
+
+
+def _to_mlflow(
+    mlflow: Any, name: str, settings: Any, figures: Any, tables: Any, words: str, step: int | None, report: str | None
+) -> None:
+    """Parameters, metrics, and tables as CSV files among the artefacts."""
+    mlflow.log_params({f"{name}.{key}": value for key, value in settings.items()})
+    mlflow.log_metrics({f"{name}/{key}": value for key, value in figures.items()}, step=step)
+    for key, table in tables.items():
+        mlflow.log_text(table.write_csv(), f"{name}/{key}.csv")
+    mlflow.log_text(words, f"{name}/summary.txt")
+    if report is not None:
+        mlflow.log_artifact(report, name)
+
+
+def _to_wandb(
+    wandb: Any, name: str, settings: Any, figures: Any, tables: Any, words: str, step: int | None, report: str | None
+) -> None:
+    """The run's configuration, metrics, and tables that can be sorted on its page."""
+    run = wandb.run or wandb.init()
+    run.config.update({name: settings}, allow_val_change=True)
+    shown: dict[str, Any] = {f"{name}/{key}": value for key, value in figures.items()}
+    for key, table in tables.items():
+        # lists and the like stand there as text
+        cells = [
+            [cell if isinstance(cell, str | int | float | None) else str(cell) for cell in row]
+            for row in table.iter_rows()
+        ]
+        shown[f"{name}/{key}"] = wandb.Table(columns=table.columns, data=cells)
+    if report is not None:
+        with open(report, encoding="utf-8") as page:
+            shown[f"{name}/report"] = wandb.Html(page.read(), inject=False)
+    run.summary[f"{name}/words"] = words
+    run.log(shown, step=step)
+
+
+_LOGS = {"mlflow": _to_mlflow, "wandb": _to_wandb}
