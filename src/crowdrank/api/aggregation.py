@@ -23,6 +23,7 @@ from ..data.features import Features
 from ..data.frames import are_rows, to_frame
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect, parts_of, together
+from ..drift import drift_sentence
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..io.exports.cells import answer_text
 from ..io.judgments import read_files, read_judgments
@@ -208,6 +209,9 @@ def aggregate(
 
         for sentence in control_sentences(fitted.estimates):
             say(sentence)
+    said = drift_sentence(fitted)
+    if said is not None:
+        say(said)
     if draws is None:
         return with_shared_error(with_robust_errors(fitted, aggregator, judged, robust), judged, shared)
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))

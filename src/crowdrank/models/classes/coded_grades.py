@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...data.consensus import Consensus, Trace
 from ...data.index import Items
 from ...data.judgments import Grades
+from ...drift import Walk
 from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 
@@ -54,7 +55,7 @@ class ClassRows(CodedScale):
     """Grades as codes: item, annotator and level of each row, (n,); the level of each known item, (n_items,), else -1.
 
     ``time`` is when each was given, (n,), where that is known; ``items`` are the ids, from which a sample is drawn
-    where grades are many.
+    where grades are many. With a ``walk`` annotators are windows of annotators.
     """
 
     item: Ints
@@ -64,6 +65,7 @@ class ClassRows(CodedScale):
     known: Ints
     time: Floats | None = None
     items: Items | None = None
+    walk: Walk | None = None
 
     def __len__(self) -> int:
         return len(self.item)

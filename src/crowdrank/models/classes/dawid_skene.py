@@ -10,11 +10,12 @@ import numpy as np
 
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Grades
-from ...errors import JudgmentError
+from ...drift import DRIFTS, Walk, fit_with_drift
+from ...errors import JudgmentError, ParameterError
 from ...fitting import accelerate, warn_unconverged
-from ...protocols import Floats
+from ...protocols import BlockFit, Bools, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
-from .class_method import ClassMethod
+from .class_method import ClassMethod, class_consensus, class_rows
 from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, Step, vote_anchor, votes_as_fit
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class DawidSkene(ClassMethod):
         Seed of the random draws: which of several equally probable levels an item gets.
     bins
         Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
+    drift
+        Whether the matrices of annotators may change with time, over ``"halves"`` of their grades or ``"smooth"`` over
+        windows of about twenty or more. Windows lend each other grades as a random walk does, whose variance is the one
+        under which held-out grades are likeliest; there is none where they gain too little by it.
 
     Notes
     -----
@@ -146,9 +151,11 @@ class DawidSkene(ClassMethod):
     max_iter: int = 1000
     seed: int = 0
     bins: int | None = None
+    drift: str = "none"
 
     def __post_init__(self) -> None:
         one_of(self.prior, _PRIORS, "prior")
+        one_of(self.drift, DRIFTS, "drift")
         expect_above(self, 0, "alpha", hint="use a small one such as 0.01 for nearly none")
         expect_at_least(self, 1, "max_iter")
 
@@ -162,7 +169,38 @@ class DawidSkene(ClassMethod):
             raise JudgmentError(
                 f"ordinal=True needs an order and nominal grades have none; leave it out, or give {option('levels')}"
             )
-        return self._fit(grades, known, start)
+        if self.drift == "none" or not isinstance(grades, Grades) or not len(grades):
+            return self._fit(grades, known, start)
+        if self.per_query:
+            raise ParameterError(f"{option('drift', self.drift)} goes without per_query; leave one out")
+        plain = replace(self, drift="none")
+
+        def likelihood(judged: Grades, out: Bools, walk: Walk | None) -> float:
+            rows = replace(class_rows(judged, bins=self.bins, known=known), walk=walk)
+            some = {name: getattr(rows, name) for name in ("item", "annotator", "level", "weight", "time")}
+            part = replace(rows, **{name: None if one is None else one[~out] for name, one in some.items()})
+            if rows.n_levels == 1 or not part.overlap:
+                return 0.0
+            fit = plain._fit_rows(part, None)
+            seen = out & part.is_graded[rows.item]
+            given = fit.confusion[rows.annotator[seen], :, rows.level[seen]]
+            chance = (fit.probabilities[rows.item[seen]] * given).sum(axis=1)
+            return float(np.average(np.log(chance), weights=None if rows.weight is None else rows.weight[seen])
+                         * seen.sum())  # fmt: skip
+
+        def fit(judged: Grades, walk: Walk) -> tuple[Consensus, Floats]:
+            rows = replace(class_rows(judged, bins=self.bins, known=known), walk=walk)
+            found = plain._fit_rows(rows, None)
+            right = np.einsum("ajj,j->a", found.confusion, found.prior)
+            return class_consensus(self, judged, rows, found, again=plain.fit), right
+
+        return fit_with_drift(self, grades, plain.fit(grades, known=known, start=start), likelihood, fit)
+
+    def over_blocks(self, judged: Any, **given: Any) -> BlockFit:
+        """Return the passes of a fit to grades in parts."""
+        if self.drift != "none":
+            raise ParameterError("drift is learned from all judgments at once; leave it out for packed ones")
+        return super().over_blocks(judged, **given)
 
     def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Estimate | None:
         """The estimate of a former consensus for the annotators and levels of now, NaN where they are new."""
@@ -245,7 +283,12 @@ def fit_matrices(
             break
     if not isinstance(form, FreeMatrices):
         state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
-    state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
+    if rows.walk is None:
+        state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
+    else:
+        # no likelihood rises where windows lend each other grades
+        walked = _walk(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
+        state, trace = walked.state, walked.trace
     best, trace = form.estimate(state), replace(trace, n_iter=n_iter + trace.n_iter)
     reading = MatrixReading(best.confusion, best.prior)
     return ClassFit(
@@ -298,7 +341,10 @@ def _climb(
 
 def _e_step(rows: ClassRows, here: Estimate) -> Tallies:
     """E-step: expected number of grades by annotator, true and given level, and of items of each level."""
-    return rows.expected_counts(here.confusion, here.prior)
+    expected = rows.expected_counts(here.confusion, here.prior)
+    if rows.walk is None:
+        return expected
+    return expected._replace(counts=rows.walk.carry(expected.counts, expected.counts.sum(axis=2, keepdims=True)))
 
 
 def _m_step(expected: Tallies, prior: Prior, form: Form, state: Floats | None) -> Floats:

@@ -18,13 +18,14 @@ from ...data.index import Items
 from ...data.judgments import Preferences, align_judgments, expect, stack_judgments
 from ...data.naming import first_ids
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
+from ...drift import DRIFTS, Walk, fit_with_drift
 from ...errors import DataWarning, JudgmentError, ParameterError
 from ...fitting import warn_unconverged
 from ...pair_counts import steps_of_strengths, strength_weights
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, add_statistics
 from ...quality import LearnedQuality, trusted_annotators
 from ...standard_errors import ScoreGradients
-from ...wording import expect_above, expect_at_least, first_few, option
+from ...wording import expect_above, expect_at_least, first_few, one_of, option
 from .model import (
     Anchors,
     ItemInputs,
@@ -54,6 +55,7 @@ from .outcomes import (
     lapse_curvature,
     latent_consensus,
     latent_score_gradients,
+    pair_quality,
     rereading,
     score_errors,
     separate_groups,
@@ -137,6 +139,10 @@ class LatentScore:
     difficulty
         Whether items may differ in how much grades of three or more levels differ about them; they do where grades
         that were held out speak for it. ``False``: items are equally difficult.
+    drift
+        Whether the discrimination of annotators may change with time, over ``"halves"`` of their judgments or
+        ``"smooth"`` over windows of about twenty or more. It is a random walk over windows whose variance is the one
+        under which held-out judgments are likeliest; there is none where they gain too little by it.
     tol
         Largest change in the last round: of a score, in standard deviations of scores, of a parameter of an annotator,
         or of one of the crowd. A fit also ends where the mean log-likelihood stays within 5 % of it over five rounds.
@@ -216,10 +222,12 @@ class LatentScore:
     bins: int | None = None
     taste: bool | None = None
     difficulty: bool = True
+    drift: str = "none"
     tol: float = 5e-3
     max_iter: int = 300
 
     def __post_init__(self) -> None:
+        one_of(self.drift, DRIFTS, "drift")
         expect_above(self, 0, "tol")
         expect_at_least(self, 1, "max_iter")
 
@@ -244,6 +252,11 @@ class LatentScore:
         reliable = self._trusted_mask(judgments, trusted)
         if not len(judgments):
             return Consensus.of(self, judgments, clamped.to_user_scale(clamped.scores))
+        if self.drift != "none":
+            if control or self.taste:
+                raise ParameterError(f"{option('drift', self.drift)} goes without control and taste; leave one out")
+            constant = replace(self, drift="none").fit(judgments, start=start, known=known, trusted=trusted)
+            return self._with_drift(judgments, constant, clamped, reliable)
         design = None
         if control:
             if not isinstance(judgments, Preferences):
@@ -271,6 +284,27 @@ class LatentScore:
         heavy = self._with_tastes(judgments, reliable, known)
         return consensus if heavy is None else self._with_taste_scores(consensus, judgments, heavy, reliable, design)
 
+    def _with_drift(self, judgments: Any, constant: Consensus, known: Known, trusted: Bools) -> Consensus:
+        """The consensus with a discrimination that walks over windows of time, where held-out judgments ask for it."""
+        scale = LevelScale.of(judgments)
+
+        def fitted(part: Any, walk: Walk | None, options: Options) -> tuple[Layout, ScoreFit]:
+            layout = replace(lay_out_part(part, scale, bins=self.bins, lapse=self.lapse), walk=walk)
+            mask = np.repeat(trusted, 1 if walk is None else walk.n_windows)
+            return layout, fit_scores(layout, options, known=known, trusted=mask)
+
+        def likelihood(judged: Any, out: Bools, walk: Walk | None) -> float:
+            state = fitted(judged.select(~out), walk, trial_options(self._options, difficulty=False))[1].state
+            return log_likelihood(lay_out_part(judged.select(out), scale, bins=self.bins, lapse=self.lapse), state)
+
+        def fit(judged: Any, walk: Walk) -> tuple[Consensus, Floats]:
+            layout, found = fitted(judged, walk, self._options)
+            state = found.state
+            quality = pair_quality(state, state.alpha, 1.0, state.kinds[0].lapse)
+            return latent_consensus(self, judged, layout, found, known), quality
+
+        return fit_with_drift(self, judgments, constant, likelihood, fit)
+
     def over_blocks(
         self, judged: Any, *, start: Consensus | None = None, trusted: Any | None = None, **given: Any
     ) -> BlockFit:
@@ -281,6 +315,8 @@ class LatentScore:
                 f"latent_score takes no {option(name)} over packed judgments; leave it out, or fit the queries that it "
                 "is for as a file of their own"
             )
+        if self.drift != "none":
+            raise ParameterError("drift is learned from all judgments at once; leave it out for packed ones")
         if judged.by != "query":
             raise ParameterError("latent_score goes query by query; pack the judgments by query, or use crowd_bt")
         mask = self._trusted_mask(judged, trusted)
@@ -353,6 +389,8 @@ class LatentScore:
         expect(judgments, self)
         if not len(judgments):
             return np.zeros(judgments.n_items)
+        if self.drift != "none":
+            return self.fit(judgments).scores
         return fit_scores(lay_out(judgments, bins=self.bins, lapse=self.lapse), self._options).state.scores
 
     def relative_coefficients(self, preferences: Preferences, control: Sequence[str]) -> RelativeCoefficients:

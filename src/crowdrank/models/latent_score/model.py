@@ -21,6 +21,7 @@ from ...data.index import Index, Items
 from ...data.judgments import Grades, Preferences, Rankings, parts_of
 from ...data.naming import first_ids
 from ...data.truth import Truth
+from ...drift import Walk
 from ...errors import JudgmentError, ParameterError
 from ...kernels.threads import even_bounds, read_only
 from ...pair_counts import strength_steps
@@ -123,7 +124,7 @@ class Layout:
 
     ``judged`` says which items were judged, ``active`` which annotators judged any. Judgments without annotators count
     as by one annotator, and ``named`` is false. ``has_query_levels`` says whether the levels of queries are learned:
-    there are several queries, and grades of several levels.
+    there are several queries, and grades of several levels. With a ``walk`` annotators are windows of annotators.
     """
 
     kinds: tuple[Kind, ...]
@@ -133,6 +134,7 @@ class Layout:
     active: Bools
     named: bool
     has_query_levels: bool
+    walk: Walk | None = None
 
     @property
     def n_items(self) -> int:

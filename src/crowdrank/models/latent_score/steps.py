@@ -659,12 +659,20 @@ def annotator_step(
             ratio = of.alpha_bias / bias_curvature(habits, of)
             gradient = gradient - ratio * _bias_gradient(habits, of)
             curvature = curvature - ratio * of.alpha_bias
-    posterior = _discriminations(state, gradient, np.maximum(curvature, 0.0), prior)
+    curvature = np.maximum(curvature, 0.0)
+    if layout.walk is not None:
+        pull = layout.walk.carry(gradient + curvature * state.alpha, curvature)
+        curvature = layout.walk.carry(curvature, curvature)
+        gradient = pull - curvature * state.alpha
+    posterior = _discriminations(state, gradient, curvature, prior)
     step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
     kinds = tuple(
         _habit_step(kind, habits, of, rest, step, posterior.variance, learn_mean_lapse)
         for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True)
     )
+    if layout.walk is not None:
+        n = layout.walk.n_windows
+        kinds = tuple(replace(habits, bias=layout.walk.pool(habits.bias) / n) for habits in kinds)
     return replace(state, alpha=state.alpha + step, alpha_variance=posterior.variance, kinds=kinds), posterior
 
 
@@ -1274,6 +1282,13 @@ def annotator_round(
     learn_mean_lapse: bool,
 ) -> tuple[State, float]:  # fmt: skip
     """Return the state with annotators and crowd given scores, by sums over judgments, and the factor on scores."""
+    if layout.walk is not None:
+        # only the discrimination walks: the windows of an annotator have one bias, spread and probability of a lapse
+        same = ("bias", "bias_bias", "spread", "spread_spread", "lapsed", "lapse", "lapse_lapse")
+        pool = layout.walk.pool
+        sums = [
+            of._replace(**{name: pool(getattr(of, name)) for name in same if getattr(of, name).size}) for of in sums
+        ]
     sums = damp_curvature(sums, state)
     state, discriminations = annotator_step(layout, state, sums, anchors.prior, learn_mean_lapse=learn_mean_lapse)
     # M: cuts and lambda, prior variances and shares, scale
