@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .export_samples import SAMPLES, Sample, lines, table
+from .platform_samples import PLATFORM_SAMPLES
 
 
 def _surveymonkey() -> list[Sample]:
@@ -112,4 +113,4 @@ def _ranked_sets() -> list[Sample]:
     return [Sample("ranked-sets", "wmt.csv", data, kind="ranking", n=2, annotators=2, items=3, dropped=dropped)]
 
 
-ALL_SAMPLES = [*SAMPLES, *_surveymonkey(), *_limesurvey(), *_labelbox(), *_sets(), *_ranked_sets()]
+ALL_SAMPLES = [*SAMPLES, *_surveymonkey(), *_limesurvey(), *_labelbox(), *_sets(), *_ranked_sets(), *PLATFORM_SAMPLES]

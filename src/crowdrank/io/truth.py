@@ -159,7 +159,7 @@ def read_clicks(data: Any, *, columns: Mapping[str, str] | None = None) -> Click
     Parameters
     ----------
     data
-        A frame, or the name of a CSV, Parquet or JSON file.
+        A frame, or the name of a CSV, Parquet or JSON file, also of events of User Behavior Insights (OpenSearch).
     columns
         Column names of words that are not understood by themselves, such as ``{"position": "slot_nr"}``.
 
@@ -173,4 +173,9 @@ def read_clicks(data: Any, *, columns: Mapping[str, str] | None = None) -> Click
     if not isinstance(data, str | os.PathLike):
         return Clicks.from_frame(data, columns=dict(columns or {}))
     with blaming(str(data)):
-        return Clicks.from_frame(read_table(data), columns=dict(columns or {}))
+        source = open_source(data, archives=True)
+        if exports.detect(source) != "ubi":
+            return Clicks.from_frame(read_source(source)[0], columns=dict(columns or {}))
+        from .exports.search_files import click_events
+
+        return Clicks.from_frame(click_events(source))

@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 from benchmarks.export_samples import SAMPLES, lines, table
+from benchmarks.platform_samples import eval_archive
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -365,15 +366,8 @@ def test_parts_of_a_score_and_archives_of_inspect(save):
     with pytest.raises(JudgmentError, match="'style' and 'facts'"):
         _read(path)
     assert _read(path, answer="facts").frame["grade"].to_list() == [0.5] * 3
-    import io
-    import zipfile
-
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w") as archive:
-        archive.writestr("header.json", "{}")
-    path = save("log.eval", memory.getvalue())
-    with pytest.raises(JudgmentError, match="inspect log dump"):
-        _read(path)
+    with pytest.raises(JudgmentError, match="the log has no samples"):
+        _read(save("log.eval", eval_archive({"header.json": {"eval": {}}})))
 
 
 def test_scores_of_assertions_and_older_results_of_promptfoo(save):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 IMPORTERS = tuple(EXPORTS)
 """Name of each export that is read."""
 
-RATED = ("quepid", "rre", "letor")
+RATED = ("quepid", "rre", "letor", "opensearch")
 """Tools whose files are settled ratings, so that they serve as a truth too."""
 
 __all__ = ["IMPORTERS", "RATED", "Imported", "detect", "read"]
@@ -56,11 +56,13 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
 
     options = options or ReadOptions()
     export = EXPORTS[one_of(name, EXPORTS, "source", of_verb=True)]
-    module, function = export.reader.split(".")
     source = where if isinstance(where, Source) else open_source(where, archives=True)
     if source.data[:4] in PACKED and is_sheet(source):
         source = sheet_as_text(source, options.sheet)
     with blaming(source.name):
+        if export.refusal:
+            raise JudgmentError(export.refusal)
+        module, function = export.reader.split(".")
         rows = Collector(source, options, export)
         try:
             imported: Imported = getattr(import_module(f".{module}", __name__), function)(rows)

@@ -25,14 +25,6 @@ _BLANK = {"", "-", "NA", "N/A", "n/a", "null", "None"}
 _STRENGTH = "size of the answer"
 
 
-def prolific(rows: Collector) -> Imported:
-    """Refuse the file, and say which one to bring."""
-    raise JudgmentError(
-        "this is Prolific's list of submissions, which holds no answers; export them from the survey that participants "
-        "were sent to, such as Qualtrics or jsPsych"
-    )
-
-
 _ASIDE = re.compile(r"(?i)^(comments?|feedback|suggestions?)|^submit|time$|^(ip|useragent|browser)$")
 
 

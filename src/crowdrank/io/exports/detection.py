@@ -29,6 +29,9 @@ class Export:
     signs: tuple[str, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    scores: Mapping[str, str] = field(default_factory=dict)
+    leaves_out: Mapping[str, str] = field(default_factory=dict)
+    refusal: str = ""
 
     def is_told_by(self, start: Beginning) -> bool:
         """Whether the beginning of a file has one of the signs."""

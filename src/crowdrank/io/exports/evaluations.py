@@ -17,21 +17,17 @@ from typing import Any, NamedTuple
 from ...data.column_names import FOREIGN
 from ...data.covariates import parse_covariates
 from ...errors import JudgmentError
-from ...wording import call, counted, first_few, option
+from ...wording import counted, first_few, option
 from ..read_options import ReadOptions
-from ..sources import ZIP
+from ..sources import ZIP, Source
 from ..tables import table_format
 from .cells import answer_text, as_number, as_text, as_truth, at_path, first_text, message_text, parse_json
 from .imported import Cells, Collector, Imported
 from .layouts import CONTEXTS, side, verdict
-from .streaming import Record, Shape, check_shape, document, json_values, look, records
+from .scores import as_score, is_small_good
+from .streaming import Record, Shape, check_shape, document, json_values, look, records, text_members
 
 Judged = Iterator[Cells | list[Cells] | str]
-
-
-def _number(value: Any) -> float | None:
-    """A number, or right and wrong as 1 and 0."""
-    return float(value) if isinstance(value, bool) else as_number(value)
 
 
 # pairs ---------------------------------------------------------------------------------------------------------------
@@ -466,27 +462,6 @@ def _total(value: Any) -> float | None:
 # scores --------------------------------------------------------------------------------------------------------------
 
 
-_LARGE_IS_GOOD = re.compile(
-    r"acc|acc_norm|acc_\w+|accuracy|exact_match.*|em|f1.*|.*_f1|bleu.*|rouge.*|chrf.*|pass@.*|mcc|score|"
-    r"prompt_level_\w+_acc|inst_level_\w+_acc|likelihood_diff|correct|is_correct|mc[12]|math_verify|flexible_match|contains"
-)
-# metrics of lm-evaluation-harness itself, which says so of them
-_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|brier_score")
-
-
-def is_small_good(metric: str) -> bool | None:
-    """Return whether small values of a well-known metric are good; ``None`` where it is not known.
-
-    Examples
-    --------
-    >>> is_small_good("acc_norm,none"), is_small_good("perplexity"), is_small_good("edits") is None
-    (False, True, True)
-    """
-    if _LARGE_IS_GOOD.fullmatch(metric.lower().split(",")[0]):
-        return False
-    return True if _SMALL_IS_GOOD.fullmatch(metric.lower()) else None
-
-
 _SAMPLES = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?")
 
 
@@ -522,7 +497,7 @@ def lm_eval(rows: Collector) -> Imported:
     metric = rows.choose_question(metrics, what="the metrics")
     rows.settle_direction(metric, is_small_good(metric))
     for kept, query, values in documents:
-        grade = _number(values.get(metric))
+        grade = as_score(values.get(metric))
         if grade is None:
             rows.drop("without a number" if values.get(metric) is not None else "without a value")
         else:
@@ -548,9 +523,8 @@ class _Score(NamedTuple):
 def inspect_log(rows: Collector) -> Imported:
     """Return each scorer's value for each sample of an Inspect log as a grade of the model."""
     options = rows.options
-    if rows.source.data[:4] == ZIP:
-        raise JudgmentError("an .eval log is an archive; write it as JSON with inspect log dump, and give that file")
-    log = document(rows.source, {"eval": {}, "samples": [{"scores": {}, "score": {}}]})
+    log = _archived_log(rows.source) if rows.source.data[:4] == ZIP else document(rows.source)
+    check_shape(log, {"eval": {}, "samples": [{"scores": {}, "score": {}}]}, "the file")
     if log.get("samples") is None:
         raise JudgmentError("the log has no samples; write it with them (log_samples), or dump the whole log")
     model, task = as_text(at_path(log, "eval.model")), as_text(at_path(log, "eval.task"))
@@ -576,7 +550,7 @@ def inspect_log(rows: Collector) -> Imported:
     for record, query, scorer, _, value in values:
         # C, P, I and N as Inspect counts them, numbers as they are
         grade = _letter(value) if isinstance(value, str) else None
-        grade = _number(value) if grade is None else grade
+        grade = as_score(value) if grade is None else grade
         if grade is None and as_text(value) is None:
             rows.drop("without a score")
         else:
@@ -585,6 +559,21 @@ def inspect_log(rows: Collector) -> Imported:
     if as_text(log.get("status")) != "success":
         rows.notes.append(f"the log's status is {as_text(log.get('status'))!r}, so samples may be missing")
     return rows.finish("grade", metric=scorers if part is None else part)
+
+
+def _archived_log(source: Source) -> Record:
+    """The log in an .eval archive: how it began or ended, and the summaries of its samples, else these themselves."""
+
+    def held(pattern: str) -> list[Any]:
+        return [document(part) for part in text_members(source, pattern=pattern)]
+
+    log: Record = (held("header.json") or held("_journal/start.json") or [{}])[0]
+    summaries = held("summaries.json") or held("_journal/summaries/*.json")
+    listed = [one for part in summaries for one in (part if isinstance(part, list) else [part])]
+    samples = listed or held("samples/*.json")
+    # a sample that was tried again is in the archive as it was at last
+    last = {(str(at_path(one, "id")), str(at_path(one, "epoch"))): one for one in samples}
+    return {"status": "started", **log, "samples": list(last.values()) or None}
 
 
 def _sample_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -654,12 +643,12 @@ def openai_evals(rows: Collector) -> Imported:
     metric = "correct"
     if not matched:
         measured = [item for record in events[kind] for item in (record.get("data") or {}).items()]
-        names = [name for name, value in measured if _number(value) is not None and name not in _NOT_SCORES]
+        names = [name for name, value in measured if as_score(value) is not None and name not in _NOT_SCORES]
         metric = rows.choose_question(names, what="the metrics")
     rows.settle_direction(metric, False if matched else is_small_good(metric))
 
     def event(record: Record, number: int) -> Judged:
-        grade = _number(at_path(record, f"data.{metric}"))
+        grade = as_score(at_path(record, f"data.{metric}"))
         if grade is None:
             yield "without an answer"
         else:
@@ -773,97 +762,3 @@ def _small_passes(metrics: list[Mapping[str, Any]]) -> bool | None:
         large |= success == (score > threshold)
         small |= success == (score < threshold)
     return None if large == small else small
-
-
-class _Feedback(NamedTuple):
-    """Where a tool writes what; of several fields the first that holds something."""
-
-    metric: tuple[str, ...]  # what was measured: a file has several of them, on scales of their own
-    item: tuple[str, ...]
-    number: str
-    words: str
-    annotator: tuple[str, ...]
-    source: str  # whether a person or a program gave it
-    part: str = ""  # what may be ranked in place of the item: its part, or what it is a part of
-
-
-_LANGFUSE = _Feedback(
-    ("name",), ("trace_id", "observation_id", "session_id"), "value", "string_value", ("author_user_id",), "source",
-    "observation_id",
-)  # fmt: skip
-_LANGSMITH = _Feedback(
-    ("key",), ("run_id", "trace_id"), "score", "value", ("feedback_source.user_id",), "feedback_source.type",
-    "session_id",
-)  # fmt: skip
-_PHOENIX = _Feedback(
-    ("annotation_name", "name"), ("context.span_id", "span_id", "context.trace_id", "trace_id", "session_id"),
-    "result.score", "result.label", ("user_id", "identifier"), "annotator_kind",
-)  # fmt: skip
-
-
-def feedback(rows: Collector) -> Imported:
-    """Return the values of one metric of Langfuse, LangSmith or Phoenix as grades of traces."""
-    given: dict[str, list[Record]] = {}
-    for record in records(rows.source, shape={"data": [{}]}):
-        page = record.get("data") if "name" not in record else None
-        for one in [record] if page is None else page:
-            if rows.is_wanted(one) and (metric := _text_at(one, ("name", "key", "annotation_name"))) is not None:
-                given.setdefault(metric, []).append(one)
-    first = next((scores[0] for scores in given.values()), {})
-    tool = _PHOENIX if "annotator_kind" in first else _LANGSMITH if "key" in first else _LANGFUSE
-    field = next((name for name in tool.metric if name in first), tool.metric[0])
-    given = {name: scores for name, scores in given.items() if any(_data_type(one) != "TEXT" for one in scores)}
-    metric = rows.choose_question(given, field=field)
-    sources, parts = Counter[str](), Counter[str]()
-    named = "annotator" in rows.options.columns
-    times = ("timestamp", "created_at")
-    for record in given[metric]:
-        rows.n_read += 1
-        value = _value_at(record, tool.number)
-        grade: float | str | None = _number(value)
-        words = as_text(_value_at(record, tool.words))
-        if words is not None and (grade is None or _data_type(record) == "CATEGORICAL"):
-            grade = words
-        if grade is None or _data_type(record) == "TEXT":
-            rows.drop("TEXT" if _data_type(record) == "TEXT" else "without a value")
-            continue
-        sources[_text_at(record, (tool.source,)) or "no source"] += 1
-        parts[_text_at(record, (tool.part,)) or ""] += 1
-        who = _text_at(record, tool.annotator)
-        named |= who is not None
-        rows.add(record, item=_text_at(record, tool.item), grade=grade, time=_text_at(record, times), annotator=who)
-    for word, names in (("item", tool.item), ("time", times), ("annotator", tool.annotator)):
-        rows.roles[word] = next((name for name in names if _text_at(first, (name,))), names[0])
-    rows.roles["grade"] = f"{tool.number} or {tool.words}"
-    if not named:
-        rows.notes.append(f"the export does not say who scored: {tool.source} is only the kind of score")
-    if len(sources) > 1:
-        each = first_few([f"{n:,} {name}" for name, n in sources.most_common()])
-        one_source = option("where", {tool.source: sources.most_common(1)[0][0]})
-        rows.notes.append(f"scores of several sources are read together ({each}); for one of them: {one_source}")
-    parts.pop("", None)
-    if tool is _LANGFUSE and parts and "item" not in rows.options.columns:
-        part = option("columns", {"item": tool.part})
-        rows.notes.append(f"{counted(parts.total(), 'score')} of observations count for their trace; else: {part}")
-    if tool is _LANGSMITH and len(parts) > 1 and "item" not in rows.options.columns:
-        ways = f"{option('columns', {'item': tool.part, 'query': 'run_id'})} {call('across_queries')}"
-        rows.notes.append(f"the runs are of {counted(len(parts), 'experiment')} (session_id); to rank these: {ways}")
-    return rows.finish("grade", metric=metric)
-
-
-def _data_type(record: Mapping[str, Any]) -> str:
-    """Langfuse's type of a value."""
-    return (as_text(_value_at(record, "data_type")) or "").upper()
-
-
-def _text_at(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """The first field or path that holds something."""
-    return next((text for name in names if (text := as_text(_value_at(record, name))) is not None), None)
-
-
-def _value_at(record: Mapping[str, Any], name: str) -> Any:
-    """A field or a path, which the API of Langfuse spells in camel case."""
-    if name in record or "." in name:
-        return at_path(record, name)
-    head, *rest = name.split("_")
-    return record.get(head + "".join(word.capitalize() for word in rest))

@@ -1,4 +1,4 @@
-"""Judgments of search teams: ratings of Quepid and RRE, TREC qrels and runs, labels of LETOR files."""
+"""Judgments of search teams: ratings of Quepid and RRE, TREC qrels and runs, labels of LETOR files, events of UBI."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 import polars as pl
 
 from ...errors import JudgmentError
+from ...wording import counted
 from ..letor import groups_beside, letor_of
+from ..notices import say
+from ..sources import Source
 from ..trec import looks_like_run, qrels_of, run_of
-from .cells import as_text
+from .cells import as_number, as_text, at_path
 from .imported import Cells, Collector, Imported
-from .streaming import Record, Shape, document
+from .streaming import Record, Shape, document, records
 
 
 def quepid(rows: Collector) -> Imported:
@@ -96,3 +99,46 @@ def letor(rows: Collector) -> Imported:
     rows.n_read = len(features)
     rows.add_frame(features.items.frame().with_columns(grade=pl.Series(features.grade)))
     return rows.finish("grade")
+
+
+_SHOWN, _CLICKED = ("impression", "view", "product_impression"), ("click", "item_click", "product_click")
+
+
+def click_events(source: Source) -> pl.DataFrame:
+    """Return what events of User Behavior Insights say was shown to whom and clicked, as a log of clicks.
+
+    A result page is a ``query_id``; what else was done there, and events without an item and its place, are left out.
+    """
+    shown: dict[tuple[str, str], Cells] = {}
+    left_out = 0
+    for record in records(source):
+        held = at_path(record, "hits.hits")
+        for hit in held if isinstance(held, list) else [record]:
+            event = at_path(hit, "_source") or hit
+            action = (as_text(at_path(event, "action_name")) or "").lower()
+            page, item = (
+                as_text(at_path(event, "query_id")),
+                as_text(at_path(event, "event_attributes.object.object_id")),
+            )
+            place = as_number(at_path(event, "event_attributes.position.ordinal"))
+            if action not in (*_SHOWN, *_CLICKED) or page is None or item is None:
+                left_out += 1
+                continue
+            query = as_text(at_path(event, "user_query")) or page
+            row = shown.setdefault((page, item), {"query": query, "item": item, "position": None, "clicked": False})
+            row["position"] = place if row["position"] is None else row["position"]
+            row["clicked"] |= action in _CLICKED
+    rows = [{**row, "impression": page} for (page, _), row in shown.items() if row["position"] is not None]
+    left_out += len(shown) - len(rows)
+    if not rows or all(row["clicked"] for row in rows):
+        raise JudgmentError(
+            "the events tell no item that was shown at a known place and not clicked; log impressions "
+            "(action_name impression, with object_id and position.ordinal) beside clicks"
+        )
+    first = min(row["position"] for row in rows)
+    say(
+        f"{source.name}: {counted(len(rows), 'item')} shown on {counted(len({page for page, _ in shown}), 'page')} by "
+        f"query_id; {counted(left_out, 'event')} of other kinds, or without an item and its place, left out"
+        + ("; places are counted from 0" if first == 0 else "")
+    )
+    return pl.DataFrame(rows).with_columns(pl.col("position") + (first == 0))

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
@@ -23,7 +24,7 @@ from ...errors import JudgmentError
 from ...wording import either
 from ..delimited import long_cells, read_delimited, separator_in
 from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
-from ..tables import SHEET_PARTS, json_kind, read_sheet, read_source, table_format
+from ..tables import SHEET_PARTS, json_kind, read_sheet, read_source, rows_inside, table_format
 from .cells import as_text
 
 _BLOCK = 1 << 20
@@ -41,6 +42,7 @@ _DAMAGED = (
     zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, zlib.error,
     struct.error,
 )  # fmt: skip
+_ZSTD = 93  # zip's number for it
 _BETWEEN = re.compile(r"[\s,]*")
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:])|([^\s"{}\[\],:]+))', re.DOTALL)
 
@@ -95,7 +97,8 @@ def look(source: Source) -> Beginning:
         return Beginning(objects=({name: _empty_value(dtype) for name, dtype in schema.items()},))
     text = source.data[source.start : source.start + _BEGINNING_BYTES].decode("utf-8", errors="replace")
     if form != "csv":
-        return Beginning(objects=tuple(one for one in first_objects(text) if isinstance(one, Mapping)))
+        objects = [one for one in first_objects(text) if isinstance(one, dict)]
+        return Beginning(objects=tuple((_split_rows(objects[0]) if objects else None) or objects))
     try:
         rows = [row for row in _csv_rows(text, source.suffix, 5) if any(row)]
     except csv.Error:
@@ -161,6 +164,13 @@ def _close_json(text: str) -> str:
         if not closers:
             break
     return text[:end] + tail
+
+
+def _split_rows(document: Record) -> list[Record] | None:
+    """The rows of a table whose columns are named once, as pandas, MLflow and Weights & Biases write it."""
+    columns, data = document.get("columns"), document.get("data")
+    split = isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)
+    return rows_inside(document) if split and data else None
 
 
 def _csv_rows(text: str, suffix: str, most: int | None = None) -> list[list[str]]:
@@ -237,7 +247,9 @@ def _member_names(source: Source) -> list[str]:
         return []
 
 
-def text_members(source: Source, most: int = _MOST_MEMBER_BYTES, files: int | None = None) -> list[Source]:
+def text_members(
+    source: Source, most: int = _MOST_MEMBER_BYTES, files: int | None = None, pattern: str = "*"
+) -> list[Source]:
     """Return the JSON and CSV files of an archive, or the first of them, each up to so many bytes of it."""
     members: list[Source] = []
     try:
@@ -246,13 +258,32 @@ def text_members(source: Source, most: int = _MOST_MEMBER_BYTES, files: int | No
                 suffix = PurePosixPath(name).suffix.lower()
                 if suffix not in _TEXTS or name.startswith("__MACOSX") or len(members) == files:
                     continue
-                with archive.open(name) as handle:
-                    data = handle.read(most)
+                if not fnmatchcase(name, pattern):
+                    continue
+                data = _member_bytes(archive, name, most)
                 if data.strip():
                     members.append(Source(name, suffix, data, None))
-    except _DAMAGED:
+    except (*_DAMAGED, pl.exceptions.PolarsError):
         raise JudgmentError(f"{source.name} is a damaged zip archive; copy or download it again") from None
     return members
+
+
+def _member_bytes(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """The beginning of a file in an archive; polars unpacks zstd, which zipfile does not before Python 3.14."""
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTD:
+        with archive.open(name) as handle:
+            return handle.read(most)
+    handle = archive.fp
+    if handle is None:
+        raise zipfile.BadZipFile
+    handle.seek(info.header_offset)
+    n_name, n_extra = struct.unpack("<26x2H", handle.read(30))
+    handle.seek(n_name + n_extra, io.SEEK_CUR)
+    packed = handle.read(info.compress_size)
+    # no control character stands in JSON, so each line is one cell
+    lines = pl.read_csv(packed, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String})
+    return "\n".join(line or "" for line in lines["line"]).encode()[:most]
 
 
 def _open_archive(source: Source) -> zipfile.ZipFile:
@@ -282,7 +313,7 @@ def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
                 raise JudgmentError(
                     f"{source.name}: record {number} is not a JSON object; give the file as it was exported"
                 )
-            yield value
+            yield from _split_rows(value) or [value]
         return
     if form == "parquet":
         wanted = None if fields is None else (lambda names: [name for name in names if name in set(fields)] or names)
