@@ -96,7 +96,10 @@ def test_rows_may_lack_a_column_and_lists_of_tables_stay_tables():
         ({"train": Split(ROWS), "test": Split(ROWS)}, "holds the tables 'train' and 'test'; choose one, as in data"),
         (np.ones((3, 2)), "a ndarray is not a table; give"),
         ("https://example.org/votes.csv", "download it first: curl -LO https://example.org/votes.csv"),
-        ("s3://bucket/votes.csv", "only files on this computer are read, and s3://bucket/votes.csv is an address"),
+        (
+            "s3://bucket/votes.csv",
+            "only Parquet is read from elsewhere, and s3://bucket/votes.csv is not Parquet; download it first",
+        ),
     ],
 )
 def test_what_is_no_table_is_refused_truly(rows, says):

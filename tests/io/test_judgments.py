@@ -62,15 +62,15 @@ def test_parquet_reads_only_the_columns_that_matter(tmp_path, heard, monkeypatch
     path = tmp_path / "g.parquet"
     pl.DataFrame({"item": ["x", "y"], "grade": [1, 2], "text": ["long", "longer"]}).write_parquet(path)
     seen = []
-    original = pl.read_parquet
+    original = pl.LazyFrame.collect
 
-    def watched(*args, **options):
-        seen.append(options["columns"])
-        return original(*args, **options)
+    def watched(scan, *args, **options):
+        seen.append(scan.explain())
+        return original(scan, *args, **options)
 
-    monkeypatch.setattr(pl, "read_parquet", watched)
+    monkeypatch.setattr(pl.LazyFrame, "collect", watched)
     assert read_judgments(path).grade.tolist() == [1, 2]
-    assert seen == [["item", "grade"]]
+    assert "PROJECT 2/3 COLUMNS" in seen[-1]
     assert "not used: 'text'" in heard[0]
 
 

@@ -27,6 +27,7 @@ from ..data.memory import available_memory, expect_room, in_words
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import LONG_BYTES, LONG_ROWS
 from ..io.notices import collect_notices, say
+from ..io.places import each_place
 from ..io.read_options import ReadOptions
 from ..protocols import Executor, Parted, Progress, expect_arguments, expect_parameters, method_name, takes_argument
 from ..registry import method_class, names
@@ -406,7 +407,7 @@ def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
 
 
 def pack(
-    votes: PathLike | Sequence[PathLike],
+    votes: Any,
     out: PathLike,
     *,
     options: ReadOptions | None = None,
@@ -421,7 +422,8 @@ def pack(
     Parameters
     ----------
     votes
-        One or several files of one kind of judgment. Long tables in Parquet or CSV are read some rows at a time.
+        One or several files of one kind of judgment, or what else :func:`crowdrank.read_judgments` reads. Long tables
+        in Parquet or CSV, those elsewhere and answers of databases are read some rows at a time.
     out
         Folder to write.
     options
@@ -447,10 +449,9 @@ def pack(
     """
     from ..cluster.packing import pack_files
 
-    paths = [votes] if isinstance(votes, str | os.PathLike) else list(votes)
     return pack_files(
-        paths, out, options or ReadOptions(), by=by, append=append, part_rows=part, across_queries=across_queries,
-        progress=progress,
+        each_place(votes), out, options or ReadOptions(), by=by, append=append, part_rows=part,
+        across_queries=across_queries, progress=progress,
     )  # fmt: skip
 
 

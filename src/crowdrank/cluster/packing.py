@@ -27,6 +27,7 @@ from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.preferences import assemble_rankings
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import ROWS_AT_ONCE, Rows, build, table_chunks
+from ..io.places import shown_name
 from ..io.read_options import ReadOptions
 from ..io.sources import blaming
 from ..protocols import Counts, Ints, Progress
@@ -718,7 +719,7 @@ def pack_files(
     return pack_judgments(
         _chunks(paths, options, across_queries, progress),
         out, by=by, append=append, part_rows=part_rows, progress=progress,
-        sources=[Path(path).name for path in paths],
+        sources=[Path(shown_name(path)).name for path in paths],
     )  # fmt: skip
 
 

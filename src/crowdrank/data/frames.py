@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import polars as pl
@@ -53,23 +54,32 @@ def to_frame(data: Any) -> pl.DataFrame:
         # a data set of Hugging Face, whose rows may be a choice among those of its Arrow table
         return to_frame(data.to_polars())
     if isinstance(data, Iterable) and not hasattr(data, "dtype") and not hasattr(data, "frame"):
-        rows = list(data)
+        rows = [_named_cells(row) for row in data]
         if are_rows(rows):
-            named = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
-            for number, row in enumerate(named, 1):
+            for number, row in enumerate(rows, 1):
                 if not isinstance(row, Mapping):
                     raise JudgmentError(
                         f"row {number} is a {type(row).__name__}, which does not name its columns; give each row as a "
                         "dict, or call from_rows, as in Preferences.from_rows(rows) with (annotator, query, left, "
                         "right, winner) or Grades.from_rows(rows) with (annotator, query, item, grade)"
                     )
-            names = dict.fromkeys(name for row in named for name in row)
+            names = dict.fromkeys(name for row in rows for name in row)
             # blank where a row lacks a column
-            return pl.DataFrame([_column(str(name), [row.get(name) for row in named]) for name in names])
+            return pl.DataFrame([_column(str(name), [row.get(name) for row in rows]) for name in names])
     raise JudgmentError(
         f"a {type(data).__name__} is not a table; give a pandas, polars, pyarrow or duckdb frame, a dict of columns, "
-        "or a list of dicts, one per row"
+        "or a list of dicts, pydantic models or dataclasses, one per row"
     )
+
+
+def _named_cells(row: Any) -> Any:
+    """A row as a dict, where it is a named tuple, a pydantic model or a dataclass."""
+    if hasattr(row, "_asdict"):
+        return row._asdict()
+    if hasattr(type(row), "model_dump"):
+        return row.model_dump(mode="json")
+    # judgments are dataclasses too, and no rows
+    return asdict(row) if is_dataclass(row) and not isinstance(row, type) and not hasattr(row, "frame") else row
 
 
 def are_rows(data: Sequence[Any]) -> bool:
@@ -80,7 +90,7 @@ def are_rows(data: Sequence[Any]) -> bool:
         single = any(isinstance(cell, str) or not hasattr(cell, "__len__") for cell in cells)
         return single or isinstance(one, tuple | list)
 
-    return bool(data) and all(map(is_row, data))
+    return bool(data) and all(map(is_row, map(_named_cells, data)))
 
 
 def _column(name: str, values: Any) -> pl.Series:

@@ -23,6 +23,7 @@ from ..wording import counted, first_few, on_command_line, percent, recurring_it
 from .delimited import first_cells
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
 from .notices import Notice, hear
+from .places import shown_name
 from .plain_tables import below_title
 from .preflib import SUFFIXES
 from .read_options import ReadOptions
@@ -168,8 +169,8 @@ def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequen
 def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspection:
     """The same, without what is said on the way."""
     blank = Inspection(
-        str(path), None, None, "", "", "table", "a plain table", False, None, None, None, None, None, None, (), {}, (),
-        (), None,
+        shown_name(path), None, None, "", "", "table", "a plain table", False, None, None, None, None, None, None, (),
+        {}, (), (), None,
     )  # fmt: skip
     table: Table | None = None
     try:
@@ -181,8 +182,8 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         blank = _with_table(blank, table)
         judgments = build([table], options)
     except CrowdrankError as error:
-        problem = _without_people(_without_name(str(error), str(path)))
-        inspection = replace(blank, problem=problem, next=_next_command(str(error), str(path), given))
+        problem = _without_people(_without_name(str(error), blank.file))
+        inspection = replace(blank, problem=problem, next=_next_command(str(error), blank.file, given))
         return inspection if table is not None else _with_candidates(inspection, path, options)
     return _of_judgments(replace(blank, roles=_roles(table)), judgments, given)
 

@@ -27,6 +27,7 @@ from ..wording import counted, either, option
 from . import exports
 from .delimited import Scan, scan_delimited
 from .notices import say
+from .places import each_place, files_like
 from .plain_tables import IDS, Plain, at_path, plain_rows, read_plain, with_house_words
 from .preflib import SUFFIXES, preflib_of
 from .read_options import ReadOptions, read_options
@@ -35,7 +36,7 @@ from .tables import in_any_encoding, read_table, table_format
 
 
 def read_judgments(
-    path: PathLike | Sequence[PathLike],
+    path: Any,
     kind: str | None = None,
     columns: Mapping[str, str] | None = None,
     *,
@@ -71,7 +72,11 @@ def read_judgments(
     Parameters
     ----------
     path
-        Name of the file, or several names whose rows belong together; ``-`` reads standard input.
+        Name of the file, or several names whose rows belong together; ``-`` reads standard input. Also a folder or a
+        pattern of Parquet files, Parquet at an ``s3://``, ``gs://``, ``hf://`` or ``https://`` address, what a database
+        answers (``duckdb:///file.db?query=SELECT ...``, ``postgresql://host/db?query=...``), a table in memory (polars,
+        pandas, Arrow, a DuckDB relation, a Hugging Face data set), or rows (dicts, pydantic models, a generator of
+        them).
     kind
         ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
     columns
@@ -138,7 +143,7 @@ def read_judgments(
         baseline_model=baseline_model, sheet=sheet, encoding=encoding, header=header, no_annotators=no_annotators,
         agreeing=agreeing, pseudonyms=pseudonyms, strength_weights=strength_weights,
     )  # fmt: skip
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = each_place(path)
     if not paths:
         raise JudgmentError("no file of judgments was named; give at least one")
     return read_files(paths, options)
@@ -148,7 +153,7 @@ def read_files(paths: Sequence[PathLike], options: ReadOptions) -> Judgments | M
     """Return the judgments in files, all read by the same options."""
     if isinstance(options.items, str | os.PathLike):
         options = replace(options, items=read_table(options.items))
-    sources = [open_votes(one, options.encoding) for one in paths]
+    sources = [open_votes(one, options.encoding) for path in paths for one in files_like(path)]
     preflib = [source.suffix in SUFFIXES for source in sources]
     if all(preflib) and options.items is None:
         return _preflib(sources, options.kind)
@@ -593,7 +598,7 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
 
     Exports of other tools, and tables that must be turned as a whole, are held as a whole.
     """
-    for number, path in enumerate(paths):
+    for number, path in enumerate(one for given in paths for one in files_like(given)):
         source = open_votes(path, options.encoding)
         if source.suffix in SUFFIXES:
             raise JudgmentError(f"{source.name} is a PrefLib file; write it as a table of rankings first")
@@ -611,13 +616,15 @@ def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     """Whether a file must be read as a whole, or may be as it is short."""
     said = (options.wide, options.strength, options.where, options.add_columns, options.answer, options.swapped)
     turned = any(said) or options.missing is not None or options.skip_rows > 0
-    place, form = source.place, table_format(source)
-    if turned or isinstance(place, bytes) or form not in ("parquet", "csv"):
+    form = table_format(source)
+    if source.table is not None and not turned:
+        return source_name(source, options) is not None
+    if turned or isinstance(source.place, bytes) or form not in ("parquet", "csv"):
         return True
     if form == "csv" and len(source.data) < LONG_BYTES:
         return True
     try:
-        if form == "parquet" and pl.scan_parquet(place, glob=False).select(pl.len()).collect().item() < LONG_ROWS:
+        if form == "parquet" and source.scan().select(pl.len()).collect().item() < LONG_ROWS:
             return True
     except (pl.exceptions.PolarsError, OSError):
         return True
@@ -640,15 +647,14 @@ class _Long(NamedTuple):
         text = scan_delimited(source, names=options.header) if table_format(source) == "csv" else None
         if text is None and table_format(source) == "csv":
             return None
-        place = source.place
-        if isinstance(place, bytes):
-            return None
         try:
             with without_panics(), blaming(source.name):
-                scan = pl.scan_parquet(place, glob=False) if text is None else text.frame
+                scan = source.scan() if text is None else text.frame
                 head = scan.head(_HEAD).collect()
                 plain = plain_rows(head, {}, options, source)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            if source.table is not None:
+                raise source.unreadable(error) from None
             return None
         names = list(plain.understood.columns.values())
         if not set(names) <= set(head.columns):
@@ -694,7 +700,9 @@ class _Long(NamedTuple):
             while n_rows < rows and n_bytes < BYTES_AT_ONCE and (batch := next(batches, None)) is not None:
                 held.append(batch)
                 n_rows, n_bytes = n_rows + len(batch), n_bytes + int(batch.estimated_size())
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            if self.source.table is not None:
+                raise self.source.unreadable(error) from None
             self._complain()
         return pl.concat(held) if held else None
 

@@ -18,10 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from ..data.files import PathLike, os_reason, plain, web_address
 from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
 from ..wording import nearest, option
+from .places import Place, place_of, shown_name
 
 # bytes looked at in one go, so that checking a large file needs little memory
 # threshold (equal): bytes of a file looked at in one go
@@ -79,6 +82,8 @@ class Source:
     """Set when the bytes are those of the file as it is, so that a reader may open it by itself."""
     encoding: str = "UTF-8"
     """In which a text file was, before it was turned into UTF-8."""
+    table: Place | None = None
+    """Set for a table that is no file of this computer, and has no bytes."""
 
     @property
     def start(self) -> int:
@@ -90,6 +95,16 @@ class Source:
         """What to give to a reader of polars: the path, or the bytes where it would take the name for a pattern."""
         patterned = self.path is None or any(letter in str(self.path) for letter in "*?[")
         return self.data[:] if patterned or self.path is None else self.path
+
+    def scan(self) -> pl.LazyFrame:
+        """Return a Parquet file, or a table that is no file, to be read as far as it is needed."""
+        return pl.scan_parquet(self.place, glob=False) if self.table is None else self.table.scan
+
+    def unreadable(self, error: BaseException) -> JudgmentError:
+        """Return the error for a Parquet file or a table that cannot be read."""
+        if self.table is not None:
+            return self.table.unreadable(error)
+        return JudgmentError(f"{self.name} is a truncated or damaged Parquet file; write or copy it again")
 
     def release(self, end: int) -> None:
         """Let go of the memory that pages of a mapped file before a position take; they are read again when needed."""
@@ -144,6 +159,9 @@ def open_source(path: PathLike, *, archives: bool = False) -> Source:
     """
     if isinstance(path, str) and path == "-":
         return _unpack("standard input", "", _standard_input(), None, archives=archives)
+    place = place_of(path)
+    if place is not None:
+        return Source(place.name, ".parquet", b"", None, table=place)
     if not isinstance(path, str | os.PathLike):
         raise JudgmentError(f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input")
     where = Path(path)
@@ -156,7 +174,7 @@ def open_source(path: PathLike, *, archives: bool = False) -> Source:
 
 def check_source(path: PathLike) -> None:
     """Refuse, before any work, a file that is not there; what is there is not opened, as it may be a pipe."""
-    if path != "-" and not os.path.exists(path):
+    if path != "-" and not os.path.exists(path) and place_of(path) is None:
         _bytes_of(Path(path))
 
 
@@ -198,9 +216,9 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
     except (FileNotFoundError, NotADirectoryError):
         address = web_address(path)
         if address is not None:
-            how = f": curl -LO {shlex.quote(address)}" if address.startswith("http") else ""
+            how = f": curl -LO {shlex.quote(shown_name(address))}" if address.startswith("http") else ""
             raise JudgmentError(
-                f"only files on this computer are read, and {address} is an address; download it first{how}"
+                f"only Parquet is read from elsewhere, and {shown_name(address)} is not Parquet; download it first{how}"
             ) from None
         raise JudgmentError(f"there is no file {name}{_similar(path)}") from None
     except IsADirectoryError:

@@ -135,14 +135,14 @@ def table_format(source: Source) -> str:
 
 def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
     """The table of a Parquet file."""
-    if source.data[:4] != _PARQUET:
+    if source.table is None and source.data[:4] != _PARQUET:
         raise JudgmentError(f"{source.name} is not a Parquet file, despite its name; check what wrote it")
     try:
         with without_panics():
-            columns = choose(list(pl.read_parquet_schema(source.place))) if choose is not None else None
-            frame = pl.read_parquet(source.place, columns=columns, glob=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError):
-        raise JudgmentError(f"{source.name} is a truncated or damaged Parquet file; write or copy it again") from None
+            scan = source.scan()
+            frame = (scan if choose is None else scan.select(choose(scan.collect_schema().names()))).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError) as error:
+        raise source.unreadable(error) from None
     if not frame.height or not frame.width:
         raise source.no_rows()
     return frame

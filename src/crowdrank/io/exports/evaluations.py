@@ -564,13 +564,13 @@ def inspect_log(rows: Collector) -> Imported:
 def _archived_log(source: Source) -> Record:
     """The log in an .eval archive: how it began or ended, and the summaries of its samples, else these themselves."""
 
-    def held(pattern: str) -> list[Any]:
+    def read_documents(pattern: str) -> list[Any]:
         return [document(part) for part in text_members(source, pattern=pattern)]
 
-    log: Record = (held("header.json") or held("_journal/start.json") or [{}])[0]
-    summaries = held("summaries.json") or held("_journal/summaries/*.json")
+    log: Record = (read_documents("header.json") or read_documents("_journal/start.json") or [{}])[0]
+    summaries = read_documents("summaries.json") or read_documents("_journal/summaries/*.json")
     listed = [one for part in summaries for one in (part if isinstance(part, list) else [part])]
-    samples = listed or held("samples/*.json")
+    samples = listed or read_documents("samples/*.json")
     # a sample that was tried again is in the archive as it was at last
     last = {(str(at_path(one, "id")), str(at_path(one, "epoch"))): one for one in samples}
     return {"status": "started", **log, "samples": list(last.values()) or None}

@@ -92,7 +92,8 @@ def read(rows: Collector) -> Imported:
     for word, names in (("item", item), *((word, fields.get(word, ())) for word in ("query", "time", "annotator"))):
         known = next((one for one in names if _text_at(first, (one,))), None)
         rows.roles[word] = known or ("name of the folder" if folder else "name of the file")
-    rows.roles["grade"] = metric if nested else " or ".join((*fields["value"], *fields.get("words", ())))
+    value = next((path for path in fields["value"] if _has(first, path)), fields["value"][0])
+    rows.roles["grade"] = metric if nested else " or ".join((value, *fields.get("words", ())[:1]))
     rows.survey = "ordered" in fields
     if not who and "source" in fields and "annotator" not in rows.options.columns:
         rows.notes.append(f"the export does not say who scored: {fields['source'][0]} is only the kind of score")

@@ -91,8 +91,10 @@ def look(source: Source) -> Beginning:
     if form == "parquet":
         try:
             with without_panics():
-                schema = pl.read_parquet_schema(source.place if source.path is not None else io.BytesIO(source.data[:]))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+                schema = source.scan().collect_schema()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            if source.table is not None:
+                raise source.unreadable(error) from None
             return Beginning()
         return Beginning(objects=({name: _empty_value(dtype) for name, dtype in schema.items()},))
     text = source.data[source.start : source.start + _BEGINNING_BYTES].decode("utf-8", errors="replace")
@@ -274,13 +276,13 @@ def _member_bytes(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     if info.compress_type != _ZSTD:
         with archive.open(name) as handle:
             return handle.read(most)
-    handle = archive.fp
-    if handle is None:
+    file = archive.fp
+    if file is None:
         raise zipfile.BadZipFile
-    handle.seek(info.header_offset)
-    n_name, n_extra = struct.unpack("<26x2H", handle.read(30))
-    handle.seek(n_name + n_extra, io.SEEK_CUR)
-    packed = handle.read(info.compress_size)
+    file.seek(info.header_offset)
+    n_name, n_extra = struct.unpack("<26x2H", file.read(30))
+    file.seek(n_name + n_extra, io.SEEK_CUR)
+    packed = file.read(info.compress_size)
     # no control character stands in JSON, so each line is one cell
     lines = pl.read_csv(packed, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String})
     return "\n".join(line or "" for line in lines["line"]).encode()[:most]
