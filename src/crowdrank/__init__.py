@@ -13,8 +13,9 @@ __version__ = "1.0.0rc1"
 
 _NAMES = {
     ".api": (
-        "Actions Comparison actions aggregate campaigns compare compare_methods credit describe_evaluation diagnose "
-        "evaluate evaluate_runs export findings fit_clicks fragility interleave methods pack propose rank "
+        "Actions Comparison Moderation actions aggregate campaigns compare compare_methods credit "
+        "describe_evaluation diagnose evaluate evaluate_runs export findings fit_clicks fragility interleave methods "
+        "moderate pack propose rank "
         "style_counts train win_rate with_families"
     ),
     ".auditing.changes": "changed",

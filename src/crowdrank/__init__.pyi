@@ -10,6 +10,7 @@ from . import schemes as schemes
 from . import simulate as simulate
 from .api import Actions as Actions
 from .api import Comparison as Comparison
+from .api import Moderation as Moderation
 from .api import actions as actions
 from .api import aggregate as aggregate
 from .api import campaigns as campaigns
@@ -26,6 +27,7 @@ from .api import fit_clicks as fit_clicks
 from .api import fragility as fragility
 from .api import interleave as interleave
 from .api import methods as methods
+from .api import moderate as moderate
 from .api import pack as pack
 from .api import propose as propose
 from .api import rank as rank

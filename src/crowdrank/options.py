@@ -153,7 +153,7 @@ _OUT, _DIGITS, _SAFE_CSV, _FORMAT, _QUIET = _page(
            "Significant digits in CSV, TSV and tables: 6 by default, 17 are exact, as JSON and Parquet always are.",
            type=int, least=1),
     Option("--safe-csv", "In CSV, put ' before text that a spreadsheet would take for a formula."),
-    Option("--format FORMAT", "csv, tsv, json, jsonl, parquet, qrels, run, markdown, latex; else what FILE says."),
+    Option("--format FORMAT", "csv, tsv, json, jsonl, parquet, xlsx, qrels, run, markdown, latex; else by FILE."),
     Option("--quiet -q", "Print only warnings and errors on standard error."),
 )
 _SUMMARY = Option("--summary FILE.md", "Write what was found there in short, as Markdown for a pipeline's page.")
@@ -235,6 +235,10 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--report FILE.html",
                "Write a report there for any browser: ranking, annotators, agreement; --items adds text and links."),
         _SUMMARY,
+        Option("--moderation FILE.html",
+               "Of pairs: write one page for a moderation meeting there, on judges, scripts and reliability."),
+        Option("--anchors FILE",
+               "Of pairs: scripts of known grade (item, grade); the others get the probability of each grade."),
         Option("--compare LIST", "Methods to compare in the report; all for all that fit.", python="compared"),
         Option("--fail-if CONDITION",
                "Exit with 3 if this holds, such as 'quality<0.6' or 'alpha<0.2 and n_suspects>3'; repeatable.",

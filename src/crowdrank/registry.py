@@ -67,6 +67,7 @@ JOINT = {
 
 SCHEMES = {
     "agreement": "crowdrank.schemes.uncertainty:Agreement",
+    "chained": "crowdrank.schemes.chained:Chained",
     "good_till_bad": "crowdrank.schemes.grade_rules:GoodTillBad",
     "if_good_k": "crowdrank.schemes.grade_rules:IfGoodK",
     "information": "crowdrank.schemes.information:Information",

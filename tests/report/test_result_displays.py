@@ -148,7 +148,7 @@ def test_annotators_are_marked_by_colour_and_shape(consensus, ax):
     assert {who for who, mark in marks.items() if mark == "guessing"} == {"bruno", "ines", "tariq"}
     assert {"olga", "bruno", "ines", "tariq"} <= set(texts(ax))
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "no better than guessing (3)" in labels
+    assert "not distinguishable from guessing (3)" in labels
     drawn = {(to_hex(line.get_color()).upper(), line.get_marker()) for line in ax.get_lines()}
     for mark in ("good", "guessing", "reversed"):
         assert MARKS[mark][:2] in drawn

@@ -39,7 +39,7 @@ def test_the_demo_is_told_in_full(found):
     assert {"reversed", "guessing", "agreement", "divided", "judgments", "converged"} <= set(kinds)
     assert len(kinds) == len(set(kinds))
     guessing = found.of("guessing")
-    assert guessing.sentence == "3 of 30 annotators are no better than guessing: tariq, bruno and ines"
+    assert guessing.sentence == "3 of 30 annotators are not distinguishable from guessing: tariq, bruno and ines"
     assert (guessing.severity, guessing.numbers, set(guessing.ids)) == (
         "problem", {"n": 3, "n_annotators": 30}, {"tariq", "bruno", "ines"},
     )  # fmt: skip

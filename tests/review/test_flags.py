@@ -28,7 +28,7 @@ def test_a_flag_is_documented_with_its_words_severity_and_remedy(code):
 def test_flags_are_well_formed():
     assert all(flag.severity in SEVERITIES and flag.advice for flag in FLAGS.values())
     assert set(BY_QUALITY) | set(EMPTY) <= set(FLAGS)
-    assert FLAGS["guessing"].noun == "no better than guessing"
+    assert FLAGS["guessing"].noun == "not distinguishable from guessing"
     assert FLAGS["leans"].words(1) == "leans to one side"
     assert FLAGS["leans"].words(2) == "lean to one side"
 

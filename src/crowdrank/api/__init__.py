@@ -19,6 +19,7 @@ _NAMES = {
     ".exporting": "Exported export",
     ".in_parts": "Advice advice facts_of_sample file_advice hold_many pack pack_aside sampled_facts",
     ".method_listing": "Described methods",
+    ".moderation": "Moderation moderate",
     ".proposals": (
         "TargetRule agreement_interval campaign_ends campaign_sentences campaigns check_requests disputed_targets "
         "propose reads_anew requests scheme_costs target_rule touched_items"
@@ -35,8 +36,8 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 _VERBS = (
     "actions", "aggregate", "campaigns", "compare", "compare_methods", "credit", "diagnose", "evaluate",
-    "evaluate_runs", "export", "findings", "fit_clicks", "fragility", "interleave", "pack", "propose", "rank", "train",
-    "win_rate",
+    "evaluate_runs", "export", "findings", "fit_clicks", "fragility", "interleave", "moderate", "pack", "propose",
+    "rank", "train", "win_rate",
 )  # fmt: skip
 """Verbs that say what to write in place of an argument they do not have."""
 

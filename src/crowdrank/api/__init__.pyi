@@ -43,6 +43,8 @@ from .in_parts import pack_aside as pack_aside
 from .in_parts import sampled_facts as sampled_facts
 from .method_listing import Described as Described
 from .method_listing import methods as methods
+from .moderation import Moderation as Moderation
+from .moderation import moderate as moderate
 from .proposals import TargetRule as TargetRule
 from .proposals import agreement_interval as agreement_interval
 from .proposals import campaign_ends as campaign_ends

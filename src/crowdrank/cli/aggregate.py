@@ -64,6 +64,10 @@ class Outputs:
     seed: int
     conditions: Sequence[Any]
     """What the command fails on."""
+    moderation: str | None
+    anchors: str | None
+    levels: Sequence[Any] | None
+    """Of the anchors' grades, worst first."""
 
     def item_columns(self, consensus: Consensus) -> pl.DataFrame | None:
         """Return the table of ratings, or of tiers, that is to stand beside the items; ``None`` where neither is."""
@@ -107,6 +111,8 @@ def aggregate(
     annotators: str | None,
     report: str | None,
     summary: str | None,
+    moderation: str | None,
+    anchors: str | None,
     compared: str | None,
     fail_if: list[str] | None,
     out: str | None,
@@ -146,11 +152,11 @@ def aggregate(
     zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json
     """
     from .. import api
+    from ..io.output import format_for
     from ..io.tables import read_table
 
-    check_files(
-        [*votes, reading.items, known, families], [out, annotators, report, summary], format=format, tables=[annotators]
-    )
+    inputs, written = [*votes, reading.items, known, families, anchors], [out, annotators, report, moderation, summary]
+    check_files(inputs, written, format=format, tables=[annotators])
     method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
     api.check_aggregation(
         method, wanted["params"], want=wanted["want"], bootstrap=bootstrap, resample=wanted["resample"],
@@ -158,6 +164,11 @@ def aggregate(
     )  # fmt: skip
     api.check_level(intervals, "intervals")
     check_report(report)
+    check_report(moderation)
+    if anchors is not None and moderation is None and format_for(out, format) not in ("xlsx", "json"):
+        raise ParameterError(
+            "--anchors grades scripts on a page or in a workbook; give --moderation FILE.html, or -o FILE.xlsx"
+        )
     if compared is not None and report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
     for name in () if compared in (None, "all") else split_list(str(compared)):
@@ -175,7 +186,8 @@ def aggregate(
         others = {
             "--report": report, "--annotators": annotators, "--bootstrap": bootstrap, "--rating": rating,
             "--tiers": tiers, "--win-rate": win_rate, "--intervals": intervals, "--fail-if": fail_if, "--known": known,
-            "--stream": stream, "--cluster": cluster, "--resume": resume,
+            "--stream": stream, "--cluster": cluster, "--resume": resume, "--moderation": moderation,
+            "--anchors": anchors,
         }  # fmt: skip
         if by is not None and criteria is not None:
             raise ParameterError("--by and --criteria make different tables; give only one of them")
@@ -198,8 +210,11 @@ def aggregate(
         raise ParameterError(f"--win-rate {','.join(win_rate)} is not understood; name two items, as in --win-rate A,B")
     outputs = Outputs(
         out, format, LEVEL if bootstrap and intervals is None else intervals, annotators, anchor, rating is not None,
-        tiers, win_rate, report, summary, compared, wanted["seed"], conditions,
+        tiers, win_rate, report, summary, compared, wanted["seed"], conditions, moderation, anchors, reading.levels,
     )  # fmt: skip
+    if anchors is not None:
+        # the levels are those of the anchors; pairs have none
+        reading = reading.but(levels=None)
     wanted["known"] = None if known is None else read_table(known)
     scaling = {"stream": stream, "cluster": cluster, "resume": resume}
     judged: Any = None
@@ -306,6 +321,10 @@ def _fit_and_write(
     if wanted["method"] != "auto":
         talk.say(f"method {consensus.method}")
     chosen = format_for(outputs.out, outputs.format)
+    moderated = _moderate(judged, consensus, outputs, chosen) if packed is None else None
+    if moderated is not None and isinstance(consensus, Consensus):
+        estimates = {**consensus.estimates, "reliability": moderated.reliability}
+        consensus = dataclasses.replace(consensus, estimates=estimates)
 
     @cache
     def facts() -> Facts:
@@ -325,6 +344,10 @@ def _fit_and_write(
     if not isinstance(consensus, Consensus):
         _deliver_stored(consensus, outputs, talk)
         look()
+    elif chosen == "xlsx":
+        consensus = outputs.with_win_rate(consensus, talk)
+        _write_workbook(consensus, facts, moderated, outputs, talk)
+        look()
     else:
         consensus = outputs.with_win_rate(consensus, talk)
         columns = outputs.item_columns(consensus)
@@ -339,6 +362,13 @@ def _fit_and_write(
             _write_annotators(facts(), outputs.annotators, judged, talk)
         else:
             write_wanted(outputs.annotators, lambda: table, talk)
+    if outputs.moderation is not None and moderated is not None:
+        from ..report import write_moderation
+
+        write_moderation(moderated, outputs.moderation)
+        report_written(outputs.moderation, talk)
+        for step in moderated.steps:
+            talk.say(step[:1].lower() + step[1:].removesuffix("."))
     if outputs.report is not None:
         _write_report(facts(), outputs.report, votes, reading, outputs, packed, talk)
     from ..review.conditions import check
@@ -352,6 +382,41 @@ def _fit_and_write(
             shown = consensus.intervals(outputs.level or LEVEL).drop("basis") if sure else consensus.frame()
         write_summary(outputs.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
     return holding
+
+
+def _moderate(judged: Any, consensus: Any, outputs: Outputs, chosen: str) -> Any:
+    """What a moderation meeting asks of pairs, where that was asked for or JSON or a workbook has it; else ``None``."""
+    from .. import api
+    from ..api.moderation import MANY_JUDGEMENTS
+    from ..io.tables import read_table
+
+    asked = outputs.moderation is not None or outputs.anchors is not None
+    alone = judged.kind == "preference" and judged.n_queries == 1
+    if not asked and not (chosen in ("json", "xlsx") and alone and len(judged) <= MANY_JUDGEMENTS):
+        return None
+    anchors = None if outputs.anchors is None else read_table(outputs.anchors)
+    one_scale = consensus if alone else None
+    return api.moderate(judged, one_scale, anchors=anchors, levels=outputs.levels, seed=outputs.seed)
+
+
+def _write_workbook(consensus: Any, facts: Any, moderated: Any, outputs: Outputs, talk: Talk) -> None:
+    """Write items, annotators and what to do next as sheets; of pairs on one scale, those of a moderation meeting."""
+    import polars as pl
+
+    from ..io.output import write_sheets
+    from ..io.results import consensus_table
+    from ..review.findings import findings_of
+
+    if moderated is not None:
+        sheets = moderated.sheets()
+    else:
+        sheets = {"items": consensus_table(consensus, outputs.level, outputs.item_columns(consensus))}
+        if facts().table is not None:
+            sheets["annotators"] = facts().table
+        said = [(one.severity, one.sentence) for one in findings_of(facts())]
+        sheets["what to do next"] = pl.DataFrame(said, schema=["about", "finding"], orient="row")
+    write_sheets(sheets, outputs.out)
+    report_written(outputs.out, talk)
 
 
 def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
@@ -420,7 +485,7 @@ def _write_report(
 def tell_of_annotators(facts: Facts, talk: Talk) -> None:
     """Say who is worth a look and what is odd about the annotators, unless a warning did."""
     from ..review.findings import verdict_findings
-    from ..review.sentences import BY_QUALITY
+    from ..review.sentences import BY_QUALITY, FLAGS
 
     odd, quality, findings, lines = facts.diagnostics, facts.consensus.quality, verdict_findings(facts), []
     if any(one.kind in BY_QUALITY for one in findings):
@@ -431,7 +496,8 @@ def tell_of_annotators(facts: Facts, talk: Talk) -> None:
         for one in suspicious[:SHOWN]:
             # weights need not be whole
             judged = counted(_whole(one.n_judgments), "judgment"), counted(_whole(one.n_pairs), "pair")
-            said = f"quality {one.quality:.2f} ({interval(one)}) by {' with '.join(judged)}, {one.verdict}"
+            verdict = FLAGS["guessing"].noun if one.verdict == "guessing" else one.verdict
+            said = f"quality {one.quality:.2f} ({interval(one)}), {verdict} with {' and '.join(judged)}"
             lines.append(f" {annotator_name(one)}: {said}")
         if len(suspicious) > SHOWN:
             lines.append(f" and {len(suspicious) - SHOWN:,} more; --annotators FILE lists all")

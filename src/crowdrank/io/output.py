@@ -24,11 +24,12 @@ from .sources import show_value
 
 _AMBIGUOUS = re.compile(r"[\",;|\s]")
 
-FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "qrels", "run", "markdown", "latex")
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "qrels", "run", "markdown", "latex", "xlsx")
 _BY_SUFFIX = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".parquet": "parquet", ".pq": "parquet", ".qrels": "qrels", ".qrel": "qrels", ".run": "run",
     ".txt": "csv", ".dat": "csv", ".out": "csv", ".md": "markdown", ".tex": "latex",
+    ".xlsx": "xlsx",
 }  # fmt: skip
 
 SAFE_CSV: ContextVar[bool] = ContextVar("safe_csv", default=False)
@@ -55,8 +56,8 @@ def write_table(
         Name of the file, gzipped where it ends in ``.gz``; ``None`` or ``-`` writes to standard output.
     format
         ``"csv"``, ``"tsv"``, ``"json"`` (an array of objects), ``"jsonl"``, ``"parquet"``, ``"qrels"`` or ``"run"``, or
-        for people ``"markdown"`` or ``"latex"``; ``None`` tells it from the name and takes CSV where that says nothing.
-        A name of some other format is refused.
+        for people ``"markdown"``, ``"latex"`` or ``"xlsx"``; ``None`` tells it from the name and takes CSV where that
+        says nothing. A name of some other format is refused.
     safe
         Put an apostrophe before text in CSV and TSV that a spreadsheet would take for a formula (``=``, ``+``, ``-``,
         ``@``). Ids then do not come back as they were, so that by default they are written as they are.
@@ -73,6 +74,9 @@ def write_table(
     chosen = format_for(path, format)
     if chosen in ("qrels", "run"):
         write_trec(frame, path, chosen)
+        return
+    if chosen == "xlsx":
+        write_sheets({"table": frame}, path)
         return
     if chosen in ("csv", "tsv", "markdown", "latex"):
         frame = frame.with_columns(round_floats(frame.schema, digits))
@@ -94,6 +98,39 @@ def write_table(
             _write_delimited(frame, handle, "," if chosen == "csv" else "\t")
         else:
             _write_json(frame, handle, lines=chosen == "jsonl")
+
+    write_with(write, path)
+
+
+def write_sheets(sheets: Mapping[str, pl.DataFrame], path: PathLike | None) -> None:
+    """Write an Excel workbook with a sheet for each table; text is never taken for a formula."""
+    try:
+        import xlsxwriter
+    except ImportError:
+        from ..errors import MissingExtraError
+
+        raise MissingExtraError("writing .xlsx needs xlsxwriter; pip install 'crowdrank[excel]'") from None
+
+    def write(handle: IO[bytes]) -> None:
+        memory = io.BytesIO()
+        plain_text = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+        book = xlsxwriter.Workbook(memory, {"in_memory": True, "nan_inf_to_errors": True, **plain_text})
+        bold = book.add_format({"bold": True, "bottom": 1})
+        for name, frame in sheets.items():
+            sheet = book.add_worksheet(name[:31])
+            sheet.write_row(0, 0, frame.columns, bold)
+            for place, column in enumerate(frame.columns):
+                values = frame[column]
+                cells = values.to_list()
+                if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
+                    cells = [None if cell is None else str(cell)[:32_767] for cell in cells]
+                sheet.write_column(1, place, cells)
+            sheet.freeze_panes(1, 0)
+            if len(frame):
+                sheet.autofilter(0, 0, len(frame), max(len(frame.columns) - 1, 0))
+            sheet.autofit(600)
+        book.close()
+        handle.write(memory.getbuffer())
 
     write_with(write, path)
 

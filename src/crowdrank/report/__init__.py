@@ -24,6 +24,7 @@ from .drawing import picture_format, save_display
 from .evaluation_page import write_evaluation
 from .html import render, write
 from .html import write as write_report
+from .moderation_page import write_moderation
 from .plotting import plot
 
 __all__ = [
@@ -48,5 +49,6 @@ __all__ = [
     "save_display",
     "write",
     "write_evaluation",
+    "write_moderation",
     "write_report",
 ]

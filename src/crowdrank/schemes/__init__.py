@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any
 
 _FILES = {
+    "chained": ("Chained",),
     "grade_rules": ("GoodTillBad", "IfGoodK", "KOverlap", "Pilot"),
     "information": ("Information",),
     "uncertainty": ("Agreement", "Uncertainty"),

@@ -1,0 +1,583 @@
+"""Comparative judgement in its own words: reliability of a scale, fit of judges and scripts, grades from anchors."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.optimize import minimize
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, ndtr
+from scipy.stats import chi2, norm
+
+from ..data.column_names import understand_items
+from ..data.consensus import Consensus
+from ..data.frames import to_frame
+from ..data.judgments import Preferences
+from ..data.showing import Shown, html_table
+from ..errors import JudgmentError, ParameterError
+from ..models.pairs.bradley_terry import BradleyTerry
+from ..protocols import Bools, Floats, Ints
+from ..wording import counted, first_few, option
+from .aggregation import as_judgments
+
+_LEVEL = 0.95
+_N_SPLITS = 40
+_N_SHUFFLES = 200
+_VARIANCES = np.geomspace(1e-3, 30.0, 30)
+"""Variances of scripts that are looked at."""
+
+# threshold (refused): scripts beyond which no reliability by likelihood is computed
+_MOST_SCRIPTS = 1500
+_N_BOUNDARY_DRAWS = 1000
+_MOST_GRADES = 12
+"""Grades that anchors may have; what has more is a mark, which ``known`` takes."""
+
+_ODD_SHARE = 0.05
+"""An answer is listed as surprising where the scale gives it at most this probability."""
+
+_MOST_LISTED = 50
+
+# threshold (sample): judgements beyond which JSON and workbooks have no reliability unless it is asked for
+MANY_JUDGEMENTS = 20_000
+RELIABLE = 0.8
+"""Reliability that a moderation meeting usually asks for."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Moderation(Shown):
+    """What a moderation meeting asks of a scale made by comparative judgement; :func:`crowdrank.moderate` makes it.
+
+    Parameters
+    ----------
+    reliability
+        ``adjusted``, ``split_half`` and ``separation`` (scale separation reliability) with their bounds,
+        ``separation_index``, ``split_by``, ``adaptive``, ``closeness``, and the mean probability ``chance_right`` that
+        the scale gives to the answers.
+    scripts, judges, judgements
+        A row for each. Judgements have the probability that the scale gives to their answer; the most surprising come
+        first.
+    boundaries
+        Where each grade begins on the scale, with bounds; ``None`` without anchors.
+    cohorts
+        Scripts, common scripts and the mean of each cohort; ``None`` where there is only one.
+    steps
+        What to do next, a sentence each.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "y", "z", "y"), ("ann", "q", "x", "z", "x")]
+    >>> cr.moderate(cr.Preferences.from_rows(rows)).scripts["script"].to_list()
+    ['x', 'y', 'z']
+    """
+
+    consensus: Consensus
+    reliability: dict[str, Any]
+    scripts: pl.DataFrame
+    judges: pl.DataFrame
+    judgements: pl.DataFrame
+    boundaries: pl.DataFrame | None = None
+    cohorts: pl.DataFrame | None = None
+    steps: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.scripts)
+
+    def __repr__(self) -> str:
+        said = self.reliability["adjusted"]
+        shown = "unknown" if said is None else f"{said:.2f}"
+        scripts, judgements = counted(len(self), "script"), counted(len(self.judgements), "judgement")
+        return f"Moderation({scripts}, {judgements}, reliability {shown})"
+
+    def _repr_html_(self) -> str:
+        """The first scripts and what to do next, for notebooks."""
+        return html_table(repr(self), self.scripts.head(10), len(self), self.steps)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the table of scripts, best first."""
+        return self.scripts
+
+    @property
+    def misfits(self) -> pl.DataFrame:
+        """Judgements that the scale gave at most one chance in twenty, the most surprising first."""
+        return self.judgements.filter(pl.col("probability") <= _ODD_SHARE).head(_MOST_LISTED)
+
+    def sheets(self) -> dict[str, pl.DataFrame]:
+        """Return the tables of a workbook by their names."""
+        sheets = {"scripts": self.scripts, "judges": self.judges, "pairs": self.judgements}
+        extra = {"boundaries": self.boundaries, "cohorts": self.cohorts}
+        sheets |= {name: table for name, table in extra.items() if table is not None}
+        figures = [(name, None if value is None else str(value)) for name, value in self.reliability.items()]
+        rows = [("what to do next", step) for step in self.steps] + figures
+        return {**sheets, "what to do next": pl.DataFrame(rows, schema=["about", "value"], orient="row")}
+
+
+def moderate(
+    judgments: Any, consensus: Consensus | None = None, *, anchors: Any = None, levels: Any = None, seed: int = 0
+) -> Moderation:
+    r"""Return how reliable a scale made from pairs is, how judges and scripts fit it, and what to do next.
+
+    Parameters
+    ----------
+    judgments
+        Preferences, or a frame or file of them. Cohorts are queries; those with common scripts become one scale.
+    consensus
+        The scale; a Bradley-Terry fit by default. Fit and reliability are always those of Bradley-Terry with judges
+        alike, as in the literature: a model that learns who is poor would call no judge misfitting.
+    anchors
+        Table of script and grade: scripts of known grade, which put the others on that scale.
+    levels
+        The grades, worst first, where they are words.
+    seed
+        Seed of the halves and of the draws.
+
+    Notes
+    -----
+    Scale separation reliability is :math:`1 - \overline{se^2} / \mathrm{var}(s)` [Bramley15]_, and the separation index
+    :math:`\sqrt{R / (1 - R)}`. Where pairs were chosen by earlier answers it is too large: about .65 for answers by a
+    coin. The split-half reliability (judges, or with fewer than four of them judgements, are halved at random forty
+    times; the correlation of the two scales is stepped up by Spearman and Brown; its interval is Fisher's for that many
+    scripts) shares this fault, since both halves have pairs that all answers chose. The adjusted reliability does not:
+    it takes the variance :math:`\tau^2` of scripts by marginal likelihood, which holds whatever chose the pairs, and is
+    :math:`1 - \overline{v} / \tau^2` with :math:`v` the variance of a script's score that is left
+    ([measured](../evidence/comparative-judgement.md)). ``adaptive`` says that scripts that were compared are nearer to
+    each other than under 99 % of shuffled pairings.
+
+    Infit is :math:`\sum (y - p)^2 / \sum p (1 - p)` and outfit the mean of :math:`(y - p)^2 / p (1 - p)`, 1 where
+    answers scatter as the scale says. Intervals are of 95 %, by the scatter of the terms. ``misfit`` is said where
+    infit is too large for chance, allowing for the number of judges or scripts that were looked at.
+
+    Grades of anchors follow a cumulative probit model of the score, with boundaries and a spread of the anchors' own
+    that are learned with weak priors; errors of scores and of boundaries are integrated over.
+    """
+    preferences = as_judgments(judgments)
+    if not isinstance(preferences, Preferences):
+        raise JudgmentError(
+            "comparative judgement needs pairs, but these are other judgments; use grades with "
+            f"{option('criteria')}, or turn them into pairs with as_preferences() (--as-preferences)"
+        )
+    preferences, cohort_of = _join_cohorts(preferences)
+    with warnings.catch_warnings():
+        # scripts that won everything are said in the steps
+        warnings.simplefilter("ignore")
+        plain = BradleyTerry().fit(preferences)
+        scale = plain if consensus is None else consensus
+    if len(scale.items) != len(plain.items) or scale.items.ids.to_list() != plain.items.ids.to_list():
+        scale = plain
+    assert plain.std_error is not None
+    gap = plain.scores[preferences.left] - plain.scores[preferences.right]
+    decided = preferences.outcome != 0
+    chance = expit(np.where(preferences.outcome >= 0, gap, -gap))
+    reliability = _reliability(preferences, plain, seed)
+    reliability["chance_right"] = float(chance[decided].mean()) if decided.any() else None
+    residual, spread = (1 - chance) ** 2, chance * (1 - chance)
+    residual, spread = np.where(decided, residual, 0.0), np.where(decided, spread, 0.0)
+    sides = np.concatenate([preferences.left, preferences.right])
+    of_scripts = _fit_statistics(sides, np.tile(residual, 2), np.tile(spread, 2), preferences.n_items)
+    scripts = _scripts(preferences, scale, of_scripts)
+    boundaries, unsure = None, []
+    if anchors is not None:
+        boundaries, grades = _grade_scripts(scale, anchors, levels, seed)
+        scripts = scripts.hstack(grades.select(pl.exclude("script"))[_order(scale)])
+        likeliest = grades.select(pl.max_horizontal(pl.exclude("script", "grade", "anchor"))).to_series()
+        unsure = grades.filter((likeliest < RELIABLE) & grades["anchor"].is_null())["script"].to_list()
+    cohorts = None if cohort_of is None else _cohorts(scale, cohort_of)
+    judges = _judges(preferences, residual, spread, chance)
+    judgements = _judgements(preferences, chance)
+    found = Moderation(
+        consensus=scale, reliability=reliability, scripts=scripts, judges=judges, judgements=judgements,
+        boundaries=boundaries, cohorts=cohorts,
+    )  # fmt: skip
+    parts = connected_components(_graph(preferences), directed=False)
+    return Moderation(**{**vars(found), "steps": tuple(_steps(found, preferences, parts, unsure))})
+
+
+def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame | None]:
+    """Preferences on one scale, and the cohorts of each script where there are several."""
+    if preferences.n_queries <= 1:
+        return preferences, None
+    both = pl.concat([pl.Series(preferences.left), pl.Series(preferences.right)]).unique().to_numpy()
+    items = preferences.items
+    cohort_of = pl.DataFrame({"cohort": items.queries.ids.gather(items.query[both]), "script": items.ids.gather(both)})
+    joined = preferences.across_queries()
+    names = list(joined.items.ids)
+    n_parts, part = connected_components(_graph(joined), directed=False)
+    if n_parts > 1:
+        apart = cohort_of.join(pl.DataFrame({"script": names, "part": part}), on="script")
+        groups = apart.group_by("part").agg(pl.col("cohort").unique().sort()).sort("part")["cohort"].to_list()
+        shown = first_few([" and ".join(map(str, one[:3])) for one in groups])
+        raise JudgmentError(
+            f"cohorts have no common scripts, so there are {n_parts} scales that cannot be compared ({shown}); have a "
+            "few scripts judged in both, or look at one cohort at a time with --where"
+        )
+    return joined, cohort_of
+
+
+def _graph(preferences: Preferences) -> coo_array:
+    """Which scripts were compared."""
+    ones = np.ones(len(preferences))
+    shape = (preferences.n_items, preferences.n_items)
+    return coo_array((ones, (preferences.left, preferences.right)), shape=shape)
+
+
+def _order(consensus: Consensus) -> Ints:
+    """Item codes, best first."""
+    return np.lexsort((np.arange(len(consensus.items)), -consensus.scores)).astype(np.int32)
+
+
+def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[str, Any]:
+    """Reliability of a scale: by its errors, and by halves."""
+    judged = np.bincount(np.concatenate([preferences.left, preferences.right]), minlength=preferences.n_items) > 0
+    scores, n = plain.scores[judged], int(judged.sum())
+    assert plain.std_error is not None
+    found: dict[str, Any] = dict.fromkeys(
+        ("separation", "separation_lower", "separation_upper", "separation_index", "split_half", "split_half_lower",
+         "split_half_upper", "split_by", "adjusted", "adjusted_lower", "adjusted_upper", "closeness")
+    )  # fmt: skip
+    found |= {"n_scripts": n, "n_judgements": len(preferences), "adaptive": False}
+    if n < 4:
+        return found
+    error, variance = float((plain.std_error[judged] ** 2).mean()), float(scores.var(ddof=1))
+
+    def separation(value: float) -> float:
+        return float(np.clip(1 - error / max(value, 1e-12), 0.0, 1.0))
+
+    sure = [separation(variance * (n - 1) / chi2.ppf(q, n - 1)) for q in (0.5 + _LEVEL / 2, 0.5 - _LEVEL / 2)]
+    whole = separation(variance)
+    found |= {"separation": whole, "separation_lower": sure[0], "separation_upper": sure[1]}
+    found["separation_index"] = float(np.sqrt(whole / max(1 - whole, 1e-12)))
+    rng = np.random.default_rng(seed)
+    # by scores of one half the pairs of the other: a script's own answers bring it near to those it met
+    half = rng.permutation(len(preferences)) < len(preferences) // 2
+    halved, rest = BradleyTerry().scores(preferences.select(half)), preferences.select(~half)
+    apart = np.abs(halved[rest.left] - halved[rest.right]).mean()
+    shuffled = np.empty(_N_SHUFFLES)
+    sides = np.concatenate([rest.left, rest.right])
+    for draw in range(_N_SHUFFLES):
+        one, other = rng.permutation(sides).reshape(2, -1)
+        shuffled[draw] = np.abs(halved[one] - halved[other])[one != other].mean()
+    found["closeness"] = float(apart / shuffled.mean()) if shuffled.mean() > 0 else 1.0
+    found["adaptive"] = bool(apart < np.quantile(shuffled, 0.01))
+    found |= _adjusted_reliability(preferences, judged)
+    correlations, by = _halves(preferences, judged, rng)
+    if correlations is not None:
+        z, width = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean()), 0.0
+        width = norm.ppf(0.5 + _LEVEL / 2) / np.sqrt(max(n - 3, 1))
+        stepped = [float(max(2 * r / (1 + r), 0.0)) for r in np.tanh([z, z - width, z + width])]
+        found |= dict(zip(("split_half", "split_half_lower", "split_half_upper"), stepped, strict=True))
+        found["split_by"] = by
+    return found
+
+
+def _halves(preferences: Preferences, judged: Bools, rng: np.random.Generator) -> tuple[Floats | None, str]:
+    """Correlations of the scales of random halves, and what was halved."""
+    who = np.unique(preferences.annotator) if preferences.n_annotators else np.empty(0, np.int32)
+    by_judge = len(who) >= 4
+    method, found = BradleyTerry(), []
+    for _ in range(_N_SPLITS):
+        if by_judge:
+            # judges of every workload in both halves
+            half = np.isin(preferences.annotator, rng.permutation(who)[: len(who) // 2])
+        else:
+            half = rng.permutation(len(preferences)) < len(preferences) // 2
+        if half.all() or not half.any():
+            continue
+        one, other = (method.scores(preferences.select(mask))[judged] for mask in (half, ~half))
+        if one.std() > 0 and other.std() > 0:
+            found.append(float(np.corrcoef(one, other)[0, 1]))
+    return (np.array(found) if found else None), "judges" if by_judge else "judgements"
+
+
+def _adjusted_reliability(preferences: Preferences, judged: Bools) -> dict[str, Any]:
+    """Reliability with the spread of scripts by marginal likelihood, which does not mind how pairs were chosen.
+
+    Scores are normal with a variance that maximises the likelihood, scores integrated out by Laplace's method; bounds
+    are those of the variances within a likelihood ratio of 95 %.
+    """
+    n = int(judged.sum())
+    if n > _MOST_SCRIPTS:
+        return {}
+    left, right, decided = preferences.left, preferences.right, preferences.outcome != 0
+    size = preferences.n_items
+    likelihood, reliable = np.empty(len(_VARIANCES)), np.empty(len(_VARIANCES))
+    for place, variance in enumerate(_VARIANCES):
+        scores = BradleyTerry(ridge=1 / variance).scores(preferences)
+        gap = scores[left] - scores[right]
+        chance = expit(gap)
+        weight = chance * (1 - chance)
+        off = np.bincount(left * np.int64(size) + right, weight, size * size).reshape(size, size)
+        curvature = np.diag((off + off.T).sum(axis=0)) - off - off.T
+        curvature = curvature[np.ix_(judged, judged)] + np.eye(n) / variance
+        # a tie is half a win of each
+        answers = np.where(decided, np.log(np.where(preferences.outcome > 0, chance, 1 - chance)), 0.0)
+        answers += np.where(decided, 0.0, 0.5 * (np.log(chance) + np.log(1 - chance)))
+        prior = -0.5 * float((scores[judged] ** 2).sum()) / variance - 0.5 * n * np.log(variance)
+        likelihood[place] = answers.sum() + prior - 0.5 * np.linalg.slogdet(curvature)[1]
+        covariance = np.linalg.inv(curvature)
+        error = float(np.trace(covariance) - covariance.sum() / n) / (n - 1)
+        reliable[place] = np.clip(1 - error / variance, 0.0, 1.0)
+    within = reliable[2 * (likelihood.max() - likelihood) <= chi2.ppf(_LEVEL, 1)]
+    # the smallest variance stands for none
+    low = 0.0 if within.min() == reliable[0] else float(within.min())
+    found = (float(reliable[likelihood.argmax()]), low, float(within.max()))
+    return dict(zip(("adjusted", "adjusted_lower", "adjusted_upper"), found, strict=True))
+
+
+def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> dict[str, Any]:
+    """Infit and outfit of each group of answers with intervals, and whether infit is too large for chance."""
+    use = spread > 0
+    group, residual, spread = group[use], residual[use], spread[use]
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(group, values, n).astype(np.float64)
+
+    count, expected = np.bincount(group, minlength=n), total(spread)
+    found: dict[str, Any] = {"decided": count}
+    ratio = residual / spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        infit, outfit = total(residual) / expected, total(ratio) / count
+        errors = {
+            "infit": np.sqrt(total((residual - infit[group] * spread) ** 2)) / expected / infit,
+            "outfit": np.sqrt(total((ratio - outfit[group]) ** 2)) / count / outfit,
+        }
+        # (y - p)^2 has variance v (1 - 4 v) where v is p (1 - p)
+        z = (total(residual) - expected) / np.sqrt(total(spread * (1 - 4 * spread)))
+    for name, value in (("infit", infit), ("outfit", outfit)):
+        width = norm.ppf(0.5 + _LEVEL / 2) * errors[name]
+        enough = count >= 2
+        found |= {
+            name: np.where(enough, value, np.nan), f"{name}_lower": np.where(enough, value * np.exp(-width), np.nan),
+            f"{name}_upper": np.where(enough, value * np.exp(width), np.nan),
+        }  # fmt: skip
+    found["misfit"] = np.nan_to_num(z, nan=0.0, posinf=0.0) > norm.ppf(1 - 0.05 / max(int((count > 0).sum()), 1))
+    return found
+
+
+def _columns(found: dict[str, Any]) -> pl.DataFrame:
+    """Statistics of fit as a table, nothing where there is none."""
+    names = [name for name in found if name not in ("decided",)]
+    return pl.DataFrame({name: found[name] for name in names}).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _scripts(preferences: Preferences, scale: Consensus, fit: dict[str, Any]) -> pl.DataFrame:
+    """The scripts, best first."""
+    counts = np.bincount(np.concatenate([preferences.left, preferences.right]), minlength=preferences.n_items)
+    won = np.where(preferences.outcome > 0, preferences.left, preferences.right)[preferences.outcome != 0]
+    order = _order(scale)
+    if scale.uncertainty is None:
+        table = scale.frame().select("item", "score", "rank")
+    else:
+        table = scale.intervals(_LEVEL).select("item", "score", "lower", "upper", "rank", "rank_lower", "rank_upper")
+        if scale.std_error is not None:
+            table.insert_column(2, pl.Series("std_error", scale.std_error[order]))
+    wins = np.bincount(won, minlength=preferences.n_items)
+    more = pl.DataFrame({"judgements": counts, "won": wins}).hstack(_columns(fit))
+    return table.rename({"item": "script"}).hstack(more[order])
+
+
+def _judges(preferences: Preferences, residual: Floats, spread: Floats, chance: Floats) -> pl.DataFrame:
+    """The judges, those who fit worst first."""
+    n = preferences.n_annotators
+    if not n:
+        return pl.DataFrame(schema={"judge": pl.String, "judgements": pl.Int64})
+    who, decided = preferences.annotator, preferences.outcome != 0
+    fit = _fit_statistics(who, residual, spread, n)
+    count = np.bincount(who, minlength=n)
+    agreed = np.bincount(who[decided], (chance[decided] > 0.5) + 0.5 * (chance[decided] == 0.5), n)
+    left = np.bincount(who[decided], preferences.outcome[decided] > 0, n)
+    some = np.maximum(fit["decided"], 1)
+    table = pl.DataFrame({
+        "judge": preferences.annotators.ids, "judgements": count, "with_the_scale": agreed / some,
+        "chose_left": left / some,
+    }).hstack(_columns(fit))  # fmt: skip
+    if preferences.duration is not None:
+        times = pl.DataFrame({"who": who, "seconds": preferences.duration}).group_by("who").median()
+        own = pl.DataFrame({"who": np.arange(n, dtype=who.dtype)}).join(times, on="who", how="left")
+        table = table.with_columns(median_seconds=own["seconds"].fill_nan(None))
+    kept = table.filter(pl.col("judgements") > 0)
+    return kept.sort("infit", "judge", descending=[True, False], nulls_last=True)
+
+
+def _judgements(preferences: Preferences, chance: Floats) -> pl.DataFrame:
+    """Every judgement with the probability that the scale gives to its answer, the most surprising first."""
+    ids = preferences.items.ids
+    left, right = ids.gather(preferences.left), ids.gather(preferences.right)
+    winner = pl.DataFrame({"left": left, "right": right, "y": preferences.outcome}).select(
+        pl.when(pl.col("y") > 0).then(pl.col("left").cast(pl.String))
+        .when(pl.col("y") < 0).then(pl.col("right").cast(pl.String)).otherwise(pl.lit("tie")).alias("better")
+    )  # fmt: skip
+    columns: dict[str, Any] = {"left": left, "right": right}
+    if preferences.n_annotators:
+        columns["judge"] = preferences.annotators.ids.gather(preferences.annotator)
+    probability = pl.Series(chance).set(pl.Series(preferences.outcome == 0), None)
+    table = pl.DataFrame({**columns, "better": winner["better"], "probability": probability})
+    return table.sort("probability", *columns, nulls_last=True)
+
+
+def _cohorts(scale: Consensus, cohort_of: pl.DataFrame) -> pl.DataFrame:
+    """Mean of each cohort on the joint scale, its own scripts' spread, and how many scripts it shares with others."""
+    error = scale.std_error if scale.std_error is not None else np.full(len(scale.items), np.nan)
+    scores = pl.DataFrame({"script": scale.items.ids, "score": scale.scores, "std_error": error})
+    shared = pl.col("cohort").n_unique().over("script") > 1
+    table = cohort_of.with_columns(common=shared).join(scores, on="script")
+    return table.group_by("cohort").agg(
+        scripts=pl.len(), common=pl.col("common").sum(), mean=pl.col("score").mean(),
+        # errors of scripts beside the scatter of scripts, of which these are all
+        std_error=((pl.col("std_error") ** 2).sum().sqrt() / pl.len()).fill_nan(None), spread=pl.col("score").std(),
+    ).sort("cohort")  # fmt: skip
+
+
+def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Boundaries of grades on the scale, and the probability of each grade for every script, in the scale's order."""
+    frame = to_frame(anchors)
+    words = understand_items(frame.columns, also=("grade",))
+    if "grade" not in words:
+        raise JudgmentError(f"the anchors have no column grade; their columns are {', '.join(frame.columns)}")
+    table = pl.DataFrame({"item": frame[words["item"]].cast(pl.String), "grade": frame[words["grade"]]}).drop_nulls()
+    place = {str(one): code for code, one in enumerate(scale.items.ids.to_list())}
+    unknown = [one for one in table["item"].to_list() if one not in place]
+    if unknown:
+        raise JudgmentError(f"anchors {first_few(map(repr, unknown))} were never judged; leave them out, or judge them")
+    given = table["grade"].to_list()
+    if levels is None and not table["grade"].dtype.is_numeric():
+        numbers = table["grade"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            seen = ",".join(dict.fromkeys(map(str, sorted(set(given)))))
+            raise ParameterError(f"grades of anchors are words; say their order, worst first: --levels {seen}")
+    names = [str(one) for one in levels] if levels is not None else sorted({str(one) for one in given}, key=float)
+    outside = [str(one) for one in given if str(one) not in names]
+    if outside:
+        raise ParameterError(f"grade {outside[0]!r} of an anchor is none of the levels {', '.join(names)}; add it")
+    if not 2 <= len(names) <= _MOST_GRADES:
+        raise ParameterError(
+            f"anchors have {counted(len(names), 'grade')}, but 2 to {_MOST_GRADES} can be told apart; give marks "
+            f"with {option('known')}"
+        )
+    code = np.array([place[one] for one in table["item"].to_list()])
+    if len(np.unique(code)) < len(code):
+        twice = table["item"].filter(table["item"].is_duplicated())[0]
+        raise JudgmentError(f"anchor {twice!r} is listed twice; keep one of its grades")
+    grade = np.array([names.index(str(one)) for one in given])
+    error = scale.std_error if scale.std_error is not None else np.zeros(len(scale.items))
+    spread = float(scale.scores.std()) or 1.0
+    scores, errors = scale.scores / spread, error / spread
+    centre = float(scores.mean())
+    n = len(names) - 1
+
+    def cuts_of(point: Floats) -> Floats:
+        return np.cumsum(np.concatenate([point[:1], np.exp(point[1:n])]))
+
+    def chances(cuts: Floats, own: float, where: Floats, sure: Floats) -> Floats:
+        below = ndtr((cuts - where[:, None]) / np.sqrt(own**2 + sure[:, None] ** 2))
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+    def loss(point: Floats) -> float:
+        cuts, own = cuts_of(point), float(np.exp(point[n]))
+        likely = chances(cuts, own, scores[code], errors[code])[np.arange(len(code)), grade]
+        # weak priors: boundaries within a few spreads of the scale, anchors right within about a quarter of it
+        prior = ((cuts - centre) ** 2).sum() / 8 + (point[n] - np.log(0.25)) ** 2 / 2 + (point[1:n] ** 2).sum() / 8
+        return float(prior - np.log(np.maximum(likely, 1e-300)).sum())
+
+    start = np.concatenate([[centre - 1.0], np.full(max(n - 1, 0), np.log(2.0 / max(n, 1))), [np.log(0.25)]])
+    best = minimize(loss, start, method="BFGS")
+    hessian = _hessian(loss, best.x)
+    values, vectors = np.linalg.eigh(hessian)
+    root = vectors / np.sqrt(np.maximum(values, 0.05))
+    rng = np.random.default_rng(seed)
+    draws = best.x + rng.standard_normal((_N_BOUNDARY_DRAWS, n + 1)) @ root.T
+    probabilities = np.zeros((len(scores), n + 1))
+    for draw in draws:
+        probabilities += chances(cuts_of(draw), float(np.exp(np.clip(draw[n], -5, 3))), scores, errors)
+    probabilities /= len(draws)
+    cuts = np.array([cuts_of(draw) for draw in draws]) * spread
+    low, high = np.quantile(cuts, [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2], axis=0)
+    boundaries = pl.DataFrame({
+        "grade": names[1:], "from_score": cuts_of(best.x) * spread, "lower": low, "upper": high,
+        "anchors": np.bincount(grade, minlength=n + 1)[1:],
+    })  # fmt: skip
+    known: list[str | None] = [None] * len(scores)
+    for one, which in zip(code.tolist(), grade.tolist(), strict=True):
+        known[one] = names[which]
+    likeliest = [names[one] for one in probabilities.argmax(axis=1)]
+    graded = pl.DataFrame({
+        "script": scale.items.ids, "grade": likeliest, "anchor": pl.Series(known, dtype=pl.String),
+        **{f"P({name})": probabilities[:, column] for column, name in enumerate(names)},
+    })  # fmt: skip
+    return boundaries, graded
+
+
+def _hessian(loss: Any, point: Floats, step: float = 1e-3) -> Floats:
+    """Second derivatives by differences."""
+    n = len(point)
+    moves = np.eye(n) * step
+    matrix = np.empty((n, n))
+    for i in range(n):
+        for j in range(i, n):
+            a, b = moves[i], moves[j]
+            value = loss(point + a + b) - loss(point + a - b) - loss(point - a + b) + loss(point - a - b)
+            matrix[i, j] = matrix[j, i] = value / (4 * step**2)
+    return matrix
+
+
+def _steps(found: Moderation, preferences: Preferences, parts: tuple[int, Ints], unsure: list[Any]) -> list[str]:
+    """What to do next."""
+    said, steps, reliability = found.scripts, [], found.reliability
+    n_parts, _ = parts
+    if n_parts > 1:
+        steps.append(
+            f"The scripts fall into {n_parts} groups that were never compared with each other; judge pairs across "
+            "them before the order is used."
+        )
+    separation = reliability["separation"]
+    honest = next((reliability[name] for name in ("adjusted", "split_half") if reliability[name] is not None), None)
+    if reliability["adaptive"] and separation is not None:
+        steps.append(
+            f"The pairs were chosen near each other on the scale (at {reliability['closeness']:.2f} of the usual "
+            f"distance): scale separation reliability ({separation:.2f}) and split halves are then too large, even "
+            "where judges toss a coin; report the adjusted reliability."
+        )
+    upper = reliability["adjusted_upper"]
+    if honest is not None and upper is not None and honest < RELIABLE <= upper and upper - honest > 0.3:
+        steps.append(
+            f"Too few judgements to know the reliability: it lies between {reliability['adjusted_lower']:.2f} and "
+            f"{upper:.2f}; ten judgements of every script are usual."
+        )
+    elif honest is not None and honest < RELIABLE:
+        known = max(honest, 0.01)
+        factor = RELIABLE * (1 - known) / ((1 - RELIABLE) * known)
+        more = int(np.ceil(len(preferences) * (factor - 1)))
+        steps.append(
+            f"Reliability is {honest:.2f}, below {RELIABLE:.1f}; about {more:,} more judgements would reach it, if "
+            "they are like these."
+            if honest > 0.1
+            else "The judges hardly agree on an order; settle with them what better means before judging more."
+        )
+    elif honest is not None:
+        steps.append(f"Reliability is {honest:.2f}, enough to use the order ({RELIABLE:.1f} or more).")
+    few = said.filter(pl.col("judgements") < 5)
+    if len(few):
+        listed = first_few([str(one) for one in few["script"].to_list()])
+        steps.append(f"{counted(len(few), 'script')} with fewer than 5 judgements: {listed}; judge them again first.")
+    extreme = said.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))
+    if len(extreme):
+        listed = first_few([str(one) for one in extreme["script"].to_list()])
+        steps.append(f"Won or lost every judgement, so their distance to the others is open: {listed}.")
+    for name, table, what in (("judge", found.judges, "speak with them"), ("script", said, "read them together")):
+        if "misfit" in table.columns and (odd := table.filter("misfit")).height:
+            listed = first_few([str(one) for one in odd[name].to_list()])
+            steps.append(f"{counted(len(odd), name)} whose judgements do not follow the scale: {listed}; {what}.")
+    if len(found.misfits):
+        decided = int((preferences.outcome != 0).sum())
+        steps.append(
+            f"{counted(len(found.misfits), 'judgement')} of {decided:,} went against the scale by 19 to 1 or more; "
+            "read these pairs again."
+        )
+    if found.boundaries is not None and unsure:
+        listed = first_few([str(one) for one in unsure])
+        steps.append(f"{counted(len(unsure), 'script')} with no grade at {RELIABLE:.0%} or more: {listed}.")
+    return steps

@@ -1,0 +1,117 @@
+"""Pairs in a chain, so that every item is compared a number of times and judges read one new item at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..data.judgments import Preferences, expect
+from ..data.proposals import Requests
+from ..wording import expect_at_least
+from .situation import UNJUDGED, JudgedPairs, Situation, WishList, requests_for, thing_keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chained:
+    """Chain: random pairs until every item was compared at least ``least`` times, each with one item of the last.
+
+    The next pair holds one item of the last pair and a second one, which has the fewest comparisons so far and has met
+    the first least often, at random among equals. So a judge who goes along the list reads one new item at a time.
+    Pairs do not depend on answers, so reliability computed from them is honest. A chain is connected, and it begins
+    where items have been compared least. Sides are balanced: the item that stood on the left more often goes right.
+
+    When to use
+    -----------
+    Use it to begin comparative judgement, and between adaptive rounds, so that no script is left behind.
+
+    Parameters
+    ----------
+    least
+        Comparisons that every item should have; raise it for a surer scale.
+
+    Notes
+    -----
+    The expected gain counts the comparisons that items are short of, 1 or 2 for a pair.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> asked = cr.propose(None, "chained", {"item": list("abcdef")}, params={"least": 3})
+    >>> asked["n_more"].sum() >= 9
+    True
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    needs: ClassVar[Mapping[str, str]] = {}
+    least: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        expect_at_least(self, 1, "least")
+
+    def propose(self, situation: Situation) -> Requests:
+        """Return pairs that bring every item to its number of comparisons, in a chain through each query."""
+        preferences: Preferences = expect(situation.judgments, self)
+        n = preferences.n_items
+        left, right = (np.bincount(side, minlength=n) for side in (preferences.left, preferences.right))
+        asked = JudgedPairs.of(preferences)
+        met = dict(zip(asked.key.tolist(), asked.count.tolist(), strict=True))
+        rng = np.random.default_rng(situation.seed)
+        pairs: list[tuple[int, int]] = []
+        for query in range(preferences.n_queries):
+            span = preferences.items.span(query)
+            items = np.flatnonzero(situation.askable[span]) + span.start
+            room = None if situation.n_to_choose is None else situation.n_to_choose - len(pairs)
+            if len(items) > 1:
+                _walk(items, left, right, met, self.least, room, pairs, rng)
+        first = np.array([one for one, _ in pairs], np.int32)
+        second = np.array([other for _, other in pairs], np.int32)
+        before = np.bincount(preferences.left, minlength=n) + np.bincount(preferences.right, minlength=n)
+        short = np.maximum(self.least - before, 0)
+        gain = _gains(first, second, short.copy())
+        new = (before[first] == 0) | (before[second] == 0) if len(pairs) else np.zeros(0, bool)
+        wanted = WishList(
+            things={"left": first, "right": second}, gain=gain, reason=np.where(new, 0, 1).astype(np.int32),
+            reasons=(UNJUDGED, f"compared fewer than {self.least} times, or joins those that were"),
+            measure="number of comparisons that items are short of", before=float(short[situation.askable].sum()),
+            sided=True,
+        )  # fmt: skip
+        return requests_for(self, situation, wanted)
+
+
+def _walk(
+    items: Any, left: Any, right: Any, met: dict[int, int], least: int, room: int | None,
+    pairs: list[tuple[int, int]], rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Add the pairs of one chain, and count them."""
+    n = len(left)
+    number = left[items] + right[items]
+    here = int(rng.choice(np.flatnonzero(number == number.min())))
+    while number.min() < least and (room is None or room > 0):
+        keys = thing_keys({"left": np.full(len(items), items[here], np.int32), "right": items.astype(np.int32)}, n)
+        before = np.array([met.get(key, 0) for key in keys.tolist()])
+        order = np.lexsort((rng.random(len(items)), before, np.maximum(number, 0)))
+        # a pair that was asked already only where nothing else is left
+        fresh = order[(before[order] == before[np.arange(len(items)) != here].min()) & (order != here)]
+        there = int(fresh[0])
+        one, other = int(items[here]), int(items[there])
+        turned = left[one] - right[one] > left[other] - right[other]
+        pairs.append((other, one) if turned else (one, other))
+        left[pairs[-1][0]] += 1
+        right[pairs[-1][1]] += 1
+        met[int(keys[there])] = met.get(int(keys[there]), 0) + 1
+        number[[here, there]] += 1
+        here, room = there, None if room is None else room - 1
+
+
+def _gains(first: Any, second: Any, short: Any) -> Any:
+    """How many of the two items of each pair were still short of comparisons."""
+    gain = np.zeros(len(first))
+    for place, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        for one in pair:
+            gain[place] += short[one] > 0
+            short[one] -= 1
+    return gain
