@@ -112,7 +112,7 @@ truth, and how often pairs are said to be chosen by the scale. `python -m benchm
 
 With random pairs all three say the same. With adaptive pairs and coins, scale separation and split halves (by judges) both report
 an order that is not there: the halves share pairs that all answers chose. The adjusted reliability, by marginal likelihood, does
-not mind how pairs were chosen.
+not mind how pairs were chosen. Its interval is a little narrow where scripts lie far apart: it leaves out that judges differ.
 
 {judges}
 
