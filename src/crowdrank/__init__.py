@@ -13,9 +13,9 @@ __version__ = "1.0.0rc1"
 
 _NAMES = {
     ".api": (
-        "Actions Comparison Moderation actions aggregate campaigns compare compare_methods credit "
+        "Actions Comparison Moderation Rubric actions aggregate campaigns compare compare_methods credit "
         "describe_evaluation diagnose evaluate evaluate_runs export findings fit_clicks fragility interleave methods "
-        "moderate pack propose rank "
+        "moderate pack propose rank rubric "
         "style_counts train win_rate with_families"
     ),
     ".auditing.changes": "changed",

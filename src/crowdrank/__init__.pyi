@@ -11,6 +11,7 @@ from . import simulate as simulate
 from .api import Actions as Actions
 from .api import Comparison as Comparison
 from .api import Moderation as Moderation
+from .api import Rubric as Rubric
 from .api import actions as actions
 from .api import aggregate as aggregate
 from .api import campaigns as campaigns
@@ -31,6 +32,7 @@ from .api import moderate as moderate
 from .api import pack as pack
 from .api import propose as propose
 from .api import rank as rank
+from .api import rubric as rubric
 from .api import style_counts as style_counts
 from .api import train as train
 from .api import win_rate as win_rate

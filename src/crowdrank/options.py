@@ -214,7 +214,9 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--reweight pairs", "Give every pair the same weight, however often it was asked."),
         Option("--by COLUMN", "One ranking per value of this column, shrunk towards the ranking of all votes."),
         Option("--criteria A,B,C",
-               "Columns of grades, one per criterion; ranks by each and by their mean.", reads="list"),
+               "Columns of grades or winners, one per criterion; ranks by each and overall, the mean or by weights: "
+               "content=.5,style=.3.", reads="list"),
+        Option("--overall COLUMN", "With --criteria: learn their weights from this column of overall judgments."),
         _SEED, *READING,
         "More than memory",
         _STREAM,

@@ -226,3 +226,66 @@ def test_options_of_one_ranking_are_refused(run, styled):
         assert says in ran.err, ran.err
     ran = run("aggregate - --by category")
     assert (ran.code, "standard input can be read only once" in ran.err) == (2, True)
+
+
+def criteria_votes(rng, *, halo=0.0, pairs=False):
+    """A file of two criteria and an overall that is three parts content; annotators' errors share ``halo``."""
+    truth = rng.normal(0, 1.5, (60, 2))
+    worth = np.column_stack([truth, truth @ [0.75, 0.25]])
+    rows = ["left,right,annotator,content,style,overall" if pairs else "item,annotator,content,style,overall"]
+    for place in range(1800):
+        item, other, who = rng.choice(60), rng.choice(59), place % 9
+        other += other >= item
+        shared = rng.normal()
+        noise = np.sqrt(halo) * shared + np.sqrt(1 - halo) * rng.normal(size=3)
+        if pairs:
+            won = worth[item] - worth[other] + 1.5 * noise > 0
+            rows.append(f"i{item},i{other},w{who}," + ",".join(np.where(won, "left", "right")))
+        elif place < 540:
+            graded = np.clip(np.round(4 + worth[place % 60] + noise), 1, 7)
+            rows.append(f"i{place % 60},w{place // 60}," + ",".join(f"{one:.0f}" for one in graded))
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("halo", [0.0, 0.6])
+def test_criteria_have_weights_and_halo(run, tmp_path, pairs, halo):
+    path = tmp_path / "criteria.csv"
+    path.write_text(criteria_votes(np.random.default_rng(3), halo=halo, pairs=pairs))
+    parts, judgments = {}, {}
+    for name in ("content", "style", "overall"):
+        answer = "winner" if pairs else "grade"
+        judgments[name] = cr.read_judgments(path, columns={answer: name}, duplicates="keep")
+        parts[name] = cr.aggregate(judgments[name], "bradley_terry" if pairs else "mean_grade", robust="none")
+    overall = parts.pop("overall")
+    found = cr.rubric(parts, judgments, overall=overall)
+    learned = {row[0]: row[1:] for row in found.weights.rows()}
+    assert learned["content"][1] < 0.75 < learned["content"][2]
+    assert learned["content"][2] - learned["content"][1] < 0.3
+    row = found.correlations.row(0, named=True)
+    assert row["lower"] < row["correlation"] < row["upper"]
+    assert (row["halo_lower"] > 0.1) == (halo > 0)
+    assert abs(row["corrected"]) >= abs(row["correlation"])
+    assert len(found.annotators) == 9
+    stated = cr.rubric(parts, weights={"content": 3, "style": 1}).table
+    expected = (3 * stated["content"] + stated["style"]) / 4
+    assert stated["score"].to_list() == pytest.approx(expected.to_list())
+
+
+def test_criteria_on_the_command_line(run, tmp_path):
+    path = tmp_path / "criteria.csv"
+    path.write_text(criteria_votes(np.random.default_rng(4)))
+    ran = run(f"aggregate {path} --criteria content,style --overall overall -m mean_grade --format csv")
+    assert ran.code == 0, ran.err
+    assert "weights by the overall judgment: content 0.7" in ran.err
+    assert "halo: errors of one annotator" in ran.err
+    for text, says in (
+        ("--criteria content,tone", "has no column 'tone'"),
+        ("--criteria content=1,style", "'style' has no weight"),
+        ("--criteria content=x", "is not a number"),
+        ("--overall overall", "--overall goes with --criteria"),
+    ):
+        ran = run(f"aggregate {path} {text} -q")
+        assert (ran.code, "Traceback" in ran.err) == (2, False), text
+        assert says in ran.err, ran.err

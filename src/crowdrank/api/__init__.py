@@ -24,7 +24,8 @@ _NAMES = {
         "TargetRule agreement_interval campaign_ends campaign_sentences campaigns check_requests disputed_targets "
         "propose reads_anew requests scheme_costs target_rule touched_items"
     ),
-    ".several_fits": "CategoryFit category_table criteria_table fit_category",
+    ".criteria": "Rubric criteria_weights rubric say_rubric",
+    ".several_fits": "CategoryFit category_table fit_category",
     ".training": "as_features check_extraction check_training make_features rank train",
     "..review.actions": "Actions",
     "..review.findings": "Finding Findings",

@@ -20,6 +20,10 @@ from .aggregation import zero_covariates as zero_covariates
 from .clicks import credit as credit
 from .clicks import fit_clicks as fit_clicks
 from .clicks import interleave as interleave
+from .criteria import Rubric as Rubric
+from .criteria import criteria_weights as criteria_weights
+from .criteria import rubric as rubric
+from .criteria import say_rubric as say_rubric
 from .diagnosis import actions as actions
 from .diagnosis import diagnose as diagnose
 from .diagnosis import findings as findings
@@ -60,7 +64,6 @@ from .proposals import target_rule as target_rule
 from .proposals import touched_items as touched_items
 from .several_fits import CategoryFit as CategoryFit
 from .several_fits import category_table as category_table
-from .several_fits import criteria_table as criteria_table
 from .several_fits import fit_category as fit_category
 from .training import as_features as as_features
 from .training import check_extraction as check_extraction

@@ -1,4 +1,4 @@
-"""One table from several fits: a leaderboard per category, shrunk to that of all, and the mean of several criteria."""
+"""One table from several fits: a leaderboard per category, shrunk to that of all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import DataWarning, ParameterError
 from ..io.notices import say
 from ..protocols import Floats
 from ..registry import make
@@ -217,45 +217,3 @@ def _rank_items(category: str, whole: Consensus, score: Floats, std_error: Float
     })  # fmt: skip
     ranked = table.with_columns(rank=pl.col("score").round(9).rank("min", descending=True).cast(pl.Int64))
     return ranked.sort("rank", maintain_order=True).select("category", "item", "score", "std_error", "rank", "sd")
-
-
-def criteria_table(parts: Mapping[str, Consensus]) -> pl.DataFrame:
-    """Return the mean of the scores that items have by each criterion, all weighing the same, and these scores.
-
-    Columns: query, item, score, rank, a column for each criterion and, where all have it, std_error: the mean of
-    those of the criteria, which is an upper bound, since errors of one annotator in two criteria go together.
-    """
-    tables, keys = {}, ["item"]
-    for criterion, part in parts.items():
-        kept = {"score": criterion, "std_error": f"std_error {criterion}"}
-        frame = part.frame()
-        keys = ["query", "item"] if "query" in frame.columns else ["item"]
-        own = [*keys, *(name for name in kept if name in frame.columns)]
-        tables[criterion] = frame.select(own).rename({name: new for name, new in kept.items() if name in own})
-    whole = None
-    for table in tables.values():
-        whole = table if whole is None else whole.join(table, on=keys, how="inner", maintain_order="left")
-    if whole is None or not len(whole):
-        raise JudgmentError(f"no item has grades by all of the criteria; name others with {option('criteria')}")
-    names = list(tables)
-    errors = [f"std_error {name}" for name in names]
-    whole = whole.with_columns(score=pl.mean_horizontal(names))
-    if set(errors) <= set(whole.columns):
-        whole = whole.with_columns(std_error=pl.mean_horizontal(errors))
-    _say_correlations(whole, names)
-    rank = pl.col("score").round(9).rank("min", descending=True)
-    ranked = whole.with_columns(rank=(rank.over("query") if "query" in keys else rank).cast(pl.Int64))
-    ranked = ranked.sort(*keys[:-1], "rank", maintain_order=True)
-    columns = [*keys, "score", "rank", *names, *(["std_error"] if "std_error" in ranked.columns else [])]
-    return ranked.select(columns)
-
-
-def _say_correlations(table: pl.DataFrame, names: list[str]) -> None:
-    """Say how far criteria order items alike."""
-    if len(names) < 2 or len(table) < 3:
-        return
-    correlations = np.corrcoef(np.stack([table[name].to_numpy() for name in names]))
-    by_pair = [
-        f"{a} and {b} {correlations[i, j]:.2f}" for i, a in enumerate(names) for j, b in enumerate(names) if i < j
-    ]
-    say(f"correlations of scores by criterion: {', '.join(by_pair)}")

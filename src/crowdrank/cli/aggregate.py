@@ -31,7 +31,7 @@ from .votes import Reading, expect_packed_alone, packed_in_words, read_settled, 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..api import CategoryFit
+    from ..api import CategoryFit, Rubric
     from ..data.consensus import Consensus
     from ..io.notices import Notice
     from ..review.facts import Facts
@@ -101,6 +101,7 @@ def aggregate(
     swaps: str,
     by: str | None,
     criteria: list[str] | None,
+    overall: str | None,
     stream: bool | None,
     cluster: str | None,
     resume: str | None,
@@ -181,6 +182,8 @@ def aggregate(
     anchor = _anchor(rating)
     if families is not None:
         api.expect_self(control)
+    if overall is not None and criteria is None:
+        raise ParameterError("--overall goes with --criteria, whose weights it teaches; name those too")
     if by is not None or criteria is not None:
         mine = "--by" if by is not None else "--criteria"
         others = {
@@ -200,7 +203,14 @@ def aggregate(
                 raise ParameterError(f"{name} applies to one ranking, but {mine} makes several; leave one out")
         del wanted["bootstrap"], wanted["resample"]
         fits = SeveralFits(votes, reading, wanted, families, swaps, talk)
-        table = fits.by_category(by) if by is not None else fits.by_criterion(criteria or [])
+        found = None if by is not None else fits.by_criterion(criteria or [], overall, wanted["seed"])
+        table = fits.by_category(by) if found is None else found.table
+        if found is not None and format_for(out, format) == "xlsx":
+            from ..io.output import write_sheets
+
+            write_sheets(found.sheets(), out)
+            report_written(out, talk)
+            return
         from .terminal_tables import show_frame
 
         deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("item",)))
@@ -536,16 +546,29 @@ class SeveralFits:
     swaps: str
     talk: Talk
 
-    def by_criterion(self, criteria: Sequence[str]) -> pl.DataFrame:
-        """Return the ranking by the mean of several columns of grades."""
+    def by_criterion(self, criteria: Sequence[str], overall: str | None, seed: int) -> Rubric:
+        """Return the ranking by several columns of grades or winners, and what they have in common."""
         from .. import api
+        from ..data.column_names import understand_pairs
+        from ..io.tables import read_table
 
-        fits = {}
-        for one in criteria:
-            judgments = self._read(self.talk, columns={"grade": one})
+        names, weights = api.criteria_weights(list(criteria))
+        columns = read_table(self.votes[0]).columns
+        lacking = [one for one in (*names, *([overall] if overall else ())) if one not in columns]
+        if lacking:
+            raise JudgmentError(
+                f"{self.votes[0]} has no column {lacking[0]!r} for --criteria; its columns are {', '.join(columns)}"
+            )
+        answer = "grade" if understand_pairs(columns) is None else "winner"
+        fits, judgments = {}, {}
+        for one in (*names, *([overall] if overall else ())):
+            judgments[one] = self._read(self.talk, columns={answer: one})
             with self.talk.working("finding the consensus"):
-                fits[one] = api.aggregate(judgments, **self.wanted)
-        return api.criteria_table(fits)
+                fits[one] = api.aggregate(judgments[one], **self.wanted)
+        whole = fits.pop(overall) if overall else None
+        found = api.rubric(fits, judgments, weights=weights, overall=whole, seed=seed)
+        api.say_rubric(found)
+        return found
 
     def by_category(self, by: str) -> pl.DataFrame:
         """Return the ranking of all votes, and one for each value of a column."""
