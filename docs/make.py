@@ -34,8 +34,8 @@ QUESTIONS = {
     "Who or what is best?": (
         "aggregator",
         "latent_score bradley_terry crowd_bt plackett_luce mallows mean_grade borda crowd_agg rank_centrality "
-        "median_rank multinomial_preference singular_vector condorcet greedy_order majority_preference elo em_elo "
-        "mean_gain highest_grade single",
+        "median_rank multinomial_preference singular_vector nuclear_norm condorcet greedy_order majority_preference "
+        "elo em_elo mean_gain highest_grade single",
     ),
     "Which label is right?": ("aggregator", "ensemble dawid_skene naive_bayes glad mace majority_vote"),
     "Who guesses, spams or answers in reverse?": (

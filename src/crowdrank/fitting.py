@@ -182,6 +182,34 @@ def _climb(
     return point, here
 
 
+def ascend(
+    evaluate: Callable[[Floats], Evaluated],
+    start: Floats,
+    *,
+    learning_rate: float,
+    tol: float,
+    max_iter: int,
+    move: Callable[[Floats, Floats], Floats] = np.add,
+    what: str = "",
+) -> tuple[Floats, Evaluated, Trace]:
+    """Take gradient steps of a fixed rate, as papers print them, until no entry changes by more than ``tol``.
+
+    ``move`` returns the next point from one and its step, where points have bounds or another scale.
+    Returns what :func:`newton` does; the objective may fall where the rate is too large for it.
+    """
+    point, here = start, evaluate(start)
+    likelihoods, change = [here.log_likelihood], np.inf
+    for n_iter in range(1, max_iter + 1):
+        following = move(point, learning_rate * here.gradient)
+        change, point = _largest(following - point), following
+        here = evaluate(point)
+        likelihoods.append(here.log_likelihood)
+        if change <= tol:
+            return point, here, Trace(n_iter, True, change, tuple(likelihoods))
+    warn_unconverged(what, max_iter, change, tol)
+    return point, here, Trace(max_iter, False, change, tuple(likelihoods))
+
+
 class Step(Protocol):
     """One step of an expectation-maximisation: the objective where it began, and the state it leads to."""
 

@@ -15,7 +15,15 @@ from crowdrank.registry import make, names
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 
 GRADE_METHODS = ("mean_grade", "majority_vote", "highest_grade", "mean_gain", "borda", "median_rank")
-PAIR_METHODS = ("bradley_terry", "rank_centrality", "condorcet", "greedy_order", "majority_preference", "borda")
+PAIR_METHODS = (
+    "bradley_terry",
+    "rank_centrality",
+    "condorcet",
+    "greedy_order",
+    "majority_preference",
+    "nuclear_norm",
+    "borda",
+)
 
 
 def assert_close(found, wanted):

@@ -73,6 +73,9 @@ def test_our_own_slopes_grow_the_trees_that_lightgbm_grows(made):
     ranker = LambdaMART(n_trees=3, lambdas="lightgbm", n_threads=1).fit(X, y, qid=qid)
     own = clone(ranker).set_params(lambdas="own").fit(X, y, qid=qid)
     np.testing.assert_allclose(own.predict(X), ranker.predict(X), rtol=1e-3, atol=1e-4)
+    # before the first tree all scores are equal, and LightGBM's table of the logistic function is exact there
+    first, own_first = (clone(one).set_params(n_trees=1).fit(X, y, qid=qid) for one in (ranker, own))
+    np.testing.assert_allclose(own_first.predict(X), first.predict(X), atol=1e-7)
 
 
 def test_real_targets_are_mapped_to_gains(made):

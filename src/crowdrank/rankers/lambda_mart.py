@@ -232,7 +232,10 @@ class LambdaMART(Ranker):
 
     A row weight in LightGBM multiplies that row's slope alone, which breaks what makes a pair a pair: that its two
     slopes cancel. Our own slopes have :math:`w_i w_j` before every pair, relative to the query's mean weight of an
-    item, which then multiplies them all; so a constant weight of a query's rows is a weight of the query.
+    item, which then multiplies them all; so a constant weight of a query's rows is a weight of the query. Otherwise our
+    slopes are LightGBM's, but it looks the logistic function up in a table of a million steps and we compute it: the
+    first tree is the same to 1e-8, later ones to 1e-5 until such a difference decides a split, which on MQ2008 is after
+    some 50 to 100 trees.
 
     Where items have several rows (``item=``), such as one for each judgment: ranks, truncation and ideal DCG count
     items; rows of one item form no pair; slopes do not grow with the number of copies; ``min_leaf``, the least

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from itertools import pairwise
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import polars as pl
@@ -10,9 +10,10 @@ import pytest
 from scipy.optimize import minimize
 from tests.oracles import orders as slow
 
+import crowdrank as cr
 from crowdrank import datasets, simulate
 from crowdrank.data.judgments import Rankings
-from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError
+from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.averages.borda import Borda
 from crowdrank.models.rankings.kernels.dispersion import expected_distance
@@ -27,11 +28,11 @@ def rankings(*orders, query="q"):
     return Rankings.from_rows(rows)
 
 
-def fitted(judged, *, trusted=None, **parameters):
+def fitted(judged, *, trusted=None, prior=None, **parameters):
     """Fit without the warnings about tiny data and few iterations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Mallows(**parameters).fit(judged, trusted=trusted)
+        return Mallows(**parameters).fit(judged, trusted=trusted, prior=prior)
 
 
 def theta(consensus):
@@ -440,3 +441,90 @@ def test_learned_dispersions_beat_borda_on_search_engines(data_folder):
     query = judged.items.query[part]
     ours, theirs = (kendall_tau(grade[part], c.scores[part], query) for c in (consensus, borda))
     assert ours > theirs + 0.02
+
+
+def _all_orders(given, theta, scores):
+    """Every true order of a query's items with its probability given rankings, by Eq. 3 and 4 of Wu et al."""
+    n = len(scores)
+    orders = [np.array(order) for order in permutations(range(n))]
+    log = []
+    for order in orders:
+        strength = np.exp(scores[order])
+        prior = np.sum(np.log(strength) - np.log(np.cumsum(strength[::-1])[::-1]))
+        places = np.argsort(order)
+        distances = [
+            sum((places[a] - places[b]) * (rank[a] - rank[b]) < 0 for a, b in combinations(range(n), 2))
+            for rank in given
+        ]
+        log.append(prior + theta @ distances)
+    weight = np.exp(np.array(log) - max(log))
+    return orders, weight / weight.sum()
+
+
+def test_a_prior_of_rankings_is_weighed_in_as_enumeration_says():
+    orders = {"ann": "wxyz", "bob": "xwyz", "cy": "zywx"}
+    rows = [(who, "q", item, place + 1) for who, items in orders.items() for place, item in enumerate(items)]
+    reversed_rows = [("dee", "q", item, place + 1) for place, item in enumerate("zyxw")]
+    before = Borda().fit(Rankings.from_rows(reversed_rows))
+    plain, weighed = (fitted(Rankings.from_rows(rows), prior=prior) for prior in (None, before))
+    given = [np.array([items.index(item) for item in "wxyz"]) for items in orders.values()]
+    aligned = before.scores[before.items.codes_of(plain.items, "prior", "rankings")]
+    for consensus, scores in ((weighed, aligned), (plain, np.zeros(4))):
+        every, probability = _all_orders(given, theta(consensus), scores)
+        places = sum(p * np.argsort(order) for order, p in zip(every, probability, strict=True))
+        np.testing.assert_allclose(consensus.scores, 1.5 - places, atol=1e-9)
+    assert weighed.scores[3] > plain.scores[3]
+
+
+def test_cranking_makes_known_orders_most_probable():
+    """At its dispersions the expected distances are those to the known orders, by enumeration."""
+    rng, rows, known, given, reached = np.random.default_rng(4), [], [], [], np.zeros(3)
+    for query in range(12):
+        truth = rng.permutation(4)
+        ranks = []
+        for who, n_swaps in enumerate((1, 2, 3)):
+            order = truth.copy()
+            for _ in range(n_swaps):
+                one, other = rng.choice(4, 2, replace=False)
+                order[[one, other]] = order[[other, one]]
+            ranks.append(np.argsort(order))
+            rows += [(f"a{who}", f"q{query:02d}", f"i{item}", place + 1) for place, item in enumerate(order)]
+            places = np.argsort(truth)
+            reached[who] += sum(
+                (places[a] - places[b]) * (ranks[-1][a] - ranks[-1][b]) < 0 for a, b in combinations(range(4), 2)
+            )
+        given.append(ranks)
+        known += [(f"q{query:02d}", f"i{item}", place + 1) for place, item in enumerate(truth)]
+    # one query of unknown order, which is ranked by what the others taught
+    rows += [(f"a{who}", "unknown", f"i{item}", item + 1) for who in range(3) for item in range(4)]
+    table = pl.DataFrame(known, schema=["query", "item", "rank"], orient="row")
+    consensus = cr.aggregate(Rankings.from_rows(rows), "cranking", known=table)
+    learned = theta(consensus)
+    expected = np.zeros(3)
+    for ranks in given:
+        every, probability = _all_orders(ranks, learned, np.zeros(4))
+        for who, rank in enumerate(ranks):
+            for order, p in zip(every, probability, strict=True):
+                places = np.argsort(order)
+                expected[who] += p * sum(
+                    (places[a] - places[b]) * (rank[a] - rank[b]) < 0 for a, b in combinations(range(4), 2)
+                )
+    inside = (learned < 0) & (learned > -12)
+    assert inside.any()
+    np.testing.assert_allclose(expected[inside], reached[inside], atol=1e-3)
+    assert consensus.order("unknown") == ["i0", "i1", "i2", "i3"]
+
+
+@pytest.mark.parametrize(
+    ("variant", "known", "words"),
+    [
+        ("conditional", None, "learns from queries of known order; give known="),
+        ("conditional", {"query": ["other"], "item": ["x"], "grade": [1]}, "and none is there"),
+        ("conditional", {"query": ["q"] * 2, "item": ["x", "y"], "grade": [1, 1]}, "and none is there"),
+        ("carried", {"query": ["q"], "item": ["x"], "grade": [1]}, "with variant='conditional' only"),
+    ],
+)
+def test_cranking_says_what_it_needs(variant, known, words):
+    rankings = Rankings.from_rows([("ann", "q", item, place + 1) for place, item in enumerate("xy")])
+    with pytest.raises(ParameterError, match=words):
+        Mallows(variant=variant).fit(rankings, known=None if known is None else pl.DataFrame(known))

@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 
 _LOSSES = ("logistic", "hinge")
 _CLUSTERINGS = ("folded", "raw")
+_SOLVERS = ("newton", "printed")
 
 _START_FLIP_RATE = 0.3
 """First guess of every flip rate: at equal scores the first E-step is then the majority vote."""
+
+_PRINTED_SPREAD = 0.01
+"""Standard deviation of the random first weights of printed steps."""
 
 _KNOWN_FLIP_RATE = 1e-15
 """Flip rate of the source that stands for known pairs."""
@@ -133,10 +137,21 @@ class JointAnnotators:
     max_iter
         Largest number of iterations at one spread; raise it where a warning says that the fit did not converge.
     seed
-        Decides where clusters start, and which pairs they are found from if there are more than 30,000.
+        Decides where clusters start, which pairs they are found from if there are more than 30,000, and where printed
+        steps start.
+    solver
+        ``"newton"``: Newton steps of the weights; ``"printed"``: gradient steps at a fixed rate on features as they
+        are, from random weights and flip rates, as in [Gupta16]_, which requires ``item_effects=False``.
+    learning_rate
+        Length of the printed steps per unit of the mean gradient over pairs.
 
     Notes
     -----
+    ``jam-paper`` and ``vrjam-paper`` have the hinge, printed steps and no priors; which of two mirror images is right
+    is still decided by the majority. The paper gives neither rate nor number of steps nor how the start is drawn:
+    weights are normal here with standard deviation 0.01, flip rates uniform. Too large a rate for the features' scale
+    ends far from the maximum, where features overrule preferences.
+
     Ties count as no preference; a pair that was only tied is decided by its features. Two preferences of an annotator
     on one pair count as two, and a weight of 2 counts the same.
 
@@ -185,9 +200,14 @@ class JointAnnotators:
     tol: float = 1e-4
     max_iter: int = 200
     seed: int = 0
+    solver: str = "newton"
+    learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        expect_choices(self, loss=_LOSSES, clustering=_CLUSTERINGS)
+        expect_choices(self, loss=_LOSSES, clustering=_CLUSTERINGS, solver=_SOLVERS)
+        if self.solver == "printed" and self.item_effects:
+            raise ParameterError("solver='printed' has no item effects; set item_effects=False")
+        expect_above(self, 0, "learning_rate")
         if self.loss == "hinge" and self.item_effects:
             raise ParameterError("loss='hinge' has no likelihood to estimate item effects with; set item_effects=False")
         expect_at_least(self, 1, "n_clusters", hint="use None to have their number found")
@@ -276,7 +296,7 @@ class JointAnnotators:
             order = np.concatenate([judged.item_codes(number) for number in range(judged.n_parts)])
         seen, table, centred = judged.judged_items[order], None, None
         if features is not None and judged.n_judgments:
-            table = ItemFeatures.of(features, judged)
+            table = ItemFeatures.of(features, judged, "overall" if self.solver == "newton" else "none")
             centred = table.centre_by_query(judged.judged_items, judged.items.offsets)[order]
         model = JointModel(pairs, self._score_model(seen, centred), FlipPrior.of(good, self.alpha, n + has_known))
         side_known = has_known or bool(good.any())
@@ -326,7 +346,10 @@ class JointAnnotators:
             return FeatureScores(matrix[:, :0], self.ridge)
         if self.item_effects:
             return ItemEffectScores(matrix, self.ridge, _START_SPREAD, judged)
-        return FeatureScores(matrix, self.ridge, self.loss == "hinge")
+        printed = None
+        if self.solver == "printed":
+            printed = PrintedSteps(self.learning_rate, self.seed)
+        return FeatureScores(matrix, self.ridge, self.loss == "hinge", printed)
 
     def _fit_pairs(self, model: JointModel, side_known: bool, progress: Progress | None) -> PairFit:
         """The stages of a fit: side, spread of the item effects, clusters."""
@@ -483,7 +506,7 @@ class ItemFeatures:
     row: Ints
 
     @classmethod
-    def of(cls, features: Features, judgments: Judgments) -> ItemFeatures:
+    def of(cls, features: Features, judgments: Judgments, scale: str = "overall") -> ItemFeatures:
         """Return the features of the items, on the scale of those that were judged; missing numbers are refused."""
         from ...rankers.training_rows import Lists, Matrix, learn_scaling
 
@@ -492,7 +515,7 @@ class ItemFeatures:
         features.expect_numbers(row[row >= 0])
         matrix = Matrix(np.ascontiguousarray(features.matrix[row[used]]))
         lists = Lists.of(len(used), np.zeros(len(used)), judgments.items.query[used])
-        scaling = learn_scaling("overall", matrix, lists)
+        scaling = learn_scaling(scale, matrix, lists)
         values = np.zeros((len(row), len(features.names)))
         present = np.flatnonzero(row >= 0)
         values[present] = scaling.apply(features.matrix[row[present]], np.zeros(1, np.int64))
@@ -511,6 +534,13 @@ class ItemFeatures:
         return centred
 
 
+class PrintedSteps(NamedTuple):
+    """Gradient steps of this length per unit of the mean gradient of pairs, from a random start of this seed."""
+
+    learning_rate: float
+    seed: int
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureScores:
     """Weighted sums of features (JAM); the parameters are the weights. Without features all items are equal.
@@ -523,11 +553,14 @@ class FeatureScores:
         Precision of the normal prior of the weights.
     hinge
         Whether weights are fitted by the smoothed hinge instead of the logistic loss.
+    printed
+        The gradient steps in place of Newton steps.
     """
 
     matrix: Floats
     ridge: float
     hinge: bool = False
+    printed: PrintedSteps | None = None
 
     @property
     def equal(self) -> bool:
@@ -535,8 +568,11 @@ class FeatureScores:
         return not self.matrix.shape[1]
 
     def start(self) -> Floats:
-        """Return zero weights."""
-        return np.zeros(self.matrix.shape[1])
+        """Return zero weights, random ones for printed steps."""
+        weights = np.zeros(self.matrix.shape[1])
+        if self.printed is not None:
+            weights += _PRINTED_SPREAD * np.random.default_rng(self.printed.seed).standard_normal(len(weights))
+        return weights
 
     def scores(self, parameters: Floats) -> Floats:
         """Return the weighted sums."""
@@ -558,6 +594,9 @@ class FeatureScores:
         if self.equal:
             return parameters, 0.0
         gradient = np.einsum("ip,i->p", self.matrix, here.gradient) - self.ridge * parameters
+        if self.printed is not None:
+            step = self.printed.learning_rate / pairs.n_pairs * gradient
+            return step, float(gradient @ step)
         if len(parameters) <= _MOST_SOLVED_FEATURES:
             curvature = self.matrix.T @ pairs.multiply(self.matrix, here.degree)
             curvature.flat[:: len(gradient) + 1] += self.ridge
@@ -594,6 +633,7 @@ class ItemEffectScores:
 
     equal: ClassVar[bool] = False
     hinge: ClassVar[bool] = False
+    printed: ClassVar[PrintedSteps | None] = None
     matrix: Floats
     ridge: float
     spread: float
@@ -686,9 +726,11 @@ class JointModel:
     prior: FlipPrior
 
     def start(self) -> State:
-        """Return the state whose E-step is the majority vote."""
-        flip_rates = np.where(np.isnan(self.prior.fixed), _START_FLIP_RATE, self.prior.fixed)
-        return State(self.items.start(), flip_rates)
+        """Return the state whose E-step is the majority vote; a random one for printed steps."""
+        first: Any = _START_FLIP_RATE
+        if self.items.printed is not None:
+            first = np.random.default_rng(self.items.printed.seed).random(len(self.prior.fixed))
+        return State(self.items.start(), np.where(np.isnan(self.prior.fixed), first, self.prior.fixed))
 
     def mirror(self, state: State) -> State:
         """Return the state that explains the preferences equally well with scores and flip rates reversed."""
@@ -709,15 +751,15 @@ class JointModel:
         flip_rates = self.prior.flip_rates(here.flipped, self.pairs.weights)
         step, promised = self.items.newton_step(self.pairs, here, state.parameters)
         gain = float(np.sqrt(max(promised, 0.0) / max(self.pairs.n_pairs, 1)))
-        slack = _RELATIVE_ROUNDING * (1.0 + abs(value))
+        slack, plain = _RELATIVE_ROUNDING * (1.0 + abs(value)), self.items.hinge or self.items.printed is not None
         for halving in range(_MOST_HALVINGS + 1):
             # the flip rates alone never lower the objective
             length = 0.5**halving if halving < _MOST_HALVINGS else 0.0
             following = State(state.parameters + length * step, flip_rates)
             new_value, there = self.expect(following)
-            if self.items.hinge or new_value >= value - slack:
+            if plain or new_value >= value - slack:
                 break
-        return following, new_value if self.items.hinge else max(new_value, value), there, gain
+        return following, new_value if plain else max(new_value, value), there, gain
 
     def run(
         self, start: State, *, tol: float, max_iter: int, what: str = "", report: Callable[[int], None] | None = None

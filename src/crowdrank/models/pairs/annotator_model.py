@@ -30,7 +30,7 @@ from ...data.index import Index, Items
 from ...data.judgments import Preferences, align_judgments, expect, stack_judgments
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
 from ...errors import ConvergenceWarning, ParameterError
-from ...fitting import OneBlock, accelerate, newton, warn_unconverged
+from ...fitting import OneBlock, accelerate, ascend, newton, warn_unconverged
 from ...pair_counts import PairCounts, warn_unbounded
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, method_name
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
@@ -89,10 +89,13 @@ class AnnotatorMethod(ABC):
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
     precision: ClassVar[float] = 1e-7
     parameter: ClassVar[str]
+    printed_bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     ties: str
     per_query: bool
     tol: float
     max_iter: int
+    solver: str
+    learning_rate: float
 
     @abstractmethod
     def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> Model:
@@ -116,6 +119,30 @@ class AnnotatorMethod(ABC):
         """The model's parameter, from the one that users see."""
         return parameter
 
+    def _maximise(self, model: Model, point: Floats | None, tol: float) -> tuple[Floats, Any, Trace]:
+        """The point of scores and annotators: the maximum, or where the printed steps end.
+
+        These begin at equal scores and usual annotators, and step on the scale of the parameter that users see.
+        """
+        rest: Any = {"tol": tol, "max_iter": self.max_iter, "what": method_name(self)}
+        if self.solver == "newton":
+            return model.maximise(point, **rest)
+        n, last = model.n_items, model.n_items + model.n_own
+
+        def move(here: Floats, step: Floats) -> Floats:
+            following, parameter = here + step, self._to_parameter(here[n:last])
+            # by the chain rule the gradient on the other scale is that of the model divided by the slope
+            moved = parameter + step[n:last] / self._parameter_slope(parameter)
+            following[n:last] = self._from_parameter(np.clip(moved, *self.printed_bounds))
+            return model.within_bounds(following)
+
+        start = model.join(np.zeros(n), np.full(last - n, float(model.prior.default())))
+        return ascend(model.evaluate, start, learning_rate=self.learning_rate, move=move, **rest)
+
+    def _parameter_slope(self, parameter: Floats) -> Floats:
+        """Derivative of the parameter that users see by the model's."""
+        return np.ones(len(parameter))
+
     def fit(self, preferences: Preferences, *, start: Consensus | None = None, trusted: Any | None = None) -> Consensus:
         """Return scores and annotators; warns of items and groups that only the ridge keeps finite.
 
@@ -128,13 +155,14 @@ class AnnotatorMethod(ABC):
             scores = _former_scores(start.items, start.scores, preferences.items)
             former = scores, self.former_parameters(start, preferences.annotators)
         model, owner, point = self._problem(preferences, is_trusted, former)
-        point, best, trace = model.maximise(point, tol=self.tol, max_iter=self.max_iter, what=method_name(self))
+        point, best, trace = self._maximise(model, point, self.tol)
         scores, own, number = model.scores(point), model.own(point), model.n_preferences
         warn_unbounded(preferences.items, model.orient_pair_counts(own))
         if trusted is None:
             gap, n_decided = model.gap_sums(scores)
             warn_near_chance(method_name(self), self.accuracies_at(gap / max(n_decided, 1.0), own, model.prior), number)
-        std_error, covariance = model.standard_errors(best)
+        # printed steps end where they end: there is no maximum whose curvature would say how sure scores are
+        std_error, covariance = (None, None) if self.solver == "printed" else model.standard_errors(best)
         quality, n = None, preferences.n_annotators
         if n:
             # annotators without preferences keep the prior; queries of the others weigh by number of preferences
@@ -153,6 +181,10 @@ class AnnotatorMethod(ABC):
     ) -> BlockFit:
         """Return the fit over blocks of preferences, by query or by annotator."""
         name = method_name(self)
+        if self.solver == "printed":
+            raise ParameterError(
+                f"{name} takes printed steps over judgments in memory; leave solver out for packed ones"
+            )
         if self.per_query:
             raise ParameterError(
                 f"{name} with per_query takes each query by itself, so packed judgments gain nothing; leave per_query "
@@ -184,7 +216,7 @@ class AnnotatorMethod(ABC):
     ) -> Floats:
         """The scores at the maximum."""
         model, _, point = self._problem(preferences, trusted, start)
-        return model.scores(model.maximise(point, tol=tol, max_iter=self.max_iter, what=method_name(self))[0])
+        return model.scores(self._maximise(model, point, tol)[0])
 
     def _problem(
         self, preferences: Preferences, trusted: Bools, start: tuple[Floats, Floats] | None
@@ -385,6 +417,12 @@ class AnnotatorModel(ABC, Generic[Point]):
     def join(self, scores: Floats, own: Floats) -> Floats:
         """Return the point with these parts."""
         return np.concatenate([scores, own])
+
+    def within_bounds(self, point: Floats) -> Floats:
+        """Return the point with parameters between their bounds."""
+        own = self.own(point)
+        np.clip(own, self.prior.low, self.prior.high, out=own)
+        return point
 
     def log_prior(self, own: Floats) -> tuple[float, Floats, Floats]:
         """Return the log prior of annotators' parameters, its gradient and its negated second derivatives."""

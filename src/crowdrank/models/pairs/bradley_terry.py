@@ -16,7 +16,7 @@ from ...covariate_design import CovariateDesign, covariate_design
 from ...data.consensus import Consensus, Trace
 from ...data.index import Items
 from ...data.judgments import Preferences, expect, falls_apart
-from ...fitting import newton
+from ...fitting import ascend, newton
 from ...pair_counts import (
     PairCounts,
     apply_ties_rule,
@@ -29,9 +29,10 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import LearnedQuality, held_out
 from ...resampling import Draws, Refitted
 from ...standard_errors import ScoreGradients, SharedGradients, score_standard_errors
-from ...wording import expect_above, one_of
+from ...wording import expect_above, expect_choices
 
 _TIES = ("split", "ignore", "davidson")
+_SOLVERS = ("newton", "printed")
 
 _PART = 8
 _MIN_PART_ROWS = 20_000
@@ -94,10 +95,19 @@ class BradleyTerry:
     tol
         Largest change of a score in the last step; raise it to stop earlier.
     max_iter
-        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
+        Largest number of steps; raise it where a warning says that the fit did not converge.
+    solver
+        ``"newton"``: to the maximum; ``"printed"``: gradient steps from equal scores at a fixed rate, as [Niu15]_ fits
+        its baseline. They have no standard errors.
+    learning_rate
+        Length of the printed steps per unit of the gradient, which adds up an item's preferences: a rate of 0.1
+        overshoots where an item has 80 of them or more.
 
     Notes
     -----
+    ``bt-paper`` is the baseline of [Niu15]_: printed steps at its rate, 0.1, with next to no ridge; how many steps it
+    took is not printed.
+
     The default ridge of 0.1 is a prior with standard deviation 3.2, odds of 24 to 1; it weighs as much as 0.4
     preferences between equals, so it hardly matters once an item has some dozens. Use ``ridge=1e-6`` for maximum
     likelihood.
@@ -140,10 +150,13 @@ class BradleyTerry:
     ridge: float = 0.1
     tol: float = 1e-6
     max_iter: int = 100
+    solver: str = "newton"
+    learning_rate: float = 0.1
 
     def __post_init__(self) -> None:
-        one_of(self.ties, _TIES, "ties")
+        expect_choices(self, ties=_TIES, solver=_SOLVERS)
         expect_above(self, 0, "ridge", hint="use a small one such as 1e-6 for none")
+        expect_above(self, 0, "learning_rate")
 
     def fit(self, preferences: Preferences, *, control: Sequence[str] | None = None) -> Consensus:
         """Return scores with standard errors; warns of items and groups that only the ridge keeps finite.
@@ -161,11 +174,16 @@ class BradleyTerry:
         problem = PairProblem(counts, self.ridge)
         if control or grading is not None:
             problem = PairProblem.of(preferences, self.ties, self.ridge, control or ())
-        point, best, trace = problem.solve(tol=self.tol, max_iter=self.max_iter)
-        std_error, covariance, own = problem.standard_errors(best, preferences.items.offsets)
-        scores = point[: preferences.n_items]
+        point, best, trace = self._solve(problem)
+        scores, printed = point[: preferences.n_items], self.solver == "printed"
+        # printed steps end where they end: there is no maximum whose curvature would say how sure scores are
+        std_error: Floats | None = None
+        covariance: tuple[Floats | None, ...] | None = None
+        own = np.zeros((len(point) - len(scores), len(point) - len(scores)))
+        if not printed:
+            std_error, covariance, own = problem.standard_errors(best, preferences.items.offsets)
         quality: Any = held_out(self, preferences)
-        if problem.design is not None:
+        if problem.design is not None and not printed:
             again = partial(_scores_of_part, self, problem, point)
             quality = LearnedQuality(preferences, again, {}) if preferences.n_annotators else None
         estimates = problem.estimates(point, own)
@@ -173,7 +191,7 @@ class BradleyTerry:
             self, preferences, scores, trace=trace, std_error=std_error, covariance=covariance, quality=quality,
             estimates=estimates,
         )  # fmt: skip
-        if problem.design is not None or preferences.strength is not None:
+        if problem.design is not None or preferences.strength is not None or printed:
             return consensus
         return replace(consensus, reread=partial(_score_again, self, preferences.items, point))
 
@@ -189,12 +207,20 @@ class BradleyTerry:
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
-        problem = PairProblem.of(preferences, self.ties, self.ridge)
-        return problem.solve(tol=self.tol, max_iter=self.max_iter)[0][: preferences.n_items]
+        return self._solve(PairProblem.of(preferences, self.ties, self.ridge))[0][: preferences.n_items]
+
+    def _solve(self, problem: PairProblem) -> tuple[Floats, _Point, Trace]:
+        """The point of the scores: the maximum, or where the printed steps end."""
+        if self.solver == "newton":
+            return problem.solve(tol=self.tol, max_iter=self.max_iter)
+        start = problem.start()
+        start[: problem.n_items] = 0.0
+        rest: Any = {"tol": self.tol, "max_iter": self.max_iter, "what": "bradley_terry"}
+        return ascend(problem.evaluate, start, learning_rate=self.learning_rate, **rest)
 
     def refits(self, preferences: Preferences, draws: Draws, consensus: Consensus) -> tuple[int, PairRefits] | None:
-        """Return what fits many resamples at once, each begun at the scores of all preferences; not with strengths."""
-        if "cuts" in consensus.estimates:
+        """Return what fits many resamples at once, each begun at the scores of all preferences; else ``None``."""
+        if "cuts" in consensus.estimates or self.solver == "printed":
             return None
         tie = consensus.estimates.get("tie")
         start = np.append(consensus.scores, [] if tie is None else np.log(tie))

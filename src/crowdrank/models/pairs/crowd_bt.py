@@ -17,7 +17,7 @@ from ...pair_counts import sort_and_count
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
 from ...standard_errors import ScoreGradients
-from ...wording import expect_above, one_of, option
+from ...wording import expect_above, expect_choices, option
 from .annotator_model import AnnotatorMethod, AnnotatorModel, AnnotatorPrior, ModelPoint
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .kernels.pair_likelihood import Curve, TieModel
 
 _TIES = ("split", "ignore", "davidson")
+SOLVERS = ("newton", "printed")
 _PRIOR_COUNTS = (8.0, 2.0)
 _MIN_DISTANCE_OF_ETA = 1e-9
 
@@ -74,10 +75,19 @@ class CrowdBT(AnnotatorMethod):
     tol
         Largest change of a score, or of the log odds of :math:`\eta`, in the last step; raise it to stop earlier.
     max_iter
-        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
+        Largest number of steps; raise it where a warning says that the fit did not converge.
+    solver
+        ``"newton"``: to the maximum; ``"printed"``: gradient steps of scores and :math:`\eta` from equal scores at a
+        fixed rate, as [Niu15]_ fits its baseline. They have no standard errors.
+    learning_rate
+        Length of the printed steps per unit of the gradient.
 
     Notes
     -----
+    ``crowd-bt-paper`` is the baseline of [Niu15]_: an :math:`\eta` in each query, printed steps at its rate, 0.01, next
+    to no priors; :math:`\eta` begins at 0.8, since neither start nor number of steps is printed,
+    and stays between 0.001 and 0.999.
+
     Scores and annotators are updated together by Newton steps on the observed information; from 400,000 preferences on,
     the start is a fit of every fourth pair. The trace has the objective, priors included, which never falls.
     :math:`\eta` is the mode of its posterior on the scale of log odds, so annotators without preferences have the mean
@@ -114,15 +124,19 @@ class CrowdBT(AnnotatorMethod):
     """
 
     parameter: ClassVar[str] = "eta"
+    printed_bounds: ClassVar[tuple[float, float]] = (1e-3, 1.0 - 1e-3)
     ties: str = "split"
     prior: tuple[float, float] | None = None
     ridge: float = 0.25
     per_query: bool = False
     tol: float = 1e-4
     max_iter: int = 100
+    solver: str = "newton"
+    learning_rate: float = 0.01
 
     def __post_init__(self) -> None:
-        one_of(self.ties, _TIES, "ties")
+        expect_choices(self, ties=_TIES, solver=SOLVERS)
+        expect_above(self, 0, "learning_rate")
         if self.prior is not None and not (np.shape(self.prior) == (2,) and self.prior[0] > self.prior[1] > 0):
             raise ParameterError(
                 f"prior={self.prior} must be more right than wrong preferences, both above 0, such as (8, 2)"
@@ -145,6 +159,10 @@ class CrowdBT(AnnotatorMethod):
         """Log odds of probabilities."""
         within = np.clip(parameter, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         return np.log(within / (1.0 - within))
+
+    def _parameter_slope(self, parameter: Floats) -> Floats:
+        """Derivative of a probability by its log odds."""
+        return parameter * (1.0 - parameter)
 
     def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the preferences in the scores, at the consensus."""

@@ -13,11 +13,12 @@ import numpy as np
 from ...data.consensus import Consensus, Trace, settle_ties
 from ...data.judgments import Rankings, align_judgments, expect, stack_judgments
 from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
+from ...data.truth import Truth
 from ...errors import DataWarning, ParameterError
 from ...fitting import OneBlock, accelerate, warn_unconverged
-from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
-from ...wording import expect_choices
+from ...wording import expect_choices, option
 from .mallows_crowd import (
     PRINTED_CHANGE,
     Annotators,
@@ -34,7 +35,7 @@ from .mallows_crowd import (
 )
 
 _DISTANCES = ("kendall", "cayley", "footrule", "spearman")
-_VARIANTS = ("carried", "printed")
+_VARIANTS = ("carried", "printed", "conditional")
 _CONSENSUS = ("mean", "mode")
 _MOST_ITERATIONS = 1000
 _SWEEPS_PER_SAMPLE = {"kendall": 4, "cayley": 2, "footrule": 2, "spearman": 2}
@@ -77,7 +78,8 @@ class Mallows:
         up to 14 ranked items per query).
     variant
         ``"carried"``: see the notes; ``"printed"``: the sampler of [Wu11]_ to the letter, whose consensus is the most
-        probable ranking that it happened on.
+        probable ranking that it happened on; ``"conditional"``: Cranking, which learns dispersions from queries of
+        known order.
     consensus
         ``"mean"``: scores by mean place; ``"mode"``: by the place in the most probable ranking, or one that moving any
         single item would not improve (Kendall distance only).
@@ -125,6 +127,15 @@ class Mallows:
     The printed variant begins with random rankings and random dispersions in every iteration, tries 500 swaps, has no
     prior, and stops when the dispersions change by less than 0.01 each; ``ltrma-d-paper`` is this one with ListMLE.
 
+    ``fit(prior=)`` takes a consensus whose scores are those of a Plackett-Luce prior :math:`P(t)` of the true rankings,
+    such as one of another crowd or by features: the truth is then distributed as
+
+    .. math:: P(t \mid y) \propto P(t) \exp\Bigl( \sum_a \theta_a \, d(y_a, t) \Bigr),
+
+    Eq. 3 and 4 of [Wu11]_. Without it all rankings are equally probable. Cranking [Lebanon02]_ is the same model with
+    dispersions that make the known orders of ``fit(known=)`` most probable given the rankings of their queries; it
+    takes Kendall distance, queries of known order of up to ``n_exact`` items, and no ``alpha``.
+
     A partial ranking counts for the items it has, with its own :math:`n`. Items that it ties were not put in an order:
     the probability is that of all ways to order them, added up. Rankings that tie everything, and items that
     stand in no other, say nothing; such items have score 0, and random places among the others. Items that no ranking
@@ -167,19 +178,37 @@ class Mallows:
         expect_choices(self, distance=_DISTANCES, variant=_VARIANTS, consensus=_CONSENSUS)
         if self.distance != "kendall" and self.consensus == "mode":
             raise ParameterError("consensus='mode' goes with distance='kendall'; use consensus='mean'")
+        if self.distance != "kendall" and self.variant == "conditional":
+            raise ParameterError("variant='conditional' goes with distance='kendall'")
         check_parameters(self, n_exact=0, n_sweeps=1, n_samples=2, max_iter=4)
 
-    def fit(self, rankings: Rankings, *, trusted: Any | None = None) -> Consensus:
+    def fit(
+        self,
+        rankings: Rankings,
+        *,
+        known: Any | None = None,
+        trusted: Any | None = None,
+        prior: Consensus | None = None,
+    ) -> Consensus:
         """Return mean places with random rankings to tell how sure they are, and the annotators' dispersions.
 
-        ``trusted`` names annotators known to be good.
+        ``known`` are items with grades or ranks, whose queries Cranking learns from; ``trusted`` names annotators known
+        to be good; ``prior`` is a consensus whose scores say how probable true rankings are beforehand.
         """
         expect(rankings, self)
-        sure = trusted_annotators(rankings, trusted)
-        crowd = self.crowd(rankings, sure)
+        sure, scores_before = trusted_annotators(rankings, trusted), None
+        if prior is not None:
+            code = prior.items.codes_of(rankings.items, "prior", "rankings")
+            scores_before = np.where(code >= 0, prior.scores[code], 0.0)
+        crowd, start = self.crowd(rankings, sure, prior=scores_before), None
+        if self.variant == "conditional":
+            start = self._learn_from_known(rankings, sure, known, scores_before)
+        elif known is not None:
+            raise ParameterError(f"mallows uses {option('known')} with variant='conditional' only; leave it out")
         number = len(np.unique(crowd.annotator)) if rankings.n_annotators else 0
         _warn_unidentified(number, not len(crowd.weight) or crowd.shares_pairs, depth=3)
-        theta, trace, sampler, order = self._fit_crowd(rankings, sure, crowd, crowd.annotators.start)
+        start = crowd.annotators.start if start is None else start
+        theta, trace, sampler, order = self._fit_crowd(rankings, sure, crowd, start)
         draws = crowd.sample_array(self.n_samples, rankings.n_items)
         expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items), draws=draws)
         guessing = crowd.annotators.guessing
@@ -196,14 +225,14 @@ class Mallows:
             trace=trace,
             std_error=std_error,
             replicates=replicates,
-            quality=self._quality(rankings, theta, sure),
+            quality=self._quality(rankings, theta, sure, prior=scores_before),
             estimates={} if rankings.n_annotators else {"theta": float(theta[0])},
         )
 
     def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
         """Return the fit over blocks: dispersions are shared, and blocks keep the chains of their sampled queries."""
-        if self.variant == "printed":
-            raise ParameterError("mallows with variant='printed' needs all rankings at once; use variant='carried'")
+        if self.variant != "carried":
+            raise ParameterError(f"mallows with variant={self.variant!r} needs all rankings at once; leave it out")
         if judged.by != "query":
             raise ParameterError("mallows goes query by query; pack the rankings by query")
         return BlockFit(_RankingBlock, partial(self._solve, judged, trusted_annotators(judged, trusted)))
@@ -245,7 +274,7 @@ class Mallows:
     def scores(self, rankings: Rankings) -> Floats:
         """Return the scores alone, without random rankings, for repeated fits."""
         expect(rankings, self)
-        return self._refit_scores(trusted_annotators(rankings, None), None, rankings)
+        return self._refit_scores(trusted_annotators(rankings, None), None, None, rankings)
 
     def crowd(self, rankings: Rankings, trusted: Bools, **shared: Any) -> MallowsCrowd:
         """Return the rankings laid out for this method; ``trusted`` (n_annotators,) tells whom to trust.
@@ -256,7 +285,7 @@ class Mallows:
             rankings,
             trusted,
             distance=self.distance,
-            alpha=0.0 if self.variant == "printed" else self.alpha,
+            alpha=self.alpha if self.variant == "carried" else 0.0,
             bound=self.bound,
             allow_reversed=self.allow_reversed,
             n_exact=self.n_exact,
@@ -268,7 +297,7 @@ class Mallows:
         self, rankings: Rankings, trusted: Bools, crowd: MallowsCrowd, start: Floats
     ) -> tuple[Floats, Trace, Sampler, Ints | None]:
         """Dispersions of rankings in memory, where the chains stand, and the printed procedure's own order."""
-        if not crowd.shares_pairs:
+        if not crowd.shares_pairs or self.variant == "conditional":
             return start, Trace(), crowd.chains(), None
         if self.variant == "printed":
             return _fit_as_printed(self, crowd)
@@ -278,6 +307,41 @@ class Mallows:
         blocks = OneBlock(_RankingBlock(rankings, [crowd]))
         theta, trace = _fit_dispersions(shared, blocks, start)
         return theta, trace, crowd.chains(blocks.state), None
+
+    def _learn_from_known(self, rankings: Rankings, trusted: Bools, known: Any | None, prior: Floats | None) -> Floats:
+        """Dispersions under which the known orders are most probable given the rankings of their queries (Cranking)."""
+        from scipy.optimize import minimize
+
+        if known is None:
+            raise ParameterError(
+                f"variant='conditional' learns from queries of known order; give {option('known')}, or leave it out"
+            )
+        truth, items, ranked = Truth.from_frame(known), rankings.items, rankings.judged_items
+        if truth.form == "pairs":
+            raise ParameterError(f"variant='conditional' takes {option('known')} items with grades or ranks, not pairs")
+        grade = truth.align(items)
+        # queries whose ranked items all have grades, no two the same
+        unknown = np.bincount(items.query[ranked], np.isnan(grade[ranked]), items.n_queries)
+        ties = _count_ties(items.query[ranked], grade[ranked], items.n_queries)
+        teaches = (unknown == 0) & (ties == 0) & (np.bincount(items.query[ranked], minlength=items.n_queries) > 1)
+        taught = rankings.select(teaches[items.query[rankings.item[rankings.offsets[:-1]]]])
+        crowd = self.crowd(taught, trusted, prior=prior)
+        if not len(taught) or len(crowd.sampled):
+            what = f"has more than {self.n_exact} items: raise n_exact (up to 15)" if len(taught) else "is there"
+            raise ParameterError(
+                f"variant='conditional' sums over all orders of queries whose order is known without ties, and "
+                f"{'one' if len(taught) else 'none'} {what}"
+            )
+        reached, sampler = crowd.annotator_distances(crowd.distances_to(grade)), crowd.chains()
+
+        def loss(theta: Floats) -> tuple[float, Floats]:
+            here = crowd.expect(theta, sampler, 0)
+            slopes = crowd.annotator_distances(here.distance) - reached
+            return here.log_total - float(theta @ reached), slopes
+
+        bounds = [(self.bound, -self.bound if self.allow_reversed else 0.0)] * len(reached)
+        found = minimize(loss, crowd.annotators.start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-10)
+        return np.asarray(found.x, np.float64)
 
     def _last_sweeps(self, n_sampled_items: int) -> int:
         """Number of sweeps that scores and random rankings are taken from."""
@@ -294,24 +358,36 @@ class Mallows:
         return place_scores(rankings, crowd, place)
 
     def _quality(
-        self, rankings: Rankings, theta: Floats, trusted: Bools, n_judgments: Floats | None = None
+        self,
+        rankings: Rankings,
+        theta: Floats,
+        trusted: Bools,
+        n_judgments: Floats | None = None,
+        prior: Floats | None = None,
     ) -> LearnedQuality | None:
         """Agreement of annotators with the consensus of the others, fitted a short way from where this fit ended."""
         if not rankings.n_annotators:
             return None
         brief = replace(self, max_iter=max(4, self.max_iter // 6), n_samples=min(100, self.n_samples), tol=1e-4)
-        again = partial(brief._refit_scores, trusted, theta)
+        again = partial(brief._refit_scores, trusted, theta, prior)
         return LearnedQuality(rankings, again, {"theta": theta}, n_judgments=n_judgments)
 
-    def _refit_scores(self, trusted: Bools, start: Floats | None, rankings: Rankings) -> Floats:
+    def _refit_scores(self, trusted: Bools, start: Floats | None, prior: Floats | None, rankings: Rankings) -> Floats:
         """Scores of a fit, from given dispersions or the usual ones."""
-        crowd = self.crowd(rankings, trusted)
+        crowd = self.crowd(rankings, trusted, prior=prior)
         start = crowd.annotators.start if start is None else start
         theta, _, sampler, order = self._fit_crowd(rankings, trusted, crowd, start)
         if order is not None:
             return self._scores(rankings, crowd, theta, crowd.places_in(order))
         expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items))
         return self._scores(rankings, crowd, theta, expectation.place)
+
+
+def _count_ties(query: Ints, grade: Floats, n_queries: int) -> Counts:
+    """Number of items of each query that share their grade with one before them."""
+    order = np.lexsort((grade, query))
+    same = (np.diff(query[order]) == 0) & (np.diff(grade[order]) == 0)
+    return np.bincount(query[order][1:], same, n_queries)
 
 
 class _Shared(NamedTuple):

@@ -158,6 +158,8 @@ class MallowsCrowd:
         What is known of the annotators.
     exact, sampled
         Queries that are summed over, and those that are drawn from.
+    prior_scores
+        Scores of a Plackett-Luce prior of the true rankings, (n_items of the crowd); all are equally probable without.
     """
 
     arranged: RankingLayout
@@ -166,6 +168,7 @@ class MallowsCrowd:
     annotators: Annotators
     exact: Counts
     sampled: Counts
+    prior_scores: Floats | None = None
 
     @property
     def item_query(self) -> Counts:
@@ -196,9 +199,11 @@ class MallowsCrowd:
 
     @property
     def log_orders(self) -> float:
-        """Logarithm of the number of true rankings of all exact queries together."""
+        """Logarithm of the number of true rankings of all exact queries together; 0 where a prior weighs them."""
         from math import lgamma
 
+        if self.prior_scores is not None:
+            return 0.0
         return float(sum(lgamma(size + 1) for size in self.arranged.lists.sizes[self.exact].tolist()))
 
     def sample_array(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
@@ -260,7 +265,7 @@ class MallowsCrowd:
     ) -> Expectation:
         """Return expectations at the dispersions, (n_annotators,), over this many sweeps where queries are sampled.
 
-        ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings. ``draws`` (n_draws, n_items) is
+        ``scores`` (n_items,) are those of a Plackett-Luce prior, unless the crowd's. ``draws`` (n_draws, n_items) is
         filled with places of the items in random rankings, ``best`` (n_items,) with the most probable ranking, of those
         seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
         :func:`~crowdrank.models.rankings.kernels.true_rankings.sum_orders`.
@@ -270,7 +275,7 @@ class MallowsCrowd:
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
         spread, log_total, kendall = place, 0.0, self.annotators.distance == "kendall"
-        wanted: Any = {"scores": scores, "draws": draws, "best": best}
+        wanted: Any = {"scores": self.prior_scores if scores is None else scores, "draws": draws, "best": best}
         if len(self.exact):
             state = sampler.chains.state
             if kendall:
@@ -302,7 +307,7 @@ class MallowsCrowd:
         from .kernels.true_rankings import swap_places, swap_randomly
 
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
-        ranked = np.flatnonzero(lists.sizes)
+        ranked, scores = np.flatnonzero(lists.sizes), self.prior_scores if scores is None else scores
         if self.annotators.distance == "kendall":
             return swap_places(lists, pull, sampler.chains, ranked, PRINTED_MOVES, scores=scores, best=best).distance
         sampler.chains.order[:] = self.order_by_score(rng.random(len(self.item_query)))
@@ -311,6 +316,18 @@ class MallowsCrowd:
             lists, pull, *sampler, ranked, n_sweeps, self.annotators.distance, scores=scores, best=best
         )
         return swapped.distance
+
+    def distances_to(self, grade: Floats) -> Floats:
+        """Return the Kendall distances of the rankings, (n_lists,), to the order by a grade of each item's code."""
+        lists = self.arranged.lists
+        length = np.diff(lists.starts)
+        number = np.repeat(np.arange(len(length)), length)
+        query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))[number]
+        grades = grade[self.arranged.item[lists.item + lists.offsets[query]]]
+        first, second = pairs_within(np.arange(len(lists.item)), np.repeat(lists.starts[1:], length))
+        # ranks rise where grades fall
+        apart = (lists.rank[first] - lists.rank[second]) * (grades[first] - grades[second]) > 0
+        return np.bincount(number[first], apart, len(length)).astype(np.float64, copy=False)
 
     def annotator_distances(self, distance: Floats) -> Floats:
         """Return the distances (n_lists,) added up by annotator."""
@@ -332,16 +349,21 @@ def mallows_crowd(
     shades: NDArray[np.uint64] | None = None,
     special: Floats | None = None,
     annotators: Annotators | None = None,
+    prior: Floats | None = None,
 ) -> MallowsCrowd:
     """Return the crowd of some rankings; without names all are by one annotator.
 
     ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
     items apart that are not alike; the other parameters are those of ``Mallows``. Where these rankings are some of all,
-    ``annotators`` is what all of them say of them, and ``special`` (n_annotators,) tells those apart.
+    ``annotators`` is what all of them say of them, and ``special`` (n_annotators,) tells those apart. ``prior``
+    (n_items,) are the scores of a Plackett-Luce prior of the true rankings.
     """
     from .kernels.dispersion import size_cells
-    from .kernels.true_rankings import arrange, listable
+    from .kernels.true_rankings import arrange, listable, row_colours
 
+    if prior is not None:
+        # items of unequal scores are not alike
+        shades = row_colours(prior[:, None], np.arange(len(prior), dtype=np.int32))
     n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
     annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)
     trusted = trusted if named else np.zeros(1, bool)
@@ -367,7 +389,8 @@ def mallows_crowd(
     exact = ranked[lists.sizes[ranked] <= n_exact]
     if distance != "kendall":
         exact = listable(lists, ranked, n_exact)
-    return MallowsCrowd(arranged, weight, annotator, annotators, exact, np.setdiff1d(ranked, exact))
+    prior_scores = None if prior is None else prior[arranged.item]
+    return MallowsCrowd(arranged, weight, annotator, annotators, exact, np.setdiff1d(ranked, exact), prior_scores)
 
 
 def annotators_by_size(

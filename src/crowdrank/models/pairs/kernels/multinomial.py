@@ -255,3 +255,55 @@ def _multiply(
             of_items[0, i] += n * t * t * bent + c * sent
             if variances.size:
                 of_items[1, i] += variances[k] * c * c
+
+
+def expect_leads(
+    batches: Batches, scores: Floats, own: Floats, confidence: Floats
+) -> tuple[float, Floats, Floats, Floats]:
+    """Return the part of the log-likelihood that all pairs of a query are in, and its gradients.
+
+    A pair ``(i, j)`` is drawn with probability proportional to ``exp(t (c_i + c_j) / 2 (s_i - s_j))`` for confidences
+    ``c`` (n_items,). Gradients are by scores, annotators and confidences.
+    """
+    level, sure, parameter = read_only(scores[batches.item]), read_only(confidence[batches.item]), read_only(own)
+
+    def work(begin: int, end: int) -> list[Floats]:
+        sums_of_thread = [np.zeros(1), np.zeros((2, len(level))), np.zeros(len(own))]
+        _expect_pairs(*batches[1:5], level, sure, parameter, begin, end, *sums_of_thread)
+        return sums_of_thread
+
+    threads = over_bounds(work, batches.parts)
+    value, of_items, of_own = (total([parts[place] for parts in threads]) for place in range(3))
+    gradients = np.zeros((2, len(scores)))
+    gradients[:, batches.item] = of_items
+    return float(value[0]), gradients[0], of_own, gradients[1]
+
+
+@njit(cache=True, nogil=True)
+def _expect_pairs(
+    offsets: Any, query: Any, of: Any, number: Any, level: Any, sure: Any, own: Any, begin: int, end: int,
+    value: Any, of_items: Any, of_own: Any,
+) -> None:  # fmt: skip
+    """Add the terms of batches begin to end; both orders of a pair are taken together."""
+    for batch in range(begin, end):
+        first, last = offsets[query[batch]], offsets[query[batch] + 1]
+        t, n = own[of[batch]], number[batch]
+        top, norm = 0.0, 0.0
+        for a in range(first, last):
+            for b in range(a + 1, last):
+                top = max(top, abs(0.5 * t * (sure[a] + sure[b]) * (level[a] - level[b])))
+        for a in range(first, last):
+            for b in range(a + 1, last):
+                size = abs(0.5 * t * (sure[a] + sure[b]) * (level[a] - level[b]))
+                norm += np.exp(size - top) + np.exp(-size - top)
+        value[0] -= n * (np.log(norm) + top)
+        for a in range(first, last):
+            for b in range(a + 1, last):
+                gap, factor = level[a] - level[b], 0.5 * (sure[a] + sure[b])
+                power = t * factor * gap
+                lead = n * (np.exp(power - top) - np.exp(-power - top)) / norm
+                of_items[0, a] -= t * factor * lead
+                of_items[0, b] += t * factor * lead
+                of_items[1, a] -= 0.5 * t * gap * lead
+                of_items[1, b] -= 0.5 * t * gap * lead
+                of_own[of[batch]] -= factor * gap * lead
