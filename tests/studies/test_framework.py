@@ -223,6 +223,16 @@ def test_no_claim_on_the_page_that_rests_on_a_proxy_is_decided():
     assert looked_at > 50
 
 
+def test_minutes_of_the_command_are_those_of_the_runs_on_the_page():
+    page = (ROOT / "docs" / "studies.md").read_text()
+    took = re.findall(r"^## (\S+)$.*?\*Took ([\d.]+) minutes", page, flags=re.MULTILINE | re.DOTALL)
+    assert {name: float(minutes) for name, minutes in took} == {
+        name: known.minutes["default"] for name, known in STUDIES.items()
+    }
+    # a quick run is a matter of half a minute
+    assert max(known.minutes["quick"] for known in STUDIES.values()) <= 0.5
+
+
 def test_proxies_are_those_of_all_claims_that_need_them():
     claims = {
         "spammers": ("figure 3: x", "figure 4: x"),

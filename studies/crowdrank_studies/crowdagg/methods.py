@@ -87,10 +87,24 @@ LITERAL, NONE, HELD, POOLED = (
 )
 
 
-def variants(gap: str) -> list[Way]:
-    """Return what the paper lacks: Eq. 6 as it stands, other ways to learn quality, and simple methods."""
+STEPPED = {
+    "BradleyTerry": "BradleyTerry, printed steps",
+    "MPM": "MPM, printed steps",
+    "Crowd-BT": "Crowd-BT, printed steps",
+}
+"""Method -> the same by gradient steps at the printed rate."""
+
+
+def variants(gap: str, mpm_rate: float) -> list[Way]:
+    """Return what the paper lacks: Eq. 6 as it stands, other ways to learn quality, and simple methods.
+
+    ``mpm_rate`` is the learning rate that is printed for MPM on this crowd.
+    """
     return [
         Way(name="random order", method=None),
+        Way(name=STEPPED["BradleyTerry"], method="bt-paper"),
+        Way(name=STEPPED["MPM"], method="mpm-paper", params={"learning_rate": mpm_rate}),
+        Way(name=STEPPED["Crowd-BT"], method="crowd-bt-paper"),
         listwise(LITERAL, "ndcg", "printed", "paper"),
         listwise(NONE, "ndcg", gap, "none"),
         listwise(HELD, "ndcg", gap, "held_out"),

@@ -17,7 +17,7 @@ from crowdrank.protocols import Counts, Floats, Ints
 from crowdrank.simulate import Flips, preferences
 
 from ..work import Work
-from .schemes import BORDA, IAM, LEARNED_PAIRS, Pairs, fuse, independent
+from .schemes import BORDA, IAM, LEARNED_PAIRS, Pairs, fuse, independent, printed_steps
 
 DECISIVE = ("volatile acidity", "total sulfur dioxide", "sulphates", "alcohol")
 """Measurements by which pairs are put into groups, where annotators' noise depends on the pair."""
@@ -145,6 +145,11 @@ class Tasters:
         everybody = range(self.judgments.n_annotators)
         scores = (independent(self.judgments, self.cellar.features, self.pairs, only=one) for one in everybody)
         return {"pairs": [self._order(own) for own in scores]}
+
+    def printed_steps(self) -> Mapping[str, Any]:
+        """Return right pairs by the papers' own optimisers."""
+        truth = self.pairs.truth(self.cellar.grade)
+        return printed_steps(self.judgments, self.cellar.features, self.pairs, truth, seed=self.seed)
 
     def fewer(self) -> Tasters:
         """Return tasters of the same kind with no more pairs than rankers learn from."""

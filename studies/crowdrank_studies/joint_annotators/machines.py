@@ -30,6 +30,7 @@ from .schemes import (
     Fused,
     Pairs,
     fuse,
+    printed_steps,
 )
 
 SCHEMES = (*PAPER, *PRINTED, VOTES, EFFECTS)
@@ -125,6 +126,11 @@ class Machines:
             "overruled": fused[PRINTED_JAM].overruled,
             "flips": fused[PRINTED_JAM].flips,
         }
+
+    def printed_steps(self) -> Mapping[str, Any]:
+        """Return right pairs by the papers' own optimisers."""
+        pairs = Pairs.of(self.judgments)
+        return printed_steps(self.judgments, self.features, pairs, pairs.truth(self.digit), seed=self.seed)
 
     def _annotator(self, number: int, pairs: Pairs) -> tuple[float, float]:
         """Pairs that a classifier puts in the right order, ties counted as wrong and as one half, in per cent."""

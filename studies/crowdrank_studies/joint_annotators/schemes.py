@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +22,20 @@ from crowdrank.registry import PRESETS
 MV, IAM, JAM, VRJAM = PAPER = ("MV", "IAM", "JAM", "VRJAM")
 VOTES, HINGE, EFFECTS, BORDA = "votes alone", "JAM, hinge", "JAM, item effects", "Borda"
 PRINTED_IAM, PRINTED_JAM, PRINTED_VRJAM = PRINTED = tuple(f"{name}, as printed" for name in ("IAM", "JAM", "VRJAM"))
-"""With the hinge, raw clusters of a number that is found, and no prior: iam-paper, jam-paper and vrjam-paper."""
+"""With the hinge, raw clusters of a number that is found, and no prior, as iam-paper, jam-paper and vrjam-paper have
+it, but fitted to the maximum; ``printed_steps`` has their gradient steps."""
 
+SINGLE = "rankers of single annotators"
 FEWER, MORE, UNFOLDED = "VRJAM, 4 clusters", "VRJAM, 16 clusters", "VRJAM, not folded"
 
 N_CLUSTERS = 8
 LEARNED_PAIRS = 50_000
 """Pairs that IAM learns from where there are more: so few weights need no more, and its time grows with pairs."""
+
+LEARNING_RATES = (1e-4, 1e-3, 1e-2)
+"""Rates of printed steps, of which the paper prints none."""
+
+_TO_THE_MAXIMUM = {"solver": "newton", "ridge": 1e-3}
 
 _JOINT: dict[str, dict[str, Any]] = {
     JAM: {"item_effects": False},
@@ -37,8 +44,8 @@ _JOINT: dict[str, dict[str, Any]] = {
     MORE: {"item_effects": False, "n_clusters": 16},
     UNFOLDED: {"item_effects": False, "n_clusters": N_CLUSTERS, "clustering": "raw"},
     HINGE: {"item_effects": False, "loss": "hinge"},
-    PRINTED_JAM: PRESETS["joint"]["jam-paper"],
-    PRINTED_VRJAM: PRESETS["joint"]["vrjam-paper"],
+    PRINTED_JAM: {**PRESETS["joint"]["jam-paper"], **_TO_THE_MAXIMUM},
+    PRINTED_VRJAM: {**PRESETS["joint"]["vrjam-paper"], **_TO_THE_MAXIMUM},
     EFFECTS: {},
     VOTES: {},
 }
@@ -137,6 +144,55 @@ def joint(judgments: Preferences, features: Features | None, pairs: Pairs, **par
     return Fused(fit.pairs.probability - 0.5, fit.consensus.scores, flips, bool(warned))
 
 
+def printed_steps(
+    judgments: Preferences, features: Features, pairs: Pairs, truth: Outcomes, *, seed: int = 0
+) -> dict[str, list[float]]:
+    """Return right pairs by the papers' own presets at each of the rates, and by rankers of single annotators."""
+    found: dict[str, list[float]] = {IAM: [], JAM: [], VRJAM: [], SINGLE: []}
+    for rate in LEARNING_RATES:
+        # another start for each annotator, as a start is drawn for each ranker
+        own = [
+            independent(judgments, features, pairs, only=one, seed=seed, ranker=_stepped(rate, seed, one))
+            for one in range(judgments.n_annotators)
+        ]
+        found[SINGLE] += [_by_scores(scores, pairs).accuracy(truth) for scores in own]
+        found[IAM].append(_by_scores(np.sum(own, axis=0), pairs).accuracy(truth))
+        for scheme, preset in ((JAM, "jam-paper"), (VRJAM, "vrjam-paper")):
+            params = {**PRESETS["joint"][preset], "learning_rate": rate, "seed": seed}
+            found[scheme].append(joint(judgments, features, pairs, **params).accuracy(truth))
+    return found
+
+
+def _stepped(rate: float, seed: int, annotator: int) -> RankSVM:
+    """The ranker of ``iam-paper`` at a rate, from a start of its own."""
+    start = int(np.random.default_rng([seed, annotator]).integers(1 << 31))
+    return RankSVM(**PRESETS["ranker"]["rank-svm-paper"], learning_rate=rate, seed=start)
+
+
+def steps_text(cells: Sequence[Mapping[str, Sequence[float]]], printed: Mapping[str, float]) -> str:
+    """Return how far printed steps lead, and which printed figures they can explain."""
+    ranges = {one: _range([value for cell in cells for value in cell[one]]) for one in (IAM, JAM, VRJAM)}
+    inside = {one: low <= printed[one] <= high for one, (low, high) in ranges.items()}
+    figures = ", ".join(
+        f"{one} {low:.1f} to {high:.1f} (printed {printed[one]})" for one, (low, high) in ranges.items()
+    )
+    told = [
+        f"{'' if can else 'not '}that of {' and '.join(one for one in inside if inside[one] is can)}"
+        for can in (True, False)
+        if can in inside.values()
+    ]
+    return (
+        f"By gradient steps on raw features from random starts, at rates from {LEARNING_RATES[0]:g} to "
+        f"{LEARNING_RATES[-1]:g} as none is printed, they reach: {figures}. So, of the printed figures, the "
+        f"procedure can explain {' but '.join(told)}."
+    )
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest."""
+    return min(values), max(values)
+
+
 def independent(
     judgments: Preferences,
     features: Features,
@@ -145,6 +201,7 @@ def independent(
     only: int | None = None,
     loss: str = "logistic",
     seed: int = 0,
+    ranker: RankSVM | None = None,
 ) -> Floats:
     """Return the scores that rankers of single annotators give together, or that of only one of them gives."""
     chosen = np.ones(len(judgments), bool)
@@ -155,7 +212,8 @@ def independent(
         chosen &= judgments.annotator == only
     with warnings.catch_warnings():
         _ignore_ours()
-        fit = IndependentAnnotators(ranker=RankSVM(loss=loss), strength=0.0).fit(judgments.select(chosen), features)
+        ranker = ranker or RankSVM(loss=loss)
+        fit = IndependentAnnotators(ranker=ranker, strength=0.0).fit(judgments.select(chosen), features)
     assert fit.consensus is not None
     scores: Floats = fit.consensus.scores
     return scores

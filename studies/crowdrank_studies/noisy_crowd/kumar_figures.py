@@ -6,6 +6,9 @@ SEED_SIZE = 800
 EXTRA = (0, 800, 1600, 3200, 6400)
 """Items graded at first, and further grades that are bought."""
 
+QUICK_EXTRA = (0, 800, 1600, 3200)
+"""Those of a quick run."""
+
 CLEAN = dict(zip(EXTRA, (30.9, 33.5, 36.4, 36.9, 38.3), strict=True))
 """Rank accuracy of single labelling without noise; the mean over L above 0 is printed too."""
 

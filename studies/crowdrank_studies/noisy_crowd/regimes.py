@@ -24,7 +24,7 @@ from ..outcomes import Row, Verdict
 from ..paired import clear, difference_text
 from ..work import Work
 from .crowds import PAPER, Figures, Split, crowd_of, query_by_query
-from .kumar_figures import CLEAN, EXTRA, SEED_SIZE, TABLE_1
+from .kumar_figures import CLEAN, EXTRA, QUICK_EXTRA, SEED_SIZE, TABLE_1
 
 WHOLE, SCATTERED = "whole queries", "scattered items"
 CONVERGED, AS_MANY = "converged", "start 0.1, step 0.01, as many steps as SL"
@@ -165,7 +165,7 @@ def run_regimes(work: Work, name: str, seeds: range, n_folds: int, noises: Seque
     """Return what all combinations reached, fold after fold and repetition after repetition."""
     data, runs = work.load(name), []
     assert data.folds is not None
-    budgets = EXTRA[: work.pick(quick=2, default=len(EXTRA))]
+    budgets = work.pick(quick=QUICK_EXTRA, default=EXTRA)
     for place, fold in enumerate(data.folds[:n_folds]):
         split = Split.of(data, fold)
         for seed in seeds:
