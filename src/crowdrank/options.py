@@ -126,6 +126,8 @@ READING = _page(
     Option("--skip-rows N", "Lines above the header of a CSV or Excel file.", type=int),
     Option("--no-annotators", "The file names no annotators, on purpose."),
     Option("--pseudonyms", "Call annotators A1, A2, ... in what is written."),
+    Option("--judge-version COLUMN",
+           "Version behind an annotator's name; each version is an annotator of its own."),
     Option("--header A,B,C", "Column names of a file without a header line.", reads="list"),
     Option("--sheet NAME", "Sheet of an Excel file; else the first."),
     Option("--encoding NAME", "Text encoding, such as latin-1; found by default."),

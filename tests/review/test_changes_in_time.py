@@ -93,3 +93,25 @@ def test_the_order_of_rows_with_equal_times_is_no_matter():
 def test_without_times_nothing_is_said():
     votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
     assert "change_p_value" not in cr.diagnose(votes).annotators().columns
+
+
+def test_the_report_draws_who_changes(tmp_path):
+    votes = preferences(1, changing=[3])
+    consensus = cr.aggregate(votes, "bradley_terry")
+    cr.report.write(consensus, votes, tmp_path / "page.html")
+    assert "also of annotators whose answers change" in (tmp_path / "page.html").read_text()
+    table = cr.report.TimeDisplay.from_judgments(votes, consensus, [3]).table
+    own = table["agreement of 3"]
+    assert own[0] > 0.7 > 0.6 > own[-1]
+
+
+def test_each_version_of_a_judge_is_an_annotator(tmp_path):
+    rows = "item,annotator,model,grade\nx,gpt,v1,3\ny,gpt,v1,1\nx,gpt,v2,1\ny,gpt,v2,2\nx,ann,,3\n"
+    (tmp_path / "votes.csv").write_text(rows)
+    judged = cr.read_judgments(tmp_path / "votes.csv", judge_version="model")
+    assert list(judged.annotators) == ["ann", "gpt (v1)", "gpt (v2)"]
+    with pytest.raises(cr.errors.JudgmentError, match="the table's columns are 'item'"):
+        cr.read_judgments(tmp_path / "votes.csv", judge_version="version")
+    (tmp_path / "votes.csv").write_text("item,grade\nx,3\nx,1\n")
+    with pytest.raises(cr.errors.JudgmentError, match="names no annotators"):
+        cr.read_judgments(tmp_path / "votes.csv", judge_version="grade", no_annotators=True)

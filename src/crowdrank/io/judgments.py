@@ -64,6 +64,7 @@ def read_judgments(
     agreeing: bool = False,
     pseudonyms: bool = False,
     strength_weights: Sequence[float] | None = None,
+    judge_version: str | None = None,
 ) -> Judgments | Mixed:
     """Return the judgments in one or several files: exports of other tools, tables of any format, PrefLib rankings.
 
@@ -126,6 +127,9 @@ def read_judgments(
         Annotators are called A1, A2, ... in the result.
     strength_weights
         Weights of preferences of strength 1, 2, ..., such as ``[1, 3]``, in place of strengths.
+    judge_version
+        Column of a plain table that has the version behind an annotator's name, such as the model of a judge: each
+        version is an annotator of its own then, called ``name (version)``.
 
     Examples
     --------
@@ -141,7 +145,7 @@ def read_judgments(
         invalid=invalid, items=items, source=source, answer=answer, where=where, keep=keep, wide=wide,
         strength=strength, small_is_good=small_is_good, swapped=swapped, missing=missing, skip_rows=skip_rows,
         baseline_model=baseline_model, sheet=sheet, encoding=encoding, header=header, no_annotators=no_annotators,
-        agreeing=agreeing, pseudonyms=pseudonyms, strength_weights=strength_weights,
+        agreeing=agreeing, pseudonyms=pseudonyms, strength_weights=strength_weights, judge_version=judge_version,
     )  # fmt: skip
     paths = each_place(path)
     if not paths:
@@ -221,10 +225,12 @@ def read_one(source: Source, options: ReadOptions) -> Table:
         levels = plain.levels if levels is None else levels
         recorded = options.swapped == NOT_SWAPPED
         return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, recorded, plain=plain)
-    if options.swapped is not None:
+    refused = {"swapped": options.swapped, "judge_version": options.judge_version}
+    for word in [word for word, given in refused.items() if given is not None]:
+        what = "order is known" if word == "swapped" else "annotators are known"
         raise ParameterError(
-            f"{option('swapped')} applies to plain tables, but this is an export of {name}, whose order is known; "
-            f"leave it out, or read the file with {option('source', 'table')}"
+            f"{option(word)} applies to plain tables, but this is an export of {name}, whose {what}; leave it "
+            f"out, or read the file with {option('source', 'table')}"
         )
     with blaming(source.name):
         imported = in_any_encoding(source, lambda one: exports.read(one, name, options))
@@ -615,6 +621,7 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
 def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     """Whether a file must be read as a whole, or may be as it is short."""
     said = (options.wide, options.strength, options.where, options.add_columns, options.answer, options.swapped)
+    said = (*said, options.judge_version)
     turned = any(said) or options.missing is not None or options.skip_rows > 0
     form = table_format(source)
     if source.table is not None and not turned:

@@ -632,6 +632,8 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     answers = [understood.columns[word] for word in ("grade", "winner", "rank") if word in understood.columns]
     table, left_out = without_missing(table, options.missing, answers)
     notes += [*left_out, *_spelling_notes(table, understood)]
+    if options.judge_version is not None:
+        table = _with_versions(table, understood, options.judge_version)
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     # what is graded, where another column than the grade's name says it: the only metric, or the one that is wanted
     named = (table[name] for name in table.columns if names_metric(name) is not False)
@@ -642,9 +644,21 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     covariates = covariate_columns(table, options.covariates) if options.covariates else []
     frame = frame.with_columns(table.select(covariates)) if covariates else frame
     # these were used to tell who won, or are read beside the columns
-    used = {options.columns.get("loser"), *(options.swapped or "").rpartition("="), *covariates}
+    used = {options.columns.get("loser"), options.judge_version, *(options.swapped or "").rpartition("="), *covariates}
     understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
     return Plain(table, understood, frame, levels, (*understood.notes, *notes, *more), shape)
+
+
+def _with_versions(table: pl.DataFrame, understood: Understood, version: str) -> pl.DataFrame:
+    """The table with each version of an annotator as an annotator of its own; those without a version stay."""
+    said = f"{option('judge_version', version)} names the version of an annotator"
+    who = understood.columns.get("annotator")
+    if who is None:
+        raise JudgmentError(f"{said}, and the table names no annotators; add an annotator column")
+    texts = _with_path(table, version, said)[version].cast(pl.String, strict=False).str.strip_chars()
+    named = pl.format("{} ({})", pl.col(who).cast(pl.String), texts.alias("version"))
+    return table.with_columns(pl.when(texts.fill_null("") == "").then(pl.col(who).cast(pl.String)).otherwise(named)
+                              .alias(who))  # fmt: skip
 
 
 def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:

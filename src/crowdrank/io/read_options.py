@@ -56,6 +56,8 @@ class ReadOptions:
         Annotators become A1, A2, ... in order of their ids.
     strength_weights
         Weight of strength 1, 2, ...
+    judge_version
+        Column of the version behind an annotator's name; each version is an annotator of its own.
     covariates
         What preferences are to be controlled for, as for :meth:`~crowdrank.Preferences.from_frame`.
     add_columns
@@ -88,6 +90,7 @@ class ReadOptions:
     agreeing: bool = False
     pseudonyms: bool = False
     strength_weights: Sequence[float] | None = None
+    judge_version: str | None = None
     covariates: Sequence[str] = ()
     add_columns: Callable[[pl.DataFrame], pl.DataFrame] | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,23 @@ from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
 from ..review.coded_judgments import code_judgments
 from ..wording import percent
-from .drawing import BLUE, GREY, INK, ORANGE, PAPER, ROW, RULE, SKY, Display, RowsDisplay, name_rows, short
+from .drawing import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PAPER,
+    PURPLE,
+    ROW,
+    RULE,
+    SKY,
+    Display,
+    RowsDisplay,
+    name_rows,
+    short,
+)  # fmt: skip
 
 LEVEL = 0.95
 MOST_ROWS = 40
@@ -308,7 +325,8 @@ _PRIOR_JUDGMENTS = 4.0
 """Things in common that stand for what all pairs of annotators have, so one thing does not make a colour."""
 
 _MOST_NAMES = 40
-_MAX_TIME_BINS = 40
+_MAX_TIME_BINS, _MAX_OWN_BINS = 40, 6
+_OWN_COLOURS = (GREEN, PURPLE, SKY, AMBER)
 _SECONDS_PER_DAY = 86_400.0
 _MIN_UNIX_SECONDS = 1e8
 
@@ -423,7 +441,8 @@ class TimeDisplay(Display):
     ----------
     table
         start and end of each stretch of time (seconds since 1970, or the numbers given), n_judgments, and agreement:
-        the share of judgments that order items as the consensus does, where one is given.
+        the share of judgments that order items as the consensus does, where one is given; ``agreement of ann`` is that
+        of one annotator.
 
     Attributes
     ----------
@@ -444,8 +463,13 @@ class TimeDisplay(Display):
         self.table = table
 
     @classmethod
-    def from_judgments(cls, judgments: Any, consensus: Consensus | None = None) -> Self:
-        """Return the display of judgments with times; with their consensus also how far they agree with it."""
+    def from_judgments(
+        cls, judgments: Any, consensus: Consensus | None = None, annotators: Sequence[str | int] = ()
+    ) -> Self:
+        """Return the display of judgments with times; with their consensus also how far they agree with it.
+
+        ``annotators`` are drawn one by one besides, in at most six stretches of time.
+        """
         timed = [part for part in parts_of(as_judgments(judgments)) if part.time is not None]
         times = np.concatenate([part.time for part in timed]) if timed else np.zeros(0)
         if not len(times):
@@ -456,6 +480,13 @@ class TimeDisplay(Display):
         )
         if consensus is not None and not consensus.nominal:
             table = table.with_columns(agreement=_agreeing(timed, consensus, edges))
+            # of one annotator there is little in a stretch, so that several are taken together
+            wide = edges[:: -(-(len(edges) - 1) // _MAX_OWN_BINS)]
+            wide = np.unique(np.append(wide, edges[-1]))
+            for who in annotators:
+                own = [part.select(part.annotator == part.annotators.code(who)) for part in timed]
+                share = _agreeing(own, consensus, wide).gather(np.searchsorted(wide, edges[1:]) - 1)
+                table = table.with_columns(share.alias(f"agreement of {who}"))
         return cls(table)
 
     @property
@@ -467,7 +498,8 @@ class TimeDisplay(Display):
         """Draw on the axes."""
         scale = _SECONDS_PER_DAY if self.has_dates else 1.0
         start, end = self.table["start"].to_numpy() / scale, self.table["end"].to_numpy() / scale
-        self.ax_.bar(start, self.table["n_judgments"], end - start, align="edge", color=BLUE, edgecolor=PAPER)
+        self.ax_.bar(start, self.table["n_judgments"], end - start, align="edge", edgecolor=PAPER,
+                     color=SKY if "agreement" in self.table.columns else BLUE, alpha=0.5)  # fmt: skip
         self.ax_.set_ylabel("judgments")
         self.ax_.set_xlabel("time")
         if self.has_dates:
@@ -481,7 +513,15 @@ class TimeDisplay(Display):
             # NaN breaks the line where nothing was judged
             known = self.table["agreement"].fill_null(float("nan"))
             self.agreement_ax_ = self.ax_.twinx()
-            self.agreement_ax_.plot((start + end) / 2, known, "-o", color=ORANGE, markersize=4)
+            self.agreement_ax_.plot((start + end) / 2, known, "-o", color=ORANGE, markersize=4, label="all")
+            for name, colour in zip(self.table.columns[4:], _OWN_COLOURS, strict=False):
+                own = self.table[name].fill_null(float("nan"))
+                label = name.removeprefix("agreement of ")
+                self.agreement_ax_.step((start + end) / 2, own, color=colour, where="mid", label=label)
+            if len(self.table.columns) > 4:
+                self.agreement_ax_.legend(
+                    loc="lower left", bbox_to_anchor=(0, 1), ncol=5, fontsize="small", frameon=False
+                )
             self.agreement_ax_.set_ylim(0, 1)
             self.agreement_ax_.set_ylabel("share that agrees with the consensus", color=ORANGE)
             self.agreement_ax_.axhline(0.5, color=GREY, linewidth=1, linestyle="--")

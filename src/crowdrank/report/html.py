@@ -51,6 +51,7 @@ _SHOWN_QUERIES = 2
 _SHOWN_CONFUSIONS = 3
 _SHOWN_MOVES = 5
 _MOST_ESTIMATES = 20
+_MAX_SHOWN_CHANGING = 4
 
 
 def write(
@@ -128,7 +129,7 @@ def render(
     annotators = _annotators(material)
     if actions is not None and actions.dropped and command is not None:
         annotators = replace(annotators, commands=(without_command(command, actions.dropped),))
-    parts = [_ranking(material), _control(material), annotators, _agreement(material), _time(judged, consensus)]
+    parts = [_ranking(material), _control(material), annotators, _agreement(material), _time(material)]
     parts += [_methods(comparison), _provenance(material, command)]
     findings, whole = material.findings.worst_first(), material.findings.of("judgments")
     problems, warnings = (sum(one.severity == word for one in findings) for word in ("problem", "warning"))
@@ -434,14 +435,18 @@ def _agreement(material: Material) -> Section | None:
     return Section("agreement", "Agreement", heading, sentences, pictures, tuple(tables))
 
 
-def _time(judgments: Judgments | Mixed, consensus: Consensus) -> Section | None:
-    """When judgments were given."""
+def _time(material: Material) -> Section | None:
+    """When judgments were given, and how annotators whose agreement changes fared."""
+    judgments, consensus, found = material.judgments, material.consensus, material.findings.of("changes")
+    changing = () if found is None else found.ids[:_MAX_SHOWN_CHANGING]
     times = [part.time for part in parts_of(judgments) if part.time is not None and len(part)]
     if not times:
         return None
     low, high = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
     caption = "Judgments over time (bars), and the share of them that orders items as the consensus does (line)."
-    pictures = _draw_picture(lambda: TimeDisplay.from_judgments(judgments, consensus), caption, "time")
+    if changing and not consensus.nominal:
+        caption = f"{caption[:-2]}, also of annotators whose answers change: steps)."
+    pictures = _draw_picture(lambda: TimeDisplay.from_judgments(judgments, consensus, changing), caption, "time")
     span = f"between {low:g} and {high:g}"
     if 1e8 < low <= high < 4e9:
         first, last = (datetime.fromtimestamp(time, UTC) for time in (low, high))
