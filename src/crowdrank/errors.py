@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from importlib.util import find_spec
 
 
 class CrowdrankError(Exception):
@@ -31,6 +32,20 @@ class UnknownNameError(CrowdrankError, LookupError):
 
 class MissingExtraError(CrowdrankError, ImportError):
     """A method needs an optional package; the message names the extra to install."""
+
+
+_EXTRAS = {
+    "sklearn": ("scikit-learn", "rankers"), "lightgbm": ("lightgbm", "rankers"), "joblib": ("joblib", "rankers"),
+    "matplotlib": ("matplotlib", "plots"),
+}  # fmt: skip
+"""Module -> its package and the extra that installs it, of packages that are imported in several places."""
+
+
+def expect_package(module: str) -> None:
+    """Refuse to go on without an optional package, naming the extra that installs it."""
+    if sys.modules.get(module) is None and (module in sys.modules or find_spec(module) is None):
+        package, extra = _EXTRAS[module]
+        raise MissingExtraError(f"this needs the package {package}; install it with pip install 'crowdrank[{extra}]'")
 
 
 class MissingDataError(CrowdrankError, FileNotFoundError):

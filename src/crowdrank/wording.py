@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -323,14 +324,32 @@ def _expect_numbers(method: Any, names: Iterable[str], holds: Callable[[Any], bo
             raise ParameterError(f"{name}={value} must be {what}{hint and f'; {hint}'}")
 
 
+WINDOWS = os.name == "nt"
+_PLAIN_WORD = re.compile(r"[\w./\\:=,@+~-]+")
+
+
+def shell_words(words: Iterable[str]) -> str:
+    """Return words as they are typed to the shell of this system.
+
+    Examples
+    --------
+    >>> shell_words(["crowdrank", "aggregate", "my votes.csv"])
+    "crowdrank aggregate 'my votes.csv'"
+    """
+    if not WINDOWS:
+        import shlex
+
+        return shlex.join(words)
+    # double quotes are understood by both of its shells
+    return " ".join(w if _PLAIN_WORD.fullmatch(w) else '"' + w.replace('"', '\\"') + '"' for w in words)
+
+
 def _typed_value(value: Any) -> str:
     """A value as it is typed behind an option."""
-    import shlex
-
     if isinstance(value, Mapping):
         text = ",".join(f"{key}={'NAME' if one is ... else one}" for key, one in value.items())
     elif isinstance(value, list | tuple):
         text = ",".join(map(str, value))
     else:
         text = f"{value:.10g}" if isinstance(value, float) else str(value)
-    return shlex.quote(text)
+    return shell_words([text])

@@ -275,7 +275,9 @@ def test_a_full_disk_is_spoken_of_while_chunks_are_written(tmp_path, monkeypatch
 
     opened = Path.open
     monkeypatch.setattr(
-        Path, "open", lambda self, *how: Full(self, "w") if self.suffix == ".npy" else opened(self, *how)
+        Path,
+        "open",
+        lambda self, *how, **more: Full(self, "w") if self.suffix == ".npy" else opened(self, *how, **more),
     )
     with pytest.raises(ParameterError, match="disk is full; nothing was left behind"):
         pack_judgments([cr.Grades.from_frame(votes())], tmp_path / "p")

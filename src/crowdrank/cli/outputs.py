@@ -78,7 +78,11 @@ def check_picture(name: str | None, option: str) -> None:
 
 def _is_same_file(name: str, other: str) -> bool:
     """Whether two names are of one file."""
-    return other != "-" and os.path.realpath(name) == os.path.realpath(other) and not name.startswith("/dev/")
+    if other == "-" or name.startswith("/dev/"):
+        return False
+    if os.path.exists(name) and os.path.exists(other):  # names may differ in case and mean the same
+        return os.path.samefile(name, other)
+    return os.path.normcase(os.path.realpath(name)) == os.path.normcase(os.path.realpath(other))
 
 
 def for_people(out: str | None, format: str | None) -> bool:

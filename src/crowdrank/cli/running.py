@@ -8,14 +8,13 @@ import contextvars
 import gc
 import io
 import os
-import shlex
 import sys
 import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import CrowdrankError, ParameterError
-from ..wording import on_command_line
+from ..wording import WINDOWS, on_command_line, shell_words
 from .talk import complain
 
 TRACEBACK = "CROWDRANK_TRACEBACK"
@@ -27,6 +26,9 @@ MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED, FAILED = 2, 1, 1, 130, 3
 
 _PLAINER = {"─": "-", "━": "-", "╶": "-", "╴": "-", "│": "|", "●": "*", "–": "-", "—": "-", "…": ".", "×": "x"}
 _ERRORS = "crowdrank.plainer"
+
+_BROKEN_PIPES = (109, 232) if WINDOWS else (32,)
+"""What the system calls a pipe whose reader went away; 32 is on Windows a file that another program uses."""
 
 _given: list[str] = []
 
@@ -62,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_line() -> str:
     """Return the command that is being run, as it could be given to a shell."""
-    return shlex.join(["crowdrank", *_given])
+    return shell_words(["crowdrank", *_given])
 
 
 def run() -> None:
@@ -116,7 +118,9 @@ def _explain(error: Any) -> int:
     """Say what went wrong, and return the exit code for it."""
     _show_traceback(error)
     # the reader of our output went away; polars says so in words only
-    if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and "os error 32" in str(error)):
+    if isinstance(error, BrokenPipeError) or (
+        isinstance(error, OSError) and any(f"os error {number}" in str(error) for number in _BROKEN_PIPES)
+    ):
         # the rest goes nowhere, so that the interpreter does not complain at exit either
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import tempfile
 import time
@@ -73,7 +72,7 @@ def dask_client(cluster: Any) -> Iterator[Any]:
         n_workers = int(number) if number.isdecimal() else 0
         if not 1 <= n_workers <= 1024:
             raise ParameterError(f"{option('cluster', cluster)} names no number of workers; write local:2 for two")
-        memory = int(_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / n_workers)
+        memory = int(_SHARE_OF_MEMORY * import_module("distributed.system").MEMORY_LIMIT / n_workers)
         settings = {
             # Dask would have workers give back all memory at once, and the arrays of a pass be mapped anew every time
             "distributed.nanny.pre-spawn-environ": dict.fromkeys(_ONE_THREAD_EACH, 1),
@@ -128,7 +127,9 @@ class Dask:
         """Return the result of a fit."""
         if self.files is not None:
             return fit.solve(_DaskRun(self, fit, parts, self.files.states, self.files))
-        with tempfile.TemporaryDirectory(prefix="crowdrank-state-", dir=self.scratch) as scratch:
+        with tempfile.TemporaryDirectory(
+            prefix="crowdrank-state-", dir=self.scratch, ignore_cleanup_errors=True
+        ) as scratch:
             return fit.solve(_DaskRun(self, fit, parts, FileStates(scratch), None))
 
 

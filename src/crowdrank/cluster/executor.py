@@ -354,5 +354,5 @@ class Streamed:
         """Return the result of a fit."""
         if self.files is not None:
             return fit.solve(_LocalRun(self.progress, False, fit, parts, self.files.states, self.files))
-        with tempfile.TemporaryDirectory(prefix="crowdrank-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="crowdrank-", ignore_cleanup_errors=True) as scratch:
             return fit.solve(_LocalRun(self.progress, False, fit, parts, FileStates(scratch), None))

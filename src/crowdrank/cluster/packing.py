@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..data.covariates import covariate_labels
-from ..data.files import PathLike, plain, refusal, whole_file
+from ..data.files import PathLike, lock_file, plain, refusal, whole_file
 from ..data.fingerprint import row_numbers, stable_hashes
 from ..data.index import NO_QUERY, Index, Items, build_items, factorize, factorize_groups, look_up
 from ..data.intake import Rows as Intake
@@ -165,7 +165,9 @@ def pack_judgments(
         named |= {one["file"] for one in manifest["files"].values()}
         for path in (*folder.glob("*.parquet"), *folder.glob("parts/*"), *folder.glob("items/*")):
             if path.relative_to(folder).as_posix() not in named:
-                path.unlink(missing_ok=True)
+                # some systems keep a file that is being read; no manifest names it, so it is in nobody's way
+                with contextlib.suppress(PermissionError):
+                    path.unlink(missing_ok=True)
     return scan_judgments(folder)
 
 
@@ -175,23 +177,15 @@ def _writing(folder: Path) -> Iterator[None]:
     name = plain(str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / ".lock").open("a+") as lock:
-            # the system gives the lock back when the process ends; some systems have none
-            with contextlib.suppress(ImportError):
-                import fcntl
-
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    lock.seek(0)
-                    holder = lock.read().strip()
-                    who = f" by process {holder}" if holder else ""
-                    raise ParameterError(
-                        f"{name} is being written{who}; wait until that has ended, then try again"
-                    ) from None
-                lock.truncate(0)
-                lock.write(str(os.getpid()))
-                lock.flush()
+        with (folder / ".lock").open("a+", encoding="utf-8") as lock:
+            if not lock_file(lock):
+                lock.seek(0)
+                holder = lock.read().strip()
+                who = f" by process {holder}" if holder else ""
+                raise ParameterError(f"{name} is being written{who}; wait until that has ended, then try again")
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
             try:
                 yield
             finally:
@@ -347,7 +341,10 @@ class _Writer:
             table.write_parquet(handle, compression=compression, row_group_size=max(len(table), 1), statistics=False)
         checksum = file_checksum(target)
         final = f"{name}-{checksum[:8]}.parquet"
-        os.replace(target, self.folder / final)
+        if (self.folder / final).exists():  # the same content, which may be being read
+            target.unlink()
+        else:
+            os.replace(target, self.folder / final)
         return {"file": final, "checksum": checksum}
 
 

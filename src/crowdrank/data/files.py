@@ -10,8 +10,9 @@ import re
 import stat
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -84,14 +85,48 @@ def _remove_dead_parts(target: Path) -> None:
                     (target.parent / name).unlink()
 
 
+_QUERY_LIMITED_INFORMATION, _ACCESS_DENIED = 0x1000, 5
+
+
 def _alive(process: int) -> bool:
     """Whether a process other than this one is there; files of this one that it does not know are of an earlier one."""
     if process == os.getpid():
         return False
+    if os.name == "nt":  # there signal 0 is Ctrl+C, which would end it
+        system = import_module("ctypes").windll.kernel32
+        handle = system.OpenProcess(_QUERY_LIMITED_INFORMATION, False, process)
+        refused = not handle and system.GetLastError() == _ACCESS_DENIED
+        system.CloseHandle(handle)
+        return bool(handle) or refused
     try:
         os.kill(process, 0)
     except OSError as error:
         return not isinstance(error, ProcessLookupError)
+    return True
+
+
+_LOCKED_BYTE = 1 << 30
+"""Place of the byte that is locked where systems lock bytes: beyond what anybody writes, so that all can be read."""
+
+
+def lock_file(handle: IO[Any]) -> bool:
+    """Return whether this process got the lock of an open file, which the system takes back when the process ends."""
+    try:
+        flock = import_module("fcntl")
+    except ImportError:
+        locking, place = import_module("msvcrt"), handle.tell()
+        handle.seek(_LOCKED_BYTE)
+        try:
+            locking.locking(handle.fileno(), locking.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            handle.seek(place)
+        return True
+    try:
+        flock.flock(handle, flock.LOCK_EX | flock.LOCK_NB)
+    except OSError:
+        return False
     return True
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import ParameterError
@@ -32,10 +34,15 @@ def _free_memory() -> int:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return _UNKNOWN
+    for pages, share in (("SC_AVPHYS_PAGES", 1), ("SC_PHYS_PAGES", 2)):  # macOS says only what is built in
+        with suppress(ValueError, OSError, AttributeError):
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") // share
+    with suppress(AttributeError, OSError):
+        status = (ctypes.c_uint64 * 8)()  # MEMORYSTATUSEX of Windows: its size and load, in all, free, and more
+        status[0] = 64
+        if ctypes.windll.kernel32.GlobalMemoryStatusEx(status):  # type: ignore[attr-defined]
+            return int(status[2])
+    return _UNKNOWN
 
 
 def _number(path: str) -> int | None:

@@ -24,7 +24,7 @@ from ..data.features import Features
 from ..data.files import PathLike, os_reason, plain, refusal, whole_file
 from ..data.frames import to_frame
 from ..data.index import Items, plain_cells
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import DataWarning, JudgmentError, ParameterError, expect_package
 from ..io.sources import blaming
 from ..io.tables import read_table
 from ..kernels.threads import one_blas_thread
@@ -348,6 +348,7 @@ def _measure_chunks(
     if n_processes <= 1:
         yield from (_measure_chunk(*work) for work in works)
         return
+    expect_package("joblib")
     from joblib.externals.loky import ProcessPoolExecutor
 
     # joblib.Parallel keeps a folder for arrays until the interpreter ends, which the command line does not wait for

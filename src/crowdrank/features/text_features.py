@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..data.features import Extractor
 from ..data.files import plain
-from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
+from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError, expect_package
 from ..io.notices import say
 from ..kernels.threads import one_blas_thread
 from ..protocols import Floats
@@ -201,6 +201,7 @@ class WordColumns:
     @classmethod
     def fit(cls, texts: Sequence[str], n_columns: int) -> WordColumns | None:
         """Return the columns that hold most of the TF-IDF of the texts; ``None`` where texts or words are too few."""
+        expect_package("sklearn")
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -225,6 +226,7 @@ class WordColumns:
 
     def columns_of(self, texts: Sequence[str]) -> Floats:
         """Return one row of columns per text."""
+        expect_package("sklearn")
         from sklearn.feature_extraction.text import CountVectorizer
 
         counts = CountVectorizer(vocabulary=list(self.vocabulary)).transform(texts)
@@ -247,6 +249,7 @@ class WordColumns:
 
 def _tf_idf(counts: Any, idf: Floats) -> Any:
     """TF-IDF of counts: logarithmic counts times the weights of the words, each text of length 1."""
+    expect_package("sklearn")
     from sklearn.preprocessing import normalize
 
     weights = counts.astype(np.float64)
@@ -313,7 +316,7 @@ def load_model(folder: Path) -> Bert:
         raise MissingExtraError(
             f"embeddings need the package {error.name}; install crowdrank[embed], or leave embed out"
         ) from None
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text("utf-8"))
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)

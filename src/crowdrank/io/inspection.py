@@ -19,7 +19,7 @@ from ..data.files import PathLike
 from ..data.intake import numbers_of
 from ..data.words import as_float
 from ..errors import CrowdrankError, JudgmentError
-from ..wording import counted, first_few, on_command_line, percent, recurring_items
+from ..wording import counted, first_few, on_command_line, percent, recurring_items, shell_words
 from .delimited import first_cells
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
 from .notices import Notice, hear
@@ -327,7 +327,7 @@ def _of_judgments(inspection: Inspection, judgments: Any, given: list[str]) -> I
     recur = items.n_queries >= _FEW_IDS_QUERIES and len(items) >= _FEW_IDS_QUERIES * ids
     notes = [recurring_items(ids, items.n_queries)]
     if inspection.source == "letor":
-        train = shlex.join(["crowdrank", "train", inspection.file, *given, "-o", _free_name("model", inspection.file)])
+        train = shell_words(["crowdrank", "train", inspection.file, *given, "-o", _free_name("model", inspection.file)])
         return replace(_with_counts(inspection, judgments), format="LETOR", n_columns=None, next=train)
     words = ["crowdrank", "aggregate", inspection.file, *given]
     words += ["--across-queries"] if recur and "--across-queries" not in given else []
@@ -336,7 +336,7 @@ def _of_judgments(inspection: Inspection, judgments: Any, given: list[str]) -> I
     words += ["-o", _free_name("ranks.csv", inspection.file)]
     words += ["--annotators", _free_name("who.csv", inspection.file)] if judgments.n_annotators > 1 else []
     counts = _with_counts(inspection, judgments)
-    return replace(counts, notes=(*inspection.notes, *(notes if recur else [])), next=shlex.join(words))
+    return replace(counts, notes=(*inspection.notes, *(notes if recur else [])), next=shell_words(words))
 
 
 def _with_counts(inspection: Inspection, judgments: Any) -> Inspection:
@@ -355,7 +355,7 @@ def _free_name(name: str, file: str) -> str:
 def _next_command(problem: str, name: str, given: list[str]) -> str | None:
     """The command with the first remedy that a message names."""
     if "the grades are text" in problem and "this is their order" not in problem:
-        return shlex.join(["crowdrank", "aggregate", name, *given, "--nominal"])
+        return shell_words(["crowdrank", "aggregate", name, *given, "--nominal"])
     text, options, end = _without_name(problem, name), list[str](), None
     for match in _OPTION.finditer(text):
         words = shlex.split(match[0])
@@ -366,7 +366,7 @@ def _next_command(problem: str, name: str, given: list[str]) -> str | None:
         if whole or words[0] in _ALONE:
             options += words[:1] if words[0] in _ALONE else words
             end = match.end()
-    return shlex.join(["crowdrank", "aggregate", name, *given, *options]) if options else None
+    return shell_words(["crowdrank", "aggregate", name, *given, *options]) if options else None
 
 
 def _with_candidates(inspection: Inspection, path: PathLike, options: ReadOptions) -> Inspection:

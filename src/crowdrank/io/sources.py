@@ -6,7 +6,6 @@ import codecs
 import mmap
 import os
 import re
-import shlex
 import stat
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import polars as pl
 from ..data.files import PathLike, os_reason, plain, web_address
 from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
-from ..wording import nearest, option
+from ..wording import nearest, option, shell_words
 from .places import Place, place_of, shown_name
 
 # bytes looked at in one go, so that checking a large file needs little memory
@@ -216,7 +215,7 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
     except (FileNotFoundError, NotADirectoryError):
         address = web_address(path)
         if address is not None:
-            how = f": curl -LO {shlex.quote(shown_name(address))}" if address.startswith("http") else ""
+            how = f": curl -LO {shell_words([shown_name(address)])}" if address.startswith("http") else ""
             raise JudgmentError(
                 f"only Parquet is read from elsewhere, and {shown_name(address)} is not Parquet; download it first{how}"
             ) from None

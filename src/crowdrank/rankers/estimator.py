@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.consensus import Trace
 from ..data.features import Extractor, Features
 from ..data.files import PathLike
-from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..errors import CrowdrankError, JudgmentError, ParameterError, expect_package
 from ..kernels.threads import read_only
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
 from ..wording import one_of
@@ -395,6 +395,7 @@ def _n_rows(X: Any) -> int:
 
 def _become_estimators() -> None:
     """Put scikit-learn's own base in the place of its stand-in, for all rankers."""
+    expect_package("sklearn")
     from sklearn.base import BaseEstimator
 
     if _LateEstimator not in Ranker.__bases__:

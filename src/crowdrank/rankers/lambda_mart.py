@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.files import plain
-from ..errors import DataWarning, ParameterError
+from ..errors import DataWarning, ParameterError, expect_package
 from ..protocols import Floats, Ints, Progress
 from ..wording import did_you_mean, expect_above, expect_at_least, expect_choices
 from .estimator import GAINS, Ranker, ValidationRows, Watch, gains
@@ -322,6 +322,7 @@ class LambdaMART(Ranker):
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Grow the trees."""
+        expect_package("lightgbm")
         import lightgbm
 
         n_trees = self.n_trees or (MAX_TREES if watch.held is not None else self._held_out_trees(matrix, lists, watch))

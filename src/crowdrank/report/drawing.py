@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 from xml.etree import ElementTree
 
 from ..data.files import PathLike, plain
-from ..errors import ParameterError
+from ..errors import ParameterError, expect_package
 from ..io.output import write_with
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Display(ABC):
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes, on those of a new figure if there are none."""
         if ax is None:
+            expect_package("matplotlib")
             import matplotlib.pyplot as plt
 
             ax = plt.subplots(figsize=self.size, layout="constrained")[1]
@@ -116,6 +117,7 @@ def short(name: Any, longest: int = LONGEST) -> str:
 
 def draw_figure(display: Display) -> Any:
     """Return a figure with the display on it, in the style of the report; no window is opened."""
+    expect_package("matplotlib")
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -132,6 +134,7 @@ def save_display(display: Display, path: PathLike) -> None:
 
 def write_picture(figure: Any, path: PathLike) -> None:
     """Write a figure as PNG, PDF or SVG, by the ending of the name."""
+    expect_package("matplotlib")
     import matplotlib as mpl
 
     ending = picture_format(path)
@@ -195,6 +198,7 @@ def inline_svg(display: Display, *, prefix: str, narrow: bool = False) -> str:
     Nothing in it comes from outside, runs or styles anything else: what matplotlib writes is read as a tree, texts
     stay texts, and metadata and style sheets are left out.
     """
+    expect_package("matplotlib")
     import matplotlib as mpl
 
     with warnings.catch_warnings(), mpl.rc_context(STYLE):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from ..registry import card
 from ..review.facts import Facts, facts_of
 from ..review.findings import Finding, Findings, annotator_habits, findings_of, name_ids
 from ..review.sentences import BY_QUALITY
-from ..wording import counted, percent
+from ..wording import counted, percent, shell_words
 from .annotator_displays import ConfusionDisplay, HabitDisplay, PositionBiasDisplay, QualityDisplay, mark_annotators
 from .consensus_displays import (
     LEVEL,
@@ -517,4 +516,4 @@ def without_command(command: str, annotators: Sequence[Any]) -> str:
     names = [str(one) for one in annotators]
     plain = ",".join(name for name in names if "," not in name)
     words = [*([plain] if plain else []), *(name for name in names if "," in name)]
-    return " ".join([command, *(f"--without {shlex.quote(word)}" for word in words)])
+    return " ".join([command, *(f"--without {shell_words([word])}" for word in words)])

@@ -20,12 +20,15 @@ import polars as pl
 from markupsafe import Markup
 
 from ..data.files import plain
+from ..errors import MissingExtraError, warn
 from ..review.findings import Finding
 from .drawing import NARROW, Display, inline_svg
 
 TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = Path(__file__).with_name("columns.csv")
 """The columns of every table of the pages: title, decimals of numbers, and what a reader may need to know."""
+
+_NOT_DRAWN = "<p>Not drawn here: pictures need <code>pip install 'crowdrank[plots]'</code>.</p>"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,12 @@ def picture(display: Display, caption: str, key: str, *, wide: bool = True) -> P
 
     What is too wide for a telephone is drawn once more, unless it has no room there.
     """
-    drawn, narrow = inline_svg(display, prefix=key), None
+    narrow = None
+    try:
+        drawn = inline_svg(display, prefix=key)
+    except MissingExtraError:
+        warn("the report has no pictures, which matplotlib draws; install it with pip install 'crowdrank[plots]'")
+        return Picture(Markup(_NOT_DRAWN), None, caption, wide)
     if display.size[0] > NARROW:
         with contextlib.suppress(UserWarning):
             narrow = Markup(inline_svg(display, prefix=f"{key}-narrow", narrow=True))

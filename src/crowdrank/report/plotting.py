@@ -9,7 +9,7 @@ import polars as pl
 from ..api import Comparison, Evaluation
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Grades, Mixed, Preferences, Rankings
-from ..errors import ParameterError
+from ..errors import ParameterError, expect_package
 from ..simulate import Campaign
 from .annotator_displays import ConfusionDisplay, QualityDisplay
 from .comparison_displays import CampaignDisplay, ComparisonDisplay, DifferencesDisplay, ImportanceDisplay
@@ -50,6 +50,7 @@ def plot(result: Any, ax: Any = None, *, query: Any = None) -> Display:
     >>> type(display).__name__, display.ax_.get_xlabel()
     ('ConsensusDisplay', 'score (larger is better), with 95 % interval')
     """
+    expect_package("matplotlib")
     import matplotlib as mpl
 
     if query is not None and not isinstance(result, Consensus):

@@ -8,7 +8,6 @@ repeats it where another got in its way.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import queue
 import random
@@ -33,6 +32,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from ..api import TargetRule, target_rule
+from ..data.files import lock_file
 from ..errors import CrowdrankError, ParameterError
 from .campaign_file import Settings
 
@@ -516,11 +516,9 @@ def _lock_beside(path: Path) -> IO[bytes]:
         raise ParameterError(
             f"{path} cannot be written: {(error.strerror or '').lower()}; choose another --db"
         ) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not lock_file(handle):
         handle.close()
-        raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another") from None
+        raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another")
     return handle
 
 

@@ -286,7 +286,8 @@ def yield_to_annotators() -> None:
     Linux may share the processor between sessions before it looks at who is nice within each; this process stays in
     the session of the service, and leaves an interrupt from the keyboard to it.
     """
-    os.nice(_NICENESS)
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

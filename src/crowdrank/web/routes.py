@@ -6,11 +6,13 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -666,7 +668,11 @@ async def report(service: Running, caller: Viewer) -> Response:
         nothing = asyncio.subprocess.DEVNULL
         # annotators go first
         process = await asyncio.create_subprocess_exec(
-            *command, stdout=nothing, stderr=nothing, preexec_fn=lambda: os.nice(10)
+            *command,
+            stdout=nothing,
+            stderr=nothing,
+            preexec_fn=partial(os.nice, 10) if hasattr(os, "nice") else None,
+            creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
         )
         try:
             await asyncio.wait_for(process.wait(), _REPORT_SECONDS)

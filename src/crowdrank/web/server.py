@@ -259,5 +259,5 @@ def _write_secret(path: Path, text: str) -> None:
     except OSError as error:
         why = (error.strerror or "").lower()
         raise ParameterError(f"--token-file {path} cannot be written: {why}; name another file") from None
-    with os.fdopen(handle, "w") as file:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text + "\n")

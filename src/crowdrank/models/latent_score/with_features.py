@@ -14,7 +14,7 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Mixed, expect, parts_of, with_described_items
 from ...data.parted import has_large_queries, sample_queries
-from ...errors import ParameterError
+from ...errors import ParameterError, expect_package
 from ...protocols import Bools, Counts, Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
 from ...rankers.estimator import LinearScore
@@ -358,6 +358,7 @@ class _RankerMean:
 
     def fit_copy(self, items: Counts, target: Floats) -> Any:
         """Return a copy of the ranker that learned the targets of some items."""
+        expect_package("sklearn")
         from sklearn.base import clone
 
         ranker = clone(self.ranker)

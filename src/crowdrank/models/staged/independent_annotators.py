@@ -14,7 +14,7 @@ from ...data.consensus import Consensus, Quality
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Preferences, expect
-from ...errors import DataWarning, JudgmentError, warn
+from ...errors import DataWarning, JudgmentError, expect_package, warn
 from ...protocols import Bools, Counts, Floats, Ints, Progress
 from ...quality import held_out_quality
 from ...wording import expect_at_least
@@ -157,6 +157,7 @@ class IndependentAnnotators:
 
     def _copy(self, judgments: Judgments) -> Any:
         """A copy of the ranker to be fitted."""
+        expect_package("sklearn")
         from sklearn.base import clone
 
         from ...rankers.foreign_ranker import as_ranker

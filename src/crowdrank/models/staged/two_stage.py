@@ -11,7 +11,7 @@ from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Mixed, parts_of
-from ...errors import JudgmentError, ParameterError, warn
+from ...errors import JudgmentError, ParameterError, expect_package, warn
 from ...protocols import Aggregator, AnyFloats, Bools, Counts, Floats, Ints, Progress, expect_arguments, method_name
 from ...wording import option
 
@@ -103,6 +103,7 @@ class TwoStage:
         progress
             Told of the ranker's steps.
         """
+        expect_package("sklearn")
         from sklearn.base import clone
 
         from ...rankers.foreign_ranker import as_ranker
