@@ -511,3 +511,40 @@ def test_blank_answers_name_the_option(write, blank, share):
         cr.read_judgments(path, invalid="drop")
     words = write(graded("rating", lambda place, n: "skipped" if n % share == 0 else 5 - place), "w.csv")
     assert cr.read_judgments(words, missing=["skipped"]).grade.max() == 5
+
+
+@pytest.mark.parametrize("name", ["erreurs", "taux_erreur", "Kosten", "défauts", "bounce_rate", "fp_rate",
+                                  "not_helpful", "slowness", "riesgo", "costo_total", "Beschwerden"])  # fmt: skip
+def test_something_bad_in_other_languages_is_asked_about(write, name):
+    path = write(f"model,judge,{name}\noak,g,1\nelm,g,2\nash,g,3\n")
+    with pytest.raises(JudgmentError, match="small numbers of"):
+        cr.read_judgments(path, columns={"grade": name})
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("ordre", ("AB", "BA")),
+        ("orden", ("AB", "BA")),
+        ("seen", ("xy", "yx")),
+        ("x", ("01", "10")),
+        ("side", ("L", "R")),
+    ],
+)
+def test_an_order_shown_is_asked_about_whatever_it_is_called(write, name, values):
+    rows = [f"q{n},oak,elm,g,{'AB'[n % 2]},{values[n % 2]}" for n in range(6)]
+    path = write("\n".join([f"prompt,model_a,model_b,judge,winner,{name}", *rows]))
+    with pytest.raises(JudgmentError, match="swapped="):
+        cr.read_judgments(path)
+
+
+def test_a_level_that_is_called_none_is_an_answer(write):
+    path = write("model,judge,defects\noak,g,none\nelm,g,minor\nash,g,major\n")
+    levels = ["major", "minor", "none"]
+    assert len(cr.read_judgments(path, columns={"grade": "defects"}, levels=levels)) == 3
+
+
+def test_true_and_false_are_asked_about_with_both_readings(write):
+    path = write("prompt,model_a,model_b,judge,winner\n1,oak,elm,g,true\n2,oak,elm,g,false\n")
+    with pytest.raises(JudgmentError, match=r"'true': 'left'.* or .*'true': 'right'"):
+        cr.read_judgments(path)

@@ -723,14 +723,15 @@ def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
             codes.reverse()
         if len(codes) > 2 and codes[0] == 0:
             codes = [*codes[1:], 0]
-        meant = dict(zip(codes, ("left", "right", "tie", "tie"), strict=False))
-    else:
-        named = {1: "left", -1: "right", 0: "tie"}
-        known = {text: named[code.outcome] for text, code in codes_of(given).items()}
-        if not {"left", "right"} <= set(known.values()):
-            each = option("winner_codes", dict.fromkeys(given, ...))
-            raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")
-        meant = {text: known.get(text, "tie") for text in given}
+        sides = (("left", "right", "tie", "tie"), ("right", "left", "tie", "tie"))
+        ways = [option("winner_codes", dict(zip(codes, meant, strict=False))) for meant in sides]
+        raise JudgmentError(f"{said}; say what they mean: {either(ways)}")
+    named = {1: "left", -1: "right", 0: "tie"}
+    known = {text: named[code.outcome] for text, code in codes_of(given).items()}
+    if not {"left", "right"} <= set(known.values()):
+        each = option("winner_codes", dict.fromkeys(given, ...))
+        raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")
+    meant = {text: known.get(text, "tie") for text in given}
     raise JudgmentError(f"{said}; say what with {option('winner_codes', meant)}, if that is what they mean")
 
 

@@ -46,17 +46,25 @@ def order_columns(table: pl.DataFrame, names: Iterable[str], sides: tuple[str, s
     >>> table = pl.DataFrame({"a": ["x", "y"], "b": ["y", "z"], "swapped": [0, 1], "order": [1, 2], "side": ["?", "!"]})
     >>> order_columns(table, ["swapped", "order", "side"], ("a", "b"))
     ['swapped', 'order']
+    >>> order_columns(table.with_columns(seen=pl.Series(["xy", "yx"])), ["seen"], ("a", "b"))
+    ['seen']
     """
     found = []
     for name in names:
-        if not may_tell_order(name) or table[name].dtype.is_nested():
+        if table[name].dtype.is_nested() or is_aside(name):
             continue
-        values = _values(table[name])
+        named = may_tell_order(name)
+        values = _values(table[name]) if named or table[name].dtype == pl.String else []
+        # AB and BA are an order whatever their column is called
+        mirrored = len(values) == 2 and values[0] == values[1][::-1] and len(values[0]) == 2
+        if not named and not mirrored:
+            continue
         ids = _are_items(table, name, sides)
         if not values or (len(values) > _MOST_VALUES and not ids):
             continue
         turned = _turned_values(name, values)
-        numbers = len(values) == _MOST_VALUES and all(as_float(value) is not None for value in values)
+        coded = all(as_float(value) is not None or value.lower() in ("l", "r") for value in values)
+        numbers = len(values) == _MOST_VALUES and (coded or mirrored)
         if ids or (turned is None and numbers) or (turned and (len(values) > 1 or set(words_of(name)) & _SWAPPED)):
             found.append(name)
     return found

@@ -82,16 +82,27 @@ def without_missing(
 
 # numbers that forms and scripts write where there is no answer
 _NO_ANSWER = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
-_LARGEST_SCALE, _FEWEST_LEVELS = 10.0, 3
+_LARGEST_SCALE, _FEWEST_LEVELS, _MOST_LEVELS = 10.0, 3, 20
+
+
+def _far_values(cells: pl.Series) -> list[float]:
+    """A number that recurs at an end of a scale, farther away than the others reach thrice."""
+    values = cells.unique().drop_nulls().sort().to_list()
+    if not _FEWEST_LEVELS < len(values) <= _MOST_LEVELS:
+        return []
+    ends = ((values[0], values[1], values[-1]), (values[-1], values[-2], values[0]))
+    return [one for one, near, far in ends if abs(one - near) > 3 * abs(near - far) and int((cells == one).sum()) > 1]
 
 
 def no_answer_note(name: str, cells: pl.Series) -> list[str]:
-    """Return the note on numbers that may say that there is no answer: -1 or 99 beside a scale of at most 10.
+    """Return the note on numbers that may say that there is no answer: -1, 99 or a far one beside a scale up to 10.
 
     Examples
     --------
     >>> no_answer_note("score", pl.Series([1, 2, 5, 3, -1]))
     ["'score' is -1 in 1 of 5 rows; if that means that there is no answer: missing=['-1']"]
+    >>> no_answer_note("score", pl.Series([1, 2, 5, 3, 500, 500]))
+    ["'score' is 500 in 2 of 6 rows; if that means that there is no answer: missing=['500']"]
     >>> no_answer_note("score", pl.Series([-1, 0, 1])), no_answer_note("score", pl.Series([-2, -1, 1, 2]))
     ([], [])
     """
@@ -101,7 +112,7 @@ def no_answer_note(name: str, cells: pl.Series) -> list[str]:
     lowest, highest = cells.min(), cells.max()
     if not isinstance(lowest, float) or not isinstance(highest, float) or 0 <= lowest <= highest <= _LARGEST_SCALE:
         return []
-    odd = [value for value in _NO_ANSWER if bool((cells == value).any())]
+    odd = [value for value in _NO_ANSWER if bool((cells == value).any())] or _far_values(cells)
     if not odd:
         return []
     rest = cells.filter(~cells.is_in(odd)).drop_nulls()

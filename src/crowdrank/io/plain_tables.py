@@ -210,11 +210,7 @@ def _title_lines(lines: list[str]) -> int:
         if not first or first + 1 >= len(rows) or first > _MOST_TITLE_LINES:
             continue
         titles = [row[0].lower() for row in rows[:first] if any(row)]
-        if (
-            titles
-            and not titles[0].startswith(("sep=", "#"))
-            and len(rows[first]) == len(rows[first + 1]) >= _FEWEST_COLUMNS
-        ):
+        if titles and not titles[0].startswith("sep=") and len(rows[first]) == len(rows[first + 1]) >= _FEWEST_COLUMNS:
             return first
     return 0
 
@@ -750,7 +746,10 @@ def _with_numbers(
             f"{name!r} holds lists such as {show_value(sample[0])}; write one row per entry, with who gave it"
         )
     if options.nominal or options.levels is not None:
-        cells = without_blanks(cells)
+        # a level such as none is an answer
+        named = pl.Series(list(map(str, options.levels or ())), dtype=pl.String)
+        kept, blanked = cells, without_blanks(cells)
+        cells = blanked if kept.dtype != pl.String else blanked.zip_with(~kept.is_in(named.implode()), kept)
     else:
         commas = table_format(source) != "csv" or separator_of(source) != ","
         numbers = numbers_in(name, cells, commas=commas)
