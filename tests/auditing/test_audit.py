@@ -195,6 +195,9 @@ def test_the_command_writes_json_a_page_and_fails_on_conditions(tmp_path, monkey
     assert json.loads((tmp_path / "a.json").read_text())["programs"][0]["verdict"] == "yes"
     page = (tmp_path / "a.html").read_text()
     assert "bot may stand in for people" in page
+    for text in ("share of items on which it is as good or better", "Figures by people alone", "people say 5"):
+        assert text in page
+    assert "p worse" not in page
     assert pl.read_csv("n.csv").height == 200
     assert main(["audit", "people.csv", "bots.csv", "-q", "--fail-if", "advantage>0.1"]) == 3
     assert "advantage" in capsys.readouterr().err
