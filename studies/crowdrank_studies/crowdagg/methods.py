@@ -15,6 +15,7 @@ from crowdrank.api import aggregate
 from crowdrank.data.consensus import Consensus
 from crowdrank.data.index import Index
 from crowdrank.data.judgments import Grades, Preferences
+from crowdrank.io.notices import collect_notices
 from crowdrank.metrics import parse
 from crowdrank.protocols import Counts, Floats, Ints
 
@@ -183,7 +184,7 @@ class Crowd:
     def consensus(self, way: Way, seed: int) -> Consensus:
         """What a method makes of the crowd."""
         assert way.method is not None
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), collect_notices():
             # items that few preferences reach, and quality near chance, are what the paper's data are like
             warnings.simplefilter("ignore")
             return aggregate(self.forms[way.from_grades, way.pooled], way.method, params=way.params, seed=seed)

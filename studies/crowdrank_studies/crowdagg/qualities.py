@@ -20,7 +20,7 @@ _N_BINS = 10
 _PSEUDO = 0.5
 """Annotators added to each bin, without which divergences are infinite."""
 
-_REAL, _MAX_QUERIES_SHOWN = "real", 9
+_REAL, _MAX_QUERIES_SHOWN, _PANELS_PER_ROW = "real", 9, 3
 
 
 def divergence_outcome(work: Work, crowd: Crowd) -> Outcome:
@@ -120,7 +120,7 @@ def _verdict(apart: Mapping[str, Floats]) -> Verdict:
 def _figure_2(qualities: Mapping[str, Any], names: list[str]) -> Any:
     """Nine queries: the real distribution as bars, estimates as lines."""
     n_shown = min(_MAX_QUERIES_SHOWN, len(qualities[_REAL]))
-    figure, axes = panels(n_shown, rows=3, width=3.2, height=2.4)
+    figure, axes = panels(n_shown, rows=-(-n_shown // _PANELS_PER_ROW), width=3.2, height=2.4)
     middles = (np.arange(_N_BINS) + 0.5) / _N_BINS
     for number, ax in enumerate(axes):
         ax.bar(middles, _shares(qualities[_REAL][number]), 0.9 / _N_BINS, color="#BBBBBB", label="real")
@@ -129,7 +129,10 @@ def _figure_2(qualities: Mapping[str, Any], names: list[str]) -> Any:
         ax.set_ylim(0, 1)
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_title(f"query {number + 1}", fontsize=8)
+    # below the last row and beside the first column, where the legend leaves room
+    for ax in axes[-_PANELS_PER_ROW:]:
+        ax.set_xlabel("annotator quality", fontsize=8)
+    for ax in axes[::_PANELS_PER_ROW]:
+        ax.set_ylabel("share of annotators", fontsize=8)
     common_legend(figure, axes[0])
-    figure.supxlabel("annotator quality", fontsize=9)
-    figure.supylabel("share of annotators", fontsize=9)
     return figure

@@ -70,7 +70,7 @@ def spammers(work: Work) -> Outcome:
 
 def _mirex_grid(work: Work) -> _Grid:
     """The paper's ratios and draws, or some of them."""
-    step = work.pick(quick=0.5, default=0.05)
+    step = work.pick(quick=0.25, default=0.05)
     ratios = [round(step * number, 2) for number in range(round(1 / step) + 1)]
     return _Grid(ratios, work.seeds(quick=1, default=20))
 

@@ -136,7 +136,7 @@ def _settings(work: Work) -> Iterator[Setting]:
     repeats = {"red": work.seeds(quick=1, default=5), "white": work.seeds(quick=1, default=1, full=5)}
     again = {"red": work.seeds(quick=1, default=2, full=5), "white": work.seeds(quick=1, default=2, full=1)}
     sparse = {"red": work.seeds(quick=1, default=5, full=20), "white": work.seeds(quick=1, default=3, full=20)}
-    factors = work.pick(quick=(1.0, 2.594), default=_FACTORS)
+    factors = work.pick(quick=_FACTORS[::5], default=_FACTORS)
     for colour in COLOURS_OF_WINE:
         compared = (*_CURVES, HINGE, EFFECTS, BORDA)
         yield Setting(part="table", colour=colour, at=1, n_pairs=many, flips=_rates(), schemes=compared,
@@ -147,7 +147,7 @@ def _settings(work: Work) -> Iterator[Setting]:
         for size in work.pick(quick=(3, 6, 9), default=_CROWDS):
             yield Setting(part="crowd", colour=colour, at=size, n_pairs=shown[colour], flips=_rates(1.0, size),
                           schemes=_CURVES, seeds=again[colour])  # fmt: skip
-        for n in work.pick(quick=(800, 1600), default=_SIZES):
+        for n in work.pick(quick=_SIZES[:3], default=_SIZES):
             yield Setting(part="sparse", colour=colour, at=n, n_pairs=n, flips=_rates(),
                           schemes=_SPARSE, seeds=sparse[colour])  # fmt: skip
         yield Setting(part="varying", colour=colour, at=1, n_pairs=shown[colour], flips=None,

@@ -56,10 +56,10 @@ _PAIRS = ((PRINTED_ML, PRINTED_D), (PRINTED_ML, TRUTH), (PRINTED_D, TRUTH), (D, 
 
 def ohsumed(work: Work) -> Outcome:
     """NDCG@3, nDCG@5, MAP and the error of the annotators' dispersions against their number, five folds."""
-    sizes = work.pick(quick=(5,), default=(5, 10, 15), full=tuple(range(5, 16)))
+    sizes = work.pick(quick=(5, 10, 15), default=(5, 10, 15), full=tuple(range(5, 16)))
     repeats = {MAIN: work.seeds(quick=1, default=10), BESIDE: work.seeds(quick=1, default=1, full=10)}
     repeats = {MAIN: repeats[MAIN]} if work.quick else repeats
-    n_folds, n_queries, turns = work.pick(quick=(1, 8, 6), default=(5, None, 30))
+    n_folds, n_queries, turns = work.pick(quick=(1, 4, 6), default=(5, None, 30))
     data = {name: work.load(name) for name in repeats}
     # dispersions take the longest to measure, and hardly differ from fold to fold
     n_measured, n_draws = work.pick(quick=(1, 1), default=(1, 1), full=(5, 2))

@@ -55,7 +55,7 @@ _MAX_DIFFERENCE = 0.002
 
 def synthetic(work: Work) -> Outcome:
     """NDCG@3, nDCG@5, MAP and the error of the annotators' dispersions against their number."""
-    sizes = work.pick(quick=(3, 9), default=tuple(range(3, 16)))
+    sizes = work.pick(quick=(3, 6, 9), default=tuple(range(3, 16)))
     seeds = work.seeds(quick=1, default=3, full=10)
     n_train, n_test, turns, printed_turns = work.pick(quick=(25, 100, 20, 40), default=(100, 500, 60, 200))
     methods = Methods(ridge=1e-3, turns=turns, printed_turns=printed_turns)

@@ -63,7 +63,7 @@ def argument_features(work: Work) -> Outcome:
     assert data.details is not None
     texts = data.details.select("query", "item", "text")
     seeds = work.seeds(quick=1, default=10)
-    shares = work.pick(quick=SHARES[:1], default=SHARES)
+    shares = work.pick(quick=SHARES[:3], default=SHARES)
     sets = work.pick(quick=SETS[:3], default=SETS)
     work.expect(len(seeds) * len(shares), _DATA)
     measured: dict[tuple[str, str, float, str], list[float]] = {}

@@ -32,7 +32,7 @@ def codec_listening(work: Work) -> Outcome:
     assert data.features is not None
     votes, columns = data.judgments.as_preferences(), data.features
     seeds = work.seeds(quick=1, default=10)
-    shares = work.pick(quick=SHARES[:2], default=SHARES)
+    shares = SHARES
     tests = work.pick(quick=(GRADED, NEW_SENTENCES), default=(GRADED, NEW_SENTENCES, NEW_CODEC))
     work.expect(len(seeds) * len(tests), _DATA)
     measured: dict[tuple[str, str, float], list[float]] = {}
