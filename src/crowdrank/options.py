@@ -555,6 +555,8 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--new-token", "Make a new owner's token; the old one stops working."),
         Option("--check", "Check all totals by counting again, and exit."),
         Option("--copy-to URL", "Copy a paused or closed campaign there and exit."),
+        Option("--backup FILE", "Write everything to a new file, also while the service runs, and exit."),
+        Option("--restore FILE", "Put what --backup wrote into an empty database and exit."),
         _QUIET,
     ),
     "judge": _page(

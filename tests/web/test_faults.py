@@ -30,7 +30,7 @@ from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.server import Options
 from crowdrank.web.setup import open_collection
 from crowdrank.web.submitting import claim, submit
-from crowdrank.web.upkeep import check, copy
+from crowdrank.web.upkeep import backup, check, copy, restore
 
 pytestmark = pytest.mark.slow
 
@@ -280,6 +280,22 @@ def test_old_databases_are_brought_up_to_date_and_newer_ones_refused(store, monk
         open_collection(store, campaign(n_items=2), "0")
     store.submit(lambda c: c.execute(text(f"UPDATE schema_version SET version = {len(known)}"))).result()
     store.submit(lambda c: c.execute(text("ALTER TABLE item DROP COLUMN note"))).result()
+
+
+def test_a_backup_goes_into_either_database(store, tmp_path):
+    """By commands, while it runs; never over what is there."""
+    collection = collect(store, n_items=5)
+    ann = add_annotator(collection, "ann")
+    for _ in range(3):
+        run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
+    copied, again = str(tmp_path / "backup.db"), str(tmp_path / "again.db")
+    assert "wrote 3 judgments" in backup(Options(campaign="", db=store.url), copied)
+    with pytest.raises(ParameterError, match="is there already"):
+        backup(Options(campaign="", db=store.url), copied)
+    assert "restored 3 judgments" in restore(Options(campaign="", db=again), copied)
+    with pytest.raises(ParameterError, match="holds a campaign already"):
+        restore(Options(campaign="", db=again), copied)
+    assert "3 judgments" in check(Options(campaign="", db=again))
 
 
 def test_a_backup_while_it_runs_can_be_restored(tmp_path):

@@ -1,5 +1,7 @@
 """What those who run campaigns rely on: several in one service, roles, early overlap, settings, reviews, pay."""
 
+import json
+import random
 import uuid
 
 import pytest
@@ -11,8 +13,10 @@ from crowdrank.errors import ParameterError
 from crowdrank.web.access import OWNER, new_token, token_hash
 from crowdrank.web.app import make_app
 from crowdrank.web.collection import Fault, SqliteStore
+from crowdrank.web.refit import Refit
 from crowdrank.web.service import Service
 from crowdrank.web.setup import open_collection
+from crowdrank.web.steering import people_view
 from crowdrank.web.submitting import claim, submit
 
 
@@ -229,4 +233,181 @@ def test_a_proxy_may_say_who_is_logged_in(tmp_path):
     # the browser sends the login by itself, so other sites must not make it
     assert called.post("/invites", body={}, **headers).status_code == 403
     assert called.post("/invites", body={}, **headers, **{"sec-fetch-site": "same-origin"}).status_code == 200
+    store.close()
+
+
+# ---------------------------------------------------------------------------------------------- running a campaign
+
+
+@pytest.fixture
+def judged(store):
+    """Six annotators and a fit; on both databases."""
+    called = Called(store, n_items=12, scheme="5-overlap", n_queries=1, method="latent_score", overlap_first=0.0)
+    for number in range(6):
+        token = called.join(f"p{number}", "person" if number < 5 else "program")
+        for _ in range(8):
+            request = called.post("/requests", token).json()["requests"][0]
+            place = int(request["items"][0]["content"].split()[1])
+            called.judge(token, {"grade": (place + (number == 4)) % 4 if number < 5 else number % 4}, request["id"])
+    refit = Refit(called.collection)
+    refit.fit_now()
+    yield called, refit
+    refit.stop()
+
+
+def test_the_owner_sees_decides_adds_and_pays(judged):
+    """One walk through all that the page offers."""
+    called, refit = judged
+    owner = called.owner_token
+    # items: pages, search, order, content; unchanged is not sent again
+    first = called.get("/items?sort=score&descending=true", owner)
+    rows = first.json()["items"]
+    assert len(rows) == first.json()["n"] == 12
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    assert sum(row["n"] for row in rows) == 48
+    again = called.get("/items?sort=score&descending=true", owner, **{"if-none-match": first.headers["etag"]})
+    assert again.status_code == 304
+    assert [row["item"] for row in called.get("/items?search=TEXT%2011", owner).json()["items"]] == ["i0-11"]
+    assert called.get("/items?sort=nothing", owner).status_code == 422
+    assert called.get("/items?page=1", owner).json()["items"] == []
+    one = called.get(f"/items/{rows[0]['id']}", owner).json()
+    assert len(one["judgments"]) == rows[0]["n"]
+    assert {"annotator", "time", "grade"} <= set(one["judgments"][0])
+    # people: measured quality, agreement over time, pace, cost
+    people = called.get("/people", owner).json()["annotators"]
+    assert all(row["measured"] and row["owed"] == 8 and row["seconds"] == 1.0 for row in people)
+    assert all(len(row["agreement"]) == 1 for row in people)
+    course = called.get("/course", owner).json()
+    assert course["findings"][0]["sentence"]
+    assert course["course"][0]["seq"] == 48
+    assert [row["more"] for row in course["ahead"]] == [100, 200, 500, 1000]
+    # what is reported comes into the queue at once, a decision is known to the next fit
+    token = called.join("reporter", "person")
+    request = called.post("/requests", token).json()["requests"][0]
+    called.post(f"/requests/{request['id']}/skip", token, {"reason": "broken", "text": "the image does not load"})
+    queue = called.get("/review", owner).json()["queue"]
+    assert queue[0]["why"] == "reported"
+    assert queue[0]["skips"] == [{"annotator": "reporter", "reason": "broken: the image does not load"}]
+    disputed = next(row for row in queue if row["answers"])
+    viewer = called.post("/members", owner, {"name": "v"}).json()["token"]
+    reviewer = called.post("/members", owner, {"name": "r", "role": "reviewer"}).json()["token"]
+    decision = {"target": disputed["target"], "answer": {"grade": 3}, "note": "see page 2", "tell": True}
+    assert called.post("/review", viewer, decision).status_code == 403
+    assert called.post("/review", reviewer, {**decision, "answer": {"grade": 9}}).status_code == 422
+    assert called.post("/review", reviewer, decision).status_code == 200
+    refit.fit_now()
+    item = called.get(f"/items/{disputed['items'][0]['id']}", owner).json()
+    assert item["consensus"]["score"] == pytest.approx(3.0)
+    assert item["truth"] == 3.0
+    assert item["decisions"][0]["by"].startswith("reviewer")
+    assert called.get("/review/known", owner).text.splitlines()[1] == f"q0,{disputed['items'][0]['item']},3"
+    told = [row for row in called.get("/people", owner).json()["annotators"] if row["message"]]
+    assert told
+    # items are added and mended while it runs
+    more = {"items": [{"query": "q0", "item": "new", "content": "New"}]}
+    assert called.post("/items", owner, more).json() == {"added": 1}
+    repeat = called.post("/items", owner, more)
+    assert "is there already" in repeat.json()["error"]["message"]
+    (new,) = called.get("/items?search=new", owner).json()["items"]
+    called.post(f"/items/{new['id']}", owner, {"content": "Newer"})
+    assert called.get(f"/items/{new['id']}", owner).json()["content"] == "Newer"
+    seen = set()
+    while requests := called.post("/requests", token).json()["requests"]:
+        seen.add(requests[0]["items"][0]["content"])
+        called.judge(token, {"grade": 1}, requests[0]["id"])
+    assert "Newer" in seen
+    # pay, with a bonus by quality
+    pay = called.call("GET", "/api/v1/pay?bonus=0.5&bonus_from=0", owner).json()
+    assert pay["owed"] == called.get("/campaign", owner).json()["cost"]["spent"]
+    assert pay["bonus"] > 0
+    lines = called.get("/pay?format=csv&unit=0.1", owner).text.splitlines()
+    assert lines[1] == "p0,,person,8,0.80,0.00,0.80"
+    # everything is in the log, by whom
+    kinds = {(row["kind"], row["name"]) for row in called.get("/events", owner).json()["events"]}
+    assert {("decided", "r"), ("items added", ""), ("item mended", ""), ("member", "")} <= kinds
+    expect_promises(called.collection)
+
+
+@pytest.mark.parametrize("kind", ["preference", "ranking"])
+def test_decisions_on_pairs_and_rankings_go_into_the_fit(tmp_path, kind):
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, kind=kind, n_items=4, scheme="3-overlap", set_size=4, method="auto")
+    for number in range(3):
+        token = called.join(f"p{number}")
+        while requests := called.post("/requests", token).json()["requests"]:
+            labels = [one["label"] for one in requests[0]["items"]]
+            answer = {"winner": "ab"[number % 2]} if kind == "preference" else {"order": [[one] for one in labels]}
+            called.judge(token, answer, requests[0]["id"])
+    refit = Refit(called.collection)
+    refit.fit_now()
+    queue = called.get("/review", called.owner_token).json()["queue"]
+    target = queue[0]["target"] if queue else ask(called.collection, "SELECT id FROM target")[0][0]
+    labels = [chr(97 + n) for n in range(2 if kind == "preference" else 4)]
+    answer = {"winner": "a"} if kind == "preference" else {"order": [[one] for one in labels]}
+    assert called.post("/review", called.owner_token, {"target": target, "answer": answer}).status_code == 200
+    refit.fit_now()
+    assert called.get("/consensus", called.owner_token).status_code == 200
+    called.post("/items", called.owner_token, {"items": [{"query": "q0", "item": "new", "content": "New"}]})
+    token = called.join("late")
+    seen = set()
+    while requests := called.post("/requests", token).json()["requests"]:
+        seen |= {one["content"] for one in requests[0]["items"]}
+        labels = [one["label"] for one in requests[0]["items"]]
+        answer = {"winner": "tie"} if kind == "preference" else {"order": [labels]}
+        called.judge(token, answer, requests[0]["id"])
+    assert "New" in seen
+    expect_promises(called.collection)
+    refit.stop()
+    store.close()
+
+
+def test_settings_change_while_it_runs_and_stay(tmp_path):
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, n_items=6, scheme="2-overlap", guidelines="Be fair.", budget=50)
+    person, owner = called.join("ann", "person"), called.owner_token
+    called.post("/consent", person)
+    called.judge(person)
+    called.judge(called.join("bob"))
+    changes = {"scheme": "if-good-3", "budget": 40, "guidelines": "Be kind.", "question": "How kind?", "params": {}}
+    assert called.post("/settings", owner, changes).json()["settings"]["overlap_max"] == 3
+    assert called.post("/requests", person).status_code == 403
+    called.post("/consent", person)
+    request = called.post("/requests", person).json()["requests"][0]
+    assert request["question"] == "How kind?"
+    for wrong in ({"budget": 1}, {"scheme": "nothing"}, {"overlap_max": -1}, {"lease_seconds": 1}):
+        answer = called.post("/settings", owner, wrong)
+        assert answer.status_code == 422, wrong
+    expect_promises(called.collection)
+    # the file still says what it said: what was set here stays, and an edited file changes what was edited
+    made = campaign(n_items=6, scheme="2-overlap", guidelines="Be fair.", budget=50)
+    again, _ = open_collection(store, made, "0")
+    assert (again.settings.scheme, again.settings.budget, again.settings.guidelines) == ("if-good-3", 40, "Be kind.")
+    made = campaign(n_items=6, scheme="2-overlap", guidelines="Be fair.", budget=60)
+    again, _ = open_collection(store, made, "0")
+    assert (again.settings.scheme, again.settings.budget) == ("if-good-3", 60)
+    store.close()
+
+
+def test_guessers_are_flagged_and_good_annotators_are_not(tmp_path):
+    """Among 30 annotators with 40 judgments each, 10 of whom guess: a crowd of made-up people of known quality."""
+    store = SqliteStore(tmp_path / "x.db")
+    collection = collect(store, n_items=100, scheme="12-overlap", budget=10_000)
+    draws = random.Random(3)
+    truth = {number: draws.randrange(4) for number in range(1, 101)}
+    who = [add_annotator(collection, f"{'guess' if n < 10 else 'good'}{n}") for n in range(30)]
+    for _ in range(40):
+        for place, one in enumerate(who):
+            (request,) = run(collection, claim, one).requests
+            shown = ask(collection, "SELECT shown FROM request WHERE id = :r", r=request)[0][0]
+            right = truth[json.loads(shown)["order"][0]]
+            off = draws.choice([-1, 1]) if draws.random() < 0.25 else 0
+            grade = draws.randrange(4) if place < 10 else min(3, max(0, right + off))
+            run(collection, submit, one, sent(request, {"grade": grade}))
+    refit = Refit(collection)
+    refit.fit_now()
+    people = collection.store.submit_read(lambda c: people_view(collection, c)).result()["annotators"]
+    flagged = [row["name"] for row in people if row["action"] != "keep"]
+    assert sum(name.startswith("guess") for name in flagged) >= 8, flagged
+    assert sum(name.startswith("good") for name in flagged) <= 1, flagged
+    refit.stop()
     store.close()

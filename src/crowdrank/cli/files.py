@@ -141,6 +141,8 @@ def serve(
     new_token: bool,
     check: bool,
     copy_to: str | None,
+    backup: str | None,
+    restore: str | None,
     quiet: bool,
     **how: Any,
 ) -> None:
@@ -163,6 +165,8 @@ def serve(
     crowdrank serve campaign.toml --db postgresql:///votes --workers 2
     # check all totals by counting again
     crowdrank serve campaign.toml --check
+    # keep a copy of everything, while it runs
+    crowdrank serve campaign.toml --backup campaign-backup.db
     """
     from ..web import server
 
@@ -172,7 +176,7 @@ def serve(
     if demo:
         if campaign:
             raise ParameterError(f"--demo has campaigns of its own; leave it or {campaign[0]} out")
-        if check or copy_to is not None:
+        if check or copy_to or backup or restore:
             raise ParameterError("--demo has nothing to check or copy; name a campaign file")
         from ..web.demo import serve_demo
 
@@ -182,15 +186,14 @@ def serve(
     options = server.Options(
         campaign=first, others=tuple(others), db=db, host=host, port=port, log_calls=not quiet, **how
     )
-    if check:
-        from ..web.upkeep import check as recount
+    if check or copy_to or backup or restore:
+        from ..web import upkeep
 
-        typer.echo(recount(options))
-        return
-    if copy_to is not None:
-        from ..web.upkeep import copy
-
-        typer.echo(copy(options, copy_to))
+        if others and db is None:
+            raise ParameterError("each campaign has a database of its own; name one campaign at a time")
+        done = upkeep.check(options) if check else upkeep.copy(options, copy_to) if copy_to else None
+        done = done or (upkeep.backup(options, backup) if backup else upkeep.restore(options, str(restore)))
+        typer.echo(done)
         return
     server.check_url(options)
     server.expect_port(options)

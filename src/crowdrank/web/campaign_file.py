@@ -46,7 +46,7 @@ def read_items(folder: Path, name: str) -> tuple[Item, ...]:
                 f"rename the one that holds it to {column}"
             )
     rows = table.select(column for column in _COLUMNS if column in table.columns).iter_rows(named=True)
-    items = tuple(_item(row, f"{name}, row {number}", folder) for number, row in enumerate(rows, 1))
+    items = tuple(item_of_row(row, f"{name}, row {number}", folder) for number, row in enumerate(rows, 1))
     seen: set[tuple[str, str]] = set()
     asked: dict[str, str] = {}
     for number, one in enumerate(items, 1):
@@ -64,7 +64,7 @@ def read_items(folder: Path, name: str) -> tuple[Item, ...]:
     return items
 
 
-def _item(row: dict[str, Any], where: str, folder: Path) -> Item:
+def item_of_row(row: dict[str, Any], where: str, folder: Path) -> Item:
     """The item of one row."""
     cells = {key: "" if value is None else str(value) for key, value in row.items()}
     if not cells["item"].strip():

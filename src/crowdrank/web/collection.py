@@ -24,7 +24,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
-import psycopg
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
 from pydantic_core import PydanticCustomError
@@ -33,8 +32,14 @@ from sqlalchemy.pool import StaticPool
 
 from ..api import TargetRule, target_rule
 from ..data.files import lock_file
-from ..errors import CrowdrankError, ParameterError
+from ..errors import CrowdrankError, MissingExtraError, ParameterError
 from .campaign_file import Settings
+
+try:
+    import psycopg
+except ImportError:
+    # campaigns in SQLite need none
+    psycopg = None  # type: ignore[assignment]
 
 STATUSES = {
     "bad_request": 400, "not_json": 400, "unauthorized": 401, "forbidden": 403, "cross_site": 403,
@@ -112,6 +117,8 @@ class AgainError(Exception):
 def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -> Store:
     """Return the store in a file (SQLite) or on a server (``postgresql://...``)."""
     if database.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        if psycopg is None:
+            raise MissingExtraError("PostgreSQL needs psycopg; install it with pip install 'crowdrank[web-postgres]'")
         expect_answer(database)
         return PostgresStore(database, n_threads=n_threads)
     if "://" in database:
@@ -621,6 +628,8 @@ class Collection:
     settings: Settings
     store: Store
     folder: Path
+    revision: int = 0
+    """How often settings and items were changed while it runs."""
     contents: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     """Content, type and query of items that were shown before; they never change."""
     meant: dict[int, list[int]] = field(default_factory=dict)
@@ -631,6 +640,14 @@ class Collection:
         """The scheme where it looks at one target at a time, otherwise ``None``."""
         settings = self.settings
         return target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind)
+
+    def follow(self, connection: sa.Connection, revision: int) -> None:
+        """Take over settings and items that were changed since they were read, here or by another process."""
+        row = sql.campaign.first(connection, campaign=self.id)
+        self.contents.clear()
+        self.__dict__.pop("rule", None)
+        object.__setattr__(self, "settings", Settings.from_plain(json.loads(row.settings)))
+        object.__setattr__(self, "revision", revision)
 
     @property
     def lease(self) -> int:

@@ -211,3 +211,32 @@ def _check_result(
     pairs = [(a, b) for a in items for b in items if truths[a] > truths[b]]
     right = sum(place[a] < place[b] for a, b in pairs)
     return int(2 * right > len(pairs)), 0.5
+
+
+def course_and_findings(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return findings, how doubt fell with money so far, and what the next judgments are expected to buy.
+
+    Doubt is the mean half-width of the items' intervals. It is taken to fall as a power of the number of judgments,
+    the power of the last fits where there are enough, and one half (as of means) before.
+    """
+    rows = sql.course.rows(connection, campaign=collection.id)
+    points = [{"seq": row.seq, "spent": row.spent, "doubt": row.doubt, "alpha": row.alpha} for row in rows]
+    known = [(row.seq, row.doubt) for row in rows if row.doubt and row.seq][-20:]
+    ahead: list[dict[str, Any]] = []
+    power = 0.5
+    if known:
+        if len(known) >= 5 and known[-1][0] >= 1.5 * known[0][0]:
+            xs, ys = [math.log(seq) for seq, _ in known], [math.log(doubt) for _, doubt in known]
+            x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+            slope = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
+            power = min(1.0, max(0.0, -slope))
+        seq, doubt = known[-1]
+        row = sql.campaign.first(connection, campaign=collection.id)
+        price = row.spent / row.seq if row.seq and row.spent else max(collection.settings.cost["person"], 1)
+        ahead = [
+            {"more": more, "cost": math.ceil(more * price), "doubt": doubt * (seq / (seq + more)) ** power}
+            for more in (100, 200, 500, 1000)
+        ]
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    found = [] if fit is None else json.loads(fit.summary).get("findings") or []
+    return {"findings": found, "course": points, "ahead": ahead, "power": power}

@@ -316,7 +316,11 @@ def _begin(collection: Collection, connection: sa.Connection, seq: int, changes:
 def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fit: int, rows: list[Any]) -> None:
     """Keep a piece of scores or qualities."""
     name = "item" if piece == "score" else "annotator"
-    values = [{"fit": fit, name: one, "place": place, "row": row} for one, place, row in rows]
+    extra = ("value", "width", "n")
+    values = [
+        {"fit": fit, name: one, "place": place, "row": row, **dict(zip(extra, more, strict=False))}
+        for one, place, row, *more in rows
+    ]
     connection.execute(sa.insert(metadata.tables[piece]), values)
 
 
@@ -345,6 +349,13 @@ def _finish(
     """End a fit, and forget all but the last few."""
     now = collection.now(connection)
     sql.finish_fit.run(connection, fit=fit, now=now, method=method, summary=summary, error=error)
+    if error is None:
+        found, row = json.loads(summary), sql.campaign.first(connection, campaign=collection.id)
+        alpha = (found.get("agreement") or {}).get("alpha")
+        sql.insert_course.run(
+            connection, campaign=collection.id, seq=sql.fit_seq.number(connection, fit=fit), spent=row.spent,
+            doubt=found.get("doubt"), alpha=alpha, at=now,
+        )  # fmt: skip
     old = sql.nth_last_fit.first(connection, campaign=collection.id, kept=KEPT_FITS)
     if error is None and old is not None:
         for statement in (sql.forget_scores, sql.forget_qualities, sql.forget_fits):

@@ -7,14 +7,17 @@ proposals in pieces, then a summary. The first line names the database.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
+from statistics import fmean, median, variance
 from typing import Any
 
 import polars as pl
@@ -36,6 +39,12 @@ _LEVEL = 0.95
 _PAGE = 50_000
 _DISPUTED = 50
 _MIN_PROPOSED = 500
+_FINDINGS = 10
+_MIN_PEOPLE, _MOST_AUDITED = 3, 20_000
+_MIN_FOR_DRIFT = 24
+REVIEW = "review"
+"""The name under which decisions on pairs and rankings go into a fit, as those of a trusted annotator."""
+
 _CHOOSES_ANNOTATORS = "information"
 """The scheme that weighs what is known of each annotator."""
 
@@ -56,6 +65,7 @@ class Snapshot:
     offered: list[Any]
     taken: dict[str, int]
     active: list[Any]
+    reviews: list[Any]
 
 
 def read_snapshot(store: Store, campaign: int) -> Snapshot:
@@ -74,7 +84,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
             row.seq, row.changes, settings, row.budget - row.reserved, rows,
             sql.items.rows(connection, campaign=campaign), sql.offered_requests.rows(connection, campaign=campaign),
             {one.items: one.taken for one in sql.taken_seats.rows(connection, campaign=campaign)},
-            sql.active_annotators.rows(connection, campaign=campaign),
+            sql.active_annotators.rows(connection, campaign=campaign), sql.reviews.rows(connection, campaign=campaign),
         )  # fmt: skip
 
     return store.submit_read(read).result()
@@ -83,21 +93,27 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
 def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     """Find the consensus, say it in pieces, and return it for the next start."""
     settings = snapshot.settings
-    frame = judgment_frame(settings, snapshot.rows)
+    frame = judgment_frame(settings, [*snapshot.rows, *_decided(snapshot)])
     judgments = api.as_judgments(frame)
-    consensus = _aggregate(judgments, settings, None if cold else previous)
+    consensus = _aggregate(judgments, settings, None if cold else previous, _known(snapshot))
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
     level = _LEVEL if consensus.uncertainty is not None else None
     document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
     rows = document.pop("items")
+    n_judgments = Counter((row["query"], item) for row in snapshot.rows for item in _items(row))
+    widths = [width for row in rows if (width := _width(row)) is not None]
     document.pop("probabilities", None)
     for start in range(0, len(rows), PIECE):
         part = rows[start : start + PIECE]
         numbered = [
-            [by_id[row.get("query", ""), row["item"]], start + place, json.dumps(row)] for place, row in enumerate(part)
-        ]
+            [by_id[row.get("query", ""), row["item"]], start + place, json.dumps(row), row.get("score"), _width(row),
+             n_judgments.get((row.get("query", ""), row["item"]), 0)]
+            for place, row in enumerate(part)
+        ]  # fmt: skip
         say({"piece": "score", "rows": numbered})
     quality = _quality_rows(consensus, judgments, _annotators_alone(snapshot.rows))
+    over_time = _over_time(snapshot)
+    quality = [{**row, **over_time.get(row["annotator"], {})} for row in quality]
     for start in range(0, len(quality), PIECE):
         part = quality[start : start + PIECE]
         numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
@@ -113,6 +129,8 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
             "header": document, "agreement": api.agreement_interval(judgments),
             "disputed": api.disputed_targets(judgments, consensus, _DISPUTED),
             "reads_anew": api.reads_anew(consensus, judgments.kind),
+            "doubt": sum(widths) / len(widths) / 2 if widths else None,
+            "findings": _findings(consensus, judgments), "audit": _audit(snapshot, frame),
         },
     })  # fmt: skip
     return consensus
@@ -160,15 +178,128 @@ def _read_touched(store: Store, connection: sa.Connection, campaign: int, held: 
     return row.seq, settings, [(one, plain_judgment(collection, one, ids)) for one in rows], ids
 
 
-def _aggregate(judgments: Any, settings: Settings, previous: Any) -> Any:
-    """The consensus, started from the former one where the method can and was the same."""
-    if previous is not None:
+def _aggregate(judgments: Any, settings: Settings, previous: Any, known: dict[str, Any]) -> Any:
+    """The consensus, with what is known, and started from the former one, where the method can and was the same."""
+    starts = [known | {"start": previous}] if previous is not None else []
+    for given in (*starts, known, {}):
         try:
-            return api.aggregate(judgments, settings.method, seed=settings.seed, start=previous)
+            return api.aggregate(judgments, settings.method, seed=settings.seed, **given)
         except ParameterError:
-            # a method that takes no start, or another than before
-            pass
-    return api.aggregate(judgments, settings.method, seed=settings.seed)
+            # a method that takes no start or nothing known, or another than before
+            if not given:
+                raise
+    raise AssertionError
+
+
+def _known(snapshot: Snapshot) -> dict[str, Any]:
+    """What reviewers decided, as it is given to a method: items of known grade, or that their choices are trusted."""
+    if not snapshot.reviews:
+        return {}
+    if snapshot.settings.kind != "grade":
+        return {"trusted": [REVIEW]}
+    names = {row.id: row.item for row in snapshot.items}
+    single = all(row.query == "" for row in snapshot.items)
+    numbers = [json.loads(row.items)[0] for row in snapshot.reviews]
+    columns = {} if single else {"query": [row.query for row in snapshot.reviews]}
+    grades = [json.loads(row.answer)["grade"] for row in snapshot.reviews]
+    return {"known": {**columns, "item": [names[one] for one in numbers], "grade": grades}}
+
+
+def _decided(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """What reviewers decided of pairs and rankings, as judgments of an annotator who is trusted."""
+    if snapshot.settings.kind == "grade":
+        return []
+    names = {row.id: row.item for row in snapshot.items}
+    rows = []
+    for number, row in enumerate(snapshot.reviews):
+        answer = json.loads(row.answer)
+        said = {"query": row.query, "annotator": REVIEW, "time": row.at / 1e6, "submission": f"{REVIEW} {number}"}
+        if "order" in answer:
+            rows.append({**said, "order": [[names[one] for one in group] for group in answer["order"]]})
+        else:
+            left, right = names[answer["left"]], names[answer["right"]]
+            rows.append({**said, "left": left, "right": right, "winner": answer["winner"]})
+    return rows
+
+
+def _findings(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
+    """The findings that matter most, as the report has them."""
+    found = [one.plain() for one in api.findings(consensus, judgments).worst_first()]
+    return [{**one, "ids": one["ids"][:20]} for one in found[:_FINDINGS]]
+
+
+def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
+    """Whether each program may stand in for people, by those who judged the same; nothing where nobody can say."""
+    kinds = {row["annotator"]: row["annotator_kind"] for row in snapshot.rows}
+    people = [name for name, kind in kinds.items() if kind == "person"]
+    if len(people) < _MIN_PEOPLE or len(people) == len(kinds) or len(snapshot.rows) > _MOST_AUDITED:
+        return {}
+    from ..auditing import audit
+
+    try:
+        return {str(name): verdict for name, verdict in audit(frame, people=people).verdicts.items()}
+    except CrowdrankError:
+        return {}
+
+
+def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """Of each annotator the median pace, how far the others agree with them from part to part, and a change in that."""
+    by_target: dict[Any, list[tuple[str, Any]]] = {}
+    places = [(row["query"], *sorted(_items(row))) for row in snapshot.rows]
+    answers = [_answer_of(row) for row in snapshot.rows]
+    for row, place, answer in zip(snapshot.rows, places, answers, strict=True):
+        by_target.setdefault(place, []).append((row["annotator"], answer))
+    span = max(1, len(snapshot.settings.grades) - 1)
+    series: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
+    for row, place, answer in zip(snapshot.rows, places, answers, strict=True):
+        who = row["annotator"]
+        others = [said for name, said in by_target[place] if name != who]
+        if row.get("seconds") is not None:
+            seconds.setdefault(who, []).append(row["seconds"])
+        if others:
+            near = [1 - abs(answer - one) / span if isinstance(one, int) else float(answer == one) for one in others]
+            series.setdefault(who, []).append(sum(near) / len(near))
+    return {
+        who: {"seconds": median(seconds[who]) if who in seconds else None, **_parts(series.get(who, []))}
+        for who in {row["annotator"] for row in snapshot.rows}
+    }
+
+
+def _parts(values: list[float]) -> dict[str, Any]:
+    """Means of up to twelve parts in their order, and how far the second half is from the first, if clearly."""
+    n_parts = min(12, len(values) // 5)
+    if not n_parts:
+        return {"agreement": [], "drift": None}
+    cuts = [len(values) * place // n_parts for place in range(n_parts + 1)]
+    means = [round(fmean(values[low:high]), 3) for low, high in pairwise(cuts)]
+    halves = values[: len(values) // 2], values[len(values) // 2 :]
+    drift = None
+    if len(values) >= _MIN_FOR_DRIFT:
+        apart = fmean(halves[1]) - fmean(halves[0])
+        error = math.sqrt(sum(variance(half) / len(half) for half in halves))
+        drift = round(apart, 3) if abs(apart) > 3 * max(error, 1e-9) else None
+    return {"agreement": means, "drift": drift}
+
+
+def _answer_of(row: dict[str, Any]) -> Any:
+    """What was answered, such that equal answers are equal whatever the order in which items were shown."""
+    if "grade" in row:
+        return row["grade"]
+    if "winner" in row:
+        return row["winner"] if row["winner"] == "tie" else row[row["winner"]] + " wins"
+    return json.dumps(row["order"])
+
+
+def _items(row: dict[str, Any]) -> list[str]:
+    """The items that a judgment is about."""
+    groups = row["order"] if "order" in row else [[row[name] for name in ("item", "left", "right") if name in row]]
+    return list(chain.from_iterable(groups))
+
+
+def _width(row: dict[str, Any]) -> float | None:
+    """How wide the interval of an item is."""
+    return None if row.get("lower") is None else row["upper"] - row["lower"]
 
 
 def _annotators_alone(rows: list[dict[str, Any]]) -> set[str]:
@@ -176,8 +307,7 @@ def _annotators_alone(rows: list[dict[str, Any]]) -> set[str]:
     judged: dict[str, set[tuple[str, str]]] = {}
     by: dict[tuple[str, str], set[str]] = {}
     for row in rows:
-        groups = row["order"] if "order" in row else [[row[name] for name in ("item", "left", "right") if name in row]]
-        for item in chain.from_iterable(groups):
+        for item in _items(row):
             judged.setdefault(row["annotator"], set()).add((row["query"], item))
             by.setdefault((row["query"], item), set()).add(row["annotator"])
     return {name for name, items in judged.items() if all(len(by[item]) == 1 for item in items)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import re
@@ -184,7 +185,7 @@ def limit_body(receive: Receive, scope: Scope) -> Receive:
 _AT_ONCE = 20
 """Judgments of a batch that are handed to the writer together, so that people are not kept waiting."""
 
-_SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 annotator_router = APIRouter(prefix=API, route_class=JsonRoute, default_response_class=Answer, tags=["annotators"])
 
@@ -325,7 +326,7 @@ async def item(service: Running, caller: Annotator, request: Id, label: str) -> 
     collection = service.collection
     shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label))
     content, content_type, _ = shown
-    headers = {"cache-control": "private, max-age=3600", "content-security-policy": _SANDBOX}
+    headers = {"cache-control": "private, max-age=3600", "content-security-policy": SANDBOX}
     if content_type == "html":
         return Response(content.encode("utf-8", "replace"), 200, headers, "text/html; charset=utf-8")
     file = media_file(collection.folder, content, content_type)
@@ -429,28 +430,30 @@ class MadeInvite(Body):
     link: str
 
 
-async def _view(service: Service, request: Request, view: Callable[..., dict[str, Any]], *args: Any) -> Response:
-    """What a view shows, or that nothing has changed since the caller last looked."""
+async def view_answer(service: Service, request: Request, view: Callable[..., dict[str, Any]], *args: Any) -> Response:
+    """What a view shows, or that the caller has it already; its tag is of the content, less what the clock changes."""
     collection = service.collection
-    tag = await service.read(lambda c: overview.version_of(collection, c))
-    etag = f'"{tag}"'
+    answer = Answer(await service.read(lambda c: view(collection, c, *args)))
+    still = re.sub(rb'"(now|age|finish|estimated_finish)":[\d.]+', b"", bytes(answer.body))
+    etag = f'"{hashlib.sha256(still).hexdigest()[:24]}"'
+    headers = {"etag": etag, "cache-control": "no-cache"}
     if request.headers.get("if-none-match") == etag:
-        return Response(None, 304, {"etag": etag, "cache-control": "no-cache"})
-    content = await service.read(lambda c: view(collection, c, *args))
-    return Answer(content, headers={"etag": etag, "cache-control": "no-cache"})
+        return Response(None, 304, headers)
+    answer.headers.update(headers)
+    return answer
 
 
 @owner_router.get(f"{API}/consensus")
 async def consensus(request: Request, service: Running, caller: Viewer, query: str | None = None) -> Response:
     """Show the latest consensus."""
-    return await _view(service, request, overview.consensus_view, query)
+    return await view_answer(service, request, overview.consensus_view, query)
 
 
 def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> None:
     """Add the route of a view that takes nothing."""
 
     async def show(request: Request, service: Running, caller: Viewer) -> Response:
-        return await _view(service, request, view)
+        return await view_answer(service, request, view)
 
     owner_router.add_api_route(f"{API}/{path}", show, name=path, description=words)
 
@@ -614,7 +617,7 @@ async def export_judgments(
     first = await asyncio.to_thread(next, pieces, b"")
     await service.write(record_event, "owner", "export", {"format": format, "which": which})
     kind, name, _ = FORMATS[format]
-    return StreamingResponse(chain([first], pieces), 200, _attachment_headers(name), kind)
+    return StreamingResponse(chain([first], pieces), 200, attachment_headers(name), kind)
 
 
 @owner_router.post(IMPORT_PATH)
@@ -682,7 +685,7 @@ async def report(service: Running, caller: Viewer) -> Response:
         if not page.exists():
             raise Fault("internal", "the report could not be made; export the judgments and try crowdrank aggregate")
         # the report carries its script and style inside, so it is a file to keep and no page of ours
-        headers = {**_attachment_headers("report.html"), "content-security-policy": "sandbox"}
+        headers = {**attachment_headers("report.html"), "content-security-policy": "sandbox"}
         return Response(page.read_bytes(), 200, headers, "text/html; charset=utf-8")
 
 
@@ -703,7 +706,7 @@ async def _parquet(service: Service, which: str, upto: int | None) -> Response:
             return file.read_bytes()
 
     return Response(
-        await asyncio.to_thread(make), 200, _attachment_headers("judgments.parquet"), "application/octet-stream"
+        await asyncio.to_thread(make), 200, attachment_headers("judgments.parquet"), "application/octet-stream"
     )
 
 
@@ -714,6 +717,6 @@ def _write(path: Path, pieces: Any) -> None:
             file.write(piece)
 
 
-def _attachment_headers(name: str) -> dict[str, str]:
+def attachment_headers(name: str) -> dict[str, str]:
     """Headers of a file to keep."""
     return {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}

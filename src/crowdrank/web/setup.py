@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -50,7 +51,8 @@ def _of(table: str, name: str | None = None) -> Column[int]:
 _table(
     "campaign", _words("name"), _words("kind"), _words("scheme"), _words("settings"), _words("items_hash"),
     _words("owner_hash"), _number("budget"), _number("reserved", 0), _number("spent", 0), _words("state", "open"),
-    _number("seq", 0), _number("changes", 0), _number("created_at"),
+    _number("seq", 0), _number("changes", 0), _number("created_at"), _number("revision", 0),
+    Column("file_settings", Text),
     CheckConstraint("reserved >= 0 AND reserved <= budget", name="within_budget"),
     CheckConstraint("spent >= 0 AND spent <= reserved", name="spent_reserved"),
     sa.UniqueConstraint("name"),
@@ -69,7 +71,7 @@ _table(
 _table(
     "annotator", _of("campaign"), _words("name"), _words("kind"), Column("token_hash", Text, unique=True),
     _number("cost"), _words("state", "active"), _number("n_answered", 0), _number("joined_at"),
-    _optional("consented_at"), _words("external", ""), _optional("trained_at"),
+    _optional("consented_at"), _words("external", ""), _optional("trained_at"), _words("message", ""),
     sa.UniqueConstraint("campaign", "name"),
 )  # fmt: skip
 _table(
@@ -95,7 +97,8 @@ _table(
 )  # fmt: skip
 Table(
     "score", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
-    Column("item", _Id, primary_key=True), _number("place"), _words("row"),
+    Column("item", _Id, primary_key=True), _number("place"), _words("row"), Column("value", sa.Double),
+    Column("width", sa.Double), _number("n", 0),
 )  # fmt: skip
 Table(
     "quality", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
@@ -112,6 +115,14 @@ _table(
 _table(
     "member", _of("campaign"), _words("name"), _words("role"), Column("token_hash", Text, nullable=False, unique=True),
     _number("created_at"), _optional("revoked_at"),
+)  # fmt: skip
+_table(
+    "review", _of("campaign"), _of("target"), _words("answer"), _words("shown"), _words("note", ""), _words("actor"),
+    _number("at"),
+)  # fmt: skip
+_table(
+    "course", _of("campaign"), _number("seq"), _number("spent"), Column("doubt", sa.Double), Column("alpha", sa.Double),
+    _number("at"),
 )  # fmt: skip
 _table("event", _of("campaign"), _number("at"), _words("actor"), _words("kind"), _words("detail", "{}"))
 
@@ -151,7 +162,7 @@ def _add_what_is_new(connection: sa.Connection) -> None:
 
 
 MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
-    _create_first_version, _add_what_is_new, _add_what_is_new,
+    _create_first_version, _add_what_is_new, _add_what_is_new, _add_what_is_new,
 )  # fmt: skip
 """Each brings a database from the version of its place (counted from 0) to the next; released ones never change."""
 
@@ -228,8 +239,14 @@ def _open(
             "the items differ from those the campaign began with; put them back, or start another with another --db"
         )
     former = Settings.from_plain(json.loads(former_row.settings))
-    settings = changed_settings(former, settings, former_row.reserved)
-    collection = Collection(former_row.id, settings, store, campaign.folder)
+    # what was set on the owner's page stays; of the file only what was edited since it was last read
+    read = Settings.from_plain(json.loads(former_row.file_settings or former_row.settings))
+    edited = changed_settings(read, settings, former_row.reserved)
+    differ = {one.name: getattr(edited, one.name) for one in fields(Settings)
+              if getattr(edited, one.name) != getattr(read, one.name)}  # fmt: skip
+    settings = replace(former, **differ)
+    collection = Collection(former_row.id, settings, store, campaign.folder, revision=former_row.revision)
+    sql.keep_file_settings.run(connection, campaign=collection.id, settings=json.dumps(edited.plain()))
     # the clock goes on from the last moment on record, should the machine's be behind it
     latest = sql.latest_event.first(connection, campaign=collection.id).at
     if isinstance(store, SqliteStore) and latest is not None:
@@ -248,7 +265,8 @@ def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_h
         budget=settings.budget, now=store.now(connection),
     )  # fmt: skip
     collection = Collection(int(row.id), settings, store, campaign.folder)
-    _insert(connection, "item", ({**_plain(item), "campaign": collection.id} for item in campaign.items))
+    sql.keep_file_settings.run(connection, campaign=collection.id, settings=json.dumps(settings.plain()))
+    insert_items(connection, collection, campaign.items)
     table = metadata.tables["item"]
     rows = connection.execute(
         sa.select(table.c.id, table.c.query, table.c.truth)
@@ -257,7 +275,7 @@ def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_h
     )
     targets = list(_targets(collection, [tuple(one) for one in rows]))
     _complete_some_first(collection, targets)
-    _insert(connection, "target", iter(targets))
+    insert_rows(connection, "target", iter(targets))
     record_event(collection, connection, "owner", "created", {"n_items": len(campaign.items)})
     return collection
 
@@ -389,7 +407,12 @@ def _sets(
             yield target_row(collection, query, group, wanted, is_check=is_check)
 
 
-def _insert(connection: sa.Connection, table: str, rows: Iterator[dict[str, Any]]) -> None:
+def insert_items(connection: sa.Connection, collection: Collection, items: tuple[Item, ...]) -> None:
+    """Insert the items of a campaign."""
+    insert_rows(connection, "item", ({**_plain(item), "campaign": collection.id} for item in items))
+
+
+def insert_rows(connection: sa.Connection, table: str, rows: Iterator[dict[str, Any]]) -> None:
     """Insert rows, some thousand at a time."""
     statement = sa.insert(metadata.tables[table])
     part: list[dict[str, Any]] = []

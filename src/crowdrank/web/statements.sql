@@ -265,7 +265,7 @@ SELECT j.submission, j.seq, j.request, j.answer, j.at, j.seconds, r.shown FROM j
   ORDER BY j.seq DESC LIMIT :limit
 
 -- name: campaign_state
-SELECT state, budget, reserved FROM campaign WHERE id = :campaign
+SELECT state, budget, reserved, revision FROM campaign WHERE id = :campaign
 
 -- name: annotator_quality
 SELECT q.row FROM quality q JOIN fit f ON f.id = q.fit
@@ -307,7 +307,7 @@ SELECT COALESCE(SUM(CASE WHEN withdrawn_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS
   MIN(CASE WHEN at >= :since THEN at END) AS first FROM judgment WHERE campaign = :campaign
 
 -- name: annotators
-SELECT id, name, kind, state, n_answered, joined_at FROM annotator WHERE campaign = :campaign ORDER BY id
+SELECT id, name, kind, state, n_answered, joined_at, message FROM annotator WHERE campaign = :campaign ORDER BY id
 
 -- name: invites
 SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite WHERE campaign = :campaign
@@ -355,7 +355,10 @@ SELECT id, truth FROM item WHERE campaign = :campaign AND truth IS NOT NULL
 -- Campaigns and their states: web/setup
 
 -- name: campaign_named
-SELECT id, settings, items_hash, reserved FROM campaign WHERE name = :name
+SELECT id, settings, file_settings, revision, items_hash, reserved FROM campaign WHERE name = :name
+
+-- name: keep_file_settings
+UPDATE campaign SET file_settings = :settings WHERE id = :campaign
 
 -- name: touch_campaign
 UPDATE campaign SET seq = seq WHERE id = :campaign
@@ -570,3 +573,105 @@ SELECT COUNT(*) AS n FROM item WHERE campaign = :campaign AND query <> ''
 
 -- name: all_contents
 SELECT query, item, content, query_content FROM item WHERE campaign = :campaign
+
+-- Running a campaign: web/steering
+
+-- name: items_page
+SELECT i.id, i.query, i.item, i.content, i.content_type, i.query_content, i.truth, s.row AS scored, s.n
+  FROM item i LEFT JOIN score s ON s.fit = :fit AND s.item = i.id WHERE {found_items}
+  ORDER BY CASE WHEN s.fit IS NULL THEN 1 ELSE 0 END, :sign * CASE CAST(:sort AS TEXT) WHEN 'rank' THEN s.place
+  WHEN 'score' THEN s.value WHEN 'doubt' THEN s.width WHEN 'judged' THEN s.n END, CASE WHEN CAST(:sort AS TEXT) = 'item'
+  AND :sign = 1 THEN i.item END, CASE WHEN CAST(:sort AS TEXT) = 'item' AND :sign = -1 THEN i.item END DESC, i.id
+  LIMIT :limit OFFSET :offset
+
+-- name: n_items_found
+SELECT COUNT(*) AS n FROM item i LEFT JOIN score s ON s.fit = :fit AND s.item = i.id WHERE {found_items}
+
+-- name: found_items
+-- a part of others
+i.campaign = :campaign AND (CAST(:search AS TEXT) = '' OR LOWER(i.item) LIKE :like OR LOWER(i.content) LIKE :like
+  OR LOWER(i.query) LIKE :like OR LOWER(i.query_content) LIKE :like) AND (CAST(:which AS TEXT) = 'all' OR s.fit IS NULL)
+
+-- name: item
+SELECT id, query, item, content, content_type, query_content, truth FROM item WHERE id = :item AND campaign = :campaign
+
+-- name: some_items
+SELECT id, query, item, content, content_type, query_content FROM item WHERE id IN :items
+
+-- name: mend_item
+UPDATE item SET content = :content, content_type = :content_type, truth = :truth WHERE id = :item
+
+-- name: mend_query
+UPDATE item SET query_content = :query_content
+  WHERE campaign = :campaign AND query = :query AND query_content <> :query_content
+
+-- name: set_truth_of_item
+UPDATE item SET truth = :truth WHERE id = :item
+
+-- name: skips_of_targets
+SELECT r.target, r.reason, r.ended_at, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target
+  JOIN annotator a ON a.id = r.annotator WHERE r.target IN :targets AND r.state = 'skipped' ORDER BY r.id
+
+-- name: answers_of_targets
+SELECT j.target, j.answer, j.at, j.comment, t.items, a.id AS annotator_id, a.name AS annotator FROM judgment j
+  JOIN target t ON t.id = j.target JOIN annotator a ON a.id = j.annotator
+  WHERE j.target IN :targets AND j.withdrawn_at IS NULL ORDER BY j.seq
+
+-- name: target
+SELECT id, query, items FROM target WHERE id = :target AND campaign = :campaign
+
+-- name: targets_of_items
+SELECT id, query, items FROM target WHERE campaign = :campaign AND is_check = 0 AND items IN :items
+
+-- name: reported_targets
+SELECT t.id, t.query, t.items FROM target t WHERE t.campaign = :campaign AND t.n_skipped > 0 AND (t.n_skipped >= 3
+  OR EXISTS (SELECT 1 FROM request r WHERE r.target = t.id AND r.state = 'skipped' AND r.reason <> ''))
+  ORDER BY t.n_skipped DESC, t.id LIMIT 100
+
+-- name: reviews
+SELECT v.target, v.answer, v.shown, v.note, v.actor, v.at, t.query, t.items FROM review v
+  JOIN target t ON t.id = v.target WHERE v.campaign = :campaign
+  AND v.id = (SELECT MAX(w.id) FROM review w WHERE w.target = v.target) ORDER BY v.id
+
+-- name: insert_review
+INSERT INTO review (campaign, target, answer, shown, note, actor, at)
+  VALUES (:campaign, :target, :answer, :shown, :note, :actor, :at)
+
+-- name: set_message
+UPDATE annotator SET message = :message WHERE id = :annotator AND campaign = :campaign
+
+-- name: owed
+SELECT a.id, a.name, a.kind, a.external, COUNT(*) AS n, CAST(COALESCE(SUM(r.cost), 0) AS BIGINT) AS owed FROM request r
+  JOIN annotator a ON a.id = r.annotator WHERE a.campaign = :campaign AND r.state = 'answered'
+  GROUP BY a.id, a.name, a.kind, a.external ORDER BY a.id
+
+-- name: forget_consents
+UPDATE annotator SET consented_at = NULL WHERE campaign = :campaign
+
+-- name: set_scheme
+UPDATE campaign SET scheme = :scheme WHERE id = :campaign
+
+-- name: note_revision
+UPDATE campaign SET revision = revision + 1 WHERE id = :campaign
+
+-- name: note_change
+UPDATE campaign SET changes = changes + 1 WHERE id = :campaign
+
+-- name: want_all
+UPDATE target SET most = CASE WHEN taken > :most THEN taken ELSE :most END,
+  wanted = CASE WHEN taken > :wanted THEN taken ELSE :wanted END WHERE campaign = :campaign AND is_check = 0
+
+-- name: taken_targets
+SELECT id FROM target WHERE campaign = :campaign AND is_check = 0 AND taken > 0 ORDER BY id
+
+-- name: events
+SELECT id, at, actor, kind, detail FROM event WHERE campaign = :campaign AND id < :before ORDER BY id DESC LIMIT :limit
+
+-- name: fit_seq
+SELECT seq FROM fit WHERE id = :fit
+
+-- name: insert_course
+INSERT INTO course (campaign, seq, spent, doubt, alpha, at) VALUES (:campaign, :seq, :spent, :doubt, :alpha, :at)
+
+-- name: course
+SELECT seq, spent, doubt, alpha FROM course WHERE campaign = :campaign ORDER BY id

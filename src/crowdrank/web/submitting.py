@@ -139,6 +139,8 @@ def claim_for(
     if collection.settings.guidelines and who.kind == "person" and who.consented_at is None:
         raise Fault("consent_needed", "read the guidelines and accept them first")
     campaign = sql.campaign_state.first(connection, campaign=collection.id)
+    if campaign.revision != collection.revision:
+        collection.follow(connection, campaign.revision)
     if campaign.state != "open" or who.state == "paused":
         return Claim([], "done" if campaign.state == "closed" else "paused", None if campaign.state == "closed" else 30)
     now = collection.now(connection)

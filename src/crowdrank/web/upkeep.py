@@ -96,6 +96,50 @@ def copy(options: Options, target: str) -> str:
     return f"copied {copied}; the judgments of both are the same ({before[:12]})"
 
 
+def backup(options: Options, path: str) -> str:
+    """Write everything into a new SQLite file while the service runs, recount it, and return what was written."""
+    if Path(path).exists():
+        raise ParameterError(f"{path} is there already; name another file to back up to")
+    source = open_store(options.database(options.campaign), read_only=True)
+    try:
+        _expect_campaign(source)
+        goal = open_store(path)
+        try:
+            # the reader sees one moment of the database, however long it takes
+            goal.submit(lambda c: migrate(c)).result()
+            numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
+            broken = goal.submit_read(broken_promises).result()
+        finally:
+            goal.close()
+    finally:
+        source.close()
+    if broken:
+        raise BrokenPromisesError(f"{path}: {'; '.join(broken)}; keep the original, and report this")
+    return f"wrote {counted(numbers['judgment'], 'judgment')} to {path}, and recounted them"
+
+
+def restore(options: Options, path: str) -> str:
+    """Put a backup into an empty database, recount it, and return what was put there."""
+    if not Path(path).is_file():
+        raise ParameterError(f"there is no backup {path}; name a file that --backup wrote")
+    database = options.database(options.campaign)
+    source = open_store(path, read_only=True)
+    try:
+        _expect_campaign(source)
+        goal = open_store(database)
+        try:
+            goal.submit(lambda c: _expect_empty(c, database)).result()
+            numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
+            same = source.submit_read(fingerprint).result() == goal.submit_read(fingerprint).result()
+        finally:
+            goal.close()
+    finally:
+        source.close()
+    if not same:
+        raise BrokenPromisesError(f"{database} differs from {path}; drop it and restore again")
+    return f"restored {counted(numbers['judgment'], 'judgment')} into {database}"
+
+
 def fingerprint(connection: sa.Connection) -> str:
     """Return a checksum over all judgments and the number of rows of every table."""
     total = hashlib.sha256()

@@ -1,0 +1,443 @@
+"""Running a campaign: items with all that was said of them, what is decided, settings, items added, pay, the log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import random
+from dataclasses import replace
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+import sqlalchemy as sa
+from pydantic import Field
+
+from ..errors import ParameterError
+from .campaign_file import Item, Settings, check_settings, item_of_row
+from .collection import Body, Collection, Fault, must_be, record_event, sql
+from .overview import check_accuracies, item_ids
+from .setup import MAX_TARGETS, insert_items, insert_rows, target_row
+from .submitting import kept_answer, lock_target, settle_target, shown_answer
+from .transfer import plain_judgment
+
+PAGE_ROWS = 50
+MAX_ADDED = 5_000
+_SHOWN_CONTENT = 400
+SORTS = ("rank", "item", "score", "doubt", "judged")
+
+
+# ------------------------------------------------------------------------------------------------ items
+
+
+def items_view(
+    collection: Collection, connection: sa.Connection, search: str, sort: str, descending: bool, page: int, which: str
+) -> dict[str, Any]:
+    """Return a page of items with their content and what the latest consensus says of them."""
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    text = search.strip().lower()
+    named = {
+        "campaign": collection.id, "fit": 0 if fit is None else fit.id, "search": text, "like": f"%{text}%",
+        "which": which,
+    }  # fmt: skip
+    rows = sql.items_page.rows(
+        connection, sort=sort, sign=-1 if descending else 1, limit=PAGE_ROWS, offset=page * PAGE_ROWS, **named
+    )
+    decided = {row.items: row for row in sql.reviews.rows(connection, campaign=collection.id)}
+    return {
+        "items": [
+            {
+                **({} if row.scored is None else json.loads(row.scored)), "id": row.id, "query": row.query,
+                "item": row.item, "content": row.content[:_SHOWN_CONTENT], "content_type": row.content_type,
+                "cut": len(row.content) > _SHOWN_CONTENT, "query_content": row.query_content[:_SHOWN_CONTENT],
+                "truth": row.truth, "n": row.n or 0, "decided": json.dumps([row.id]) in decided,
+            }
+            for row in rows
+        ],
+        "n": sql.n_items_found.number(connection, **named), "page": page, "page_rows": PAGE_ROWS,
+        "as_of_seq": 0 if fit is None else fit.seq,
+    }  # fmt: skip
+
+
+def item_view(collection: Collection, connection: sa.Connection, item: int) -> dict[str, Any]:
+    """Return an item with everything that was said of it: judgments, comments, skips, decisions; who and when."""
+    row = sql.item.first(connection, item=item, campaign=collection.id)
+    if row is None:
+        raise Fault("not_found", "there is no such item")
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    scores = [] if fit is None else sql.scores_of_items.rows(connection, fit=fit.id, items=[item])
+    found = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=[row.query])
+    targets = [one.id for one in found if item in json.loads(one.items)]
+    return {
+        **row._asdict(), "consensus": json.loads(scores[0].row) if scores else None,
+        **_said_of(collection, connection, targets),
+        "decisions": [_decision(one) for one in sql.reviews.rows(connection, campaign=collection.id)
+                      if item in json.loads(one.items)],
+    }  # fmt: skip
+
+
+def _said_of(collection: Collection, connection: sa.Connection, targets: list[int]) -> dict[str, Any]:
+    """Judgments and skips of targets, in the owner's ids."""
+    ids = item_ids(collection, connection)
+    judged = sql.judgments_of_targets.rows(connection, targets=targets, upto=2**62)
+    skips = sql.skips_of_targets.rows(connection, targets=targets)
+    return {
+        "judgments": [plain_judgment(collection, row, ids) for row in judged[-500:]],
+        "skips": [
+            {"annotator": row.annotator, "reason": row.reason or "", "time": (row.ended_at or 0) / 1e6,
+             "items": [ids[one] for one in json.loads(row.items)]}
+            for row in skips
+        ],
+    }  # fmt: skip
+
+
+class Mended(Body):
+    """What of an item is to be another."""
+
+    content: Annotated[str | None, Field(min_length=1), must_be("text")] = None
+    content_type: str | None = None
+    query_content: str | None = None
+    truth: float | None = None
+
+
+class Added(Body):
+    """Items to add: rows with the columns of the campaign's table."""
+
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ADDED), must_be("a list of items")]
+
+
+def add_items(collection: Collection, connection: sa.Connection, rows: list[dict[str, Any]], actor: str) -> int:
+    """Add items to a campaign that runs, with what is asked about them; return how many."""
+    known = {(row.query, row.item): row.id for row in sql.items.rows(connection, campaign=collection.id)}
+    items: list[Item] = []
+    for number, row in enumerate(rows, 1):
+        cells = {"content": "", "item": "", **row}
+        try:
+            items.append(one := item_of_row(cells, f"item {number}", collection.folder))
+        except ParameterError as error:
+            raise Fault("invalid", str(error), field="items") from None
+        if (one.query, one.item) in known or one in items[:-1]:
+            raise Fault("invalid", f"item {number} ({one.item!r}) is there already; mend that one", field="items")
+        top = len(collection.settings.grades) - 1
+        if one.truth is not None and collection.settings.kind == "grade" and not 0 <= one.truth <= top:
+            raise Fault(
+                "invalid", f"item {number} has truth {one.truth:g}; grades count from 0 to {top}", field="items"
+            )
+        known[one.query, one.item] = 0
+    before = {row.id for row in sql.items.rows(connection, campaign=collection.id)}
+    insert_items(connection, collection, tuple(items))
+    members: dict[str, list[int]] = {}
+    for row in sql.items.rows(connection, campaign=collection.id):
+        members.setdefault(row.query, []).append(row.id)
+    queries = {one.query for one in items}
+    targets = [
+        one
+        for query in sorted(queries)
+        for one in _new_targets(collection, query, members[query], [n for n in members[query] if n not in before])
+    ]
+    if len(targets) > MAX_TARGETS:
+        raise Fault("invalid", f"these make {len(targets):,} pairs; add fewer at a time", field="items")
+    insert_rows(connection, "target", iter(targets))
+    sql.note_change.run(connection, campaign=collection.id)
+    record_event(collection, connection, actor, "items added", {"n": len(items)})
+    return len(items)
+
+
+def _new_targets(collection: Collection, query: str, members: list[int], new: list[int]) -> list[dict[str, Any]]:
+    """What is asked about the new items of a query."""
+    settings, rule = collection.settings, collection.rule
+    wanted = min(rule.n_wanted([]), settings.overlap_max) if rule is not None else 1
+    if settings.kind == "grade":
+        return [target_row(collection, query, [one], wanted) for one in new]
+    if len(members) < 2:
+        raise Fault("invalid", f"query {query!r} has only one item, so nothing can be compared", field="items")
+    old = [one for one in members if one not in new]
+    if settings.kind == "preference":
+        pairs = {tuple(sorted((a, b))) for a in new for b in old} | {tuple(sorted(p)) for p in combinations(new, 2)}
+        if rule is None:
+            # the scheme chooses the rest; two each are enough to begin with
+            pairs = {
+                tuple(sorted((one, other)))
+                for one in new
+                for other in random.sample([n for n in members if n != one], min(2, len(members) - 1))
+            }
+        return [target_row(collection, query, list(pair), wanted) for pair in sorted(pairs)]
+    size = settings.set_size
+    parts = [new[start : start + size] for start in range(0, len(new), size)]
+    short = parts[-1]
+    short += random.sample(old, min(len(old), max(0, size - len(short))))
+    return [target_row(collection, query, part, wanted) for part in parts if len(part) > 1]
+
+
+def mend_item(collection: Collection, connection: sa.Connection, item: int, mended: Mended, actor: str) -> None:
+    """Show something else of an item from now on; its judgments stay."""
+    row = sql.item.first(connection, item=item, campaign=collection.id)
+    if row is None:
+        raise Fault("not_found", "there is no such item")
+    given = {key: value for key, value in mended.model_dump().items() if value is not None}
+    cells = {**{key: value for key, value in row._asdict().items() if value is not None}, **given}
+    try:
+        one = item_of_row(cells, f"item {row.item!r}", collection.folder)
+    except ParameterError as error:
+        raise Fault("invalid", str(error), field="content") from None
+    sql.mend_item.run(
+        connection, item=item, content=one.content, content_type=one.content_type, truth=one.truth
+    )  # fmt: skip
+    sql.mend_query.run(connection, campaign=collection.id, query=row.query, query_content=one.query_content)
+    sql.note_revision.run(connection, campaign=collection.id)
+    record_event(collection, connection, actor, "item mended", {"item": item, "changed": sorted(given)})
+
+
+# ------------------------------------------------------------------------------------------------ review
+
+
+class Decision(Body):
+    """What is right of a target, as an annotator would answer it, and whether those who said otherwise are told."""
+
+    target: Annotated[int, Field(ge=0, lt=2**62), must_be("the number of a target")]
+    answer: Any = None
+    note: Annotated[str, Field(max_length=500), must_be("a text of up to 500 characters")] = ""
+    tell: bool = False
+
+
+def review_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return what somebody should decide: targets that are disputed or were reported, with what was said of them."""
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    decided = {row.target: row for row in sql.reviews.rows(connection, campaign=collection.id)}
+    by_id = {(row.query, row.item): row.id for row in sql.items.rows(connection, campaign=collection.id)}
+    why: dict[str, dict[str, Any]] = {}
+    for row in [] if fit is None else json.loads(fit.summary).get("disputed") or []:
+        numbers = [by_id.get((row.get("query", ""), row[name])) for name in ("item", "other") if name in row]
+        if None not in numbers:
+            why[json.dumps(sorted(numbers))] = {"why": "disputed", "facts": row}
+    reported = sql.reported_targets.rows(connection, campaign=collection.id)
+    disputed = sql.targets_of_items.rows(connection, campaign=collection.id, items=list(why))
+    queue = [(row, {"facts": {}, **why.get(row.items, {}), "why": "reported"}) for row in reported]
+    seen = {row.id for row in reported}
+    queue += [(row, why[row.items]) for row in disputed if row.id not in seen]
+    open_first = sorted(queue, key=lambda pair: pair[0].id in decided)[:100]
+    shown = {one for row, _ in open_first for one in json.loads(row.items)}
+    contents = {row.id: row for row in sql.some_items.rows(connection, items=sorted(shown))}
+    said = _said_by_target(collection, connection, [row.id for row, _ in open_first])
+    return {
+        "queue": [
+            {
+                "target": row.id, "query": row.query, **facts,
+                "query_content": contents[json.loads(row.items)[0]].query_content[:_SHOWN_CONTENT],
+                "items": [_shown(contents[one]) for one in json.loads(row.items)], **said[row.id],
+                "decision": _decision(decided[row.id]) if row.id in decided else None,
+            }
+            for row, facts in open_first
+        ],
+        "n_open": sum(row.id not in decided for row, _ in queue), "n_decided": len(decided),
+    }  # fmt: skip
+
+
+def _shown(row: Any) -> dict[str, Any]:
+    """An item as those see it who run the campaign."""
+    return {"id": row.id, "item": row.item, "content": row.content[:2000], "content_type": row.content_type}
+
+
+def _said_by_target(collection: Collection, connection: sa.Connection, targets: list[int]) -> dict[int, Any]:
+    """Answers in letters of the items in their order, and skips, of each target."""
+    said: dict[int, Any] = {one: {"answers": [], "skips": []} for one in targets}
+    for row in sql.answers_of_targets.rows(connection, targets=targets):
+        order = json.loads(row.items)
+        answer = shown_answer(collection.settings, order, json.loads(row.answer))
+        said[row.target]["answers"].append(
+            {"annotator": row.annotator, "answer": answer, "time": row.at / 1e6, "comment": row.comment}
+        )
+    for row in sql.skips_of_targets.rows(connection, targets=targets):
+        said[row.target]["skips"].append({"annotator": row.annotator, "reason": row.reason or ""})
+    return said
+
+
+def _decision(row: Any) -> dict[str, Any]:
+    """A decision as it is shown."""
+    return {"answer": json.loads(row.shown), "note": row.note, "by": row.actor, "time": row.at / 1e6}
+
+
+def decide(collection: Collection, connection: sa.Connection, decision: Decision, actor: str) -> None:
+    """Write down what is right of a target; from the next fit on it is known."""
+    row = sql.target.first(connection, target=decision.target, campaign=collection.id)
+    if row is None:
+        raise Fault("not_found", "there is no such target")
+    order, settings = json.loads(row.items), collection.settings
+    answer = kept_answer(settings, order, decision.answer)
+    sql.insert_review.run(
+        connection, campaign=collection.id, target=row.id, answer=json.dumps(answer),
+        shown=json.dumps(decision.answer), note=decision.note, actor=actor, at=collection.now(connection),
+    )  # fmt: skip
+    if settings.kind == "grade":
+        sql.set_truth_of_item.run(connection, item=order[0], truth=float(answer["grade"]))
+    if decision.tell:
+        told = f"A reviewer decided otherwise than you did on one request. {decision.note}".strip()
+        for one in sql.answers_of_targets.rows(connection, targets=[row.id]):
+            if shown_answer(settings, order, json.loads(one.answer)) != decision.answer:
+                sql.set_message.run(connection, annotator=one.annotator_id, campaign=collection.id, message=told)
+    sql.note_change.run(connection, campaign=collection.id)
+    record_event(collection, connection, actor, "decided", {"target": row.id})
+
+
+def reviews_csv(collection: Collection, connection: sa.Connection) -> str:
+    """Return the decisions as a table: of grades what ``crowdrank aggregate --known`` takes."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    ids = item_ids(collection, connection)
+    grades = collection.settings.kind == "grade"
+    writer.writerow(["query", "item", "grade"] if grades else ["query", "items", "answer", "by"])
+    for row in sql.reviews.rows(connection, campaign=collection.id):
+        names, answer = [ids[one] for one in json.loads(row.items)], json.loads(row.answer)
+        if grades:
+            writer.writerow([row.query, names[0], answer["grade"]])
+        else:
+            writer.writerow([row.query, " ".join(names), row.shown, row.actor])
+    return out.getvalue()
+
+
+# ------------------------------------------------------------------------------------------------ people and pay
+
+
+def people_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return who takes part, with what the latest fit says of each, their pace, their checks, and what they cost."""
+    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    rows = [] if fit is None else sql.qualities.rows(connection, fit=fit.id)
+    judged = {str(row["annotator"]): row for row in (json.loads(one.row) for one in rows)}
+    checks = check_accuracies(collection, connection)
+    owed = {row.id: row for row in sql.owed.rows(connection, campaign=collection.id)}
+    audit = {} if fit is None else json.loads(fit.summary).get("audit") or {}
+    people = []
+    for row in sql.annotators.rows(connection, campaign=collection.id):
+        known = judged.get(row.name, {})
+        people.append({
+            **row._asdict(), **{key: value for key, value in known.items() if key != "annotator"},
+            "checks": checks.get(row.name), "owed": int(owed[row.id].owed) if row.id in owed else 0,
+            "audit": audit.get(row.name),
+        })  # fmt: skip
+    return {"annotators": people, "as_of_seq": 0 if fit is None else fit.seq}
+
+
+def pay_rows(collection: Collection, connection: sa.Connection, bonus: float, bonus_from: float) -> dict[str, Any]:
+    """Return what each annotator is owed, with a share more for those whose quality is measured and high enough."""
+    people = {row["id"]: row for row in people_view(collection, connection)["annotators"]}
+    rows = []
+    for row in sql.owed.rows(connection, campaign=collection.id):
+        quality = people[row.id].get("quality") if people[row.id].get("measured") else None
+        more = math.floor(int(row.owed) * bonus) if quality is not None and quality >= bonus_from else 0
+        rows.append({
+            "annotator": row.name, "external": row.external, "kind": row.kind, "judgments": row.n,
+            "owed": int(row.owed), "quality": quality, "bonus": more,
+        })  # fmt: skip
+    return {"pay": rows, "owed": sum(row["owed"] for row in rows), "bonus": sum(row["bonus"] for row in rows)}
+
+
+def pay_csv(rows: list[dict[str, Any]], format: str, unit: float) -> str:
+    """Return what is owed as a table; for Prolific and MTurk, the lines that their bonus tools take."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if format == "csv":
+        writer.writerow(["annotator", "external", "kind", "judgments", "owed", "bonus", "total"])
+        writer.writerows(
+            [_plain(row["annotator"]), _plain(row["external"]), row["kind"], row["judgments"],
+             f"{row['owed'] * unit:.2f}", f"{row['bonus'] * unit:.2f}", f"{(row['owed'] + row['bonus']) * unit:.2f}"]
+            for row in rows
+        )  # fmt: skip
+        return out.getvalue()
+    for row in rows:
+        if row["external"] and row["owed"] + row["bonus"]:
+            writer.writerow([_plain(row["external"]), f"{(row['owed'] + row['bonus']) * unit:.2f}"])
+    return out.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Text that no spreadsheet runs."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+class Message(Body):
+    """What an annotator is told on their page; nothing takes it away."""
+
+    text: Annotated[str, Field(max_length=1000), must_be("a text of up to 1000 characters")] = ""
+
+
+def send_message(collection: Collection, connection: sa.Connection, annotator: int, text: str, actor: str) -> None:
+    """Show an annotator a message."""
+    if not sql.set_message.run(connection, annotator=annotator, campaign=collection.id, message=text).rowcount:
+        raise Fault("not_found", "there is no such annotator")
+    record_event(collection, connection, actor, "message", {"annotator": annotator})
+
+
+# ------------------------------------------------------------------------------------------------ settings and log
+
+
+class Changes(Body):
+    """Settings that are to be others from now on."""
+
+    question: Annotated[str | None, Field(max_length=2000), must_be("a text")] = None
+    guidelines: Annotated[str | None, Field(max_length=100_000), must_be("a text")] = None
+    budget: Annotated[int | None, must_be("a whole number")] = None
+    lease_seconds: Annotated[int | None, must_be("a whole number of seconds")] = None
+    overlap_max: Annotated[int | None, must_be("a whole number")] = None
+    scheme: Annotated[str | None, Field(max_length=100), must_be("the name of a scheme")] = None
+    params: dict[str, Any] | None = None
+    least_gain: Annotated[float | None, must_be("a number")] = None
+    close_when_done: bool | None = None
+    show_quality: bool | None = None
+
+
+def change_settings(collection: Collection, connection: sa.Connection, changes: Changes, actor: str) -> Settings:
+    """Put other settings into force without a restart; return all of them."""
+    row = sql.campaign.first(connection, campaign=collection.id)
+    former = Settings.from_plain(json.loads(row.settings))
+    given = {key: value for key, value in changes.model_dump().items() if value is not None}
+    if "scheme" in given and "overlap_max" not in given:
+        given["overlap_max"] = 0
+    try:
+        settings = check_settings(replace(former, **given))
+    except ParameterError as error:
+        raise Fault("invalid", str(error), field=next(iter(given), "")) from None
+    if settings.budget < row.reserved:
+        raise Fault("invalid", f"budget = {settings.budget} is below the {row.reserved} spent or promised; raise it",
+                    field="budget")  # fmt: skip
+    if (settings.scheme, settings.params, settings.overlap_max) != (former.scheme, former.params, former.overlap_max):
+        _want_anew(replace(collection, settings=settings), connection)
+    if settings.guidelines != former.guidelines:
+        sql.forget_consents.run(connection, campaign=collection.id)
+    sql.update_settings.run(
+        connection, campaign=collection.id, settings=json.dumps(settings.plain()), budget=settings.budget
+    )
+    sql.set_scheme.run(connection, campaign=collection.id, scheme=settings.scheme)
+    sql.note_revision.run(connection, campaign=collection.id)
+    told = {key: value for key, value in given.items() if key != "guidelines"}
+    record_event(collection, connection, actor, "settings", told | ({"guidelines": 1} if changes.guidelines else {}))
+    return settings
+
+
+def _want_anew(collection: Collection, connection: sa.Connection) -> None:
+    """Let every target want what the scheme says of its judgments, never fewer than are taken."""
+    rule, most = collection.rule, collection.settings.overlap_max
+    first = 1 if rule is None else min(rule.n_wanted([]), most)
+    sql.want_all.run(connection, campaign=collection.id, most=most, wanted=first)
+    if rule is not None and hasattr(rule.rule, "good_from"):
+        for row in sql.taken_targets.rows(connection, campaign=collection.id):
+            lock_target(connection, row.id)
+            settle_target(collection, connection, row.id)
+
+
+def events_view(collection: Collection, connection: sa.Connection, before: int, limit: int = 100) -> dict[str, Any]:
+    """Return what happened, the latest first: who did what and when."""
+    rows = sql.events.rows(connection, campaign=collection.id, before=before, limit=limit)
+    names = {f"annotator {row.id}": row.name for row in sql.annotators.rows(connection, campaign=collection.id)}
+    names |= {f"{row.role} {row.id}": row.name for row in sql.members.rows(connection, campaign=collection.id)}
+    return {
+        "events": [
+            {"id": row.id, "time": row.at / 1e6, "actor": row.actor, "name": names.get(row.actor, ""),
+             "kind": row.kind, "detail": json.loads(row.detail)}
+            for row in rows
+        ],
+        "next_before": rows[-1].id if len(rows) == limit else None,
+    }  # fmt: skip
+
+
+Sort = Annotated[Literal["rank", "item", "score", "doubt", "judged"], must_be(f"one of {', '.join(SORTS)}")]
