@@ -77,6 +77,15 @@ def test_what_cannot_be_tested_is_refused_with_what_would_do(case):
         assert "at least 50 items with two people each are needed" in str(caught.value)
 
 
+def test_a_program_without_people_beside_it_is_not_decided():
+    people, program = labels(0.95)
+    alone = [("lone", "q", f"z{k}", 1 + k % 5) for k in range(60)]
+    found = cr.audit(cr.Grades.from_rows(people), cr.Grades.from_rows(program + alone))
+    assert found.verdicts == {"bot": "yes", "lone": "undecided"}
+    assert "lone judged nothing that people did" in found.sentences[1]
+    assert "lone judged nothing" in found.html()
+
+
 def test_copies_and_wrong_sides_are_refused():
     people, _ = labels()
     copy = [("bot", *row[1:]) for row in people if row[0] == "ann"]

@@ -217,7 +217,8 @@ def check_people(people: Labels) -> None:
     n = len(np.unique(people.annotator))
     if n < 2:
         raise JudgmentError(
-            f"there is only one person, so nothing shows how far people differ; have a second person judge: {ENOUGH}"
+            f"there is only one person, so nothing shows how far people differ; have a second person judge: {ENOUGH}; "
+            f"figures corrected by one person need no verdict: win_rate, or {option('trusted')} of aggregate"
         )
     if not (people.number > 1).any():
         raise JudgmentError(
@@ -229,7 +230,7 @@ def check_program(people: Labels, values: Floats, name: str, ids: pl.Series) -> 
     """Return why a program cannot be tested with these labels, ``None`` where it can; refuse what is no label."""
     both = (people.number > 0) & ~np.isnan(values)
     if not both.any():
-        raise JudgmentError(f"{name} judged nothing that people did; have people judge some of its items: {ENOUGH}")
+        return f"{name} judged nothing that people did; have people judge some of its items: {ENOUGH}"
     if people.kind == "grade" and not people.nominal:
         low, high = float(people.value.min()), float(people.value.max())
         outside = float(np.mean((values[both] < low) | (values[both] > high)))

@@ -107,7 +107,7 @@ def _section(
 def _verdict_picture(found: Audit) -> tuple[Any, ...]:
     """How often each program is as good as a person, coloured by the verdict."""
     rows = [(_of_criterion(row, "program"), row["advantage"], row["low"], row["high"], row["verdict"])
-            for row in found.programs.head(_MAX_LINES).iter_rows(named=True)]  # fmt: skip
+            for row in found.programs.drop_nulls("advantage").head(_MAX_LINES).iter_rows(named=True)]  # fmt: skip
     said = "How often a program agrees with the other people as well as a person does, or better."
     return _picture(rows, "share of items on which it is as good or better", said, "advantage", 0.5)
 

@@ -219,10 +219,15 @@ def audit(
         consensus = aggregate(sides.of_people(), "majority_vote" if labels.nominal else _METHODS[labels.kind])
         tables: dict[str, list[pl.DataFrame]] = {name: [] for name in ("programs", *_TABLES)}
         habits: list[str] = []
+        untested: list[dict[str, Any]] = []
         for code, own in values.items():
-            one = _Program(sides, of_people, int(code), own, consensus, level)
+            one, reason = _Program(sides, of_people, int(code), own, consensus, level), reasons[code]
+            if reason is not None and not ((of_people.number > 1) & ~np.isnan(own)).any():
+                untested.append({"program": one.name, "verdict": "undecided", "n_items": 0,
+                                 "sentence": f"not decided with these labels: {reason}"})  # fmt: skip
+                continue
             found = alternative_test(of_people, own, margin, level, ids)
-            tables["programs"].append(one.summary(found, reasons[code], margin))
+            tables["programs"].append(one.summary(found, reason, margin))
             tables["people"].append(found.table)
             tables["corrected"].append(one.correct_figures(threshold, run, metric))
             tables["confusion"].append(one.confusion())
@@ -234,6 +239,7 @@ def audit(
             for name in _TABLES:
                 if len(tables[name][-1]) and "program" not in tables[name][-1].columns:
                     tables[name][-1] = tables[name][-1].select(pl.lit(one.name).alias("program"), pl.all())
+    tables["programs"].append(pl.DataFrame(untested))
     frames = {name: [one for one in parts if len(one)] for name, parts in tables.items()}
     joined = {
         name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()
