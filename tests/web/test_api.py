@@ -33,6 +33,9 @@ WHO = {
     ("POST", "/api/v1/requests/{request}/skip"): "annotator",
     ("GET", "/api/v1/requests/{request}/items/{label}"): "annotator", ("POST", "/api/v1/judgments"): "annotator",
     ("POST", "/api/v1/judgments/batch"): "program", ("POST", "/api/v1/judgments/{submission}/withdraw"): "annotator",
+    ("POST", "/api/v1/welcome"): "open", ("POST", "/api/v1/me/link"): "annotator",
+    ("GET", "/api/v1/history"): "annotator", ("GET", "/api/v1/requests/{request}"): "annotator",
+    ("POST", "/api/v1/judgments/{submission}/comment"): "annotator", ("GET", "/api/v1/comments"): "viewer",
     ("GET", "/api/v1/me"): "annotator", ("GET", "/api/v1/campaign"): "viewer",
     ("POST", "/api/v1/campaign/state"): "owner", ("GET", "/api/v1/consensus"): "viewer",
     ("GET", "/api/v1/quality"): "viewer", ("GET", "/api/v1/agreement"): "viewer",
@@ -106,7 +109,9 @@ def test_every_route_with_every_role(called):
             if not allowed and role == "stranger" and WHO[method, path] == "open":
                 assert response.status_code == 401
             elif allowed:
-                assert response.status_code not in (401, 403, 405, 500), (role, response.text)
+                # a program keeps its token: its own link is for people
+                expected = (401, 403, 405, 500) if path != "/api/v1/me/link" else (401, 405, 500)
+                assert response.status_code not in expected, (role, response.text)
             else:
                 assert response.status_code == expected, (role, response.text)
             # a token never works in a query string
@@ -430,6 +435,84 @@ def test_pausing_and_closing(called):
     assert not late["counted"]
     assert called.post("/requests", token).json()["reason"] == "done"
     assert called.post("/campaign/state", owner, {"state": "open"}).status_code == 409
+    expect_promises(called.collection)
+
+
+def test_people_from_a_panel_get_their_code_and_their_way_back(tmp_path):
+    """What a panel calls somebody is in no export unless asked for, joins once, and is filled into the way back."""
+    url = "https://panel.example/done?code={code}&who={id}"
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, per_person=2, completion={"code": "C1 A", "url": url}, pay="2 pounds", asked_by="The lab")
+    invite = called.invite(uses=5)
+    told = called.post("/welcome", body={"invite": invite}).json()
+    assert (told["name"], told["pay"], told["asked_by"], told["named"]) == ("test", "2 pounds", "The lab", False)
+    assert called.post("/welcome", body={"invite": "cri_x"}).status_code == 401
+    panel = {"invite": invite, "external": "pid 7", "session": "s1"}
+    assert called.post("/join", body=panel).status_code == 200
+    cookies = dict(called.client.cookies)
+    for _ in range(2):
+        asked = called.post("/requests", **SAME_SITE).json()
+        assert "completion" not in asked
+        body = {"submission": str(uuid.uuid4()), "request": asked["requests"][0]["id"], "answer": {"grade": 1}}
+        reply = called.post("/judgments", None, {**body, "next": True}, **SAME_SITE).json()
+    assert reply["next"]["reason"] == "goal"
+    assert reply["next"]["completion"] == {"code": "C1 A", "url": "https://panel.example/done?code=C1%20A&who=pid%207"}
+    called.client.cookies.clear()
+    again = called.post("/join", body=panel)
+    assert (again.status_code, kind_of(again)) == (409, "joined_before")
+    for format in ("native", "jsonl", "csv"):
+        assert "pid 7" not in called.get(f"/export?format={format}", called.owner_token).text
+        assert "pid 7" in called.get(f"/export?format={format}&external=true", called.owner_token).text
+    # the personal link brings them back in another browser, and ends once one that the owner made is used
+    called.client.cookies.update(cookies)
+    link = called.post("/me/link", **SAME_SITE).json()["link"]
+    called.client.cookies.clear()
+    mine = {"invite": link.partition("#")[2]}
+    assert called.post("/join", body=mine).json() == {"annotator": "person 1"}
+    assert called.get("/me").json()["n_answered"] == 2
+    new = called.post("/annotators/1/link", called.owner_token).json()["link"]
+    called.client.cookies.clear()
+    assert called.post("/join", body={"invite": new.partition("#")[2]}).status_code == 200
+    assert called.get("/me").json()["n_answered"] == 2
+    called.client.cookies.clear()
+    assert called.post("/join", body=mine).status_code == 401
+    store.close()
+
+
+def test_own_answers_are_seen_commented_and_changed(store):
+    """A change is a judgment in the place of another: nothing is deleted, the seat and the price stay."""
+    called = Called(store, n_items=4, scheme="2-overlap")
+    ann, bob = called.join("ann"), called.join("bob")
+    rows = []
+    for grade in (0, 1, 2):
+        request = called.post("/requests", ann).json()["requests"][0]["id"]
+        rows.append({"submission": str(uuid.uuid4()), "request": request, "answer": {"grade": grade}, "seconds": 1.5})
+        assert called.post("/judgments", ann, {**rows[-1], "comment": f"take {grade}%"}).status_code == 200
+    seen = called.get("/history?limit=2", ann).json()
+    assert [one["answer"] for one in seen["judgments"]] == [{"grade": 2}, {"grade": 1}]
+    rest = called.get(f"/history?before={seen['next_before']}", ann).json()
+    assert ([one["comment"] for one in rest["judgments"]], rest["next_before"]) == (["take 0%"], None)
+    assert len(called.get("/history?search=TAKE 1", ann).json()["judgments"]) == 1
+    assert called.get("/history", bob).json()["judgments"] == []
+    money = called.get("/campaign", called.owner_token).json()["cost"]
+    change = {**rows[0], "submission": str(uuid.uuid4()), "answer": {"grade": 3}, "replaces": rows[0]["submission"]}
+    assert called.post("/judgments", bob, change).status_code == 404
+    wrong = {**change, "submission": str(uuid.uuid4()), "replaces": rows[1]["submission"]}
+    assert kind_of(called.post("/judgments", ann, wrong)) == "already_answered"
+    first = called.post("/judgments", ann, change).json()
+    assert (first["seq"], first["counted"]) == (4, True)
+    assert called.post("/judgments", ann, change).json() == {**first, "replayed": True}
+    assert called.get("/campaign", called.owner_token).json()["cost"] == money
+    assert called.get(f"/requests/{rows[0]['request']}", ann).json()["id"] == rows[0]["request"]
+    assert called.get(f"/requests/{rows[0]['request']}", bob).status_code == 404
+    said = called.post(f"/judgments/{change['submission']}/comment", ann, {"comment": "on\x00 second thought"})
+    assert said.json() == {"comment": "on second thought"}
+    assert called.post(f"/judgments/{change['submission']}/comment", bob, {"comment": "x"}).status_code == 404
+    native = [json.loads(line) for line in called.get("/export?format=native", called.owner_token).text.splitlines()]
+    assert [(row["grade"], row["withdrawn"]) for row in native] == [(0, True), (1, False), (2, False), (3, False)]
+    assert (native[3]["replaces"], native[3]["comment"]) == (rows[0]["submission"], "on second thought")
+    found = called.get("/comments?search=%25", called.owner_token).json()["comments"]
+    assert [row["comment"] for row in found] == ["take 2%", "take 1%"]
     expect_promises(called.collection)
 
 

@@ -157,7 +157,7 @@ class Access:
             scheme, _, token = header.partition(" ")
             if scheme.lower() != "bearer" or not token.strip():
                 raise Fault("unauthorized", "send the token as 'Authorization: Bearer TOKEN'")
-            return await self._of_token(token.strip(), read, by_cookie=False)
+            return await self.of_token(token.strip(), read, by_cookie=False)
         login = request.headers.get(self.login_header, "") if self.login_header else ""
         if login:
             # a proxy that we are behind has asked who this is; the browser sends its cookie by itself
@@ -168,10 +168,14 @@ class Access:
             token = request.cookies.get(name, "")
             if token.startswith(ANNOTATOR):
                 with suppress(Fault):
-                    return await self._of_token(token, read, by_cookie=True)
+                    return await self.of_token(token, read, by_cookie=True)
         return NOBODY
 
-    async def _of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
+    def token_of(self, request: Request) -> str:
+        """Return the token that a browser sent by itself."""
+        return next((request.cookies[name] for name in self.cookies if name in request.cookies), "")
+
+    async def of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
         """The caller that a token stands for."""
         fingerprint = token_hash(token)
         known = self._known.get(fingerprint)
@@ -260,6 +264,9 @@ def _printable_name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_printable_name), must_be(f"1 to {MAX_NAME} printable characters")]
 
 
+PanelId = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$"), must_be("what a panel calls the person or visit")]
+
+
 class Invite(Body):
     """An invite that the owner wants."""
 
@@ -295,9 +302,21 @@ def expect_invite(collection: Collection, connection: sa.Connection, invite: str
     return row
 
 
-def join(collection: Collection, connection: sa.Connection, invite: str, name: str | None) -> Joined:
-    """Make an annotator of anyone who holds an invite; uses, expiry and revocation are checked here and now."""
+def join(
+    collection: Collection,
+    connection: sa.Connection,
+    invite: str,
+    name: str | None,
+    external: str = "",
+    session: str = "",
+) -> Joined:
+    """Make an annotator of anyone who holds an invite; uses, expiry and revocation are checked here and now.
+
+    ``external`` is what a panel calls them, kept apart from the name; ``session`` what it calls this visit.
+    """
     now, row = collection.now(connection), expect_invite(collection, connection, invite, locked=True)
+    if external and sql.external_known.first(connection, campaign=collection.id, external=external) is not None:
+        raise Fault("joined_before", "you have joined before; go on in the same browser, or ask for your personal link")
     if not sql.use_invite.run(connection, invite=row.id).rowcount:
         raise Fault("unauthorized", "this invite has no uses left; ask for another")
     if row.annotator is not None:
@@ -314,9 +333,15 @@ def join(collection: Collection, connection: sa.Connection, invite: str, name: s
     token = new_token(ANNOTATOR)
     new = sql.insert_annotator.first(
         connection, campaign=collection.id, name=chosen, kind=row.kind, hash=token_hash(token),
-        cost=collection.settings.cost[row.kind], now=now,
+        cost=collection.settings.cost[row.kind], now=now, external=external,
     )  # fmt: skip
-    record_event(collection, connection, f"annotator {new.id}", "joined", {"kind": row.kind})
+    record_event(
+        collection,
+        connection,
+        f"annotator {new.id}",
+        "joined",
+        {"kind": row.kind} | ({"session": session} if session else {}),
+    )
     return Joined(int(new.id), chosen, row.kind, token)
 
 

@@ -45,7 +45,7 @@ HEADER_SECONDS = 10.0
 PAGES = Path(__file__).parent / "pages"
 _TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
+    ".svg": "image/svg+xml", ".json": "application/json; charset=utf-8",
 }  # fmt: skip
 
 

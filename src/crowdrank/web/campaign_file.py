@@ -165,6 +165,16 @@ class Settings:
         and whether the campaign closes itself once nothing is left to ask.
     show_quality
         Whether annotators see their own quality.
+    about, asked_by, duration, pay
+        What people read before they join: what it is about, who asks, how long it takes, what it pays.
+    per_person
+        Most judgments of one person, 0 for any number; who has given them is done.
+    completion
+        What people who are done get: a ``code``, and a ``url`` to go back to, with ``{code}`` and ``{id}`` filled in.
+    language
+        Language of the page, such as ``"de"``; the browser's own where nothing is said.
+    listen
+        Share of each sound that has to be played before an answer; with 0 it has to be started.
     seed
         Seed of orders and draws.
     """
@@ -190,6 +200,14 @@ class Settings:
     least_gain: float = 0.0
     close_when_done: bool = False
     show_quality: bool = False
+    about: str = ""
+    asked_by: str = ""
+    duration: str = ""
+    pay: str = ""
+    per_person: int = 0
+    completion: Mapping[str, str] = field(default_factory=dict)
+    language: str = ""
+    listen: float = 0.0
     seed: int = 0
 
     def plain(self) -> dict[str, Any]:
@@ -211,7 +229,13 @@ class Campaign:
     folder: Path
 
 
-_CHANGEABLE = ("question", "guidelines", "budget", "lease_seconds", "overlap_max")
+LANGUAGES = ("en", "de", "es", "fr", "zh", "ar")
+"""Languages that the page has words in."""
+
+_CHANGEABLE = (
+    "question", "guidelines", "budget", "lease_seconds", "overlap_max", "show_quality", "about", "asked_by", "duration",
+    "pay", "per_person", "completion", "language", "listen",
+)  # fmt: skip
 _FILE_KEYS = {one.name for one in fields(Settings)} - {"guidelines"} | {"items", "consent"}
 
 
@@ -270,7 +294,7 @@ def check_settings(settings: Settings) -> Settings:
     _expect_scheme(settings)
     for name, low, high in (
         ("budget", 1, MAX_MONEY), ("lease_seconds", 5, 86_400), ("open_limit", 1, 20), ("overlap_max", 0, 10_000),
-        ("set_size", 2, MAX_SET_SIZE), ("sets_per_item", 1, 100), ("seed", 0, 2**31),
+        ("set_size", 2, MAX_SET_SIZE), ("sets_per_item", 1, 100), ("seed", 0, 2**31), ("per_person", 0, 10**9),
     ):  # fmt: skip
         value = getattr(settings, name)
         if not low <= value <= high:
@@ -280,6 +304,17 @@ def check_settings(settings: Settings) -> Settings:
         raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
     if not 0 <= settings.overlap_first <= 1:
         raise ParameterError(f"overlap_first = {settings.overlap_first} must be a share from 0 to 1, such as 0.1")
+    if not 0 <= settings.listen <= 1:
+        raise ParameterError(f"listen = {settings.listen} must be a share from 0 to 1, such as 0.9")
+    if settings.language:
+        one_of(settings.language, LANGUAGES, "language")
+    if not settings.completion.keys() <= {"code", "url"} or not settings.completion.get("url", "https:").startswith(
+        "https:"
+    ):
+        raise ParameterError(
+            'completion may hold a code and a url that begins with https:, such as completion = {code = "C1A2", '
+            'url = "https://app.prolific.com/submissions/complete?cc={code}"}'
+        )
     if not settings.least_gain >= 0:
         raise ParameterError(f"least_gain = {settings.least_gain} must not be below 0")
     _expect_grades(settings)
@@ -369,7 +404,7 @@ def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a file with the types that settings have."""
     accepted = {
         "str": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "tuple[str, ...]": (list,),
-        "Mapping[str, Any]": (dict,), "Mapping[str, int]": (dict,),
+        "Mapping[str, Any]": (dict,), "Mapping[str, int]": (dict,), "Mapping[str, str]": (dict,),
     }  # fmt: skip
     types = {one.name: accepted[str(one.type)] for one in fields(Settings)}
     said = {

@@ -12,6 +12,7 @@ from .collection import Collection, Fault, sql
 
 MAX_PAGE = 10_000
 _MICROSECONDS_PER_HOUR = 3_600_000_000
+_COMMENTS = 200
 _SKIPPED_BY = 3
 """A target that this many annotators skipped is shown to the owner."""
 
@@ -168,6 +169,22 @@ def spares_view(collection: Collection, connection: sa.Connection) -> dict[str, 
              "items": [ids[one] for one in json.loads(row.items)]}
             for row in sql.spare_judgments.rows(connection, campaign=collection.id)
         ]
+    }  # fmt: skip
+
+
+def comments_view(collection: Collection, connection: sa.Connection, search: str, before: int) -> dict[str, Any]:
+    """Return comments that have these words, the latest first, and the number to go on from."""
+    ids = item_ids(collection, connection)
+    words = "".join(f"!{letter}" if letter in "!%_" else letter for letter in search.lower())
+    pattern = f"%{words}%" if words else "_%"
+    rows = sql.comments.rows(connection, campaign=collection.id, before=before, pattern=pattern, limit=_COMMENTS)
+    return {
+        "comments": [
+            {"seq": row.seq, "submission": row.submission, "comment": row.comment, "at": row.at,
+             "annotator": row.annotator, "query": row.query, "items": [ids[one] for one in json.loads(row.items)]}
+            for row in rows
+        ],
+        "next_before": rows[-1].seq if len(rows) == _COMMENTS else None,
     }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -32,9 +32,21 @@ from . import access, overview
 from .access import NOBODY, Caller
 from .campaign_file import media_file
 from .collection import Body, Fault, must_be, record_event, refusal, sql
-from .service import Service, about_me, shown_item, shown_request
+from .service import Service, about_me, own_history, shown_item, shown_request, welcome
 from .setup import set_campaign_state
-from .submitting import MAX_BATCH, MAX_REASON, Stored, Submission, extend, shown_answer, skip, withdraw
+from .submitting import (
+    MAX_BATCH,
+    MAX_COMMENT,
+    MAX_REASON,
+    Stored,
+    Submission,
+    extend,
+    set_comment,
+    shown_answer,
+    skip,
+    storable,
+    withdraw,
+)
 from .transfer import FORMATS, IMPORTED, export, import_file, judgment_page
 
 API = "/api/v1"
@@ -193,8 +205,10 @@ annotator_router = APIRouter(prefix=API, route_class=JsonRoute, default_response
 class Joining(Body):
     """An invite, and a name to go by."""
 
-    invite: Annotated[str, Field(pattern="^cri_", max_length=200), must_be("the part of the link behind #")]
+    invite: Annotated[str, Field(pattern="^cr[ia]_", max_length=200), must_be("the part of the link behind #")]
     name: access.Name | None = None
+    external: access.PanelId = ""
+    session: access.PanelId = ""
 
 
 class Wanted(Body):
@@ -252,6 +266,7 @@ class Given(BaseModel):
     requests: list[ShownRequest]
     reason: str | None = None
     retry_after: float | None = None
+    completion: dict[str, str] | None = None
 
 
 class Kept(BaseModel):
@@ -268,12 +283,18 @@ class Kept(BaseModel):
 async def join(request: Request, service: Running, caller: Anyone, body: Joining) -> Response:
     """Make an annotator of anyone who holds an invite; people get a cookie, programs the token itself."""
     service.access.expect_own_page_or_program(request)
+    if body.invite.startswith(access.ANNOTATOR):
+        # a personal link: the browser gets the cookie of the annotator whose it is
+        known = await service.access.of_token(body.invite, service.read, by_cookie=False)
+        if known.role != "person":
+            raise Fault("unauthorized", "this link is not for a person; send the token as Authorization: Bearer")
+        return Answer({"annotator": known.name}, headers={"set-cookie": service.access.cookie_header(body.invite)})
     if caller.role == "person":
         return Answer({"annotator": caller.name})
     try:
         # who holds an invite is let in, whoever else tries from the same address
         await service.read(lambda c: access.expect_invite(service.collection, c, body.invite))
-        joined = await service.write(access.join, body.invite, body.name)
+        joined = await service.write(access.join, body.invite, body.name, body.external, body.session)
     except Fault as fault:
         # who shares an address with somebody who guesses still gets in by a good invite
         address = service.access.address(request)
@@ -286,6 +307,69 @@ async def join(request: Request, service: Running, caller: Anyone, body: Joining
     if joined.kind == "program":
         return Answer({"annotator": joined.name, "token": joined.token})
     return Answer({"annotator": joined.name}, headers={"set-cookie": service.access.cookie_header(joined.token)})
+
+
+class Invited(Body):
+    """An invite."""
+
+    invite: Annotated[str, Field(max_length=200), must_be("the part of the link behind #")]
+
+
+@annotator_router.post("/welcome")
+async def welcome_page(request: Request, service: Running, caller: Anyone, body: Invited) -> dict[str, Any]:
+    """Say what an invite is for, before anybody joins."""
+    collection = service.collection
+    row = await service.read(lambda c: access.expect_invite(collection, c, body.invite))
+    return {**welcome(collection.settings), "named": row.name is not None, "used_up": row.uses_left < 1}
+
+
+@annotator_router.post("/me/link")
+async def own_link(request: Request, service: Running, caller: Annotator) -> dict[str, str]:
+    """Give the link by which a person goes on in another browser; whoever has it is them."""
+    if not caller.by_cookie:
+        raise Fault("forbidden", "this is for people; a program keeps its token")
+    return {"link": f"{service.access.public_url}/j/#{service.access.token_of(request)}"}
+
+
+@annotator_router.get("/history")
+async def history(
+    service: Running,
+    caller: Annotator,
+    before: Annotated[int, Field(ge=1, le=2**62), must_be("the number of a judgment")] = 2**62,
+    limit: Annotated[int, Field(ge=1, le=200), must_be("a whole number from 1 to 200")] = 50,
+    search: Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")] = "",
+) -> dict[str, Any]:
+    """List own judgments, the latest first; what was changed or withdrawn is not among them."""
+    collection = service.collection
+    return await service.read(lambda c: own_history(collection, c, caller.annotator, before, limit, search))
+
+
+@annotator_router.get("/requests/{request}")
+async def one_request(service: Running, caller: Annotator, request: Id) -> ShownRequest:
+    """Show a request of one's own again, such as one to be answered anew."""
+    collection = service.collection
+
+    def look(connection: Any) -> Any:
+        shown_item(collection, connection, caller.annotator, request, "a")
+        return shown_request(collection, connection, request)
+
+    return ShownRequest.model_validate(await service.read(look))
+
+
+class Commented(Body):
+    """What an annotator says about a judgment."""
+
+    comment: Annotated[
+        str, AfterValidator(storable), Field(max_length=MAX_COMMENT),
+        must_be(f"a text of up to {MAX_COMMENT} characters"),
+    ]  # fmt: skip
+
+
+@annotator_router.post("/judgments/{submission}/comment")
+async def comment(service: Running, caller: Annotator, submission: str, body: Commented) -> dict[str, str]:
+    """Keep a comment on one's own judgment; it can be changed."""
+    await service.write(set_comment, caller.annotator, submission[:64].lower(), body.comment)
+    return {"comment": body.comment}
 
 
 @annotator_router.post("/consent")
@@ -506,6 +590,18 @@ async def personal_link(service: Running, caller: Owner, annotator: Id) -> MadeI
     return MadeInvite(id=made, token=token, link=f"{service.access.public_url}/j/#{token}")
 
 
+@owner_router.get(f"{API}/comments")
+async def comments(
+    service: Running,
+    caller: Viewer,
+    search: Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")] = "",
+    before: Annotated[int, Field(ge=1, le=2**62), must_be("the number of a judgment")] = 2**62,
+) -> dict[str, Any]:
+    """List comments that have these words, the latest first."""
+    collection = service.collection
+    return await service.read(lambda c: overview.comments_view(collection, c, search, before))
+
+
 @owner_router.post(f"{API}/campaign/state")
 async def state(service: Running, caller: Owner, body: CampaignState) -> CampaignState:
     """Open, pause or close the campaign."""
@@ -606,13 +702,14 @@ async def export_judgments(
     which: str = "counted",
     upto: Annotated[int | None, Field(ge=0, lt=10**18), must_be("the number of a judgment")] = None,
     margin: Annotated[float | None, Field(ge=0, allow_inf_nan=False), must_be(_MARGIN)] = None,
+    external: bool = False,
 ) -> Response:
     """Stream what was collected; with ``margin``, pairs of items whose scores are that far apart."""
     if margin is not None and format != "pairs":
         raise Fault("invalid", f"margin must be {_MARGIN}", field="margin")
     if format == "parquet":
-        return await _parquet(service, which, upto)
-    pieces = export(service.collection, format, which, upto, margin)
+        return await _parquet(service, which, upto, external)
+    pieces = export(service.collection, format, which, upto, margin, external=external)
     # what cannot be exported is said before the answer has begun
     first = await asyncio.to_thread(next, pieces, b"")
     await service.write(record_event, "owner", "export", {"format": format, "which": which})
@@ -689,11 +786,11 @@ async def report(service: Running, caller: Viewer) -> Response:
         return Response(page.read_bytes(), 200, headers, "text/html; charset=utf-8")
 
 
-async def _parquet(service: Service, which: str, upto: int | None) -> Response:
+async def _parquet(service: Service, which: str, upto: int | None, external: bool) -> Response:
     """The same rows as JSON lines in a Parquet file."""
     import polars as pl
 
-    pieces = export(service.collection, "jsonl", which, upto)
+    pieces = export(service.collection, "jsonl", which, upto, external=external)
 
     def make() -> bytes:
         with tempfile.TemporaryDirectory() as folder:

@@ -12,8 +12,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlsplit
 
 import sqlalchemy as sa
 
@@ -196,6 +196,7 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
             "name": settings.name, "kind": settings.kind, "question": settings.question,
             "state": sql.campaign_state.first(connection, campaign=collection.id).state,
             "guidelines": settings.guidelines, "scale": _scale(settings), "lease_seconds": settings.lease_seconds,
+            "listen": settings.listen, "show_quality": settings.show_quality, **welcome(settings),
         },
         "consented": me.consented_at is not None or not settings.guidelines or me.kind == "program",
     }  # fmt: skip
@@ -203,6 +204,71 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
         row = sql.annotator_quality.first(connection, campaign=collection.id, name=me.name)
         facts["quality"] = None if row is None else json.loads(row.row).get("quality")
     return facts
+
+
+def welcome(settings: Any) -> dict[str, Any]:
+    """Return what people read before they join."""
+    names = ("name", "kind", "about", "asked_by", "duration", "pay", "per_person", "language")
+    return {name: getattr(settings, name) for name in names}
+
+
+def completion(collection: Collection, connection: sa.Connection, annotator: int, reason: str | None) -> Any:
+    """Return the code and the way back of a person who is done, ``None`` while there is more to do."""
+    given = collection.settings.completion
+    me = sql.annotator.first(connection, annotator=annotator)
+    if not given or reason not in ("goal", "done", "judged_all", "budget") or not me.n_answered:
+        return None
+    code = given.get("code", "")
+    url = given.get("url", "").replace("{code}", quote(code, safe="")).replace("{id}", quote(me.external, safe=""))
+    return {"code": code, "url": url}
+
+
+_MOST_SHOWN = 300
+"""Characters of an item in a list of one's own answers."""
+
+
+def own_history(
+    collection: Collection, connection: sa.Connection, annotator: int, before: int, limit: int, search: str
+) -> dict[str, Any]:
+    """Return own judgments behind a number, the latest first, whose contents, answer or comment have these words."""
+    found: list[dict[str, Any]] = []
+    words = search.casefold()
+    while len(found) < limit:
+        rows = sql.own_history.rows(connection, annotator=annotator, before=before, limit=200)
+        for row in rows:
+            before = row.seq
+            one = own_judgment(collection, connection, row)
+            texts = [one["request"]["query"]["content"], one["comment"], json.dumps(one["answer"], ensure_ascii=False)]
+            texts += [item["content"] for item in one["request"]["items"]]
+            if words and not any(words in text.casefold() for text in texts):
+                continue
+            for item in one["request"]["items"]:
+                item["content"] = item["content"][:_MOST_SHOWN]
+            found.append(one)
+            if len(found) == limit:
+                return {"judgments": found, "next_before": before}
+        if len(rows) < 200:
+            break
+    return {"judgments": found, "next_before": None}
+
+
+def own_judgment(collection: Collection, connection: sa.Connection, row: Any) -> dict[str, Any]:
+    """Return a judgment as its annotator sees it, with the request that it answers."""
+    shown = _show_request(collection, connection, _Shown(row.request, row.shown, 0, row.query))
+    answer = shown_answer(collection.settings, json.loads(row.shown)["order"], json.loads(row.answer))
+    return {
+        "submission": row.submission, "seq": row.seq, "at": row.at, "seconds": row.seconds, "comment": row.comment,
+        "changed": row.replaces is not None, "answer": answer, "request": shown,
+    }  # fmt: skip
+
+
+class _Shown(NamedTuple):
+    """What a request is shown from."""
+
+    id: int
+    shown: str
+    lease_until: int
+    query: str
 
 
 def _scale(settings: Any) -> Any:
@@ -308,4 +374,6 @@ def _show_requests(
         answer["reason"] = given_out.reason
     if given_out.retry_after is not None:
         answer["retry_after"] = round(given_out.retry_after, 1)
+    if not given_out.requests and (code := completion(collection, connection, annotator, given_out.reason)):
+        answer["completion"] = code
     return answer

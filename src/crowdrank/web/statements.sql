@@ -109,7 +109,7 @@ SELECT r.id, r.target, r.annotator, r.seat, r.state, r.shown, r.cost, r.lease_un
   t.is_check FROM request r JOIN target t ON t.id = r.target WHERE r.id IN :requests
 
 -- name: judgment_of_request
-SELECT submission, seq, answer, counted FROM judgment WHERE request = :request AND withdrawn_at IS NULL
+SELECT submission, seq, answer, counted, paid FROM judgment WHERE request = :request AND withdrawn_at IS NULL
 
 -- name: other_request
 SELECT id FROM request
@@ -133,9 +133,12 @@ UPDATE campaign SET seq = seq + :n, spent = spent + :paid, reserved = reserved +
 
 -- name: insert_judgment
 INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds,
-  counted, paid, at, replaces, source)
+  counted, paid, at, replaces, source, comment, answers)
   VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, :body_hash, :seconds, :counted,
-  :paid, :at, :replaces, '')
+  :paid, :at, :replaces, '', :comment, :answers)
+
+-- name: set_comment
+UPDATE judgment SET comment = :comment WHERE submission = :submission AND annotator = :annotator
 
 -- name: count_answered
 UPDATE annotator SET n_answered = n_answered + :n WHERE id = :annotator
@@ -201,8 +204,11 @@ SELECT 1 FROM annotator WHERE campaign = :campaign AND name = :name
 SELECT COUNT(*) AS n FROM annotator WHERE campaign = :campaign
 
 -- name: insert_annotator
-INSERT INTO annotator (campaign, name, kind, token_hash, cost, joined_at)
-  VALUES (:campaign, :name, :kind, :hash, :cost, :now) RETURNING id
+INSERT INTO annotator (campaign, name, kind, token_hash, cost, joined_at, external)
+  VALUES (:campaign, :name, :kind, :hash, :cost, :now, :external) RETURNING id
+
+-- name: external_known
+SELECT 1 FROM annotator WHERE campaign = :campaign AND external = :external AND state <> 'removed' LIMIT 1
 
 -- name: insert_invite
 INSERT INTO invite (campaign, token_hash, kind, name, annotator, uses_left, expires_at, created_at)
@@ -254,7 +260,7 @@ SELECT r.id, r.shown, r.lease_until, t.query FROM request r JOIN target t ON t.i
 SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign
 
 -- name: annotator
-SELECT id, name, kind, state, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator
+SELECT id, name, kind, state, n_answered, consented_at, joined_at, external FROM annotator WHERE id = :annotator
 
 -- name: n_held
 SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offered'
@@ -263,6 +269,17 @@ SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offe
 SELECT j.submission, j.seq, j.request, j.answer, j.at, j.seconds, r.shown FROM judgment j
   JOIN request r ON r.id = j.request WHERE j.annotator = :annotator AND j.withdrawn_at IS NULL
   ORDER BY j.seq DESC LIMIT :limit
+
+-- name: own_history
+SELECT j.submission, j.seq, j.request, j.answer, j.answers, j.comment, j.at, j.seconds, j.replaces, j.counted, r.shown,
+  t.query FROM judgment j JOIN request r ON r.id = j.request JOIN target t ON t.id = j.target
+  WHERE j.annotator = :annotator AND j.withdrawn_at IS NULL AND j.seq < :before ORDER BY j.seq DESC LIMIT :limit
+
+-- name: comments
+SELECT j.seq, j.submission, j.comment, j.at, a.name AS annotator, t.query, t.items FROM judgment j
+  JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target
+  WHERE j.campaign = :campaign AND j.withdrawn_at IS NULL AND j.seq < :before
+  AND LOWER(j.comment) LIKE :pattern ESCAPE '!' ORDER BY j.seq DESC LIMIT :limit
 
 -- name: campaign_state
 SELECT state, budget, reserved, revision FROM campaign WHERE id = :campaign
@@ -503,6 +520,9 @@ SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND 
 -- name: judgment_page
 {judgments_with_names} WHERE j.campaign = :campaign AND j.seq > :after AND j.seq <= :upto
   ORDER BY j.seq LIMIT :limit
+
+-- name: external_ids
+SELECT name, external FROM annotator WHERE campaign = :campaign AND external <> ''
 
 -- name: skips
 SELECT r.id, r.reason, r.ended_at, a.name AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check

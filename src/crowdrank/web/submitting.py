@@ -143,6 +143,9 @@ def claim_for(
         collection.follow(connection, campaign.revision)
     if campaign.state != "open" or who.state == "paused":
         return Claim([], "done" if campaign.state == "closed" else "paused", None if campaign.state == "closed" else 30)
+    goal = collection.settings.per_person
+    if goal and who.kind == "person" and goal <= sql.annotator.first(connection, annotator=who.id).n_answered:
+        return Claim([], "goal")
     now = collection.now(connection)
     # on PostgreSQL freed targets stay locked until the end, so only a few are freed at a time
     freed = free_expired(collection, connection, now, _MAX_EXPIRED if connection.dialect.name == "sqlite" else 5)
@@ -330,12 +333,19 @@ def shown_answer(settings: Settings, order: Sequence[int], kept: dict[str, Any])
     return {"order": [[letters[item] for item in group] for group in kept["order"]]}
 
 
-def body_hash(request: Any, answer: Any, seconds: Any) -> str:
+def body_hash(*parts: Any) -> str:
     """Return a fingerprint of what was sent, by which a repeat is distinguished from another answer."""
-    plain = json.dumps([request, answer, seconds], sort_keys=True, separators=(",", ":"))
+    plain = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
+def storable(text: str) -> str:
+    """Return a text without characters that steer a terminal or that a database refuses; lines stay."""
+    plain = text.encode("utf-8", "replace").decode()
+    return "".join(letter for letter in plain if letter.isprintable() or letter == "\n").strip()
+
+
+MAX_COMMENT = 2_000
 MAX_UNDO = 20
 """Judgments back that an annotator can still withdraw."""
 
@@ -348,12 +358,18 @@ class Submission(Body):
     ]
     request: Annotated[int, Field(gt=0, lt=2**63), must_be("the number of a request")]
     answer: Any = None
+    comment: Annotated[
+        str, AfterValidator(storable), Field(max_length=MAX_COMMENT),
+        must_be(f"a text of up to {MAX_COMMENT} characters"),
+    ] = ""  # fmt: skip
+    replaces: Annotated[str | None, Field(max_length=64), must_be("the submission id of your earlier judgment")] = None
     seconds: Annotated[int | float | None, Field(ge=0, le=1e7), must_be("a number of seconds, or left out")] = None
 
     @property
     def body_hash(self) -> str:
         """Fingerprint of what was sent."""
-        return body_hash(self.request, self.answer, self.seconds)
+        rest = [self.comment, self.replaces] if self.comment or self.replaces else []
+        return body_hash(self.request, self.answer, self.seconds, *rest)
 
 
 @dataclass(frozen=True)
@@ -416,7 +432,7 @@ def keep_all(
         except Fault as fault:
             answers.append(fault)
             continue
-        if request.state != "offered" or request.reason == "withdrawn":
+        if request.state != "offered" or request.reason == "withdrawn" or one.replaces:
             return None
         answers.append(None)
         kept.append((one, request, answer))
@@ -449,6 +465,7 @@ def _keep_waiting(
                 "submission": one.submission, "campaign": collection.id, "seq": new.seq, "request": row.id,
                 "annotator": who.id, "target": row.target, "answer": json.dumps(answer), "body_hash": one.body_hash,
                 "seconds": one.seconds, "counted": int(new.counted), "paid": 1, "at": now, "replaces": None,
+                "comment": one.comment, "answers": "",
             }
             for new, (one, row, answer) in zip(stored, kept, strict=True)
         ],
@@ -473,6 +490,8 @@ def _keep_new(
     if request.state in ("expired", "skipped"):
         request = _request_to_answer(connection, who, request)
     if request.state == "answered":
+        if submission.replaces is not None:
+            return _change(collection, connection, who, request, submission, answer)
         raise _already_answered(collection, connection, request)
     seat, cost, late = request.seat, request.cost, request.state != "offered"
     counts = seat is not None or bool(request.is_check)
@@ -500,12 +519,44 @@ def _keep_new(
     sql.insert_judgment.run(
         connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
         annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
-        seconds=submission.seconds, counted=int(counts), paid=paid, at=now,
+        seconds=submission.seconds, counted=int(counts), paid=paid, at=now, comment=submission.comment, answers="",
         replaces=None if before is None else before.submission,
     )  # fmt: skip
     if not request.is_check:
         settle_after_answer(collection, connection, request.target)
     return Stored(row.seq, False, counts)
+
+
+def _change(
+    collection: Collection, connection: sa.Connection, who: Any, request: Any, submission: Submission, answer: Any
+) -> Stored:
+    """A judgment in the place of an earlier one, which stays as a withdrawn one; seat and price remain as they are."""
+    old = sql.judgment_of_request.first(connection, request=request.id)
+    if old.submission != submission.replaces:
+        raise _already_answered(collection, connection, request)
+    if sql.campaign_state.first(connection, campaign=collection.id).state == "closed":
+        raise Fault("closed", "the campaign is closed; judgments stay as they are")
+    now = collection.now(connection)
+    sql.withdraw_judgment.run(connection, submission=old.submission, now=now)
+    # the former judgment does not count any more, which a fit has to see
+    sql.unspend.run(connection, campaign=collection.id, cost=0)
+    row = sql.next_seq.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
+    sql.insert_judgment.run(
+        connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
+        annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
+        seconds=submission.seconds, counted=old.counted, paid=old.paid, at=now, comment=submission.comment, answers="",
+        replaces=old.submission,
+    )  # fmt: skip
+    if not request.is_check:
+        settle_target(collection, connection, request.target)
+    return Stored(row.seq, False, bool(old.counted))
+
+
+def set_comment(collection: Collection, connection: sa.Connection, annotator: int, submission: str, text: str) -> None:
+    """Keep what an annotator says about a judgment of theirs."""
+    who = active_annotator(connection, annotator)
+    if not sql.set_comment.run(connection, submission=submission, annotator=who.id, comment=text).rowcount:
+        raise Fault("not_found", "there is no such judgment of yours")
 
 
 def withdraw(collection: Collection, connection: sa.Connection, annotator: int, submission: str) -> tuple[int, str]:
@@ -572,7 +623,6 @@ def _already_answered(collection: Collection, connection: sa.Connection, request
 
 
 MAX_REASON = 500
-MAX_COMMENT = 2_000
 
 
 def extend(collection: Collection, connection: sa.Connection, annotator: int, request: int) -> int:

@@ -147,9 +147,13 @@ def all_judgments(collection: Collection, connection: sa.Connection, upto: int |
 
 
 def export(
-    collection: Collection, format: str, which: str, upto: int | None, margin: float | None = None
-) -> Iterator[bytes]:
-    """Return an export in pieces, all of one moment; with a ``margin`` pairs are those of the consensus."""
+    collection: Collection, format: str, which: str, upto: int | None, margin: float | None = None, *,
+    external: bool = False,
+) -> Iterator[bytes]:  # fmt: skip
+    """Return an export in pieces, all of one moment; with a ``margin`` pairs are those of the consensus.
+
+    What panels call annotators is told with ``external`` only.
+    """
     if format not in FORMATS:
         raise Fault("invalid", f"format must be one of {', '.join(FORMATS)}", field="format")
     if which not in ("counted", "all"):
@@ -163,6 +167,8 @@ def export(
                 rows = (row for row in rows if row["counted"])
             if (whole or format in _WITH_SKIPS) and upto is None:
                 rows = chain(({**row, "skipped": None} for row in rows), skips(collection, connection))
+            if external:
+                rows = _with_external_ids(collection, connection, rows)
             buffer: list[str] = []
             size = 0
             writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
@@ -175,6 +181,13 @@ def export(
             yield "".join(buffer).encode("utf-8", "replace")
 
     return pieces()
+
+
+def _with_external_ids(collection: Collection, connection: sa.Connection, rows: Iterable[Row]) -> Iterator[Row]:
+    """Judgments with what a panel calls their annotators."""
+    known = {row.name: row.external for row in sql.external_ids.rows(connection, campaign=collection.id)}
+    for row in rows:
+        yield {**row, "external_id": known.get(row["annotator"])}
 
 
 def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-// What both pages share: elements without markup, calls, and Markdown as a fixed set of elements.
+// What the pages share: elements without markup, calls, and the outbox of answers.
 
 export function el(name, given = {}, ...children) {
   const node = document.createElement(name);
@@ -46,64 +46,5 @@ export function keep(rows) {
   try { localStorage.setItem(OUTBOX, JSON.stringify(rows)); memory = null; } catch { memory = rows; }
 }
 
-// paragraphs, headings, lists, tables, quotes, code, emphasis, https links; everything else is text
-export function markdown(text) {
-  const out = el("div", { className: "markdown" });
-  const lines = text.replace(/\r\n?/g, "\n").split("\n");
-  for (let at = 0; at < lines.length;) {
-    const line = lines[at];
-    let found;
-    if (/^```/.test(line)) {
-      const code = [];
-      for (at += 1; at < lines.length && !/^```/.test(lines[at]); at += 1) code.push(lines[at]);
-      at += 1;
-      out.append(el("pre", {}, el("code", {}, code.join("\n"))));
-    } else if ((found = /^(#{1,4})\s+(.*)/.exec(line))) {
-      out.append(inline(el("h3"), found[2]));
-      at += 1;
-    } else if (/^\s*([-*]|\d+[.)])\s+/.test(line)) {
-      const list = el(/^\s*\d/.test(line) ? "ol" : "ul");
-      for (; at < lines.length && (found = /^\s*(?:[-*]|\d+[.)])\s+(.*)/.exec(lines[at])); at += 1) list.append(inline(el("li"), found[1]));
-      out.append(list);
-    } else if (/^\s*\|/.test(line) && /^[\s|:-]*-[\s|:-]*$/.test(lines[at + 1] ?? "")) {
-      const row = (cells, name) => el("tr", {}, ...cells.trim().replace(/^\||\|$/g, "").split("|").map((cell) => inline(el(name, { dir: "auto" }), cell.trim())));
-      const body = el("tbody");
-      for (at += 2; at < lines.length && /^\s*\|/.test(lines[at]); at += 1) body.append(row(lines[at], "td"));
-      out.append(el("table", {}, el("thead", {}, row(line, "th")), body));
-    } else if (/^>\s?/.test(line)) {
-      const quote = [];
-      for (; at < lines.length && /^>\s?/.test(lines[at]); at += 1) quote.push(lines[at].replace(/^>\s?/, ""));
-      out.append(el("blockquote", {}, inline(el("p"), quote.join(" "))));
-    } else if (!line.trim()) {
-      at += 1;
-    } else {
-      const words = [];
-      for (; at < lines.length && lines[at].trim() && !/^(```|#{1,4}\s|>\s?|\s*\||\s*([-*]|\d+[.)])\s)/.test(lines[at]); at += 1) words.push(lines[at]);
-      if (!words.length) { words.push(line); at += 1; }
-      out.append(inline(el("p"), words.join("\n")));
-    }
-  }
-  return out;
-}
-
-function inline(node, text) {
-  const parts = /(`[^`\n]+`|\*\*[^*\n]+\*\*|\*[^*\n]+\*|\[[^\]\n]+\]\(https:\/\/[^\s)]+\))/;
-  for (const part of text.split(parts)) {
-    let found;
-    if (/^`.+`$/.test(part)) node.append(el("code", {}, part.slice(1, -1)));
-    else if (/^\*\*.+\*\*$/.test(part)) node.append(el("strong", {}, part.slice(2, -2)));
-    else if (/^\*.+\*$/.test(part)) node.append(el("em", {}, part.slice(1, -1)));
-    else if ((found = /^\[(.+)\]\((https:.+)\)$/.exec(part))) node.append(el("a", { href: found[2], rel: "noopener noreferrer", target: "_blank" }, found[1]));
-    else node.append(part);
-  }
-  return node;
-}
-
-export function content(item) {
-  if (item.content_type !== "text" && item.content.startsWith("/api/v1/")) item = { ...item, content: base + item.content };
-  if (item.content_type === "markdown") return el("div", { className: "text", dir: "auto" }, markdown(item.content));
-  if (item.content_type === "image") return el("img", { src: item.content, alt: `Item ${item.label.toUpperCase()}`, referrerpolicy: "no-referrer" });
-  if (item.content_type === "audio") return el("audio", { src: item.content, controls: true, preload: "metadata" });
-  if (item.content_type === "html") return el("iframe", { src: item.content, sandbox: "", title: `Item ${item.label.toUpperCase()}` });
-  return el("div", { className: "text", dir: "auto" }, item.content);
-}
+export { content } from "/static/content.js";
+export { markdown } from "/static/markdown.js";

@@ -1,9 +1,11 @@
 // A ranking: a list of items, best first, moved by keys, buttons or a drag; an item may be tied with the one above.
 
-import { content, el } from "/static/kit.js";
+import { content } from "/static/content.js";
+import { el } from "/static/kit.js";
+import { t } from "/static/words.js";
 
 export function ranking(request, old, say, send) {
-  const order = old ? old.order.flatMap((group) => group.map((label, place) => ({ label, tied: place > 0 }))) : request.items.map((item) => ({ label: item.label, tied: false }));
+  const order = old?.order ? old.order.flatMap((group) => group.map((label, place) => ({ label, tied: place > 0 }))) : request.items.map((item) => ({ label: item.label, tied: false }));
   const list = el("ol", { className: "order", "aria-labelledby": "question" });
   let lifted = null;
 
@@ -14,7 +16,7 @@ export function ranking(request, old, say, send) {
     order[place].tied = order[to].tied = false;
     draw(one);
     if (seen) one.row.scrollIntoView({ block: "nearest" });
-    say(`${one.label.toUpperCase()} is at place ${to + 1} of ${order.length}`);
+    say(t("is_at", { item: one.label.toUpperCase(), place: to + 1, n: order.length }));
   }
 
   function tie(one) {
@@ -30,7 +32,7 @@ export function ranking(request, old, say, send) {
       if (list.children[at] !== one.row && one === lifted) list.insertBefore(list.children[at], one.row.nextSibling);
       else if (list.children[at] !== one.row) list.insertBefore(one.row, list.children[at] ?? null);
       one.row.className = [one.tied ? "tied" : "", one === lifted ? "lifted" : ""].join(" ").trim();
-      one.row.setAttribute("aria-label", `Place ${at + 1}: item ${one.label.toUpperCase()}${one.tied ? ", tied with the one above" : ""}`);
+      one.row.setAttribute("aria-label", t("place", { place: at + 1, item: one.label.toUpperCase() }) + (one.tied ? t("tied") : ""));
       one.number.textContent = one.tied ? "=" : String(at + 1);
       one.up.disabled = one.tie.disabled = at === 0;
       one.down.disabled = at === order.length - 1;
@@ -47,8 +49,9 @@ export function ranking(request, old, say, send) {
     else if (event.key === " ") {
       lifted = lifted === one ? null : one;
       draw(one);
-      say(lifted ? `${one.label.toUpperCase()} lifted; arrows move it, space puts it down` : "");
-    } else if (event.key === "t") tie(one);
+      say(lifted ? t("lifted", { item: one.label.toUpperCase() }) : "");
+    } else if (event.key === "t" || event.code === "KeyT") tie(one);
+    else if (event.key === "f") fold(one, !one.body.classList.contains("folded"));
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -74,23 +77,34 @@ export function ranking(request, old, say, send) {
     addEventListener("pointercancel", end);
   }
 
+  function fold(one, folded) {
+    one.body.classList.toggle("folded", folded);
+    one.fold.setAttribute("aria-pressed", String(folded));
+  }
+
   for (const one of order) {
     const name = one.label.toUpperCase();
-    const tool = (words, sign, act) => el("button", { type: "button", "aria-label": `${words} ${name}`, onclick: act }, sign);
+    const tool = (key, sign, act) => el("button", { type: "button", "aria-label": t(key, { item: name }), onclick: act }, sign);
     one.number = el("span", { className: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) });
-    one.up = tool("Move up", "↑", () => move(one, -1));
-    one.down = tool("Move down", "↓", () => move(one, 1));
-    one.tie = tool("Tie with the one above:", "=", () => tie(one));
-    one.row = el("li", { tabindex: "0", onkeydown: (event) => keys(event, one) }, one.number,
-      el("div", { className: "body" }, content(request.items.find((item) => item.label === one.label))), el("div", { className: "tools" }, one.up, one.down, one.tie));
+    one.up = tool("move_up", "↑", () => move(one, -1));
+    one.down = tool("move_down", "↓", () => move(one, 1));
+    one.tie = tool("tie_above", "=", () => tie(one));
+    one.body = el("div", { className: "body" }, content(request.items.find((item) => item.label === one.label)));
+    // long rows fold, so that all of them are in sight while they are put in order
+    one.fold = tool("fold", "⇳", () => fold(one, !one.body.classList.contains("folded")));
+    one.row = el("li", { tabindex: "0", onkeydown: (event) => keys(event, one) }, one.number, one.body, el("div", { className: "tools" }, one.up, one.down, one.tie, one.fold));
   }
   draw();
 
-  function sendOrder() {
-    const groups = [];
-    for (const one of order) { if (one.tied && groups.length) groups.at(-1).push(one.label); else groups.push([one.label]); }
-    return send({ order: groups });
+  function groups() {
+    const found = [];
+    for (const one of order) { if (one.tied && found.length) found.at(-1).push(one.label); else found.push([one.label]); }
+    return found;
   }
-  const button = el("div", { className: "choices" }, el("button", { type: "button", className: "main", onclick: sendOrder }, "Send this order ", el("kbd", { "aria-hidden": "true" }, "Enter")));
-  return { list, button, send: sendOrder };
+  const sendOrder = () => send({ order: groups() });
+  const button = el("div", { className: "choices" }, el("button", { type: "button", className: "main", onclick: sendOrder }, `${t("send_order")} `, el("kbd", { "aria-hidden": "true" }, "Enter")));
+  const all = el("button", { type: "button", "aria-pressed": "false", onclick: () => { const folded = all.getAttribute("aria-pressed") !== "true"; all.setAttribute("aria-pressed", String(folded)); for (const one of order) fold(one, folded); } }, t("fold_all"));
+  if (request.cant_tell) button.append(el("button", { type: "button", onclick: () => send({ cant_tell: true }) }, t("cant_tell")));
+  button.append(all);
+  return { list, button, send: sendOrder, order: groups };
 }
