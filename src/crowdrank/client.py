@@ -12,10 +12,13 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import threading
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -69,6 +72,9 @@ class Request:
         What is shown, in the order that was drawn for this request.
     scale
         Names of the grades, worst first; or whether ties are allowed.
+    questions
+        Where there are several: name, kind, text and what may be answered of each; the answer is
+        ``{"answers": {name: ...}}``.
     seed
         A number drawn for this request, for judges that are random.
     lease_until
@@ -83,13 +89,14 @@ class Request:
     scale: Any
     seed: int
     lease_until: int
+    questions: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Self:
         """Return the request in an answer of the service."""
         items = tuple(Item(one["label"], one["content"], one["content_type"]) for one in body["items"])
         same = {name: body[name] for name in ("id", "kind", "question", "scale", "seed", "lease_until")}
-        return cls(query=body["query"]["content"], items=items, **same)
+        return cls(query=body["query"]["content"], items=items, questions=tuple(body.get("questions") or ()), **same)
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,8 @@ class Client:
         self.token = token
         self.timeout = timeout
         self.patience = patience
-        self._connection: http.client.HTTPConnection | None = None
+        self._local = threading.local()
+        """Each thread has a connection of its own."""
 
     @classmethod
     def join(
@@ -183,6 +191,14 @@ class Client:
         """Give a request back for good."""
         self._call("POST", f"/requests/{request}/skip", {"reason": reason})
 
+    def extend(self, request: int) -> None:
+        """Hold a request for longer, three leases in all; once that is over it can still be answered."""
+        try:
+            self._call("POST", f"/requests/{request}/extend", {})
+        except CallError as error:
+            if error.status != 409:
+                raise
+
     def me(self) -> dict[str, Any]:
         """Return what the service knows about this annotator."""
         return self._call("GET", "/me", None)
@@ -194,11 +210,18 @@ class Client:
             raise _call_error(status, data, None)
         return data
 
-    def work(self, judge: Callable[[Request], dict[str, Any] | None], *, n: int = 20, most: int | None = None) -> int:
+    def work(
+        self,
+        judge: Callable[[Request], dict[str, Any] | None],
+        *,
+        n: int = 20,
+        most: int | None = None,
+        parallel: int = 1,
+    ) -> int:
         """Judge until nothing is left; return how many judgments were kept.
 
-        Each answer is sent before the next request is judged. A request whose answer fails or is not accepted is
-        skipped, with the reason, which the owner sees, and a warning.
+        Each answer is sent as soon as it is there, and what waits meanwhile is held longer. A request whose answer
+        fails or is not accepted is skipped, with the reason, which the owner sees, and a warning.
 
         Parameters
         ----------
@@ -208,8 +231,12 @@ class Client:
             Requests that are held at once.
         most
             Judgments after which to stop.
+        parallel
+            Requests that are judged at once, each in a thread, as suits a judge that waits for answers from elsewhere.
         """
-        kept = 0
+        if parallel < 1:
+            raise ParameterError(f"parallel={parallel} must be at least 1")
+        kept, lease_seconds = 0, float(self.me()["campaign"]["lease_seconds"])
         while most is None or kept < most:
             requests = self.requests(n if most is None else min(n, most - kept))
             if isinstance(requests, Nothing):
@@ -217,9 +244,45 @@ class Client:
                     return kept
                 time.sleep(min(requests.retry_after, 60.0))
                 continue
-            for request in requests:
-                kept += self._judge(judge, request)
+            kept += self._judge_all(judge, requests, parallel, lease_seconds)
         return kept
+
+    def _judge_all(
+        self,
+        judge: Callable[[Request], dict[str, Any] | None],
+        requests: list[Request],
+        parallel: int,
+        lease_seconds: float,
+    ) -> int:
+        """How many answers to requests were kept; while some are judged, the others are held for longer."""
+        held, stop = {request.id for request in requests}, threading.Event()
+
+        def hold() -> None:
+            while not stop.wait(lease_seconds / 3):
+                for request in tuple(held):
+                    # whatever is wrong shows when the answer is sent
+                    with suppress(CallError, OSError, http.client.HTTPException):
+                        self.extend(request)
+            self.close()
+
+        def answer(request: Request) -> bool:
+            try:
+                return self._judge(judge, request)
+            finally:
+                held.discard(request.id)
+                if parallel > 1:
+                    self.close()
+
+        holder = threading.Thread(target=hold, daemon=True)
+        holder.start()
+        try:
+            if parallel == 1:
+                return sum(map(answer, requests))
+            with ThreadPoolExecutor(parallel) as threads:
+                return sum(threads.map(answer, requests))
+        finally:
+            stop.set()
+            holder.join()
 
     def _judge(self, judge: Callable[[Request], dict[str, Any] | None], request: Request) -> bool:
         """Whether an answer to a request was kept; where there is none, it is skipped."""
@@ -234,6 +297,10 @@ class Client:
         (told,) = self.submit([Judgment(request.id, answer, round(time.monotonic() - began, 3))])
         if told["status"] == 422:
             return self._give_up(request, told["error"]["message"])
+        if told["status"] not in (200, 409):
+            error = told["error"]
+            raise CallError(told["status"], error["type"], error["message"], error)
+        # 409: another process that uses the same token was faster
         return bool(told["status"] == 200)
 
     def _give_up(self, request: Request, reason: str) -> bool:
@@ -243,10 +310,11 @@ class Client:
         return False
 
     def close(self) -> None:
-        """End the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """End the connection of this thread."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
 
     def __enter__(self) -> Self:
         return self
@@ -282,16 +350,19 @@ class Client:
 
     def _raw(self, method: str, path: str, body: Any) -> tuple[int, bytes, float | None]:
         """Status, body and wait of one answer."""
-        if self._connection is None:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=self.timeout)
+            connection = self._local.connection = kind(
+                self._parts.hostname or "", self._parts.port, timeout=self.timeout
+            )
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
         # of several campaigns each has its own below a path
         path = f"{self._parts.path.rstrip('/')}{path}"
-        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = self._connection.getresponse()
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
         data = response.read()
         wait = response.headers.get("retry-after", "")
         return response.status, data, float(wait) if wait.isdigit() else None

@@ -33,6 +33,8 @@ WHO = {
     ("POST", "/api/v1/requests/{request}/skip"): "annotator",
     ("GET", "/api/v1/requests/{request}/items/{label}"): "annotator", ("POST", "/api/v1/judgments"): "annotator",
     ("POST", "/api/v1/judgments/batch"): "program", ("POST", "/api/v1/judgments/{submission}/withdraw"): "annotator",
+    ("POST", "/api/v1/training"): "annotator", ("POST", "/api/v1/training/{request}"): "annotator",
+    ("GET", "/api/v1/training/{request}/items/{label}"): "annotator",
     ("POST", "/api/v1/welcome"): "open", ("POST", "/api/v1/me/link"): "annotator",
     ("GET", "/api/v1/history"): "annotator", ("GET", "/api/v1/requests/{request}"): "annotator",
     ("POST", "/api/v1/judgments/{submission}/comment"): "annotator", ("GET", "/api/v1/comments"): "viewer",

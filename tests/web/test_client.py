@@ -1,16 +1,22 @@
 """The client against a real server: it works through a campaign, and losing an answer costs nothing."""
 
 import json
+import re
 import signal
+import time
 import warnings
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
-from tests.web.calling import tokens_in
+from tests.web.calling import Called, tokens_in
 from tests.web.serving import Server, until
 
 import crowdrank as cr
-from crowdrank.client import CallError, Client, Item, Judgment, Nothing
+import crowdrank.client
+from crowdrank.client import CallError, Client, Item, Judgment, Nothing, Request
 from crowdrank.errors import DataWarning, ParameterError
+from crowdrank.web.collection import SqliteStore
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +79,48 @@ def test_a_judge_that_fails_loses_nothing(tmp_path):
         with pytest.raises(CallError, match="no such item") as missing:
             client.content(Item("a", "/api/v1/requests/1/items/x", "image"))
         assert missing.value.status == 404
+
+
+def test_slow_judges_work_at_once_and_keep_their_leases(tmp_path):
+    """Six answers of three seconds each with leases of five: in threads, none comes too late."""
+    items = "item,content\n" + "".join(f"i{n},{n}\n" for n in range(6))
+
+    def judge(request):
+        time.sleep(3)
+        return {"grade": 1}
+
+    keys = {"scheme": '"single"', "lease_seconds": "5"}
+    with (
+        Server(tmp_path, items=items, options=("--quiet",), **keys) as server,
+        Client.join(server.url, server.invite(), "one") as client,
+    ):
+        assert client.work(judge, n=6, parallel=2) == 6
+        rows = [json.loads(line) for line in server.owner("GET", "/export?format=native").text.splitlines()]
+        assert [row["counted"] for row in rows] == [True] * 6
+        offered = server.owner("GET", "/campaign").json()["requests"]
+        assert offered == {"answered": 6}
+        with pytest.raises(CallError, match="no such request"):
+            client.extend(99_999)
+    with pytest.raises(ParameterError, match="parallel=0"):
+        client.work(judge, parallel=0)
+
+
+def test_the_client_is_what_the_description_says(tmp_path):
+    """Routes that it calls and fields that it reads or sends are those of the OpenAPI description."""
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store)
+    described = called.get("/openapi.json", called.owner_token).json()
+    source = Path(crowdrank.client.__file__).read_text()
+    calls = re.findall(r'_(?:call|once)\(\s*"(GET|POST)", f?"(/[^"?]*)"', source)
+    assert len(calls) >= 6
+    for method, path in calls:
+        assert method.lower() in described["paths"][f"/api/v1{path}"], path
+    schemas = described["components"]["schemas"]
+    own = {one.name for one in fields(Request)}
+    assert own <= schemas["ShownRequest"]["properties"].keys()
+    assert {one.name for one in fields(Item)} == schemas["ShownItem"]["properties"].keys()
+    assert {one.name for one in fields(Judgment)} <= schemas["Judgment"]["properties"].keys()
+    store.close()
 
 
 def test_what_a_client_refuses():

@@ -15,6 +15,7 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.tables import read_table
 from ..registry import card, names
 from ..wording import did_you_mean, either, one_of
+from .questions import Question, read_questions
 
 CONTENT_TYPES = ("text", "markdown", "image", "audio", "html")
 MAX_CONTENT = 200_000
@@ -173,6 +174,14 @@ class Settings:
         What people who are done get: a ``code``, and a ``url`` to go back to, with ``{code}`` and ``{id}`` filled in.
     language
         Language of the page, such as ``"de"``; the browser's own where nothing is said.
+    cant_tell, strength
+        Whether "can't tell" is an answer; words for how much better the better one is, the weakest first.
+    questions
+        Several questions of one request; without any there is the one that the settings above describe.
+    training, pass_mark, training_rounds
+        Items of known truth that people practise on first, the share that has to be right, and how often they may try.
+    check_feedback
+        Whether people are told how they did on items of known truth.
     listen
         Share of each sound that has to be played before an answer; with 0 it has to be started.
     seed
@@ -208,6 +217,13 @@ class Settings:
     completion: Mapping[str, str] = field(default_factory=dict)
     language: str = ""
     listen: float = 0.0
+    cant_tell: bool = False
+    strength: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    training: int = 0
+    pass_mark: float = 0.8
+    training_rounds: int = 2
+    check_feedback: bool = False
     seed: int = 0
 
     def plain(self) -> dict[str, Any]:
@@ -217,7 +233,23 @@ class Settings:
     @classmethod
     def from_plain(cls, document: Mapping[str, Any]) -> Settings:
         """Return the settings that :meth:`plain` made plain values of."""
-        return cls(**{**document, "grades": tuple(document["grades"])})
+        tuples = {name: tuple(document.get(name, ())) for name in ("grades", "strength")}
+        lists = ("grades", "choices", "strength")
+        questions = tuple(
+            Question(**{**one, **{name: tuple(one[name]) for name in lists}}) for one in document.get("questions", ())
+        )
+        return cls(**{**document, **tuples, "questions": questions})
+
+    @property
+    def main_question(self) -> Question:
+        """The question that the scheme and the consensus go by."""
+        for one in self.questions:
+            if one.kind == self.kind and one.required and not one.when:
+                return one
+        return Question(
+            name="", kind=self.kind, text=self.question, grades=self.grades, ties=self.ties, strength=self.strength,
+            cant_tell=self.cant_tell,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +268,7 @@ _CHANGEABLE = (
     "question", "guidelines", "budget", "lease_seconds", "overlap_max", "show_quality", "about", "asked_by", "duration",
     "pay", "per_person", "completion", "language", "listen",
 )  # fmt: skip
-_FILE_KEYS = {one.name for one in fields(Settings)} - {"guidelines"} | {"items", "consent"}
+_FILE_KEYS = {one.name for one in fields(Settings)} - {"guidelines", "questions"} | {"items", "consent"}
 
 
 def read_campaign(path: str | Path) -> Campaign:
@@ -280,7 +312,13 @@ def campaign_of(document: Mapping[str, Any], folder: Path, name: str = "the camp
             raise ParameterError(f"{name} has no {key!r}; add a line {key} = ...")
     given = {key: value for key, value in document.items() if key not in ("items", "consent")}
     try:
-        settings = check_settings(Settings(**_type_keys(given), guidelines=_text_file(document.get("consent"), folder)))
+        asked: tuple[Question, ...] = ()
+        if isinstance(given.get("question"), list):
+            asked = read_questions(given.pop("question"), str(given["kind"]))
+            main = next(one for one in asked if one.kind == given["kind"] and one.required and not one.when)
+            given |= {"question": main.text, "grades": list(main.grades), "ties": main.ties}
+        guidelines = _text_file(document.get("consent"), folder)
+        settings = check_settings(Settings(**_type_keys(given), guidelines=guidelines, questions=asked))
         items = read_items(folder, _text(document["items"], "items"))
     except CrowdrankError as error:
         raise ParameterError(f"{name}: {error}") from None
@@ -295,6 +333,7 @@ def check_settings(settings: Settings) -> Settings:
     for name, low, high in (
         ("budget", 1, MAX_MONEY), ("lease_seconds", 5, 86_400), ("open_limit", 1, 20), ("overlap_max", 0, 10_000),
         ("set_size", 2, MAX_SET_SIZE), ("sets_per_item", 1, 100), ("seed", 0, 2**31), ("per_person", 0, 10**9),
+        ("training", 0, 100), ("training_rounds", 1, 20),
     ):  # fmt: skip
         value = getattr(settings, name)
         if not low <= value <= high:
@@ -304,6 +343,10 @@ def check_settings(settings: Settings) -> Settings:
         raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
     if not 0 <= settings.overlap_first <= 1:
         raise ParameterError(f"overlap_first = {settings.overlap_first} must be a share from 0 to 1, such as 0.1")
+    if not 0 <= settings.pass_mark <= 1:
+        raise ParameterError(f"pass_mark = {settings.pass_mark} must be a share from 0 to 1, such as 0.8")
+    if settings.strength and settings.kind != "preference":
+        raise ParameterError(f'strength belongs to kind = "preference", and this is {settings.kind!r}; leave it out')
     if not 0 <= settings.listen <= 1:
         raise ParameterError(f"listen = {settings.listen} must be a share from 0 to 1, such as 0.9")
     if settings.language:
@@ -388,6 +431,8 @@ def _expect_items(settings: Settings, items: tuple[Item, ...], name: str) -> Non
         if lonely:
             what = f"query {lonely[0]!r} has" if lonely[0] else "there is"
             raise ParameterError(f"{name}: {what} only one item, so nothing can be compared; add another")
+    if settings.training and not any(item.truth is not None for item in items):
+        raise ParameterError(f"{name}: training = {settings.training} needs items with a truth; add a truth column")
     if settings.checks and not any(item.truth is not None for item in items):
         raise ParameterError(f"{name}: checks = {settings.checks} needs items with a truth; add a truth column")
     for item in items:
@@ -404,7 +449,8 @@ def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a file with the types that settings have."""
     accepted = {
         "str": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "tuple[str, ...]": (list,),
-        "Mapping[str, Any]": (dict,), "Mapping[str, int]": (dict,), "Mapping[str, str]": (dict,),
+        "tuple[Question, ...]": (list,), "Mapping[str, Any]": (dict,), "Mapping[str, int]": (dict,),
+        "Mapping[str, str]": (dict,),
     }  # fmt: skip
     types = {one.name: accepted[str(one.type)] for one in fields(Settings)}
     said = {
@@ -421,7 +467,7 @@ def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:
     name = given["name"].strip()
     if not 0 < len(name) <= 100 or not name.isprintable():
         raise ParameterError(f"name = {given['name']!r} must have 1 to 100 printable characters")
-    return {**given, "name": name, "grades": tuple(grades)}
+    return {**given, "name": name, "grades": tuple(grades), "strength": tuple(map(str, given.get("strength", ())))}
 
 
 def _text(value: Any, key: str) -> str:

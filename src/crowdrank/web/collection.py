@@ -43,9 +43,10 @@ except ImportError:
 
 STATUSES = {
     "bad_request": 400, "not_json": 400, "unauthorized": 401, "forbidden": 403, "cross_site": 403,
-    "consent_needed": 403, "not_found": 404, "already_answered": 409, "submission_conflict": 409, "name_taken": 409,
-    "joined_before": 409, "closed": 409, "not_yours_to_undo": 409, "lease_over": 409, "too_large": 413, "invalid": 422,
-    "too_many": 429, "internal": 500, "busy": 503, "fitting": 503, "stopping": 503, "storage_full": 507,
+    "consent_needed": 403, "training_needed": 403, "not_found": 404, "already_answered": 409,
+    "submission_conflict": 409, "name_taken": 409, "joined_before": 409, "closed": 409, "not_yours_to_undo": 409,
+    "lease_over": 409, "too_large": 413, "invalid": 422, "too_many": 429, "internal": 500, "busy": 503,
+    "fitting": 503, "stopping": 503, "storage_full": 507,
 }  # fmt: skip
 """Every type of fault and its HTTP status."""
 

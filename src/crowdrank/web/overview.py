@@ -198,7 +198,7 @@ def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[
     truths = {row.id: row.truth for row in sql.truths.rows(connection, campaign=collection.id)}
     counts: dict[str, list[Any]] = {}
     for row in sql.check_judgments.rows(connection, campaign=collection.id):
-        right, chance = _check_result(collection, json.loads(row.answer), json.loads(row.items), truths)
+        right, chance = check_result(collection, json.loads(row.answer), json.loads(row.items), truths)
         entry = counts.setdefault(row.name, [0, 0, 0.0])
         entry[0] += right
         entry[1] += 1
@@ -213,10 +213,12 @@ def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[
     return accuracies
 
 
-def _check_result(
+def check_result(
     collection: Collection, answer: dict[str, Any], items: list[int], truths: dict[int, float]
 ) -> tuple[int, float]:
-    """Whether an answer is right, and how often a guess would be."""
+    """Return whether an answer on items of known truth is right, and how often a guess would be."""
+    if "cant_tell" in answer:
+        return 0, 0.0
     if collection.settings.kind == "grade":
         return int(answer["grade"] == truths[items[0]]), 1 / len(collection.settings.grades)
     if collection.settings.kind == "preference":

@@ -29,7 +29,7 @@ from ..io.results import to_json
 from .campaign_file import Settings
 from .collection import Collection, Store, open_store, sql
 from .overview import item_ids
-from .transfer import judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
+from .transfer import is_usable, judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
 
 _NICENESS = 10
 PIECE = 500
@@ -79,7 +79,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
         while judged := page(collection, connection, after, row.seq, _PAGE):
             after = judged[-1].seq
             plain = (plain_judgment(collection, one, ids) for one in judged)
-            rows += [one for one in plain if one["counted"]]
+            rows += [one for one in plain if is_usable(one)]
         return Snapshot(
             row.seq, row.changes, settings, row.budget - row.reserved, rows,
             sql.items.rows(connection, campaign=campaign), sql.offered_requests.rows(connection, campaign=campaign),
@@ -157,7 +157,7 @@ def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     known = [(one, row) for one, row in judgments if one.annotator in held.annotators]
     items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
     single = held.consensus.items.single
-    plain = [row for one, row in known if row["counted"] and (one.query == "" or not single)]
+    plain = [row for one, row in known if is_usable(row) and (one.query == "" or not single)]
     frame = judgment_frame(settings, plain, single=single)
     rows = api.touched_items(held.consensus, frame, list(items)) if plain else []
     numbered = [[items[row.pop("query", ""), row.pop("item")], {"seq": seq, **row}] for row in rows or ()]

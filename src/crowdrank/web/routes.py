@@ -32,7 +32,7 @@ from . import access, overview
 from .access import NOBODY, Caller
 from .campaign_file import media_file
 from .collection import Body, Fault, must_be, record_event, refusal, sql
-from .service import Service, about_me, own_history, shown_item, shown_request, welcome
+from .service import Service, about_me, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
 from .submitting import (
     MAX_BATCH,
@@ -47,6 +47,7 @@ from .submitting import (
     storable,
     withdraw,
 )
+from .training import answer_practice
 from .transfer import FORMATS, IMPORTED, export, import_file, judgment_page
 
 API = "/api/v1"
@@ -258,6 +259,8 @@ class ShownRequest(BaseModel):
     question: str
     seed: int
     lease_until: int
+    questions: list[dict[str, Any]] | None = None
+    cant_tell: bool | None = None
 
 
 class Given(BaseModel):
@@ -277,6 +280,7 @@ class Kept(BaseModel):
     counted: bool
     withdrawn: bool = False
     next: Given | None = None
+    feedback: dict[str, Any] | None = None
 
 
 @annotator_router.post("/join")
@@ -404,11 +408,40 @@ async def skip_request(service: Running, caller: Annotator, request: Id, body: S
     return {"state": await service.write(skip, caller.annotator, request, ": ".join(filter(None, plain)))}
 
 
+class Practised(Body):
+    """An answer to practice."""
+
+    answer: Any = None
+
+
+@annotator_router.post("/training")
+async def training(service: Running, caller: Annotator) -> dict[str, Any]:
+    """Give what to practise on next, or say that it is passed or failed."""
+    return await service.write(shown_practice, caller.annotator)
+
+
+@annotator_router.post("/training/{request}")
+async def practise(service: Running, caller: Annotator, request: Id, body: Practised) -> dict[str, Any]:
+    """Keep an answer to practice, and tell what was expected and why."""
+    return await service.write(answer_practice, caller.annotator, request, body.answer)
+
+
+@annotator_router.get("/training/{request}/items/{label}", response_class=Response)
+async def practice_item(service: Running, caller: Annotator, request: Id, label: str) -> Response:
+    """Serve an image, a sound or a sandboxed page to practise on."""
+    return await _item(service, caller, request, label, practice=True)
+
+
 @annotator_router.get("/requests/{request}/items/{label}", response_class=Response)
 async def item(service: Running, caller: Annotator, request: Id, label: str) -> Response:
     """Serve an image, a sound or a sandboxed page that a request shows."""
+    return await _item(service, caller, request, label)
+
+
+async def _item(service: Service, caller: Caller, request: int, label: str, *, practice: bool = False) -> Response:
+    """The file or page of an item."""
     collection = service.collection
-    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label))
+    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label, practice=practice))
     content, content_type, _ = shown
     headers = {"cache-control": "private, max-age=3600", "content-security-policy": SANDBOX}
     if content_type == "html":
@@ -422,8 +455,9 @@ async def item(service: Running, caller: Annotator, request: Id, label: str) -> 
 @annotator_router.post("/judgments", name="judgments", response_model=Kept, response_model_exclude_unset=True)
 async def keep_judgment(service: Running, caller: Annotator, body: Judgment) -> dict[str, Any]:
     """Keep a judgment."""
-    stored, following = await service.submit(caller.annotator, body, next=body.next is True)
-    return _stored_answer(stored) | ({} if following is None else {"next": following})
+    stored, following, told = await service.submit(caller.annotator, body, next=body.next is True)
+    more = {"next": following, "feedback": told}
+    return _stored_answer(stored) | {name: value for name, value in more.items() if value is not None}
 
 
 @annotator_router.post("/judgments/batch")

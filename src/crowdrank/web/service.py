@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -32,6 +33,7 @@ from .submitting import (
     shown_answer,
     submit,
 )
+from .training import feedback, next_practice
 
 log = logging.getLogger("crowdrank.web")
 _BOUNDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -124,7 +126,9 @@ def shown_request(collection: Collection, connection: sa.Connection, request: in
     return _show_request(collection, connection, sql.request_with_query.first(connection, request=request))
 
 
-def _show_request(collection: Collection, connection: sa.Connection, row: Any) -> dict[str, Any]:
+def _show_request(
+    collection: Collection, connection: sa.Connection, row: Any, place: str = "requests"
+) -> dict[str, Any]:
     """A request as its annotator sees it, from its row."""
     request = row.id
     shown, settings = json.loads(row.shown), collection.settings
@@ -133,12 +137,12 @@ def _show_request(collection: Collection, connection: sa.Connection, row: Any) -
     for label, (content, content_type, _) in zip(LABELS, contents, strict=False):
         is_file = content_type in ("image", "audio") and not content.startswith("https://")
         served = content_type == "html" or is_file
-        place = f"/api/v1/requests/{request}/items/{label}"
-        items.append({"label": label, "content": place if served else content, "content_type": content_type})
+        path = f"/api/v1/{place}/{request}/items/{label}"
+        items.append({"label": label, "content": path if served else content, "content_type": content_type})
     return {
         "id": request, "kind": settings.kind, "query": _shown_query(contents[0]), "items": items,
         "scale": _scale(settings), "question": settings.question, "seed": shown["seed"],
-        "lease_until": row.lease_until,
+        "lease_until": row.lease_until, **_more_of(settings),
     }  # fmt: skip
 
 
@@ -147,12 +151,24 @@ def _shown_query(content: tuple[str, str, str]) -> dict[str, str]:
     return {"content": content[2], "content_type": "text" if content[1] == "text" else "markdown"}
 
 
-def shown_item(collection: Collection, connection: sa.Connection, annotator: int, request: int, label: str) -> Any:
+def shown_item(
+    collection: Collection,
+    connection: sa.Connection,
+    annotator: int,
+    request: int,
+    label: str,
+    *,
+    practice: bool = False,
+) -> Any:
     """Return content and type of an item of a request that the annotator holds or answered."""
     if sql.annotator.first(connection, annotator=annotator).state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
-    row = sql.request_with_query.first(connection, request=request)
-    order = [] if row is None or row.annotator != annotator else json.loads(row.shown)["order"]
+    if practice:
+        row = next((one for one in sql.practice.rows(connection, annotator=annotator) if one.id == request), None)
+    else:
+        row = sql.request_with_query.first(connection, request=request)
+        row = None if row is None or row.annotator != annotator else row
+    order = [] if row is None else json.loads(row.shown)["order"]
     place = LABELS.find(label) if len(label) == 1 else -1
     if not 0 <= place < len(order):
         raise Fault("not_found", "there is no such item of a request of yours")
@@ -196,14 +212,26 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
             "name": settings.name, "kind": settings.kind, "question": settings.question,
             "state": sql.campaign_state.first(connection, campaign=collection.id).state,
             "guidelines": settings.guidelines, "scale": _scale(settings), "lease_seconds": settings.lease_seconds,
-            "listen": settings.listen, "show_quality": settings.show_quality, **welcome(settings),
+            "listen": settings.listen, "show_quality": settings.show_quality, "training": settings.training,
+            **welcome(settings),
         },
+        "trained": me.trained_at is not None,
         "consented": me.consented_at is not None or not settings.guidelines or me.kind == "program",
     }  # fmt: skip
     if settings.show_quality:
         row = sql.annotator_quality.first(connection, campaign=collection.id, name=me.name)
         facts["quality"] = None if row is None else json.loads(row.row).get("quality")
     return facts
+
+
+def shown_practice(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
+    """Return what an annotator practises on next, as they see a request."""
+    found = next_practice(collection, connection, annotator)
+    row = found.pop("row", None)
+    if row is None:
+        return found
+    shown = _show_request(collection, connection, _Shown(row.id, row.shown, 0, ""), "training")
+    return {**found, "request": shown}
 
 
 def welcome(settings: Any) -> dict[str, Any]:
@@ -271,11 +299,20 @@ class _Shown(NamedTuple):
     query: str
 
 
+def _more_of(settings: Any) -> dict[str, Any]:
+    """What a request says besides where there are several questions, or one that somebody may not be able to answer."""
+    if settings.questions:
+        return {"questions": [asdict(one) for one in settings.questions]}
+    return {"cant_tell": True} if settings.cant_tell else {}
+
+
 def _scale(settings: Any) -> Any:
     """What may be answered: names of grades, whether ties are allowed, or nothing to choose from."""
     if settings.kind == "grade":
         return list(settings.grades)
-    return {"ties": settings.ties} if settings.kind == "preference" else None
+    if settings.kind == "ranking":
+        return None
+    return {"ties": settings.ties} | ({"strength": list(settings.strength)} if settings.strength else {})
 
 
 Result = TypeVar("Result")
@@ -307,15 +344,20 @@ class Service:
 
     async def submit(
         self, annotator: int, submission: Submission, *, next: bool
-    ) -> tuple[Stored, dict[str, Any] | None]:
-        """Keep a judgment and, where asked for, give out the next request."""
+    ) -> tuple[Stored, dict[str, Any] | None, dict[str, Any] | None]:
+        """Keep a judgment and, where asked for, give out the next request and tell how a check went."""
         if self.collection.store.dialect == "sqlite":
             stored, following = await self.write(_submit, annotator, submission, next)
         else:
             stored = await self.write(submit, annotator, submission)
             following = await self.claim(annotator) if next else None
         self.telemetry.events["replays" if stored.replayed else "judgments"] += 1
-        return stored, following
+        if self.collection.settings.check_feedback and stored.known is not None:
+            order, kept = stored.known
+            told = await self.read(lambda c: feedback(self.collection, c, order, kept))
+            scale = _scale(self.collection.settings)
+            return stored, following, {**told, "scale": scale}
+        return stored, following, None
 
     async def submit_all(self, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:
         """Keep several judgments in one transaction; each is kept or refused on its own."""

@@ -89,7 +89,7 @@ Table(
     "judgment", metadata, Column("submission", Text, primary_key=True), _of("campaign"), _number("seq"), _of("request"),
     _of("annotator"), _of("target"), _words("answer"), _words("body_hash"), Column("seconds", sa.Double),
     _number("counted"), _number("paid", 1), _number("at"), _optional("withdrawn_at"), Column("replaces", Text),
-    _words("source", ""), _words("comment", ""), _words("answers", ""), sa.UniqueConstraint("campaign", "seq"),
+    _words("source", ""), _words("comment", ""), sa.UniqueConstraint("campaign", "seq"),
 )  # fmt: skip
 _table(
     "fit", _of("campaign"), _number("seq"), _number("changes"), _words("method", ""), _words("summary", "{}"),
@@ -103,10 +103,6 @@ Table(
 Table(
     "quality", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
     Column("annotator", Text, primary_key=True), _number("place"), _words("row"),
-)  # fmt: skip
-Table(
-    "question_score", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
-    Column("question", Text, primary_key=True), Column("item", _Id, primary_key=True), _number("place"), _words("row"),
 )  # fmt: skip
 _table(
     "training", _of("annotator"), _words("items"), _words("shown"), Column("answer", Text), _optional("is_right"),

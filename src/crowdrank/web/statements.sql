@@ -50,8 +50,24 @@ UPDATE request SET seat = :seat WHERE id = :request
 -- name: count_judgment
 UPDATE judgment SET counted = 1 WHERE submission = :submission
 
+-- name: practice
+SELECT id, items, shown, answer, is_right, round FROM training WHERE annotator = :annotator ORDER BY id
+
+-- name: begin_practice
+INSERT INTO training (annotator, items, shown, round, offered_at) VALUES (:annotator, :items, :shown, :round, :now)
+  RETURNING id, items, shown, answer, is_right, round
+
+-- name: end_practice
+UPDATE training SET answer = :answer, is_right = :right, ended_at = :now WHERE id = :practice AND answer IS NULL
+
+-- name: set_trained
+UPDATE annotator SET trained_at = COALESCE(trained_at, :now) WHERE id = :annotator
+
+-- name: known_items
+SELECT id, query, truth, explanation FROM item WHERE campaign = :campaign AND truth IS NOT NULL ORDER BY id
+
 -- name: lock_annotator
-SELECT id, name, kind, state, cost, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator
+SELECT id, name, kind, state, cost, n_answered, consented_at, joined_at, trained_at FROM annotator WHERE id = :annotator
 -- postgres: FOR UPDATE
 
 -- name: lapsed_requests
@@ -133,9 +149,9 @@ UPDATE campaign SET seq = seq + :n, spent = spent + :paid, reserved = reserved +
 
 -- name: insert_judgment
 INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds,
-  counted, paid, at, replaces, source, comment, answers)
+  counted, paid, at, replaces, source, comment)
   VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, :body_hash, :seconds, :counted,
-  :paid, :at, :replaces, '', :comment, :answers)
+  :paid, :at, :replaces, '', :comment)
 
 -- name: set_comment
 UPDATE judgment SET comment = :comment WHERE submission = :submission AND annotator = :annotator
@@ -260,7 +276,7 @@ SELECT r.id, r.shown, r.lease_until, t.query FROM request r JOIN target t ON t.i
 SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign
 
 -- name: annotator
-SELECT id, name, kind, state, n_answered, consented_at, joined_at, external FROM annotator WHERE id = :annotator
+SELECT id, name, kind, state, n_answered, consented_at, joined_at, external, trained_at FROM annotator WHERE id = :annotator
 
 -- name: n_held
 SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offered'
@@ -271,7 +287,7 @@ SELECT j.submission, j.seq, j.request, j.answer, j.at, j.seconds, r.shown FROM j
   ORDER BY j.seq DESC LIMIT :limit
 
 -- name: own_history
-SELECT j.submission, j.seq, j.request, j.answer, j.answers, j.comment, j.at, j.seconds, j.replaces, j.counted, r.shown,
+SELECT j.submission, j.seq, j.request, j.answer, j.comment, j.at, j.seconds, j.replaces, j.counted, r.shown,
   t.query FROM judgment j JOIN request r ON r.id = j.request JOIN target t ON t.id = j.target
   WHERE j.annotator = :annotator AND j.withdrawn_at IS NULL AND j.seq < :before ORDER BY j.seq DESC LIMIT :limit
 
@@ -583,7 +599,7 @@ UPDATE item SET truth = :truth WHERE campaign = :campaign AND query = :query AND
 
 -- name: judgments_with_names
 -- a part of others
-SELECT j.seq, j.submission, j.answer, j.answers, j.comment, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at,
+SELECT j.seq, j.submission, j.answer, j.comment, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at,
   j.replaces, a.name
   AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check FROM judgment j
   JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target

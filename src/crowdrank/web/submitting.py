@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import uuid
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from pydantic import AfterValidator, Field
 
 from .campaign_file import Settings
 from .collection import AgainError, Body, Collection, Fault, must_be, sql
+from .questions import Question, holds
 
 
 def lock_target(connection: sa.Connection, target: int) -> Any:
@@ -76,9 +78,8 @@ def settle_target(collection: Collection, connection: sa.Connection, target: int
             # what the rule says of its grades, never fewer than are taken
             grades: list[float] = []
             if collection.settings.kind == "grade":
-                grades = [
-                    json.loads(one.answer)["grade"] for one in sql.grades_of_target.rows(connection, target=target)
-                ]
+                answers = [json.loads(one.answer) for one in sql.grades_of_target.rows(connection, target=target)]
+                grades = [answer["grade"] for answer in answers if "grade" in answer]
             wanted = max(int(row.taken), min(rule.n_wanted(grades), collection.settings.overlap_max, int(row.most)))
         if wanted != row.wanted:
             sql.want.run(connection, target=target, wanted=wanted)
@@ -138,6 +139,8 @@ def claim_for(
     """Return the same for an annotator whose row is locked already."""
     if collection.settings.guidelines and who.kind == "person" and who.consented_at is None:
         raise Fault("consent_needed", "read the guidelines and accept them first")
+    if collection.settings.training and who.kind == "person" and who.trained_at is None:
+        raise Fault("training_needed", "practise on the items with known answers first")
     campaign = sql.campaign_state.first(connection, campaign=collection.id)
     if campaign.revision != collection.revision:
         collection.follow(connection, campaign.revision)
@@ -275,10 +278,15 @@ def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, af
 
 
 LABELS = "abcdefghijklmnopqrstuvwxyz"
+MAX_TEXT = 5_000
+CANT_TELL = {"cant_tell": True}
+"""The answer of someone who looked and cannot say; it takes its seat, and no model sees it."""
 
 
 def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[str, Any]:
     """Return an answer as it is kept; refuse one that does not fit what was asked.
+
+    Of several questions the scheme goes by the first of the campaign's kind; the others stand beside it.
 
     Examples
     --------
@@ -286,32 +294,118 @@ def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[s
     >>> kept_answer(settings, [12, 15], {"winner": "b"})
     {'left': 12, 'right': 15, 'winner': 'right'}
     """
-    key = {"grade": "grade", "preference": "winner", "ranking": "order"}[settings.kind]
-    if not isinstance(answer, dict) or set(answer) != {key}:
-        raise Fault("invalid", f"answer must be an object with the one key {key!r}", field="answer")
-    value = answer[key]
-    if settings.kind == "grade":
-        top = len(settings.grades) - 1
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= top:
-            raise Fault("invalid", f"answer.grade must be a whole number from 0 to {top}", field="answer.grade")
-        return {"grade": value}
-    if settings.kind == "preference":
-        sides = {"a": "left", "b": "right"} | ({"tie": "tie"} if settings.ties else {})
-        if not isinstance(value, str) or value not in sides:
-            words = "'a', 'b' or 'tie'" if settings.ties else "'a' or 'b'"
-            raise Fault("invalid", f"answer.winner must be {words}", field="answer.winner")
-        return {"left": order[0], "right": order[1], "winner": sides[value]}
-    letters = {LABELS[place]: item for place, item in enumerate(order)}
-    groups = value if isinstance(value, list) else []
+    if not settings.questions:
+        return kept_value(settings.main_question, order, answer)
+    given = answer.get("answers") if isinstance(answer, dict) and set(answer) == {"answers"} else None
+    if not isinstance(given, dict):
+        raise Fault("invalid", "answer must be an object with the one key 'answers'", field="answer")
+    kept: dict[str, Any] = {}
+    for question in settings.questions:
+        field, value = f"answer.answers.{question.name}", given.get(question.name)
+        if holds(question, settings.questions, kept):
+            if value is not None:
+                kept[question.name] = kept_value(question, order, value, field)
+            elif question.required:
+                raise Fault("invalid", f"{field} is missing; answer every question that is asked", field=field)
+        elif value is not None:
+            raise Fault("invalid", f"{field} is not asked here; leave it out", field=field)
+    unknown = sorted(set(given) - {one.name for one in settings.questions})
+    if unknown:
+        raise Fault("invalid", f"answer.answers has {unknown[0]!r}, which is no question", field="answer.answers")
+    return {**kept.pop(settings.main_question.name), "answers": kept}
+
+
+def kept_value(question: Question, order: Sequence[int], value: Any, field: str = "answer") -> dict[str, Any]:
+    """Return an answer to a question as it is kept; refuse one that does not fit what was asked."""
+    keys = {
+        "grade": "grade",
+        "preference": "winner",
+        "ranking": "order",
+        "choice": "choice",
+        "text": "text",
+        "slider": "value",
+    }
+    key = keys[question.kind]
+    if question.cant_tell and value == CANT_TELL:
+        return dict(CANT_TELL)
+    allowed = {key, "strength"} if question.strength and question.kind == "preference" else {key}
+    if question.kind == "grade" and isinstance(value, dict):
+        value = {name: one for name, one in value.items() if name != "label"}
+    if not isinstance(value, dict) or not {key} <= set(value) <= allowed:
+        raise Fault("invalid", f"{field} must be an object with the one key {key!r}", field=field)
+    said, place = value[key], f"{field}.{key}"
+    if question.kind == "grade":
+        top = len(question.grades) - 1
+        if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said <= top:
+            raise Fault("invalid", f"{place} must be a whole number from 0 to {top}", field=place)
+        return {"grade": said}
+    if question.kind == "preference":
+        return _kept_preference(question, order, value, field)
+    if question.kind == "choice":
+        chosen = said if question.several else [said]
+        if (
+            not isinstance(chosen, list)
+            or not all(isinstance(one, str) and one in question.choices for one in chosen)
+            or len(set(chosen)) < len(chosen)
+        ):
+            words = "a list of some of" if question.several else "one of"
+            raise Fault("invalid", f"{place} must be {words} {', '.join(question.choices[:20])}", field=place)
+        return {"choice": sorted(chosen, key=question.choices.index) if question.several else said}
+    if question.kind == "text":
+        if not isinstance(said, str) or not 0 < len(said) <= MAX_TEXT:
+            raise Fault("invalid", f"{place} must be a text of up to {MAX_TEXT} characters", field=place)
+        plain = said.encode("utf-8", "replace").decode()
+        return {"text": "".join(letter for letter in plain if letter.isprintable() or letter == "\n")}
+    if question.kind == "slider":
+        if (
+            isinstance(said, bool)
+            or not isinstance(said, int | float)
+            or not math.isfinite(said)
+            or not question.least <= said <= question.most
+        ):
+            raise Fault(
+                "invalid", f"{place} must be a number from {question.least:g} to {question.most:g}", field=place
+            )
+        return {"value": said}
+    letters = {LABELS[at]: item for at, item in enumerate(order)}
+    groups = said if isinstance(said, list) else []
     flat = [one for group in groups if isinstance(group, list) for one in group]
     whole = all(isinstance(group, list) and group for group in groups)
     if not whole or any(not isinstance(one, str) for one in flat) or sorted(flat) != sorted(letters):
         raise Fault(
             "invalid",
-            f"answer.order must hold each of {', '.join(letters)} once, in lists from best to worst, ties in one list",
-            field="answer.order",
+            f"{place} must hold each of {', '.join(letters)} once, in lists from best to worst, ties in one list",
+            field=place,
         )
     return {"order": [[letters[one] for one in group] for group in groups]}
+
+
+def _kept_preference(question: Question, order: Sequence[int], value: dict[str, Any], field: str) -> dict[str, Any]:
+    """A preference with its sides, and how strong it is where that is asked."""
+    sides = {"a": "left", "b": "right"} | ({"tie": "tie"} if question.ties else {})
+    if not isinstance(value["winner"], str) or value["winner"] not in sides:
+        words = "'a', 'b' or 'tie'" if question.ties else "'a' or 'b'"
+        raise Fault("invalid", f"{field}.winner must be {words}", field=f"{field}.winner")
+    kept: dict[str, Any] = {"left": order[0], "right": order[1], "winner": sides[value["winner"]]}
+    if question.strength and kept["winner"] != "tie":
+        strength, most = value.get("strength"), len(question.strength)
+        if isinstance(strength, bool) or not isinstance(strength, int) or not 1 <= strength <= most:
+            raise Fault(
+                "invalid", f"{field}.strength must be a whole number from 1 to {most}", field=f"{field}.strength"
+            )
+        kept["strength"] = strength
+    return kept
+
+
+def shown_value(order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept answer in the letters of the items shown."""
+    if "winner" in kept:
+        winner = "tie" if kept["winner"] == "tie" else "a" if kept[kept["winner"]] == order[0] else "b"
+        return {"winner": winner} | ({"strength": kept["strength"]} if "strength" in kept else {})
+    if "order" in kept:
+        letters = {item: LABELS[place] for place, item in enumerate(order)}
+        return {"order": [[letters[item] for item in group] for group in kept["order"]]}
+    return kept
 
 
 def shown_answer(settings: Settings, order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
@@ -323,14 +417,12 @@ def shown_answer(settings: Settings, order: Sequence[int], kept: dict[str, Any])
     >>> shown_answer(settings, [12, 15], kept_answer(settings, [12, 15], {"order": [["b"], ["a"]]}))
     {'order': [['b'], ['a']]}
     """
-    if settings.kind == "grade":
-        return kept
-    if settings.kind == "preference":
-        if kept["winner"] == "tie":
-            return {"winner": "tie"}
-        return {"winner": "a" if kept[kept["winner"]] == order[0] else "b"}
-    letters = {item: LABELS[place] for place, item in enumerate(order)}
-    return {"order": [[letters[item] for item in group] for group in kept["order"]]}
+    main = {name: value for name, value in kept.items() if name != "answers"}
+    if not settings.questions:
+        return shown_value(order, main)
+    every = {settings.main_question.name: main, **kept.get("answers", {})}
+    names = [one.name for one in settings.questions if one.name in every]
+    return {"answers": {name: shown_value(order, every[name]) for name in names}}
 
 
 def body_hash(*parts: Any) -> str:
@@ -381,6 +473,8 @@ class Stored:
     counted: bool
     withdrawn: bool = False
     next: Claim | None = None
+    known: tuple[list[int], dict[str, Any]] | None = None
+    """Of an item of known truth, in what order it was shown and the answer."""
 
 
 def submit(
@@ -465,7 +559,7 @@ def _keep_waiting(
                 "submission": one.submission, "campaign": collection.id, "seq": new.seq, "request": row.id,
                 "annotator": who.id, "target": row.target, "answer": json.dumps(answer), "body_hash": one.body_hash,
                 "seconds": one.seconds, "counted": int(new.counted), "paid": 1, "at": now, "replaces": None,
-                "comment": one.comment, "answers": "",
+                "comment": one.comment,
             }
             for new, (one, row, answer) in zip(stored, kept, strict=True)
         ],
@@ -519,12 +613,12 @@ def _keep_new(
     sql.insert_judgment.run(
         connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
         annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
-        seconds=submission.seconds, counted=int(counts), paid=paid, at=now, comment=submission.comment, answers="",
+        seconds=submission.seconds, counted=int(counts), paid=paid, at=now, comment=submission.comment,
         replaces=None if before is None else before.submission,
     )  # fmt: skip
     if not request.is_check:
         settle_after_answer(collection, connection, request.target)
-    return Stored(row.seq, False, counts)
+    return Stored(row.seq, False, counts, known=(order, answer) if request.is_check else None)
 
 
 def _change(
@@ -544,7 +638,7 @@ def _change(
     sql.insert_judgment.run(
         connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
         annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
-        seconds=submission.seconds, counted=old.counted, paid=old.paid, at=now, comment=submission.comment, answers="",
+        seconds=submission.seconds, counted=old.counted, paid=old.paid, at=now, comment=submission.comment,
         replaces=old.submission,
     )  # fmt: skip
     if not request.is_check:

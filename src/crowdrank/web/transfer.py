@@ -26,6 +26,7 @@ from ..io.truth import read_truth
 from .campaign_file import Settings
 from .collection import Collection, Fault, record_event, sql
 from .overview import item_ids
+from .questions import Question
 from .setup import metadata, target_key, target_row
 from .submitting import MAX_COMMENT, body_hash, lock_target, settle_after_answer, take_seat
 
@@ -101,18 +102,64 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
     answer = json.loads(row.answer)
     judgment: Row = {"query": row.query}
     kind = collection.settings.kind
+    items = [ids[item] for item in json.loads(row.items)]
     if kind == "grade":
-        judgment |= {"item": ids[json.loads(row.items)[0]], "grade": answer["grade"]}
+        judgment |= {"item": items[0], "grade": answer.get("grade")}
     elif kind == "preference":
-        judgment |= {"left": ids[answer["left"]], "right": ids[answer["right"]], "winner": answer["winner"]}
+        left, right = (ids[answer["left"]], ids[answer["right"]]) if "winner" in answer else items
+        judgment |= {"left": left, "right": right, "winner": answer.get("winner")}
     else:
-        judgment |= {"order": [[ids[item] for item in group] for group in answer["order"]]}
+        judgment |= {"order": [[ids[item] for item in group] for group in answer.get("order", [])]}
+    settings = collection.settings
+    if settings.main_question.strength:
+        judgment["strength"] = answer.get("strength", 0 if "winner" in answer else None)
+    if settings.main_question.cant_tell:
+        judgment["cant_tell"] = "cant_tell" in answer
+    for question in settings.questions:
+        if question is not settings.main_question:
+            judgment[f"question {question.name}"] = plain_value(
+                answer.get("answers", {}).get(question.name), ids, question
+            )
+    if settings.questions:
+        judgment["answers"] = {name: _mapped(value, ids) for name, value in answer.get("answers", {}).items()}
     return judgment | {
         "annotator": row.annotator, "annotator_kind": row.annotator_kind, "time": row.at / 1e6, "seconds": row.seconds,
         "counted": bool(row.counted) and row.withdrawn_at is None, "withdrawn": row.withdrawn_at is not None,
         "check": bool(row.is_check), "paid": bool(row.paid), "seq": row.seq, "submission": row.submission,
         "replaces": row.replaces, "comment": row.comment,
     }  # fmt: skip
+
+
+def _mapped(kept: Row, ids: Mapping[Any, Any]) -> Row:
+    """An answer to one of several questions with other ids of its items."""
+    found = dict(kept)
+    if "winner" in kept:
+        found |= {side: ids[kept[side]] for side in ("left", "right")}
+    if "order" in kept:
+        found["order"] = [[ids[item] for item in group] for group in kept["order"]]
+    return found
+
+
+def is_usable(row: Row) -> bool:
+    """Return whether a judgment counts and says something that a model can use."""
+    said = row["order"] if "order" in row else row["winner"] if "winner" in row else row["grade"]
+    return bool(row["counted"]) and said not in (None, [])
+
+
+def plain_value(kept: dict[str, Any] | None, ids: Mapping[int, str], question: Question) -> Any:
+    """Return a kept answer as one cell of a table, in the owner's ids; ``None`` where there is none."""
+    if kept is None:
+        return None
+    if "cant_tell" in kept:
+        return "can't tell"
+    if "winner" in kept:
+        return "tie" if kept["winner"] == "tie" else ids[kept[kept["winner"]]]
+    if "order" in kept:
+        return " > ".join(" = ".join(ids[item] for item in group) for group in kept["order"])
+    if "grade" in kept:
+        return question.grades[kept["grade"]]
+    value = next(iter(kept.values()))
+    return "; ".join(value) if isinstance(value, list) else value
 
 
 def skips(collection: Collection, connection: sa.Connection) -> Iterator[Row]:
@@ -164,7 +211,7 @@ def export(
             rows: Iterable[Row] = all_judgments(collection, connection, upto)
             whole = which == "all" or format == "native"
             if not whole:
-                rows = (row for row in rows if row["counted"])
+                rows = (row for row in rows if is_usable(row))
             if (whole or format in _WITH_SKIPS) and upto is None:
                 rows = chain(({**row, "skipped": None} for row in rows), skips(collection, connection))
             if external:
@@ -195,6 +242,7 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
     named = collection.settings.kind == "ranking"
     single = _single_query(collection)
     for row in rows:
+        row.pop("answers", None)
         if single:
             row.pop("query")
         if not named:
@@ -257,7 +305,7 @@ def _label_studio_task(row: Row) -> Row:
     skipped = row.get("skipped")
     if "grade" in row:
         data = {"query": row["query"], "item": row["item"]}
-        stars = None if skipped else row["grade"] + 1
+        stars = None if row["grade"] is None else row["grade"] + 1
         result: Row = {"type": "rating", "from_name": "rating", "to_name": "item", "value": {"rating": stars}}
     elif "winner" in row:
         data = {"query": row["query"], "left": row["left"], "right": row["right"]}
@@ -573,18 +621,24 @@ def _answer(collection: Collection, row: Row, known: dict[tuple[str, str], int])
     """An answer as it is kept and the items it is about; where it cannot be, nothing and why."""
     query, kind = row["query"], collection.settings.kind
     try:
+        own = {item: number for (other, item), number in known.items() if other == query} if row.get("answers") else {}
+        beside = {name: _mapped(value, own) for name, value in row.get("answers", {}).items()}
+        more = {"answers": beside} if collection.settings.questions else {}
+        if row.get("cant_tell"):
+            return {"cant_tell": True, **more}, sorted(known[query, item] for item in _items_of(row))
         if kind == "grade":
             grade, item = row["grade"], known[query, row["item"]]
             if grade in collection.settings.grades:
                 grade = collection.settings.grades.index(grade)
             if not float(grade).is_integer() or not 0 <= grade < len(collection.settings.grades):
                 return None, "grade outside the scale"
-            return {"grade": int(grade)}, [item]
+            return {"grade": int(grade), **more}, [item]
         if kind == "preference":
             left, right = known[query, row["left"]], known[query, row["right"]]
-            return {"left": left, "right": right, "winner": row["winner"]}, sorted([left, right])
+            strength = {"strength": row["strength"]} if row.get("strength") else {}
+            return {"left": left, "right": right, "winner": row["winner"], **strength, **more}, sorted([left, right])
         order = [[known[query, item] for item in group] for group in row["order"]]
-        return {"order": order}, sorted(item for group in order for item in group)
+        return {"order": order, **more}, sorted(item for group in order for item in group)
     except KeyError:
         return None, "unknown item"
     except (TypeError, ValueError):

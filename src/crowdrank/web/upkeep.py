@@ -16,7 +16,7 @@ from .campaign_file import read_campaign
 from .collection import Store, open_store
 from .server import Options
 from .setup import metadata, migrate, open_collection, schema_version
-from .transfer import all_judgments, table_rows
+from .transfer import all_judgments, is_usable, table_rows
 
 RECOUNTS = Path(__file__).with_name("recounts.sql")
 """What must not be found: a comment has the sentence, and the query below it counts what the sentence is about."""
@@ -43,7 +43,7 @@ def counted_votes(campaign: str, database: str) -> list[dict[str, Any]]:
     try:
         collection, _ = open_collection(store, read_campaign(campaign), "")
         with store.snapshot() as connection:
-            rows = [row for row in all_judgments(collection, connection) if row["counted"]]
+            rows = [row for row in all_judgments(collection, connection) if is_usable(row)]
         return list(table_rows(collection, rows))
     finally:
         store.close()

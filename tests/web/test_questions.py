@@ -1,0 +1,210 @@
+"""Several questions of one request, and practice before the real work."""
+
+import json
+import uuid
+from dataclasses import replace
+
+import pytest
+from tests.web.calling import SAME_SITE, Called
+from tests.web.collecting import campaign, expect_promises
+
+import crowdrank as cr
+from crowdrank.errors import ParameterError
+from crowdrank.web.campaign_file import Settings, read_campaign
+from crowdrank.web.collection import SqliteStore
+
+TABLES = """
+name = "answers"
+kind = "grade"
+items = "items.csv"
+budget = 100
+[[question]]
+name = "help"
+kind = "grade"
+text = "How helpful is it?"
+grades = ["Bad", "Fair", "Good"]
+cant_tell = true
+[[question]]
+name = "faults"
+kind = "choice"
+text = "What is wrong?"
+choices = ["facts", "tone"]
+several = true
+when = {help = ["Bad", "Fair"]}
+[[question]]
+name = "why"
+kind = "text"
+text = "Why?"
+required = false
+[[question]]
+name = "safe"
+kind = "slider"
+text = "How safe?"
+low = "not at all"
+high = "wholly"
+most = 10
+"""
+
+
+@pytest.fixture
+def called(tmp_path):
+    (tmp_path / "items.csv").write_text("item,content\n" + "".join(f"i{n},Text {n}\n" for n in range(6)))
+    (tmp_path / "c.toml").write_text(TABLES)
+    store = SqliteStore(tmp_path / "x.db")
+    yield Called(store, read_campaign(tmp_path / "c.toml"))
+    store.close()
+
+
+def test_each_question_is_kept_and_comes_back(called, tmp_path):
+    settings = called.collection.settings
+    assert Settings.from_plain(json.loads(json.dumps(settings.plain()))) == settings
+    token = called.join("ann")
+    asked = called.post("/requests", token).json()["requests"][0]
+    assert [one["name"] for one in asked["questions"]] == ["help", "faults", "why", "safe"]
+    given = [
+        {
+            "help": {"grade": 0},
+            "faults": {"choice": ["tone", "facts"]},
+            "why": {"text": "no\x00"},
+            "safe": {"value": 3},
+        },
+        {"help": {"grade": 2, "label": "Good"}, "safe": {"value": 10}},
+        {"help": {"cant_tell": True}, "safe": {"value": 0.5}},
+    ]
+    for answers in given:
+        assert called.judge(token, {"answers": answers}).status_code == 200
+    seen = [one["answer"]["answers"] for one in called.get("/history", token).json()["judgments"]][::-1]
+    assert seen[0] == {
+        "help": {"grade": 0},
+        "faults": {"choice": ["facts", "tone"]},
+        "why": {"text": "no"},
+        "safe": {"value": 3},
+    }
+    assert seen[2] == {"help": {"cant_tell": True}, "safe": {"value": 0.5}}
+    native = called.get("/export?format=native", called.owner_token).text
+    rows = [json.loads(line) for line in native.splitlines()]
+    assert [(row["grade"], row["cant_tell"], row["question faults"]) for row in rows] == [
+        (0, False, "facts; tone"), (2, False, None), (None, True, None),
+    ]  # fmt: skip
+    # "can't tell" takes its seat and its money, and no model sees it
+    assert called.get("/campaign", called.owner_token).json()["cost"]["spent"] == 3
+    (tmp_path / "votes.jsonl").write_text(called.get("/export?format=jsonl", called.owner_token).text)
+    assert len(cr.read_judgments(tmp_path / "votes.jsonl")) == 2
+    other = Called(SqliteStore(tmp_path / "y.db"), read_campaign(tmp_path / "c.toml"))
+    headers = {"authorization": f"Bearer {other.owner_token}"}
+    assert other.client.post("/api/v1/import", content=native, headers=headers).json()["kept"] == 3
+    assert other.get("/export?format=native", other.owner_token).text == native
+    for one in (called, other):
+        expect_promises(one.collection)
+    other.collection.store.close()
+
+
+@pytest.mark.parametrize(("answers", "field"), [
+    ({}, "help"), ({"help": {"grade": 3}, "safe": {"value": 1}}, "help.grade"),
+    ({"help": {"grade": 1}, "safe": {"value": 1}}, "faults"),
+    ({"help": {"grade": 2}, "faults": {"choice": []}, "safe": {"value": 1}}, "faults"),
+    ({"help": {"grade": 0}, "faults": {"choice": ["x"]}, "safe": {"value": 1}}, "faults.choice"),
+    ({"help": {"grade": 2}, "safe": {"value": 11}}, "safe.value"),
+    ({"help": {"grade": 2}, "safe": {"cant_tell": True}}, "safe"),
+    ({"help": {"grade": 2}, "safe": {"value": 1}, "other": {"text": "x"}}, ""),
+])  # fmt: skip
+def test_an_answer_that_does_not_fit_names_the_question(called, answers, field):
+    told = called.judge(called.join(), {"answers": answers})
+    assert told.status_code == 422
+    assert told.json()["error"]["field"] == ".".join(filter(None, ["answer.answers", field]))
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ('kind = "grade"\ntext', 'kind = "text"\ntext', "needs a required question"),
+    ('when = {help = ["Bad", "Fair"]}', 'when = {nothing = "x"}', "'nothing', which is no question before it"),
+    ('name = "why"', 'name = "help"', "a printable name of its own"),
+    ("several = true", "severel = true", "several"), ("most = 10", "most = -1", "least below most"),
+])  # fmt: skip
+def test_a_mistake_in_a_question_is_one_sentence(called, tmp_path, old, new, words):
+    assert old in TABLES
+    (tmp_path / "c.toml").write_text(TABLES.replace(old, new))
+    with pytest.raises(ParameterError, match=words):
+        read_campaign(tmp_path / "c.toml")
+
+
+def test_preferences_have_a_strength_and_may_be_impossible(store):
+    called = Called(store, kind="preference", strength=("slightly", "much"), cant_tell=True, scheme="2-overlap")
+    token = called.join("ann")
+    asked = called.post("/requests", token).json()["requests"][0]
+    assert (asked["scale"], asked["cant_tell"]) == ({"ties": True, "strength": ["slightly", "much"]}, True)
+    assert called.judge(token, {"winner": "a"}).status_code == 422
+    for answer in ({"winner": "a", "strength": 2}, {"winner": "tie"}, {"cant_tell": True}):
+        assert called.judge(token, answer).status_code == 200
+    assert [one["answer"] for one in called.get("/history", token).json()["judgments"]] == [
+        {"cant_tell": True}, {"winner": "tie"}, {"winner": "a", "strength": 2},
+    ]  # fmt: skip
+    rows = called.get("/judgments", called.owner_token).json()["judgments"]
+    assert [(row["winner"], row["strength"]) for row in rows] == [("left", 2), ("tie", 0), (None, None)]
+    expect_promises(called.collection)
+
+
+@pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
+def test_practice_comes_first_and_has_a_mark(store, kind):
+    """Two rounds: the first is failed, the second passed; then the real work begins."""
+    made = campaign(kind, n_items=8, n_queries=2, n_known=4, training=2, pass_mark=1.0, set_size=4)
+    items = tuple(replace(one, explanation="Look at **that**." if one.truth is not None else "") for one in made.items)
+    called = Called(store, replace(made, items=items))
+    called.post("/join", body={"invite": called.invite(), "name": "ann"})
+    refused = called.post("/requests", **SAME_SITE)
+    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "training_needed")
+
+    def practise(right):
+        given = called.post("/training", **SAME_SITE).json()
+        number = given["request"]["id"]
+        wrong = {
+            "grade": {"grade": 3},
+            "preference": {"winner": "tie"},
+            "ranking": {"order": [["d"], ["c"], ["b"], ["a"]]},
+        }
+        guess = called.post(f"/training/{number}", None, {"answer": {"bad": 1}}, **SAME_SITE)
+        assert guess.status_code == 422
+        if right:
+            answer = expected(called, given["request"], kind)
+        else:
+            answer = next(
+                one
+                for one in (wrong[kind], {"grade": 0}, {"order": [["a", "b", "c", "d"]]})
+                if one != expected(called, given["request"], kind)
+            )
+        told = called.post(f"/training/{number}", None, {"answer": answer}, **SAME_SITE).json()
+        assert told["right"] is right, (told, answer)
+        assert "that" in told["explanation"]
+        # sent again after a lost reply, it is the same
+        assert called.post(f"/training/{number}", None, {"answer": answer}, **SAME_SITE).json()["right"] is right
+        return told["state"]
+
+    n_asked = called.post("/training", **SAME_SITE).json()["of"]
+    states = [practise(right=False) for _ in range(n_asked)] + [practise(right=True) for _ in range(n_asked)]
+    assert states == ["going"] * (n_asked - 1) + ["again"] + ["going"] * (n_asked - 1) + ["passed"]
+    assert called.post("/training", **SAME_SITE).json() == {"state": "passed"}
+    assert called.post("/requests", **SAME_SITE).json()["requests"]
+    assert called.get("/campaign", called.owner_token).json()["seq"] == 0
+    expect_promises(called.collection)
+
+
+def expected(called, request, kind):
+    """The right answer, by the number that stands in each text."""
+    truths = [int(one["content"].split()[1]) % 4 for one in request["items"]]
+    if kind == "grade":
+        return {"grade": truths[0]}
+    if kind == "preference":
+        return {"winner": "a" if truths[0] > truths[1] else "b"}
+    places = sorted(range(len(truths)), key=lambda place: -truths[place])
+    return {"order": [["abcdefgh"[place]] for place in places]}
+
+
+def test_checks_tell_how_they_went_where_the_owner_wants_it(tmp_path):
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, n_items=30, n_known=20, checks=0.9, check_feedback=True)
+    token, told = called.join(), []
+    for _ in range(20):
+        body = called.judge(token, {"grade": 1}, submission=str(uuid.uuid4())).json()
+        told += [body["feedback"]] if "feedback" in body else []
+    assert {one["right"] for one in told} == {True, False}
+    assert all((one["expected"] == {"grade": 1}) == one["right"] for one in told)
+    store.close()
