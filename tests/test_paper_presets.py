@@ -25,13 +25,28 @@ def rankings():
     )
 
 
-@pytest.mark.parametrize("name", ["crowdagg-paper", "crowdagg-printed", "crowdagg-rbp-paper", "em-elo-paper", "mpm"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("crowdagg-paper", "crowdagg-printed", "crowdagg-rbp-paper", "em-elo-paper", "mpm", "svp", "st-agg"),
+        *("bt-paper", "crowd-bt-paper", "mpm-paper"),
+    ],
+)
 def test_aggregators_of_preferences_run_as_printed(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         consensus = make("aggregator", name).fit(preferences())
     assert np.isfinite(consensus.scores).all()
     assert sorted(consensus.order("q")) == list("uvwxyz")
+
+
+def test_st_agg_is_crowd_agg_without_quality_and_per_topic_crowd_bt_has_an_eta_in_each_query():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stochastic = make("aggregator", "st-agg").fit(preferences())
+        plain = make("aggregator", "crowd_agg", {"gap": "hard", "quality": "none"}).fit(preferences())
+    np.testing.assert_array_equal(stochastic.scores, plain.scores)
+    assert make("aggregator", "crowd-bt-paper").per_query
 
 
 def test_the_printed_equation_turns_orders_round_and_the_mended_one_does_not():

@@ -16,7 +16,7 @@ from ...data.parted import PartColumns, PartedFit, read_sample, share_of_rows
 from ...data.truth import Truth
 from ...errors import DataWarning, ParameterError
 from ...fitting import OneBlock, accelerate, warn_unconverged
-from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics
+from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
 from ...wording import expect_choices, option
 from .mallows_crowd import (
@@ -314,16 +314,18 @@ class Mallows:
 
         if known is None:
             raise ParameterError(
-                f"variant='conditional' learns from queries of known order; give {option('known')}, or leave it out"
+                f"variant='conditional' learns from queries of known order; give {option('known')}, or use "
+                "variant='carried'"
             )
         truth, items, ranked = Truth.from_frame(known), rankings.items, rankings.judged_items
         if truth.form == "pairs":
             raise ParameterError(f"variant='conditional' takes {option('known')} items with grades or ranks, not pairs")
         grade = truth.align(items)
         # queries whose ranked items all have grades, no two the same
-        unknown = np.bincount(items.query[ranked], np.isnan(grade[ranked]), items.n_queries)
-        ties = _count_ties(items.query[ranked], grade[ranked], items.n_queries)
-        teaches = (unknown == 0) & (ties == 0) & (np.bincount(items.query[ranked], minlength=items.n_queries) > 1)
+        query, n = items.query[ranked], items.n_queries
+        distinct = np.unique(np.stack([query, grade[ranked]], axis=1)[np.isfinite(grade[ranked])], axis=0)[:, 0]
+        size = np.bincount(query, minlength=n)
+        teaches = (size > 1) & (np.bincount(distinct.astype(np.int64), minlength=n) == size)
         taught = rankings.select(teaches[items.query[rankings.item[rankings.offsets[:-1]]]])
         crowd = self.crowd(taught, trusted, prior=prior)
         if not len(taught) or len(crowd.sampled):
@@ -381,13 +383,6 @@ class Mallows:
             return self._scores(rankings, crowd, theta, crowd.places_in(order))
         expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items))
         return self._scores(rankings, crowd, theta, expectation.place)
-
-
-def _count_ties(query: Ints, grade: Floats, n_queries: int) -> Counts:
-    """Number of items of each query that share their grade with one before them."""
-    order = np.lexsort((grade, query))
-    same = (np.diff(query[order]) == 0) & (np.diff(grade[order]) == 0)
-    return np.bincount(query[order][1:], same, n_queries)
 
 
 class _Shared(NamedTuple):
