@@ -33,7 +33,8 @@ NAMESPACES = {"aggregator": "aggregators", "ranker": "rankers", "joint": "joint"
 QUESTIONS = {
     "Who or what is best?": (
         "aggregator",
-        "latent_score bradley_terry crowd_bt plackett_luce mallows mean_grade borda crowd_agg rank_centrality "
+        "latent_score bradley_terry crowd_bt plackett_luce mallows mean_grade location_scale trimmed_mean "
+        "borda crowd_agg rank_centrality "
         "median_rank multinomial_preference singular_vector nuclear_norm condorcet greedy_order majority_preference "
         "elo em_elo mean_gain highest_grade single",
     ),

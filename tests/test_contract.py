@@ -23,7 +23,7 @@ from crowdrank.registry import card, make, method_class, names
 
 CASES = [(name, kind) for name in names("aggregator") for kind in card("aggregator", name).kinds]
 
-SLACK = {"latent_score": 1e-6}
+SLACK = {"latent_score": 1e-6, "location_scale": 1e-6}
 """Method -> how much names may change a score: sums in another order differ in last digits, which rounds add to."""
 
 FEW = min(12, settings.default.max_examples)
@@ -34,7 +34,10 @@ CANNOT = {
         "elo": "Elo depends on the order of the rows where there is no time",
         "single": "the first grade is that of the first row where there is no time",
     },
-    "weight": {"elo": "two games are played one after the other, a weight of two at once"},
+    "weight": {
+        "elo": "two games are played one after the other, a weight of two at once",
+        "trimmed_mean": "numbers of grades are trimmed, whatever their weights",
+    },
     "reversal": {
         "condorcet": "the coins for pairs that never met do not turn round with the judgments",
         "crowd_agg": "a discount is convex, so that the top gains more by a place than the bottom loses",

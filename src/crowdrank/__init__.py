@@ -13,9 +13,10 @@ __version__ = "1.0.0rc1"
 
 _NAMES = {
     ".api": (
-        "Actions Comparison Moderation Rubric actions aggregate campaigns compare compare_methods credit "
+        "Actions Comparison LabelSets Moderation Rubric actions aggregate aggregate_labels campaigns compare "
+        "compare_methods credit "
         "describe_evaluation diagnose evaluate evaluate_runs export findings fit_clicks fragility interleave methods "
-        "moderate pack propose rank rubric "
+        "lewidi moderate pack propose rank rubric soft_labels with_classifier "
         "style_counts train win_rate with_families"
     ),
     ".auditing.changes": "changed",

@@ -33,6 +33,7 @@ AGGREGATORS = {
     "greedy_order": "crowdrank.models.pairs.greedy_order:GreedyOrder",
     "highest_grade": "crowdrank.models.averages.highest_grade:HighestGrade",
     "latent_score": "crowdrank.models.latent_score.latent_score:LatentScore",
+    "location_scale": "crowdrank.models.averages.location_scale:LocationScale",
     "mace": "crowdrank.models.classes.mace:MACE",
     "majority_preference": "crowdrank.models.pairs.majority_preference:MajorityPreference",
     "majority_vote": "crowdrank.models.averages.majority_vote:MajorityVote",
@@ -47,6 +48,7 @@ AGGREGATORS = {
     "rank_centrality": "crowdrank.models.pairs.rank_centrality:RankCentrality",
     "single": "crowdrank.models.averages.single:Single",
     "singular_vector": "crowdrank.models.pairs.singular_vector:SingularVector",
+    "trimmed_mean": "crowdrank.models.averages.location_scale:TrimmedMean",
 }
 
 RANKERS = {
@@ -124,6 +126,8 @@ _OTHER_NAMES: dict[str, dict[str, str | tuple[str, dict[str, Any]]]] = {
         "majority-vote": "majority_vote",
         "mallows-paper": ("mallows", {"variant": "printed", "max_iter": 200}),
         "mean": "mean_grade",
+        "median": ("trimmed_mean", {"trim": 0.5}),
+        "median-grade": ("trimmed_mean", {"trim": 0.5}),
         "mpm": "multinomial_preference",
         "mpm-paper": (
             "multinomial_preference",

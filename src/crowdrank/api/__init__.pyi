@@ -28,6 +28,10 @@ from .diagnosis import actions as actions
 from .diagnosis import diagnose as diagnose
 from .diagnosis import findings as findings
 from .diagnosis import fragility as fragility
+from .doubt import difficulty as difficulty
+from .doubt import lewidi as lewidi
+from .doubt import soft_labels as soft_labels
+from .doubt import with_classifier as with_classifier
 from .evaluation import check_comparison as check_comparison
 from .evaluation import compare as compare
 from .evaluation import compare_methods as compare_methods
@@ -65,6 +69,8 @@ from .proposals import touched_items as touched_items
 from .several_fits import CategoryFit as CategoryFit
 from .several_fits import category_table as category_table
 from .several_fits import fit_category as fit_category
+from .several_labels import LabelSets as LabelSets
+from .several_labels import aggregate_labels as aggregate_labels
 from .training import as_features as as_features
 from .training import check_extraction as check_extraction
 from .training import check_training as check_training

@@ -570,6 +570,8 @@ def auto_method(
     against = _against_learning(judgments)
     if against is not None:
         return Choice(PLAIN[judgments.kind], against)
+    if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
+        return METHODS["numbers"]
     return METHODS["severity" if isinstance(judgments, Grades) and not _overlap(judgments) else "learned"]
 
 
@@ -605,8 +607,6 @@ def _against_learning(judgments: Judgments) -> str | None:
     if n_answers < FEWEST * n_annotators:
         each = counted(float(f"{n_answers / n_annotators:.2g}"), "choice" if isinstance(judgments, Rankings) else kind)
         return f"annotators gave {each.replace('.0 ', ' ')} each, too few to distinguish good from bad ones"
-    if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
-        return f"there are {len(judgments.levels)} distinct grades, too many to learn where each begins"
     return None
 
 

@@ -26,7 +26,15 @@ from .outputs import (
 )
 from .running import FAILED, command_line, say_failed
 from .talk import Talk, complain, one_line
-from .votes import Reading, expect_packed_alone, packed_in_words, read_settled, refuse_unpackable, split_list
+from .votes import (
+    Reading,
+    expect_packed_alone,
+    packed_in_words,
+    read_settled,
+    read_votes,
+    refuse_unpackable,
+    split_list,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,10 +76,20 @@ class Outputs:
     anchors: str | None
     levels: Sequence[Any] | None
     """Of the anchors' grades, worst first."""
+    probabilities: bool
+    soft_labels: str | None
+    difficulty: pl.DataFrame | None
+    """How often each item was answered with "can't tell"."""
 
     def item_columns(self, consensus: Consensus) -> pl.DataFrame | None:
         """Return the table of ratings, or of tiers, that is to stand beside the items; ``None`` where neither is."""
         level = self.level or LEVEL
+        if self.probabilities:
+            from ..api import soft_labels
+
+            return soft_labels(consensus)
+        if self.difficulty is not None:
+            return self.difficulty
         if self.rated:
             return consensus.rating(self.anchor, level=level)
         return consensus.tiers(level).drop("score", "rank") if self.tiers else None
@@ -102,6 +120,11 @@ def aggregate(
     by: str | None,
     criteria: list[str] | None,
     overall: str | None,
+    several: list[str] | None,
+    classifier: str | None,
+    cannot_tell: list[str] | None,
+    probabilities: bool,
+    soft_labels: str | None,
     stream: bool | None,
     cluster: str | None,
     resume: str | None,
@@ -156,7 +179,10 @@ def aggregate(
     from ..io.output import format_for
     from ..io.tables import read_table
 
-    inputs, written = [*votes, reading.items, known, families, anchors], [out, annotators, report, moderation, summary]
+    inputs, written = (
+        [*votes, reading.items, known, families, anchors, classifier],
+        [out, annotators, report, moderation, summary, soft_labels],
+    )
     check_files(inputs, written, format=format, tables=[annotators])
     method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
     api.check_aggregation(
@@ -182,6 +208,9 @@ def aggregate(
     anchor = _anchor(rating)
     if families is not None:
         api.expect_self(control)
+    if several is not None:
+        _label_sets(votes, several, out, format, talk)
+        return
     if overall is not None and criteria is None:
         raise ParameterError("--overall goes with --criteria, whose weights it teaches; name those too")
     if by is not None or criteria is not None:
@@ -221,6 +250,7 @@ def aggregate(
     outputs = Outputs(
         out, format, LEVEL if bootstrap and intervals is None else intervals, annotators, anchor, rating is not None,
         tiers, win_rate, report, summary, compared, wanted["seed"], conditions, moderation, anchors, reading.levels,
+        probabilities, soft_labels, None,
     )  # fmt: skip
     if anchors is not None:
         # the levels are those of the anchors; pairs have none
@@ -237,7 +267,11 @@ def aggregate(
                 )
         judged = _packed_votes(votes, reading, talk, control, outputs)
     if judged is None:
+        if cannot_tell is not None:
+            reading, outputs = _set_apart(votes, reading, cannot_tell, outputs, talk)
         judged = read_settled(votes, reading, talk, control, swaps, families)
+        if classifier is not None:
+            judged = api.with_classifier(judged, read_table(classifier))
         judged = api.hold_many(judged, method, bootstrap=bootstrap) or judged
     holding = _fit_and_write(judged, votes, reading, wanted, scaling, outputs, talk)
     if holding:
@@ -379,6 +413,12 @@ def _fit_and_write(
         report_written(outputs.moderation, talk)
         for step in moderated.steps:
             talk.say(step[:1].lower() + step[1:].removesuffix("."))
+    if outputs.soft_labels is not None:
+        from ..io.output import write_text
+        from ..io.results import json_text
+
+        write_text(json_text(api.lewidi(consensus, judged)), outputs.soft_labels)
+        report_written(outputs.soft_labels, talk)
     if outputs.report is not None:
         _write_report(facts(), outputs.report, votes, reading, outputs, packed, talk)
     from ..review.conditions import check
@@ -392,6 +432,56 @@ def _fit_and_write(
             shown = consensus.intervals(outputs.level or LEVEL).drop("basis") if sure else consensus.frame()
         write_summary(outputs.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
     return holding
+
+
+def _label_sets(votes: Sequence[str], several: Sequence[str], out: str | None, format: str | None, talk: Talk) -> None:
+    """Write the set of labels of each item."""
+    from .. import api
+    from ..io.output import format_for, write_sheets
+    from ..io.tables import read_table
+    from .terminal_tables import show_frame
+
+    if len(votes) > 1:
+        raise ParameterError("--several-labels reads one file; put the rows together first")
+    table = read_table(votes[0])
+    alone = len(several) == 1
+    named: dict[str, Any] = {"labels": several[0]} if alone else {"columns": several}
+    found = api.aggregate_labels(table, **named)
+    by, on = counted(len(found.annotators), "annotator"), counted(len(found), "item")
+    talk.say(f"{counted(len(table), 'answer')} by {by} on {on}")
+    if format_for(out, format) == "xlsx":
+        write_sheets(found.sheets(), out)
+        report_written(out, talk)
+        return
+    deliver(found.table, out, format, talk, lambda: show_frame(found.table, bold="item", cut=("item",)))
+
+
+def _set_apart(
+    votes: Sequence[str], reading: Reading, answers: Sequence[str], outputs: Outputs, talk: Talk
+) -> tuple[Reading, Outputs]:
+    """Count "can't tell" by item and annotator, and leave these rows out of the grades."""
+    import polars as pl
+
+    from .. import api
+
+    words = {one.strip().lower() for one in answers}
+    quiet = Talk(quiet=True)
+    asked = read_votes(votes, reading.but(nominal=True, levels=None, missing=None), quiet)
+    if asked.kind != "grade" or not asked.items.single:
+        raise ParameterError("--cannot-tell applies to grades or labels of one query; leave it out, or use --missing")
+    frame = asked.frame()
+    if "annotator" not in frame.columns:
+        frame = frame.with_columns(annotator=pl.lit("all"))
+    items, people = api.difficulty(frame, answers)
+    said = frame.filter(pl.col("grade").cast(pl.String).str.to_lowercase().is_in(list(words)))
+    talk.say(
+        f"{len(said):,} of {len(frame):,} answers are {' or '.join(answers)}, {len(said) / max(len(frame), 1):.1%}"
+    )
+    for who, number, share in people.head(3).iter_rows():
+        if share > 0:
+            talk.say(f" {who}: {share:.0%} of {number:,}")
+    missing = [*(reading.missing or ()), *answers]
+    return reading.but(missing=missing), dataclasses.replace(outputs, difficulty=items)
 
 
 def _moderate(judged: Any, consensus: Any, outputs: Outputs, chosen: str) -> Any:

@@ -271,8 +271,7 @@ def consensus_table(
         frame = frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
     if ratings is not None:
         keys = [name for name in ("query", "item") if name in ratings.columns]
-        own = (*keys, "rating", "tier")
-        names = {name: name if name in own else f"rating_{name}" for name in ratings.columns}
+        names = {name: f"rating_{name}" if name in ("lower", "upper") else name for name in ratings.columns}
         frame = frame.join(ratings.rename(names), on=keys, how="left", maintain_order="left")
     return frame
 
