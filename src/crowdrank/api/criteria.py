@@ -78,8 +78,9 @@ class Rubric(Shown):
             halo = self.correlations.drop_nulls("halo")
             if len(halo):
                 worst = halo.sort("halo", descending=True).row(0, named=True)
+                mean = float(np.mean(halo["halo"].to_numpy()))
                 said.append(
-                    f"halo: errors of one annotator in two criteria correlate by {halo['halo'].mean():.2f} on average, "
+                    f"halo: errors of one annotator in two criteria correlate by {mean:.2f} on average, "
                     f"most in {worst['one']} and {worst['other']} ({worst['halo']:.2f}, {worst['halo_lower']:.2f} to "
                     f"{worst['halo_upper']:.2f}; 0 is none)"
                 )

@@ -190,10 +190,10 @@ def _yes_matrix(
             f"column {wanted!r} holds {len(known):,} distinct labels, more than {_MOST_LABELS}; if it is free text, "
             "have it grouped into labels first"
         )
-    place = {one: code for code, one in enumerate(known)}
+    code_of = {one: code for code, one in enumerate(known)}
     yes = np.zeros((len(frame), len(known)))
     for row, one in enumerate(sets):
-        yes[row, [place[label] for label in one]] = 1.0
+        yes[row, [code_of[label] for label in one]] = 1.0
     return yes, known
 
 
@@ -257,7 +257,8 @@ def _rates(hits: Floats, total: Floats, middle: float) -> Floats:
     shift = logit(np.clip(own, 1e-4, 1 - 1e-4)) - logit(np.clip(usual, 1e-4, 1 - 1e-4))
     around = expit(logit(np.clip(crowd, 1e-3, 1 - 1e-3))[None, :] + shift[:, None])
     strength = _learned_strength(hits, total, around)
-    return np.clip((hits + strength * around) / (total + strength), 1e-3, 1 - 1e-3)
+    rates: Floats = np.clip((hits + strength * around) / (total + strength), 1e-3, 1 - 1e-3)
+    return rates
 
 
 def _learned_strength(hits: Floats, total: Floats, around: Floats) -> float:

@@ -233,7 +233,7 @@ def aggregate(
         del wanted["bootstrap"], wanted["resample"]
         fits = SeveralFits(votes, reading, wanted, families, swaps, talk)
         found = None if by is not None else fits.by_criterion(criteria or [], overall, wanted["seed"])
-        table = fits.by_category(by) if found is None else found.table
+        table = fits.by_category(by or "") if found is None else found.table
         if found is not None and format_for(out, format) == "xlsx":
             from ..io.output import write_sheets
 

@@ -139,12 +139,12 @@ class LocationScale:
     ...         for i, g in enumerate(o + c * truth + rng.normal(0, 5, 30))]
     >>> found = LocationScale(annotators="scale").fit(Grades.from_rows(rows))
     >>> found.quality.parameters["scale"].round(1).tolist()
-    [1.3, 0.6, 0.0, 1.3]
+    [1.1, 0.6, 0.1, 1.1]
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     in_grades: ClassVar[bool] = True
-    precision: ClassVar[float] = 1e-4
+    precision: ClassVar[float] = 1e-6
     annotators: str = "learned"
     tol: float = 1e-8
     max_iter: int = 2000
@@ -195,7 +195,7 @@ def _crowd_of(grades: Grades, form: str, tol: float, max_iter: int) -> _Crowd:
     total = np.bincount(who, weight, n_who)
 
     def by_who(values: Floats) -> Floats:
-        return np.bincount(who, weight * values, n_who)
+        return np.bincount(who, weight * values, n_who).astype(np.float64)
 
     centre = float(np.average(grade, weights=weight))
     everything = max(float(np.average((grade - centre) ** 2, weights=weight)), 1e-12)
