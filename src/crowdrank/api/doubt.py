@@ -97,7 +97,7 @@ def with_classifier(grades: Any, probabilities: Any) -> Grades:
     >>> votes = {"item": list("xxyy"), "annotator": list("abab"), "grade": ["cat", "dog", "dog", "dog"]}
     >>> grades = cr.Grades.from_frame(votes, nominal=True)
     >>> with_classifier(grades, {"item": ["x", "y"], "cat": [0.9, 0.2], "dog": [0.1, 0.8]})
-    Grades(6 judgments, 2 items, 1 query, 4 annotators)
+    Grades(6 judgments, 2 items, 4 annotators)
     """
     if not isinstance(grades, Grades) or not grades.n_annotators:
         raise JudgmentError("a classifier can be one more annotator of grades or classes that name theirs only")

@@ -103,7 +103,7 @@ def aggregate_labels(
     --------
     >>> votes = {"item": ["x", "x", "y", "y"], "annotator": ["ann", "bob"] * 2, "labels": ["cat|dog", "cat", "", "dog"]}
     >>> aggregate_labels(votes).table["labels"].to_list()[0]
-    'cat'
+    'cat|dog'
     """
     one_of(method, ("shared", "majority"), "method")
     frame = _read_frame(data)
