@@ -298,8 +298,8 @@ class Client:
         if told["status"] == 422:
             return self._give_up(request, told["error"]["message"])
         if told["status"] not in (200, 409):
-            error = told["error"]
-            raise CallError(told["status"], error["type"], error["message"], error)
+            why = told["error"]
+            raise CallError(told["status"], why["type"], why["message"], why)
         # 409: another process that uses the same token was faster
         return bool(told["status"] == 200)
 

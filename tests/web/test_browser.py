@@ -11,7 +11,9 @@ from contextlib import closing, suppress
 
 import httpx
 import pytest
-from tests.web.serving import Server, free_port, until
+from tests.web.serving import PATIENCE, Server, free_port, until
+
+from crowdrank.web.app import PAGES
 
 pytestmark = pytest.mark.slow
 
@@ -469,3 +471,167 @@ def answers(port):
     with suppress(httpx.HTTPError):
         return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=10).status_code == 200
     return False
+
+
+QUESTIONS = """
+[[question]]
+name = "help"
+kind = "grade"
+text = "How helpful is it?"
+grades = ["Bad", "Fair", "Good"]
+cant_tell = true
+[[question]]
+name = "faults"
+kind = "choice"
+text = "What is wrong with it?"
+choices = ["facts", "tone"]
+several = true
+when = {help = ["Bad", "Fair"]}
+[[question]]
+name = "why"
+kind = "text"
+text = "Why?"
+required = false
+"""
+
+
+@pytest.mark.parametrize(("language", "theme", "size"), [("en", "light", (360, 640)), ("ar", "dark", (640, 360))])
+def test_from_a_panel_through_practice_and_questions_to_the_code(tmp_path, browser, language, theme, size):
+    """A person comes from a panel, practises, answers, comments, changes an answer, and gets a code; axe watches."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    text = (
+        "مرحبا **بكم**\n\n- واحد\n  - اثنان"
+        if language == "ar"
+        else "Sum $\\\\sum_{i=1}^n i = \\\\frac{n(n+1)}{2}$\n\n```python\nx = 1  # one\n```"
+    )
+    rows = "".join(f'i{n},"{text} {n}",markdown,{"2,Look closely." if n < 2 else ","}\n' for n in range(5))
+    keys = {
+        "training": "2",
+        "pass_mark": "0",
+        "per_person": "2",
+        "completion": '{code = "C1A2", url = "https://x.example/{code}"}',
+    }
+    server = Server(
+        tmp_path, items=f"item,content,content_type,truth,explanation\n{rows}", options=("--quiet",), **keys
+    )
+    file = tmp_path / "campaign.toml"
+    kept = [line for line in file.read_text().splitlines() if not line.startswith("grades")]
+    file.write_text("\n".join(kept) + QUESTIONS)
+    words = json.loads((PAGES / f"words-{language}.json").read_text())
+    context = browser.new_context(
+        locale=language, color_scheme=theme, bypass_csp=True, viewport={"width": size[0], "height": size[1]}
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+
+    def looks_right(what):
+        found = [one for one in axe.run(page).response["violations"] if one["impact"] in ("serious", "critical")]
+        assert not found, (what, found)
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), what
+        assert page.evaluate("document.documentElement.dir") == ("rtl" if language == "ar" else "ltr")
+
+    def answer(place):
+        page.locator(".fields").wait_for()
+        ready(page)
+        page.locator("input[name=q-help]").nth(place).check()
+        # what is wrong is asked of what is not good, and only then
+        assert page.locator("input[name=q-faults]").first.is_visible() == (place < 2)
+        if place < 2:
+            page.locator("#answers button.main").click()
+            page.get_by_text("What is wrong with it?").last.wait_for()
+            page.locator("input[name=q-faults]").first.check()
+        # the bar of answers is in sight, however small the screen is
+        box = page.locator("#answers button.main").bounding_box()
+        assert 0 <= box["y"] <= size[1] - 30
+
+    try:
+        with server:
+            page.goto(f"{server.url}/j/?PROLIFIC_PID=p7#{server.invite('person')}")
+            page.get_by_role("button", name=words["join"]).wait_for()
+            looks_right("join")
+            page.get_by_role("button", name=words["join"]).click()
+            for _ in range(2):
+                answer(2)
+                looks_right("practice")
+                page.locator("#answers button.main").click()
+                page.locator(".feedback.right").get_by_text("Look closely.").wait_for()
+                page.locator("#answers button.main").click()
+            answer(1)
+            looks_right("questions")
+            page.locator("#comment").click()
+            page.locator("#remark").fill("strange")
+            page.locator("dialog button.main").click()
+            page.locator("#answers button.main").click()
+            page.locator("#total").get_by_text("1", exact=False).wait_for()
+            answer(2)
+            page.locator("#answers button.main").click()
+            page.get_by_text("C1A2", exact=True).wait_for()
+            assert page.get_by_role("link", name=words["way_back"]).get_attribute("href") == "https://x.example/C1A2"
+            looks_right("done")
+            page.locator("#history").click()
+            page.locator(".past li").nth(1).wait_for()
+            looks_right("history")
+            page.locator("#find").fill("strange")
+            page.locator("#find").press("Enter")
+            until(lambda: page.locator(".past li").count() == 1)
+            page.locator(".past li button").first.click()
+            page.locator(".fields").wait_for()
+            ready(page)
+            assert page.locator("input[name=q-help]").nth(1).is_checked()
+            page.locator("input[name=q-help]").nth(3).check()
+            page.locator("#answers button.main").click()
+            page.get_by_text("C1A2", exact=True).wait_for()
+            rows = [json.loads(line) for line in server.owner("GET", "/export?format=native").text.splitlines()]
+            assert [(row["grade"], row["withdrawn"], row["cant_tell"]) for row in rows] == [
+                (1, True, False), (2, False, False), (None, False, True),
+            ]  # fmt: skip
+            assert (rows[0]["comment"], rows[2]["comment"]) == ("strange", "strange")
+    finally:
+        context.close()
+
+
+def test_pairs_can_be_compared_on_any_keyboard(tmp_path, watched):
+    """Differences are marked, code and formulas are drawn, and keys of other layouts mean what stands there."""
+    texts = ["Pick a pivot: $x^2$\n\n```python\nreturn 1\n```", "Choose a pivot: $x^2$\n\n```python\nreturn 2\n```"]
+    rows = "".join(f'i{n},"{text}",markdown,Sort it **well**\n' for n, text in enumerate(texts))
+    keys = {"kind": '"preference"', "scheme": '"single"'}
+    with Server(
+        tmp_path, items=f"item,content,content_type,query_content\n{rows}", options=("--quiet",), **keys
+    ) as server:
+        page = watched(viewport={"width": 1920, "height": 1080})
+        joined(server, page, "Ann")
+        ready(page)
+        boxes = [page.locator("section.item").nth(place).bounding_box() for place in (0, 1)]
+        assert boxes[0]["y"] == boxes[1]["y"]
+        assert boxes[1]["x"] + boxes[1]["width"] <= 1860
+        assert page.locator(".query strong").inner_text() == "well"
+        assert page.locator("math msup").count() == 2
+        assert page.locator(".code-keyword").all_inner_texts() == ["return"] * 2
+        page.get_by_label("Mark differences").check()
+        assert sorted(page.locator("mark").all_inner_texts()) == ["1", "2", "Choose", "Pick"]
+        page.get_by_label("Mark differences").uncheck()
+        assert page.locator("mark").count() == 0
+        page.locator("main").focus()
+        # the first key of the row of digits gives & on a French keyboard
+        page.evaluate(
+            "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '&', code: 'Digit1', bubbles: true }))"
+        )
+        page.get_by_text("Saved: A over B").wait_for()
+        page.evaluate(
+            "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'я', code: 'KeyZ', bubbles: true }))"
+        )
+        page.get_by_text("Taken back").wait_for()
+
+
+def test_the_page_is_light_and_speaks_every_language_whole():
+    words = {path.name: json.loads(path.read_text()) for path in PAGES.glob("words-*.json")}
+    english = words["words-en.json"]
+    assert {name: sorted(english.keys() ^ own.keys()) for name, own in words.items()} == {name: [] for name in words}
+    marks = {
+        name: {key: sorted(re.findall(r"{\w+}", text)) for key, text in own.items()} for name, own in words.items()
+    }
+    assert all(own == marks["words-en.json"] for own in marks.values())
+    files = [path for path in PAGES.iterdir() if path.name.startswith(("owner", "campaigns", "words-")) is False]
+    assert (
+        sum(path.stat().st_size for path in files) + 2 * max(len(json.dumps(own)) for own in words.values()) < 150_000
+    )

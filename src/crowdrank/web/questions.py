@@ -69,7 +69,9 @@ def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
             if not isinstance(table.get(key), str) or not table[key].strip():
                 raise ParameterError(f'{where} has no {key}; add a line {key} = "..."')
         one_of(table["kind"], QUESTION_KINDS, f"{where}: kind")
-        given = {key: tuple(map(str, value)) if key in _LISTS else value for key, value in table.items()}
+        given: dict[str, Any] = {
+            key: tuple(map(str, value)) if key in _LISTS else value for key, value in table.items()
+        }
         questions.append(_checked(Question(**given), f"question {table['name']!r}", questions, kind))
     if not any(one.kind == kind and not one.when and one.required for one in questions):
         raise ParameterError(

@@ -2,7 +2,7 @@
 
 import { call, el, outbox, keep, uuid } from "/static/kit.js";
 import { markScreen, wideFor } from "/static/screen.js";
-import { content, heard } from "/static/content.js";
+import { content, direction, heard } from "/static/content.js";
 import { markdown } from "/static/markdown.js";
 import { ranking } from "/static/ranking.js";
 import { form } from "/static/questions.js";
@@ -151,7 +151,7 @@ function guidelines(first) {
   const text = el("article", { className: first ? "item" : "", dir: "auto" }, markdown(me.campaign.guidelines || t("no_guidelines")));
   if (first) {
     footer(false);
-    return screen([el("div", { className: "sheet-page" }, text, el("p", {}, el("button", { className: "main", type: "button", onclick: consent }, t("consent"))))]);
+    return screen([el("div", { className: "sheet-page" }, el("h2", {}, t("guidelines")), text, el("p", {}, el("button", { className: "main", type: "button", onclick: consent }, t("consent"))))]);
   }
   const goal = el("input", { id: "goal", type: "number", min: "0", max: "10000", value: String(recall("goal", 0) || ""), placeholder: t("goal_none"), onchange: () => { note("goal", Math.max(0, Math.round(Number(goal.value)) || 0)); count(); } });
   const link = el("p", {}, el("button", { type: "button", onclick: async () => {
@@ -211,13 +211,13 @@ function finished(words, completion) {
 }
 
 function asked(one) {
-  return one.query.content ? el("section", { className: "query", dir: "auto", tabindex: "0", "aria-label": one.question }, one.query.content_type === "markdown" ? markdown(one.query.content) : el("div", { className: "text" }, one.query.content)) : null;
+  return one.query.content ? el("section", { className: "query", dir: direction(one.query.content), tabindex: "0", "aria-label": one.question }, one.query.content_type === "markdown" ? markdown(one.query.content) : el("div", { className: "text" }, one.query.content)) : null;
 }
 
 function show(one, answer = null, above = []) {
   clearTimeout(timer);
   request = one; old = answer; begun = performance.now(); busy = false; sendOrder = null; remark = "";
-  const head = [news, ...above, replacing ? el("p", { className: "banner" }, t("changing"), el("button", { type: "button", onclick: next }, t("cancel"))) : null, asked(one), el("p", { className: "question", id: "question", dir: "auto" }, one.question)];
+  const head = [news, ...above, replacing ? el("p", { className: "banner" }, t("changing"), el("button", { type: "button", onclick: next }, t("cancel"))) : null, asked(one), one.questions ? null : el("p", { className: "question", id: "question", dir: "auto" }, one.question)];
   const items = () => el("div", { className: one.items.length === 2 ? "items pair" : "items" }, ...one.items.map((item) => card(item, one.items.length > 1)));
   if (one.questions) {
     const made = form(one, old, { say, send });
@@ -494,10 +494,9 @@ async function practised(one, answer) {
   busy = false;
   const end = { passed: t("passed", { n: told.n_right, of: told.of }), again: t("again", { n: told.n_right, of: told.of, mark: told.needed }) }[told.state];
   const on = el("button", { type: "button", className: "main", onclick: () => { if (told.state === "passed") { me.trained = true; practice = null; } next(); } }, t("go_on"), " ", el("kbd", { "aria-hidden": "true" }, "Enter"));
-  main.prepend(el("section", { className: `feedback ${told.right ? "right" : "wrong"}`, role: "status" }, el("p", {}, told.right ? t("right") : t("wrong", { words: worded(one, told.expected) })), told.explanation ? markdown(told.explanation) : null, end ? el("p", {}, el("strong", {}, end)) : null));
-  part("answers").replaceChildren(el("div", { className: "choices" }, on));
-  scrollTo(0, 0);
-  on.focus();
+  const news = el("section", { className: `feedback ${told.right ? "right" : "wrong"}`, role: "status" }, el("p", {}, told.right ? t("right") : t("wrong", { words: worded(one, told.expected) })), told.explanation ? markdown(told.explanation) : null, end ? el("p", {}, el("strong", {}, end)) : null);
+  part("answers").replaceChildren(news, el("div", { className: "choices" }, on));
+  on.focus({ preventScroll: true });
   return null;
 }
 

@@ -6,10 +6,16 @@ import { t } from "/static/words.js";
 
 const SPEEDS = [0.75, 1, 1.25, 1.5, 2];
 
+// the way a text runs, by its first letter; its paragraphs may each run their own way
+export function direction(text) {
+  const first = /\p{L}/u.exec(text.replace(/`[^`]*`|https?:\S+/g, ""))?.[0] ?? "";
+  return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(first) ? "rtl" : "ltr";
+}
+
 export function content(item) {
   const name = t("item", { label: item.label.toUpperCase() });
   if (item.content_type !== "text" && item.content.startsWith("/api/v1/")) item = { ...item, content: base + item.content };
-  if (item.content_type === "markdown") return el("div", { className: "text", dir: "auto" }, markdown(item.content));
+  if (item.content_type === "markdown") return el("div", { className: "text", dir: direction(item.content) }, markdown(item.content));
   if (item.content_type === "image") return picture(item.content, name);
   if (item.content_type === "audio") return sound(item.content, name);
   if (item.content_type === "html") return el("iframe", { src: item.content, sandbox: "", title: name });

@@ -83,7 +83,7 @@ function field(question, request, old, say, draw) {
   if (question.kind === "text") {
     const area = el("textarea", { id: name, maxlength: "5000", dir: "auto" });
     area.value = old?.text ?? "";
-    return { question, node: el("div", { className: "field" }, el("label", { className: "asked", for: name }, ...title), area), value: () => (area.value.trim() ? { text: area.value.trim() } : null) };
+    return { question, node: el("div", { className: "field", dir: "auto" }, el("label", { className: "asked", for: name }, ...title), area), value: () => (area.value.trim() ? { text: area.value.trim() } : null) };
   }
   const slider = el("input", { id: name, type: "range", min: String(question.least), max: String(question.most), step: String(question.step) });
   let touched = Boolean(old && "value" in old), unknown = Boolean(old?.cant_tell);
@@ -95,7 +95,7 @@ function field(question, request, old, say, draw) {
   if (box) box.checked = unknown;
   return {
     question, value: () => (unknown ? { cant_tell: true } : touched ? { value: Number(slider.value) } : null),
-    node: el("div", { className: "field" }, el("label", { className: "asked", for: name }, ...title), el("div", { className: "slider" }, el("span", { className: "dim" }, question.low), slider, el("span", { className: "dim" }, question.high), shown), box ? el("div", { className: "choices bar" }, el("label", {}, box, t("cant_tell"))) : null),
+    node: el("div", { className: "field", dir: "auto" }, el("label", { className: "asked", for: name }, ...title), el("div", { className: "slider" }, el("span", { className: "dim" }, question.low), slider, el("span", { className: "dim" }, question.high), shown), box ? el("div", { className: "choices bar" }, el("label", {}, box, t("cant_tell"))) : null),
   };
 }
 
