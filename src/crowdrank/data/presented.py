@@ -20,6 +20,7 @@ _SWAPPED, _SHOWN, _AS_WRITTEN, _TURNED, _NO, _YES = (
 )
 _TURNED |= _SWAPPED
 _MOST_VALUES = 2
+_LOOKED_AT = 100
 
 
 def may_tell_order(name: str) -> bool:
@@ -53,9 +54,11 @@ def order_columns(table: pl.DataFrame, names: Iterable[str], sides: tuple[str, s
     for name in names:
         if table[name].dtype.is_nested() or is_aside(name):
             continue
-        named = may_tell_order(name)
-        values = _values(table[name]) if named or table[name].dtype == pl.String else []
-        # AB and BA are an order whatever their column is called
+        # AB and BA are an order whatever their column is called; the first cells spare a look at all of long texts
+        named, first = may_tell_order(name), table[name].head(_LOOKED_AT)
+        if not named and (first.dtype != pl.String or first.str.len_chars().max() != 2):
+            continue
+        values = _values(table[name])
         mirrored = len(values) == 2 and values[0] == values[1][::-1] and len(values[0]) == 2
         if not named and not mirrored:
             continue
