@@ -54,7 +54,7 @@ def read(rows: Collector) -> Imported:
             scores = list(_scores_of(one, fields))
             bare += not scores
             for name, held in scores:
-                score, nested = {**one, **held}, nested or held is not one
+                score, nested = ({**one, **held, "record": one}, True) if held is not one else (one, nested)
                 if not aside.fullmatch(name) and rows.is_wanted(score):
                     given.setdefault(name, []).append(score)
     reasons = {name: [_reason(rows, score) for score in scores] for name, scores in given.items()}
@@ -65,7 +65,8 @@ def read(rows: Collector) -> Imported:
     metric = "verdict" if pooled else rows.choose_question(given, field=field)
     chosen = [score for name in given if pooled or name == metric for score in given[name]]
     if "settle" in fields:
-        rows.settle_direction(metric, is_small_good(metric))
+        passes = _small_passes(chosen) if fields["settle"] == ("threshold",) else is_small_good(metric)
+        rows.settle_direction(metric, passes)
     # an experiment is ranked where each score is of an example that others may have too, else the trace itself
     tried = "model" in fields and all(_text_at(score, fields["query"]) for score in chosen)
     item = fields["model"] if tried else fields["item"]
@@ -79,7 +80,7 @@ def read(rows: Collector) -> Imported:
         rows.n_read += 1
         reason, grade = _reason(rows, score), _grade_of(score, fields)
         if reason is not None or grade is None:
-            rows.drop(reason or "without a value")
+            rows.drop(reason or ("error" if score.get("error") else "without a value"))
             continue
         sources[_text_at(score, fields.get("source", ())) or "no source"] += 1
         parts[_text_at(score, (*fields.get("finer", ()), *fields.get("coarser", ()))) or ""] += 1
@@ -91,9 +92,12 @@ def read(rows: Collector) -> Imported:
         rows.add(score, grade=grade, time=_text_at(score, fields.get("time", ())), **cells)
     for word, names in (("item", item), *((word, fields.get(word, ())) for word in ("query", "time", "annotator"))):
         known = next((one for one in names if _text_at(first, (one,))), None)
-        rows.roles[word] = known or ("name of the folder" if folder else "name of the file")
+        rows.roles.setdefault(word, known or ("name of the folder" if folder else "name of the file"))
     value = next((path for path in fields["value"] if _has(first, path)), fields["value"][0])
-    rows.roles["grade"] = metric if nested else " or ".join((value, *fields.get("words", ())[:1]))
+    own = rows.roles.get("grade")
+    rows.roles["grade"] = (
+        own.format(metric) if own else metric if nested else " or ".join((value, *fields.get("words", ())[:1]))
+    )
     rows.survey = "ordered" in fields
     if not who and "source" in fields and "annotator" not in rows.options.columns:
         rows.notes.append(f"the export does not say who scored: {fields['source'][0]} is only the kind of score")
@@ -111,19 +115,33 @@ def read(rows: Collector) -> Imported:
     return rows.finish("grade", metric=metric)
 
 
+def _small_passes(metrics: list[Mapping[str, Any]]) -> bool | None:
+    """Whether small scores pass, told from those above or below their threshold; ``None`` where none tells."""
+    large = small = False
+    for one in metrics:
+        score, threshold, success = as_number(one.get("score")), as_number(one.get("threshold")), one.get("success")
+        if score is None or threshold is None or not isinstance(success, bool) or score == threshold:
+            continue
+        large |= success == (score > threshold)
+        small |= success == (score < threshold)
+    return None if large == small else small
+
+
 def _unfold(record: Record, fields: Mapping[str, tuple[str, ...]], depth: int = 0) -> Iterator[Record]:
     """The records of a page, also in pages within, with the fields around them."""
     for path in fields.get("within", ()):
         if isinstance(inner := at_path(record, path), dict):
             record = {**record, **inner}
-    for place, path in enumerate(fields.get("records", ())[depth:], depth + 1):
-        listed = at_path(record, path)
-        if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
-            around = {name: value for name, value in record.items() if value is not listed}
-            for one in listed:
-                yield from _unfold({**around, **one}, fields, place)
-            return
-    yield record
+    pages = [(place, at_path(record, path)) for place, path in enumerate(fields.get("records", ())[depth:], depth + 1)]
+    pages = [
+        (place, one) for place, one in pages if isinstance(one, list) and all(isinstance(each, dict) for each in one)
+    ]
+    around = {name: value for name, value in record.items() if not any(value is listed for _, listed in pages)}
+    for place, listed in pages:
+        for one in listed:
+            yield from _unfold({**around, **one}, fields, place)
+    if not pages:
+        yield record
 
 
 def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Record]]:
