@@ -28,6 +28,7 @@ _NAMES = {
     ".data.judgments": "Grades Mixed Preferences Rankings",
     ".data.truth": "Truth",
     ".integrations.tracking": "log",
+    ".integrations.widgets": "widget",
     ".io": "inspect load_ranker read_clicks read_consensus read_features read_judgments read_truth",
     ".judging": "JudgeRun ajudge judge sort",
     ".report": "plot write_report",

@@ -58,6 +58,7 @@ from .data.judgments import Preferences as Preferences
 from .data.judgments import Rankings as Rankings
 from .data.truth import Truth as Truth
 from .integrations.tracking import log as log
+from .integrations.widgets import widget as widget
 from .io import inspect as inspect
 from .io import load_ranker as load_ranker
 from .io import read_clicks as read_clicks
