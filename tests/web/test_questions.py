@@ -90,6 +90,16 @@ def test_each_question_is_kept_and_comes_back(called, tmp_path):
     assert called.get("/campaign", called.owner_token).json()["cost"]["spent"] == 3
     (tmp_path / "votes.jsonl").write_text(called.get("/export?format=jsonl", called.owner_token).text)
     assert len(cr.read_judgments(tmp_path / "votes.jsonl")) == 2
+    # each question is a set of judgments of its own
+    for question, n, where in (("help", 2, None), ("faults", 1, {"criterion": "tone"}), ("safe", 3, None)):
+        (tmp_path / "one.csv").write_bytes(
+            called.get(f"/export?format=csv&question={question}", called.owner_token).content
+        )
+        judgments = cr.read_judgments(tmp_path / "one.csv", where=where)
+        assert (len(judgments), judgments.kind) == (n, "grade"), question
+    why = called.get("/export?format=jsonl&question=why", called.owner_token).text
+    assert json.loads(why)["text"] == "no"
+    assert called.get("/export?format=jsonl&question=x", called.owner_token).status_code == 422
     other = Called(SqliteStore(tmp_path / "y.db"), read_campaign(tmp_path / "c.toml"))
     headers = {"authorization": f"Bearer {other.owner_token}"}
     assert other.client.post("/api/v1/import", content=native, headers=headers).json()["kept"] == 3

@@ -737,13 +737,14 @@ async def export_judgments(
     upto: Annotated[int | None, Field(ge=0, lt=10**18), must_be("the number of a judgment")] = None,
     margin: Annotated[float | None, Field(ge=0, allow_inf_nan=False), must_be(_MARGIN)] = None,
     external: bool = False,
+    question: str = "",
 ) -> Response:
     """Stream what was collected; with ``margin``, pairs of items whose scores are that far apart."""
     if margin is not None and format != "pairs":
         raise Fault("invalid", f"margin must be {_MARGIN}", field="margin")
     if format == "parquet":
-        return await _parquet(service, which, upto, external)
-    pieces = export(service.collection, format, which, upto, margin, external=external)
+        return await _parquet(service, which, upto, external, question)
+    pieces = export(service.collection, format, which, upto, margin, external=external, question=question)
     # what cannot be exported is said before the answer has begun
     first = await asyncio.to_thread(next, pieces, b"")
     await service.write(record_event, "owner", "export", {"format": format, "which": which})
@@ -820,11 +821,11 @@ async def report(service: Running, caller: Viewer) -> Response:
         return Response(page.read_bytes(), 200, headers, "text/html; charset=utf-8")
 
 
-async def _parquet(service: Service, which: str, upto: int | None, external: bool) -> Response:
+async def _parquet(service: Service, which: str, upto: int | None, external: bool, question: str) -> Response:
     """The same rows as JSON lines in a Parquet file."""
     import polars as pl
 
-    pieces = export(service.collection, "jsonl", which, upto, external=external)
+    pieces = export(service.collection, "jsonl", which, upto, external=external, question=question)
 
     def make() -> bytes:
         with tempfile.TemporaryDirectory() as folder:

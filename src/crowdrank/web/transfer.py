@@ -23,6 +23,7 @@ from ..io.exports import IMPORTERS
 from ..io.judgments import read_judgments
 from ..io.notices import collect_notices, say
 from ..io.truth import read_truth
+from ..wording import either
 from .campaign_file import Settings
 from .collection import Collection, Fault, record_event, sql
 from .overview import item_ids
@@ -195,12 +196,18 @@ def all_judgments(collection: Collection, connection: sa.Connection, upto: int |
 
 def export(
     collection: Collection, format: str, which: str, upto: int | None, margin: float | None = None, *,
-    external: bool = False,
+    external: bool = False, question: str = "",
 ) -> Iterator[bytes]:  # fmt: skip
     """Return an export in pieces, all of one moment; with a ``margin`` pairs are those of the consensus.
 
-    What panels call annotators is told with ``external`` only.
+    What panels call annotators is told with ``external`` only; with a ``question`` its answers are the judgments.
     """
+    asked = {one.name: one for one in collection.settings.questions}
+    if question and (question not in asked or format not in _OF_QUESTIONS):
+        words = (
+            f"one of {', '.join(asked)}, with format={either(_OF_QUESTIONS)}" if asked else "left out, as there is one"
+        )
+        raise Fault("invalid", f"question must be {words}", field="question")
     if format not in FORMATS:
         raise Fault("invalid", f"format must be one of {', '.join(FORMATS)}", field="format")
     if which not in ("counted", "all"):
@@ -210,9 +217,11 @@ def export(
         with collection.store.snapshot() as connection:
             rows: Iterable[Row] = all_judgments(collection, connection, upto)
             whole = which == "all" or format == "native"
-            if not whole:
+            if question:
+                rows = _of_question(collection.settings, asked[question], rows)
+            elif not whole:
                 rows = (row for row in rows if is_usable(row))
-            if (whole or format in _WITH_SKIPS) and upto is None:
+            if (whole or format in _WITH_SKIPS) and upto is None and not question:
                 rows = chain(({**row, "skipped": None} for row in rows), skips(collection, connection))
             if external:
                 rows = _with_external_ids(collection, connection, rows)
@@ -237,6 +246,28 @@ def _with_external_ids(collection: Collection, connection: sa.Connection, rows: 
         yield {**row, "external_id": known.get(row["annotator"])}
 
 
+def _of_question(settings: Settings, question: Question, rows: Iterable[Row]) -> Iterator[Row]:
+    """The counted answers to one of several questions as judgments: of several classes, a yes or no for each."""
+    for row in rows:
+        kept = row if question == settings.main_question else row["answers"].get(question.name)
+        if not row["counted"] or kept is None or kept.get("cant_tell"):
+            continue
+        about = {name: row[name] for name in ("query", "annotator", "annotator_kind", "time", "seconds", "submission")}
+        item = {"item": row["item"] if "item" in row else " | ".join(_items_of(row))}
+        if question.kind == "choice" and question.several:
+            for label in question.choices:
+                yield {**about, **item, "criterion": label, "grade": int(label in kept["choice"])}
+        elif question.kind in ("grade", "choice", "slider"):
+            yield {**about, **item, "grade": kept[{"slider": "value"}.get(question.kind, question.kind)]}
+        elif question.kind == "text":
+            yield {**about, **item, "text": kept["text"]}
+        else:
+            yield {
+                **about,
+                **{name: kept[name] for name in ("left", "right", "winner", "strength", "order") if name in kept},
+            }
+
+
 def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
     """Return judgments as the rows of a table that ``crowdrank aggregate`` reads; a ranking has a row for each item."""
     named = collection.settings.kind == "ranking"
@@ -245,7 +276,7 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
         row.pop("answers", None)
         if single:
             row.pop("query")
-        if not named:
+        if not named or "order" not in row:
             yield row
             continue
         order = row.pop("order")
@@ -402,6 +433,7 @@ FORMATS: dict[str, tuple[str, str, Writer]] = {
 }
 """Type, name of the file and writer of every format that is streamed."""
 
+_OF_QUESTIONS = ("jsonl", "csv", "parquet")
 _WITH_SKIPS = ("label-studio", "argilla")
 """Formats that have a word for what was skipped; the others tell of it with ``which=all``."""
 
