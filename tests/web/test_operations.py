@@ -1,6 +1,7 @@
 """The unit of systemd and the container file in the documentation do what they say."""
 
 import configparser
+import hmac
 import json
 import os
 import re
@@ -10,16 +11,27 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 import typer
+import yaml
+from tests.web.collecting import add_annotator, collect, run, sent
 from tests.web.serving import ITEMS, free_port, until
 
 from crowdrank.cli.app import app
+from crowdrank.errors import ParameterError
+from crowdrank.web.collection import SqliteStore
 from crowdrank.web.server import GRACE_SECONDS
+from crowdrank.web.setup import set_campaign_state
+from crowdrank.web.submitting import claim, submit
+from crowdrank.web.webhooks import SECRET, Webhook, signature
 
+DEPLOY = Path(__file__).parents[2] / "deploy"
 PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
 
 
@@ -75,7 +87,73 @@ def test_systemd_takes_the_unit(unit, tmp_path):
 
 def container_lines():
     """Instructions of the container file, the last of each name."""
-    return dict(line.split(" ", 1) for line in block("dockerfile").splitlines())
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    return dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
+
+
+def test_the_services_of_compose_fit_together():
+    """There may be no container engine here: what it would start is checked part by part."""
+    found = yaml.safe_load((DEPLOY / "compose.yml").read_text())
+    serve, database = found["services"]["serve"], found["services"]["database"]
+    given = expect_options([*json.loads(container_lines()["ENTRYPOINT"]), *serve["command"]])
+    address = urlsplit(given["db"])
+    kept = database["environment"]
+    assert (address.hostname, address.username, address.path) == (
+        "database", kept["POSTGRES_USER"], f"/{kept['POSTGRES_DB']}",
+    )  # fmt: skip
+    assert given["workers"] > 1
+    assert serve["depends_on"]["database"]["condition"] == "service_healthy"
+    assert database["healthcheck"]["test"][1] == "pg_isready"
+    assert {*serve["secrets"], *database["secrets"]} == set(found["secrets"])
+    assert serve["build"] == "."
+    assert "web-postgres" in container_lines()["RUN"]
+    assert serve["ports"] == [f"127.0.0.1:{container_lines()['EXPOSE']}:{container_lines()['EXPOSE']}"]
+    assert serve["volumes"] == [f"./campaign:{container_lines()['WORKDIR']}"]
+    assert int(serve["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
+    assert {one.split(":")[0] for one in database["volumes"]} == set(found["volumes"])
+
+
+def test_a_webhook_tells_each_judgment_signed_until_it_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv(SECRET, "a key")
+    calls, status = [], [500]
+
+    class Taker(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["content-length"]))
+            calls.append((self.headers["x-crowdrank-signature"], body))
+            self.send_response(status[0])
+            self.end_headers()
+
+        def log_message(self, *words):
+            pass
+
+    taker = HTTPServer(("127.0.0.1", 0), Taker)
+    threading.Thread(target=taker.serve_forever, daemon=True).start()
+    store = SqliteStore(tmp_path / "x.db")
+    collection = collect(store, webhook=f"http://127.0.0.1:{taker.server_port}/hook")
+    ann = add_annotator(collection, "ann")
+    for _ in range(2):
+        run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
+    hook = Webhook(collection)
+    assert hook.tell() is False
+    status[0] = 200
+    assert hook.tell() is True
+    run(collection, set_campaign_state, "closed", "owner")
+    assert hook.tell() is True
+    assert hook.tell() is True
+    # taken once, in order; what failed was the same
+    assert len(calls) == 3
+    assert calls[0] == calls[1]
+    told = [one for _, body in calls[1:] for one in json.loads(body)["events"]]
+    assert [one["type"] for one in told] == ["judgment", "judgment", "stop"]
+    assert [one["judgment"]["seq"] for one in told[:2]] == [1, 2]
+    assert all(hmac.compare_digest(signed, signature("a key", body)) for signed, body in calls)
+    monkeypatch.delenv(SECRET)
+    with pytest.raises(ParameterError, match=SECRET):
+        Webhook(collection)
+    taker.shutdown()
+    taker.server_close()
+    store.close()
 
 
 def test_the_container_serves_a_campaign_stays_healthy_and_ends_when_told(tmp_path):

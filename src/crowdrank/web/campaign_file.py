@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mimetypes
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -184,6 +185,8 @@ class Settings:
         Whether people are told how they did on items of known truth.
     listen
         Share of each sound that has to be played before an answer; with 0 it has to be started.
+    webhook
+        Address that is told of judgments and of the end.
     seed
         Seed of orders and draws.
     """
@@ -224,6 +227,7 @@ class Settings:
     pass_mark: float = 0.8
     training_rounds: int = 2
     check_feedback: bool = False
+    webhook: str = ""
     seed: int = 0
 
     def plain(self) -> dict[str, Any]:
@@ -266,7 +270,7 @@ LANGUAGES = ("en", "de", "es", "fr", "zh", "ar")
 
 _CHANGEABLE = (
     "question", "guidelines", "budget", "lease_seconds", "overlap_max", "show_quality", "about", "asked_by", "duration",
-    "pay", "per_person", "completion", "language", "listen",
+    "pay", "per_person", "completion", "language", "listen", "webhook",
 )  # fmt: skip
 _FILE_KEYS = {one.name for one in fields(Settings)} - {"guidelines", "questions"} | {"items", "consent"}
 
@@ -358,6 +362,8 @@ def check_settings(settings: Settings) -> Settings:
             'completion may hold a code and a url that begins with https:, such as completion = {code = "C1A2", '
             'url = "https://app.prolific.com/submissions/complete?cc={code}"}'
         )
+    if settings.webhook and not re.match(r"https://|http://(127\.0\.0\.1|localhost)(:\d+)?/", settings.webhook):
+        raise ParameterError(f"webhook = {settings.webhook!r} must begin with https://, or be on this machine")
     if not settings.least_gain >= 0:
         raise ParameterError(f"least_gain = {settings.least_gain} must not be below 0")
     _expect_grades(settings)

@@ -1,43 +1,84 @@
-"""``crowdrank serve --demo``: a small campaign of made-up items that works in any browser at once."""
+"""``crowdrank serve --demo``: campaigns of made-up items that work in any browser at once, and programs that judge."""
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import threading
+import time
 import webbrowser
 from pathlib import Path
+from typing import Any
 
+from ..client import CallError, Client
 from . import server
 from .campaign_file import read_campaign
 
-CAMPAIGN = Path(__file__).parent / "demo_campaign" / "campaign.toml"
-"""The campaign as an owner would write it, with its items and guidelines beside it."""
+CAMPAIGNS = tuple(str(Path(__file__).parent / "demo_campaign" / name) for name in ("pairs.toml", "grades.toml"))
+"""The campaigns as an owner would write them, with their items and guidelines beside them."""
+
+_JUDGES = (("longest wins", 0.1), ("careful", 0.05), ("hasty", 0.4), ("second opinion", 0.15), ("coin", 1.0))
+"""Programs that judge along, and how often each of them only guesses."""
+
+_SECONDS_EACH = 1.5
 
 
 def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
     """Serve the demo until the process is told to stop; say where, and open the annotator's page."""
     from .access import OWNER, Invite, new_invite, new_token, token_hash
-    from .collection import open_store
     from .setup import open_collection
 
     with tempfile.TemporaryDirectory() as folder:
         options = server.Options(
-            campaign=str(CAMPAIGN), db=db or f"{folder}/demo.db", host=host, port=port, log_calls=not quiet
-        )
+            campaign=CAMPAIGNS[0], others=CAMPAIGNS[1:], db=db or f"{folder}/demo.db", host=host, port=port,
+            log_calls=not quiet,
+        )  # fmt: skip
         server.expect_port(options)
-        token = new_token(OWNER)
-        store = open_store(options.database(options.campaign))
-        collection, created = open_collection(store, read_campaign(CAMPAIGN), token_hash(token))
-        wanted = Invite(kind="person", uses=1000)
-        _, invite = store.submit(lambda connection: new_invite(collection, connection, wanted)).result()
-        store.close()
-        link = f"{options.url}/j/#{invite}"
-        lines = [f"annotate:     {link}"]
+        token, links, judges = new_token(OWNER), [], []
+        campaigns = [read_campaign(path) for path in CAMPAIGNS]
+        names = [campaign.settings.name for campaign in campaigns]
+        created = False
+        with server.open_stores(options) as stores:
+            for path, campaign, place in zip(CAMPAIGNS, campaigns, options.places(names), strict=True):
+                store = stores[options.database(path)]
+                collection, new = open_collection(store, campaign, token_hash(token), beside=names)
+                created = created or new
+                made = {}
+                for kind in ("person", "program"):
+                    wanted = Invite(kind=kind, uses=1000)
+                    made[kind] = store.submit(lambda c, w=wanted, n=collection: new_invite(n, c, w)).result()[1]
+                links.append(f"{options.url}{place}/j/#{made['person']}")
+                judges += [(f"{options.url}{place}", made["program"], *one) for one in _JUDGES]
+        lines = [f"annotate {kind}:  {link}" for kind, link in zip(("pairs ", "grades"), links, strict=True)]
         if created:
-            lines.append(f"owner's page: {options.url}/owner/#{token}")
-        sys.stdout.write("\n".join([*lines, "stop with Ctrl-C"]) + "\n")
+            lines.append(f"owner's page:     {options.url}/owner/#{token}")
+            for one in judges:
+                threading.Thread(target=_judge_along, args=one, daemon=True).start()
+        sys.stdout.write("\n".join([*lines, "programs judge along; stop with Ctrl-C"]) + "\n")
         sys.stdout.flush()
         if sys.stdout.isatty():
-            threading.Timer(1.5, webbrowser.open, [link]).start()
+            threading.Timer(1.5, webbrowser.open, [links[0]]).start()
         server.run(options)
+
+
+def _judge_along(url: str, invite: str, name: str, guesses: float) -> None:
+    """Judge one request after the other, as a program over HTTP does: longer answers are better, unless it guesses."""
+    draws = random.Random(name)
+
+    def judge(request: Any) -> dict[str, Any]:
+        time.sleep(draws.uniform(0.5, 1.5) * _SECONDS_EACH)
+        lengths = [len(item.content) for item in request.items]
+        if request.kind == "grade":
+            return {"grade": draws.randrange(4) if draws.random() < guesses else min(3, lengths[0] // 30)}
+        if draws.random() < guesses:
+            return {"winner": draws.choice(["a", "b"])}
+        return {"winner": "tie" if lengths[0] == lengths[1] else "a" if lengths[0] > lengths[1] else "b"}
+
+    time.sleep(draws.uniform(1.0, 3.0))
+    try:
+        with Client.join(url, invite, name) as client:
+            client.work(judge, n=1)
+    except (CallError, OSError):
+        # the service has ended, or the owner has removed this judge
+        return

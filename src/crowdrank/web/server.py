@@ -181,6 +181,7 @@ def build_app(options: Options) -> Any:
     from .refit import Refit
     from .service import Service
     from .setup import open_collection
+    from .webhooks import Webhook
 
     # two threads share the interpreter, the writer and the event loop; a long turn of one is a wait for the other
     sys.setswitchinterval(0.001)
@@ -197,17 +198,21 @@ def build_app(options: Options) -> Any:
         )
         if options.refit:
             service.refit = Refit(collection)
+        if options.refit and collection.settings.webhook:
+            service.webhook = Webhook(collection)
         services.append(service)
 
     def start() -> None:
         for service in services:
-            if service.refit is not None:
-                service.refit.start()
+            for work in (service.refit, service.webhook):
+                if work is not None:
+                    work.start()
 
     def stop() -> None:
         for service in services:
-            if service.refit is not None:
-                service.refit.stop()
+            for work in (service.refit, service.webhook):
+                if work is not None:
+                    work.stop()
         for store in stores.values():
             store.close()
 

@@ -52,7 +52,7 @@ _table(
     "campaign", _words("name"), _words("kind"), _words("scheme"), _words("settings"), _words("items_hash"),
     _words("owner_hash"), _number("budget"), _number("reserved", 0), _number("spent", 0), _words("state", "open"),
     _number("seq", 0), _number("changes", 0), _number("created_at"), _number("revision", 0),
-    Column("file_settings", Text),
+    Column("file_settings", Text), _number("told_seq", 0), _number("told_event", 0),
     CheckConstraint("reserved >= 0 AND reserved <= budget", name="within_budget"),
     CheckConstraint("spent >= 0 AND spent <= reserved", name="spent_reserved"),
     sa.UniqueConstraint("name"),
@@ -158,7 +158,7 @@ def _add_what_is_new(connection: sa.Connection) -> None:
 
 
 MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
-    _create_first_version, _add_what_is_new, _add_what_is_new, _add_what_is_new,
+    _create_first_version, _add_what_is_new, _add_what_is_new, _add_what_is_new, _add_what_is_new,
 )  # fmt: skip
 """Each brings a database from the version of its place (counted from 0) to the next; released ones never change."""
 

@@ -711,3 +711,14 @@ INSERT INTO course (campaign, seq, spent, doubt, alpha, at) VALUES (:campaign, :
 
 -- name: course
 SELECT seq, spent, doubt, alpha FROM course WHERE campaign = :campaign ORDER BY id
+
+-- Webhooks: web/webhooks
+
+-- name: told
+SELECT told_seq, told_event FROM campaign WHERE id = :campaign
+
+-- name: events_after
+SELECT id, at, actor, kind FROM event WHERE campaign = :campaign AND id > :after AND kind IN :kinds ORDER BY id
+
+-- name: note_told
+UPDATE campaign SET told_seq = :seq, told_event = :event WHERE id = :campaign

@@ -104,7 +104,7 @@ async def decide(service: Running, caller: Reviewer, body: steering.Decision) ->
 
 
 @steering_router.get("/review/known", response_class=Response)
-async def known(service: Running, caller: Viewer) -> Response:
+async def decisions(service: Running, caller: Viewer) -> Response:
     """Give the decisions as a table, as ``crowdrank aggregate --known`` takes those on grades."""
     collection = service.collection
     text = await service.read(lambda c: steering.reviews_csv(collection, c))
