@@ -75,10 +75,14 @@ def _judge_along(url: str, invite: str, name: str, guesses: float) -> None:
             return {"winner": draws.choice(["a", "b"])}
         return {"winner": "tie" if lengths[0] == lengths[1] else "a" if lengths[0] > lengths[1] else "b"}
 
-    time.sleep(draws.uniform(1.0, 3.0))
-    try:
-        with Client.join(url, invite, name) as client:
-            client.work(judge, n=1)
-    except (CallError, OSError):
-        # the service has ended, or the owner has removed this judge
-        return
+    for _ in range(120):
+        try:
+            with Client.join(url, invite, name) as client:
+                client.work(judge, n=1)
+            return
+        except OSError:
+            # the service is only starting
+            time.sleep(1.0)
+        except CallError:
+            # the owner has removed this judge, or the demo goes on that others have judged
+            return

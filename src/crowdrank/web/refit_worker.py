@@ -254,10 +254,10 @@ def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     seconds: dict[str, list[float]] = {}
     for row, place, answer in zip(snapshot.rows, places, answers, strict=True):
         who = row["annotator"]
-        others = [said for name, said in by_target[place] if name != who]
+        others = [said for name, said in by_target[place] if name != who and said is not None]
         if row.get("seconds") is not None:
             seconds.setdefault(who, []).append(row["seconds"])
-        if others:
+        if others and answer is not None:
             near = [1 - abs(answer - one) / span if isinstance(one, int) else float(answer == one) for one in others]
             series.setdefault(who, []).append(sum(near) / len(near))
     return {
@@ -287,7 +287,7 @@ def _answer_of(row: dict[str, Any]) -> Any:
     if "grade" in row:
         return row["grade"]
     if "winner" in row:
-        return row["winner"] if row["winner"] == "tie" else row[row["winner"]] + " wins"
+        return row["winner"] if row["winner"] in ("tie", None) else row[row["winner"]] + " wins"
     return json.dumps(row["order"])
 
 

@@ -198,7 +198,7 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
     recent = sql.recent_judgments.rows(connection, annotator=annotator, limit=MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
     facts: dict[str, Any] = {
-        "name": me.name, "kind": me.kind, "n_answered": me.n_answered,
+        "name": me.name, "kind": me.kind, "n_answered": me.n_answered, "message": me.message,
         "n_open": sql.n_held.number(connection, annotator=annotator),
         "recent": [
             {

@@ -276,7 +276,7 @@ SELECT r.id, r.shown, r.lease_until, t.query FROM request r JOIN target t ON t.i
 SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign
 
 -- name: annotator
-SELECT id, name, kind, state, n_answered, consented_at, joined_at, external, trained_at FROM annotator WHERE id = :annotator
+SELECT id, name, kind, state, n_answered, consented_at, joined_at, external, trained_at, message FROM annotator WHERE id = :annotator
 
 -- name: n_held
 SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offered'

@@ -19,7 +19,7 @@ from .campaign_file import Item, Settings, check_settings, item_of_row
 from .collection import Body, Collection, Fault, must_be, record_event, sql
 from .overview import check_accuracies, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_row
-from .submitting import kept_answer, lock_target, settle_target, shown_answer
+from .submitting import kept_value, lock_target, settle_target, shown_value
 from .transfer import plain_judgment
 
 PAGE_ROWS = 50
@@ -244,13 +244,18 @@ def _said_by_target(collection: Collection, connection: sa.Connection, targets: 
     said: dict[int, Any] = {one: {"answers": [], "skips": []} for one in targets}
     for row in sql.answers_of_targets.rows(connection, targets=targets):
         order = json.loads(row.items)
-        answer = shown_answer(collection.settings, order, json.loads(row.answer))
+        answer = _main(order, row.answer)
         said[row.target]["answers"].append(
             {"annotator": row.annotator, "answer": answer, "time": row.at / 1e6, "comment": row.comment}
         )
     for row in sql.skips_of_targets.rows(connection, targets=targets):
         said[row.target]["skips"].append({"annotator": row.annotator, "reason": row.reason or ""})
     return said
+
+
+def _main(order: list[int], kept: str) -> dict[str, Any]:
+    """The answer to the question that the scheme goes by, in the letters of the items."""
+    return shown_value(order, {name: value for name, value in json.loads(kept).items() if name != "answers"})
 
 
 def _decision(row: Any) -> dict[str, Any]:
@@ -264,7 +269,7 @@ def decide(collection: Collection, connection: sa.Connection, decision: Decision
     if row is None:
         raise Fault("not_found", "there is no such target")
     order, settings = json.loads(row.items), collection.settings
-    answer = kept_answer(settings, order, decision.answer)
+    answer = kept_value(settings.main_question, order, decision.answer)
     sql.insert_review.run(
         connection, campaign=collection.id, target=row.id, answer=json.dumps(answer),
         shown=json.dumps(decision.answer), note=decision.note, actor=actor, at=collection.now(connection),
@@ -274,7 +279,7 @@ def decide(collection: Collection, connection: sa.Connection, decision: Decision
     if decision.tell:
         told = f"A reviewer decided otherwise than you did on one request. {decision.note}".strip()
         for one in sql.answers_of_targets.rows(connection, targets=[row.id]):
-            if shown_answer(settings, order, json.loads(one.answer)) != decision.answer:
+            if _main(order, one.answer) != decision.answer:
                 sql.set_message.run(connection, annotator=one.annotator_id, campaign=collection.id, message=told)
     sql.note_change.run(connection, campaign=collection.id)
     record_event(collection, connection, actor, "decided", {"target": row.id})

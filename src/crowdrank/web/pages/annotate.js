@@ -99,6 +99,7 @@ async function start() {
   await speak(me.campaign.language);
   part("title").textContent = document.title = me.campaign.name;
   remember();
+  if (me.message) banner(me.message);
   if (!me.consented) return guidelines(true);
   await flush();
   return next();

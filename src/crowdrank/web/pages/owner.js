@@ -174,7 +174,7 @@ function body(item) {
   return node;
 }
 
-const answer = (said) => ("grade" in said ? view.settings.grades[said.grade] ?? number(said.grade) : "winner" in said ? (said.winner === "tie" ? "tie" : said.left ? said[said.winner] : said.winner.toUpperCase()) : (said.order ?? []).map((group) => group.join(" = ")).join(" > "));
+const answer = (said) => (said.cant_tell ? "can't tell" : "grade" in said ? view.settings.grades[said.grade] ?? number(said.grade) : "winner" in said ? (said.winner === "tie" ? "tie" : said.left ? said[said.winner] : said.winner.toUpperCase()) : (said.order ?? []).map((group) => group.join(" = ")).join(" > "));
 
 async function one(id) {
   const item = await ask("GET", `/items/${id}`);
