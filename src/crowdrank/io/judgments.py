@@ -620,9 +620,8 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
 
 def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     """Whether a file must be read as a whole, or may be as it is short."""
-    said = (options.wide, options.strength, options.where, options.add_columns, options.answer, options.swapped)
-    said = (*said, options.judge_version)
-    turned = any(said) or options.missing is not None or options.skip_rows > 0
+    names = ("wide", "strength", "where", "add_columns", "answer", "swapped", "judge_version", "skip_rows")
+    turned = options.missing is not None or any(getattr(options, name) for name in names)
     form = table_format(source)
     if source.table is not None and not turned:
         return source_name(source, options) is not None

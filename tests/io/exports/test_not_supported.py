@@ -102,7 +102,7 @@ FILES = {
     },
 }
 WORDS = {
-    "regions": ("boxes or other regions", "match regions that overlap"),
+    "regions": ("boxes or other regions", "one row per region and annotator"),
     "spans": ("spans of text or sound", "one row per token"),
     "relations": ("relations", "one row per pair of things"),
     "texts": ("free text", "grade the texts or compare two at a time"),

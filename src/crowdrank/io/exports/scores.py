@@ -115,7 +115,7 @@ def read(rows: Collector) -> Imported:
     return rows.finish("grade", metric=metric)
 
 
-def _small_passes(metrics: list[Mapping[str, Any]]) -> bool | None:
+def _small_passes(metrics: list[Record]) -> bool | None:
     """Whether small scores pass, told from those above or below their threshold; ``None`` where none tells."""
     large = small = False
     for one in metrics:
