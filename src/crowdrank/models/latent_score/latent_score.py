@@ -288,17 +288,17 @@ class LatentScore:
         """The consensus with a discrimination that walks over windows of time, where held-out judgments ask for it."""
         scale = LevelScale.of(judgments)
 
-        def fitted(part: Any, walk: Walk | None, options: Options) -> tuple[Layout, ScoreFit]:
+        def fit_part(part: Any, walk: Walk | None, options: Options) -> tuple[Layout, ScoreFit]:
             layout = replace(lay_out_part(part, scale, bins=self.bins, lapse=self.lapse), walk=walk)
             mask = np.repeat(trusted, 1 if walk is None else walk.n_windows)
             return layout, fit_scores(layout, options, known=known, trusted=mask)
 
         def likelihood(judged: Any, out: Bools, walk: Walk | None) -> float:
-            state = fitted(judged.select(~out), walk, trial_options(self._options, difficulty=False))[1].state
+            state = fit_part(judged.select(~out), walk, trial_options(self._options, difficulty=False))[1].state
             return log_likelihood(lay_out_part(judged.select(out), scale, bins=self.bins, lapse=self.lapse), state)
 
         def fit(judged: Any, walk: Walk) -> tuple[Consensus, Floats]:
-            layout, found = fitted(judged, walk, self._options)
+            layout, found = fit_part(judged, walk, self._options)
             state = found.state
             quality = pair_quality(state, state.alpha, 1.0, state.kinds[0].lapse)
             return latent_consensus(self, judged, layout, found, known), quality
