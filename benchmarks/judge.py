@@ -66,7 +66,9 @@ def replay(who: str, seeds: int) -> dict[str, Any]:
         chosen.append(tau(run.consensus))
     return {
         "judge": who, "seeds": seeds, "calls": calls, "tau": float(np.mean(chosen)), "random_calls": CALLS,
-        "random_tau": float(np.mean(at_random)), "floor_met": bool(np.mean(chosen) >= np.mean(at_random)),
+        "random_tau": float(np.mean(at_random)),
+        "tau_errors": [float(np.std(values) / seeds**0.5) for values in (chosen, at_random)],
+        "floor_met": bool(np.mean(chosen) >= np.mean(at_random)),
     }  # fmt: skip
 
 

@@ -138,8 +138,8 @@ class ReplayServer:
         choice: Any = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         if self.share is not None and body.get("logprobs"):
             choice["logprobs"] = {"content": self._tokens(text, self.share(body))}
-        if fault == "filter":
-            choice["finish_reason"] = "content_filter"
+        if fault in ("filter", "length"):
+            choice["finish_reason"] = "content_filter" if fault == "filter" else fault
         if fault in ("content null", "content empty"):
             message["content"] = None if "null" in fault else "  "
         if fault == "message null":

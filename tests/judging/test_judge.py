@@ -192,8 +192,7 @@ def test_the_goal_stops_a_run_and_bad_judges_are_left_aside():
     longer = cr.judge(answers(60), [function, coin], orders="random", calls=400, sure=1)
     assert longer.consensus.order() == ["m4", "m3", "m2", "m1", "m0"]
     # once each has given some answers, the one who guesses is left aside
-    later = longer.frame()["annotator"][-60:]
-    assert (later == "function").sum() > (later == "coin").sum()
+    assert set(longer.frame()["annotator"][-10:]) == {"function"}
     best = cr.judge(answers(60), function, goal="best", sure=0.99)
     assert "the best item is right with a probability of" in best.stopped
 
@@ -208,9 +207,10 @@ def test_grades_and_rankings():
 
     graded = cr.judge(answers(), grade, kind="grade", levels=["bad", "fair", "good", "great", "best"], calls=60, sure=1)
     assert graded.consensus.order() == ["m4", "m3", "m2", "m1", "m0"]
-    assert graded.frame().select("item", "grade").unique().sort("item")["grade"].to_list() == [
-        "bad", "fair", "good", "great", "best"
-    ]  # fmt: skip
+    assert graded.frame().select("grade", "said").unique().sort("grade").rows() == list(
+        enumerate(["bad", "fair", "good", "great", "best"], 1)
+    )
+    assert graded.judgments.grade.max() == 5
     ranked = cr.judge(answers(), ranking, kind="ranking", set_size=3, calls=40, sure=1)
     assert ranked.consensus.order() == ["m4", "m3", "m2", "m1", "m0"]
     assert ranked.calls == 40
@@ -253,7 +253,19 @@ def test_a_storm_of_faults_ends_with_every_call_that_was_wanted(monkeypatch):
     assert run.notes == () or all("dropped" in note for note in run.notes)
 
 
-def test_a_model_that_always_fails_is_given_up_and_the_others_go_on():
+@pytest.mark.parametrize("status", ["500", "404"])
+def test_a_model_that_always_fails_is_paused_and_the_others_go_on(status, monkeypatch):
+    with ReplayServer(verdict) as server, ReplayServer(verdict, faults=[status], every=1) as broken:
+        models = [f"good@{server.url}", f"bad@{broken.url}"]
+        monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
+        began = time.monotonic()
+        run = cr.judge(answers(), models, calls=120, sure=1, parallel=4)
+        assert time.monotonic() - began < 300
+        assert 80 <= run.calls <= 120
+        assert broken.n_requests <= calling.FAILURES_TO_PAUSE + 4
+
+
+def test_a_model_that_goes_on_failing_is_given_up():
     with ReplayServer(verdict) as server, ReplayServer(verdict, faults=["500"], every=1) as broken:
         models = [f"good@{server.url}", f"bad@{broken.url}"]
         run = cr.judge(answers(), models, calls=60, sure=1, parallel=4)
@@ -297,6 +309,31 @@ def test_the_budget_is_never_exceeded_at_the_server(seed, tmp_path):
         assert run.cost <= budget
         assert run.cost >= server.cost - 1e-9
     assert run.cost > 0.4 * budget or "goal" in run.stopped or "nothing" in run.stopped
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"models": None}, "there is no model to ask"),
+        ({"key_from": {"y": "OPENAI_API_KEY"}}, "there is a key for 'y', which is not a model"),
+        ({"key_from": "NO_SUCH_KEY"}, "environment variable 'NO_SUCH_KEY' is not set"),
+        ({"goal": "top-5"}, "leaves nothing to decide, as there are 5 items; name at most top-4"),
+        ({"out": "-"}, "give it a name"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_asked(given, message):
+    with pytest.raises(ParameterError, match=message):
+        cr.judge(answers(3), **{"models": "x@http://127.0.0.1:9/v1", "calls": 5, **given})
+
+
+def test_a_reply_that_was_cut_names_the_option_and_is_paid_once():
+    def thinking(body):
+        return "" if body["max_tokens"] < 300 else verdict(body)
+
+    with ReplayServer(thinking, faults=["length"], every=1) as server:
+        with pytest.raises(cr.errors.CrowdrankError, match=r"cut at 256 tokens; raise --max-tokens"):
+            cr.judge(answers(3, ["m0", "m1"]), f"x@{server.url}", calls=9)
+        assert len(set(server.prompts)) == server.n_requests
 
 
 def test_a_budget_without_prices_is_refused():
@@ -550,6 +587,10 @@ def test_a_store_counts_what_a_killed_run_left_under_way(tmp_path):
     store = Store(tmp_path / "c", "run")
     store.begin(0.5)
     store.close()
-    ledger = Store(tmp_path / "c", "run").ledger(1.0, 10)
+    store = Store(tmp_path / "c", "run")
+    ledger = store.ledger(1.0, 10)
     assert (ledger.spent, ledger.answered) == (0.5, 1)
+    with pytest.raises(ParameterError, match="another run is using it"):
+        Store(tmp_path / "c", "run")
+    store.close()
     assert Store(tmp_path / "c", "other").ledger(1.0, 10).spent == 0

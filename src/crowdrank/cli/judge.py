@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import ParameterError
 from ..wording import counted
 from .outputs import LEVEL, check_files, check_report, deliver_consensus, report_written
 from .votes import pairs
@@ -75,8 +74,6 @@ def judge(
     if dry_run:
         _show_preview(make_runner(texts, models, out=None, **asked).preview(), talk)
         return
-    if no_cache is False and out == "-":
-        raise ParameterError("--out is the file that a stopped run goes on from; give it a name, such as votes.jsonl")
     run = _run(talk, texts, models, out, asked)
     if campaign is not None and not Path(campaign).exists():
         question = asked["question"] or "Which answer is better?"

@@ -77,6 +77,7 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
     >>> read_models(["gpt-x@http://127.0.0.1:8000/v1"], price={"gpt-x": (1, 2)})
     [Model(name='gpt-x', url='http://127.0.0.1:8000/v1', function=None, price=(1.0, 2.0))]
     """
+    given = [] if given is None else given
     if isinstance(given, Mapping):
         entries: list[tuple[str | None, Any]] = list(given.items())
     else:
@@ -95,11 +96,20 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
                 f"there is a price for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
             )
         prices[name] = _price(name, value)
-    variables = key_from if isinstance(key_from, Mapping) else dict.fromkeys(names, key_from or "OPENAI_API_KEY")
+    variables = key_from if isinstance(key_from, Mapping) else dict.fromkeys(names, key_from) if key_from else {}
+    for name, variable in variables.items():
+        if name not in names:
+            raise ParameterError(
+                f"there is a key for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
+            )
+        if not os.environ.get(variable, "").strip():
+            raise ParameterError(
+                f"the environment variable {variable!r} is not set; export it with the key of {name!r}"
+            )
     return [
         Model(
             model.name, model.url, model.function, (0.0, 0.0) if model.function else prices.get(model.name),
-            os.environ.get(str(variables.get(model.name, "OPENAI_API_KEY")), "").strip() if model.url else "",
+            os.environ.get(variables.get(model.name, "OPENAI_API_KEY"), "").strip() if model.url else "",
         )
         for model in models
     ]  # fmt: skip
@@ -156,11 +166,13 @@ class _NoReply(CrowdrankError):
 
 
 class _Fault(Exception):
-    """An attempt that failed in passing: what to call it, what it may have cost, and when to try again."""
+    """An attempt that failed: what to call it, what it may have cost, and when to try again, if ever."""
 
-    def __init__(self, what: str, cost: float = 0.0, wait: float | None = None, *, busy: bool = False) -> None:
+    def __init__(
+        self, what: str, cost: float = 0.0, wait: float | None = None, *, busy: bool = False, final: bool = False
+    ) -> None:
         super().__init__(what)
-        self.what, self.cost, self.wait, self.busy = what, cost, wait, busy
+        self.what, self.cost, self.wait, self.busy, self.final = what, cost, wait, busy, final
 
 
 class _Pace:
@@ -336,6 +348,8 @@ class Caller:
             what = fault.what
             pace.fail(fault, model.name)
             wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1.0)
+            if fault.final:
+                break
             if attempt + 1 < MAX_ATTEMPTS:
                 await _nap(max(wait, fault.wait or 0.0), self.stop)
         raise _NoReply(what)
@@ -410,7 +424,7 @@ class Caller:
             wait = _retry_after(response.headers.get("retry-after"))
             raise _Fault(f"status {status}", wait=wait, busy=status == 429 or (status == 503 and wait is not None))
         if status != 200:
-            raise _NoReply(f"the server refused the request ({status})")
+            raise _Fault(f"the server refused the request ({status})", final=True)
         try:
             body = response.json()
             usage = body.get("usage") or {}
@@ -422,6 +436,8 @@ class Caller:
             text = choice["message"]["content"]
         except (LookupError, TypeError):
             raise _Fault("the server sent no choices", cost) from None
+        if choice.get("finish_reason") == "length" and not str(text or "").rstrip().endswith(("}", "`")):
+            raise _Fault(f"the reply was cut at {self.max_tokens} tokens; raise --max-tokens", cost, final=True)
         if choice.get("finish_reason") == "content_filter":
             raise _Fault("a content filter held the reply back", cost)
         if not isinstance(text, str) or not text.strip():

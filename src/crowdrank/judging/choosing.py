@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ..api import aggregate
+from ..api.robust_errors import with_robust_errors
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.judgments import Grades, Preferences, Rankings, together, with_items
 from ..data.proposals import Roster
+from ..errors import ParameterError
 from ..io.notices import collect_notices
 from ..protocols import Floats
-from ..schemes.information import Goal, Information
+from ..registry import make
+from ..schemes.information import Goal, Information, preference_discriminations
 from ..schemes.situation import OpenRequests, Situation
 from .answers import Answers
 from .learning import learn_scores
@@ -34,6 +38,9 @@ _MAX_LISTED_ITEMS = 400
 
 _MIN_CERTAINTY_GAIN = 1e-4
 """A round that is expected to bring less certainty than this is not worth asking."""
+
+_MIN_QUERIES = 20
+"""From so many queries on errors are by query; fewer of them tell too little of how they differ."""
 
 _SHARE_FOR_DESIGN = 0.25
 """Share of the calls that the first design may take; of more items a random part is asked about."""
@@ -118,7 +125,7 @@ class Chooser:
 
     def __init__(
         self, answers: Answers, judges: Sequence[str], *, kind: str, orders: str, set_size: int, goal: Goal,
-        across: bool, scheme: str, seed: int, levels: Sequence[Any] = (), features: Features | None = None,
+        across: bool, scheme: str, seed: int, features: Features | None = None,
         people: Preferences | None = None,
     ) -> None:  # fmt: skip
         self.answers, self.judges, self.kind, self.orders, self.set_size = answers, list(judges), kind, orders, set_size
@@ -126,7 +133,6 @@ class Chooser:
         self.people = people
         self.asked: set[Case] = set()
         self._pairs_asked: set[tuple[str, Any, frozenset[Any]]] = set()
-        self._level = {level: place for place, level in enumerate(levels)}
         self._rng = np.random.default_rng(seed)
         self._queries: dict[Any, list[Any]] = {}
         for query, item in zip(answers.query, answers.item, strict=True):
@@ -153,8 +159,6 @@ class Chooser:
         if self.answers.query[0] is None:
             words = words[1:]
         table: dict[str, list[Any]] = {word: [row[word] for row in rows] for word in words}
-        if self.kind == "grade":
-            table["grade"] = [self._level[grade] for grade in table["grade"]]
         with warnings.catch_warnings(), collect_notices():
             warnings.simplefilter("ignore")
             judged: Any
@@ -169,18 +173,28 @@ class Chooser:
             everything: Preferences = with_items(judged, self._item_table)[0]
         return everything
 
-    def fit(self, preferences: Preferences) -> Consensus:
-        """Return the consensus with its errors; several judges are weighed by what they turn out to be worth."""
+    def fit(self, preferences: Preferences) -> tuple[Consensus, Consensus]:
+        """Return the consensus with the errors of its model, to choose by, and with those to tell how sure it is.
+
+        Several judges are weighed by what they turn out to be worth. The two orders of a pair, and all that is asked of
+        one query, depend on each other: what is told has errors by query once there are enough of them.
+        """
         with warnings.catch_warnings(), collect_notices():
             warnings.simplefilter("ignore")
             if self.features is not None:
-                return learn_scores(preferences, self.features)
+                learned = learn_scores(preferences, self.features)
+                return learned, learned
             trusted = None if self.people is None else self.people.annotators.ids.to_list()
-            several = preferences.n_annotators > 1
-            consensus: Consensus = aggregate(
-                preferences, "latent_score" if several else "bradley_terry", trusted=trusted
-            )
-        return consensus
+            name = "latent_score" if preferences.n_annotators > 1 else "bradley_terry"
+            model: Consensus = aggregate(preferences, name, trusted=trusted, robust="none", shared="none")
+            if preferences.block is not None and len(np.unique(preferences.block)) >= _MIN_QUERIES:
+                with suppress(ParameterError):
+                    method = make("aggregator", name, model.params)
+                    by_query = with_robust_errors(model, method, preferences, "query")
+                    # what few verdicts predict well may look surer than it is
+                    if by_query.estimates["robust"]["wider"] > 1:
+                        return model, by_query
+        return model, model
 
     # what can be asked ------------------------------------------------------------------------------------------------
 
@@ -241,6 +255,11 @@ class Chooser:
         return self._members
 
     @property
+    def sizes(self) -> list[int]:
+        """Numbers of items that are ranked together."""
+        return [len(self.targets)] if self.across else [len(members) for members in self._in_query().values()]
+
+    @property
     def n_cases(self) -> int:
         """How many questions there are in all: the most that could be asked."""
         sizes = [len(members) for members in self._in_query().values()]
@@ -265,19 +284,27 @@ class Chooser:
         groups: dict[Any, list[Any]] = {}
         for target in self.targets:
             groups.setdefault(None if self.across else target[0], []).append(target)
-        cases: list[Case] = []
+        rings: list[list[list[Case]]] = []
         number = 0
+        each = 2 if self.orders == "both" and self.kind != "grade" else 1
         for members in groups.values():
             if len(members) < 2:
                 continue
-            each = 2 if self.orders == "both" and self.kind == "preference" else 1
             if calls is not None and each * len(members) > _SHARE_FOR_DESIGN * calls / len(groups):
                 size = max(int(_SHARE_FOR_DESIGN * calls / len(groups) / each), 8)
                 members = [members[place] for place in self._rng.permutation(len(members))[:size]]
+            rings.append([])
             for one, other in self._connecting_pairs(members):
-                cases += self.take(self._cases(one, other, self.judges[number % len(self.judges)]))
+                rings[-1].append(self.take(self._cases(one, other, self.judges[number % len(self.judges)])))
                 number += 1
-        return cases
+        # in turn, so that few calls leave no query out
+        return [case for pairs in zip_longest(*rings, fillvalue=()) for cases in pairs for case in cases]
+
+    def other_orders(self) -> list[Case]:
+        """Return what a run that was stopped has left of pairs that are shown in both orders."""
+        if self.orders != "both" or self.kind == "grade":
+            return []
+        return self.take([case._replace(items=case.items[::-1]) for case in sorted(self.asked, key=str)])
 
     def _connecting_pairs(self, members: Sequence[Any]) -> list[tuple[Any, Any]]:
         """Pairs that connect items: a ring in random order, and where neighbours share no query another partner."""
@@ -314,25 +341,23 @@ class Chooser:
             return self._in_turn(number, judges, scores), 0.0
         targets = self._targets_of(preferences)
         each = 2 if self.orders == "both" and self.kind != "grade" else 1
-        roster = Roster.from_frame({"annotator": judges, "price": [prices[judge] * each for judge in judges]})
+        panel, pairs = self._panel(preferences, consensus, targets, prices)
+        roster = Roster.from_frame({"annotator": panel, "price": [prices[judge] * each for judge in panel]})
         wanted = max(1, -(-number // each))
         price = float(np.median(roster.price))
         situation = Situation(
-            judgments=preferences, askable=self._askable(consensus), pairs=self._pairs(targets, judges),
-            roster=roster, budget=wanted * price, consensus=consensus, seed=int(self._rng.integers(2**31)),
-            repeats=self.across, open=self._open(preferences, open_cases),
+            judgments=preferences, askable=self._askable(consensus), pairs=pairs, roster=roster, budget=wanted * price,
+            consensus=consensus, seed=int(self._rng.integers(2**31)), repeats=self.across,
+            open=self._open(preferences, open_cases),
         )  # fmt: skip
-        if situation.pairs is not None and not len(situation.pairs[0]):
+        if pairs is not None and not len(pairs[0]):
             return [], 0.0
-        codes = preferences.annotators.codes(pl.Series(judges))
-        answered = np.append(np.bincount(preferences.annotator, minlength=preferences.n_annotators), 0)[codes]
-        share = _SHARE_OF_JUDGES if answered.min() >= _MIN_ANSWERS_OF_JUDGE else 1.0
-        proposed = Information(goal=self.goal.text, share=share).propose(situation)
+        proposed = Information(goal=self.goal.text, share=1.0).propose(situation)
         cases: list[Case] = []
         who = roster.annotators.ids.to_list()
         left, right = proposed.things["left"].tolist(), proposed.things["right"].tolist()
         for one, other, judge in zip(left, right, proposed.annotator.tolist(), strict=True):
-            names = [who[judge], *(name for name in judges if name != who[judge])]
+            names = [who[judge], *(name for name in (panel if pairs else judges) if name != who[judge])]
             for name in names:
                 new = self.take(self._cases(targets[one], targets[other], name, scores))
                 cases += new
@@ -341,6 +366,30 @@ class Chooser:
             if len(cases) >= number:
                 break
         return cases, proposed.expected_gain
+
+    def _panel(
+        self, preferences: Preferences, consensus: Consensus, targets: Sequence[Any], prices: Mapping[str, float]
+    ) -> tuple[list[str], Any]:
+        """Whom to ask, and the pairs that they have something left to say about.
+
+        All judges until each is known by some answers; then the half that is worth most for its price, and more of them
+        where these have said all.
+        """
+        judges = [judge for judge in self.judges if judge in prices]
+        codes = preferences.annotators.codes(pl.Series(judges))
+        answered = np.append(np.bincount(preferences.annotator, minlength=preferences.n_annotators), 0)[codes]
+        if answered.min() < _MIN_ANSWERS_OF_JUDGE:
+            return judges, self._pairs(targets, judges)
+        alpha, deviation = (
+            values[np.minimum(codes, len(values) - 1)] for values in preference_discriminations(consensus)
+        )
+        worth = (alpha**2 + deviation**2) / [prices[judge] for judge in judges]
+        best = [judges[place] for place in np.argsort(-worth, kind="stable")]
+        for size in range(max(1, round(_SHARE_OF_JUDGES * len(best))), len(best) + 1):
+            pairs = self._pairs(targets, best[:size])
+            if pairs is None or len(pairs[0]):
+                break
+        return best[:size], pairs
 
     def _in_turn(self, number: int, judges: Sequence[str], scores: Mapping[Any, float]) -> list[Case]:
         """All pairs in turn, those first that were asked about least."""

@@ -45,7 +45,8 @@ _USER = """\
 
 {% endfor %}{{ question }}"""
 
-_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
+_REPLY = re.compile(r"(?:\s*<think>.*?</think>)?(?:\s*```(?:json)?\s*\n(.*)\n\s*```\s*|(.*))", re.DOTALL)
+"""A reply: after what a model thinks aloud, in a fence or without."""
 
 
 class Unparsed(ValueError):
@@ -135,6 +136,12 @@ class Prompter:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
     @cached_property
+    def numbers(self) -> dict[Any, int]:
+        """Level -> the number that is written for it, which any command reads: itself, or its place from 1."""
+        rising = all(isinstance(level, int) for level in self.levels) and list(self.levels) == sorted(self.levels)
+        return {level: level if rising else place for place, level in enumerate(self.levels, 1)}
+
+    @cached_property
     def _templates(self) -> tuple[Any, Any]:
         """The compiled templates of the system's and the user's message."""
         from jinja2 import StrictUndefined, TemplateError
@@ -196,9 +203,10 @@ class Prompter:
     def parse(self, reply: Any, n: int) -> Any:
         """Return the answer in a reply about ``n`` texts; what is not one exactly is refused."""
         if isinstance(reply, str):
-            fenced = _FENCE.fullmatch(reply)
+            found = _REPLY.fullmatch(reply)
+            assert found is not None
             try:
-                reply = json.loads(fenced[1] if fenced else reply)
+                reply = json.loads(found[1] or found[2])
             except ValueError:
                 raise Unparsed("the reply is not JSON") from None
         name = {"preference": "winner"}.get(self.kind, self.kind)

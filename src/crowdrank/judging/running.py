@@ -159,10 +159,18 @@ def make_runner(
     across = texts.recurs and not per_query
     chooser = Chooser(
         texts, [model.name for model in judges], kind=kind, orders=orders, set_size=set_size, goal=wanted,
-        across=across, scheme=scheme, seed=seed, levels=prompter.levels, features=features, people=_people(people),
+        across=across, scheme=scheme, seed=seed, features=features, people=_people(people),
     )  # fmt: skip
     if not chooser.n_cases or (kind == "grade" and len(texts) < 2):
         raise ParameterError("no query has two answers, so nothing can be compared; add answers of another item")
+    most = max(chooser.sizes)
+    if wanted.k >= most:
+        where = f"{'there are' if across else 'no query has more than'} {counted(most, 'item')}"
+        raise ParameterError(
+            f"{option('goal', goal)} leaves nothing to decide, as {where}; name at most top-{most - 1}, or use order"
+        )
+    if out == "-":
+        raise ParameterError("--out is the file that a stopped run goes on from; give it a name, such as votes.jsonl")
     path = None if out is None else Path(out)
     kept: Any = cache or None
     if cache is True:
@@ -325,7 +333,9 @@ class Runner:
             dict(zip(STYLE, self.answers.style[self.answers.rows[case.query, one]], strict=True)) for one in case.items
         ]
         if self.prompter.kind == "grade":
-            return [{**shared, "item": case.items[0], "grade": answer, **after, **style[0]}]
+            grade = self.prompter.numbers[answer]
+            said = {} if grade == answer else {"said": answer}
+            return [{**shared, "item": case.items[0], "grade": grade, **said, **after, **style[0]}]
         if self.prompter.kind == "ranking":
             number, first = uuid.uuid4().hex[:12], dict(after, cost=0.0, calls=0)
             order = [LETTERS.index(letter) for letter in answer]
@@ -472,16 +482,18 @@ class Runner:
 
     async def _ask_all(self, caller: Caller) -> str:
         """Ask round after round; return why it ended."""
-        queue: deque[Case] = deque()
+        queue = deque(self.chooser.other_orders())
         if len(self.rows) < len(self.chooser.targets):
             queue.extend(self.chooser.design(self.calls))
         tasks: dict[asyncio.Task[Any], Case] = {}
         choosing: asyncio.Task[Any] | None = None
         parked: list[Case] = []
-        why, poor = "", set[str]()
+        why, poor, exhausted = "", set[str](), False
         try:
             while True:
-                if caller.stop.is_set():
+                if why:
+                    pass
+                elif caller.stop.is_set():
                     why = "interrupted"
                 elif caller.ledger.is_spent:
                     why = "calls"
@@ -491,17 +503,28 @@ class Runner:
                     self._start(caller, queue, tasks)
                 elif not tasks:
                     break
-                if not why and not queue and choosing is None and len(tasks) <= self.parallel // 2:
-                    if not self.rows and not tasks:
+                else:
+                    # what waits for a model that is paused is not sent any more
+                    caller.stop.set()
+                # models that wait do not hold up the others
+                left_out = poor | {model.name for model in self.models if caller.is_waiting(model.name)}
+                ready = sum(case.judge not in left_out for case in (*queue, *tasks.values()))
+                if not why and choosing is None and not exhausted and ready <= self.parallel // 2:
+                    if not self.rows and not tasks and not queue:
                         why = "nothing"
                         continue
-                    if self.rows:
-                        choosing = asyncio.create_task(self._choose(caller, list(tasks.values()), poor))
+                    if len(left_out) == len(self.models) and not tasks and not queue:
+                        left_out = poor
+                    if self.rows and len(left_out) < len(self.models):
+                        choosing = asyncio.create_task(self._choose(caller, list(tasks.values()), left_out))
                 waiting: set[asyncio.Task[Any]] = {*tasks, *([] if choosing is None else [choosing])}
                 if not waiting:
+                    exhausted = False
                     continue
-                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                # a model may also be paused while nothing ends
+                done, _ = await asyncio.wait(waiting, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
                 settled = False
+                exhausted = exhausted and not done & tasks.keys()
                 for task in done & tasks.keys():
                     case = tasks.pop(task)
                     outcome: Outcome = task.result()
@@ -521,7 +544,9 @@ class Runner:
                     cases, reason = choosing.result()
                     choosing = None
                     queue.extend(cases)
-                    if reason and (reason != "nothing" or not tasks):
+                    exhausted = reason == "nothing"
+                    # a paused model is not waited for where nothing else is left
+                    if reason and not (exhausted and any(not caller.is_waiting(case.judge) for case in tasks.values())):
                         why = reason
                 self._report(caller)
         finally:
@@ -565,9 +590,9 @@ class Runner:
             costs[model.name] = max(mean or model.cost(500, 20), 1e-9)
         return costs
 
-    async def _choose(self, caller: Caller, under_way: Sequence[Case], poor: set[str]) -> tuple[list[Case], str]:
+    async def _choose(self, caller: Caller, under_way: Sequence[Case], left_out: set[str]) -> tuple[list[Case], str]:
         """The next round, or why there is none."""
-        rows, prices = list(self.rows), self._prices(caller, poor)
+        rows, prices = list(self.rows), self._prices(caller, left_out)
         return await asyncio.to_thread(self._next_round, rows, prices, under_way)
 
     def _next_round(
@@ -575,7 +600,7 @@ class Runner:
     ) -> tuple[list[Case], str]:
         """Learn from the rows; the cases of the next round, or why there is none."""
         preferences = self.chooser.preferences(rows)
-        self.consensus = self.chooser.fit(preferences)
+        model, self.consensus = self.chooser.fit(preferences)
         self.certainty = Certainty.of(self.consensus, self.chooser.goal)
         if self.certainty.sure >= self.sure:
             return [], "sure"
@@ -583,7 +608,7 @@ class Runner:
             self._first_wrong = max(self.certainty.wrong, 1e-9)
         share = min(self.certainty.wrong / self._first_wrong, 1.0)
         number = max(min(self.parallel, _LARGEST_ROUND), math.ceil(_LARGEST_ROUND * share))
-        cases, gain = self.chooser.choose(preferences, self.consensus, number, prices, under_way)
+        cases, gain = self.chooser.choose(preferences, model, number, prices, under_way)
         worth = self.chooser.scheme != "information" or is_worth_asking(gain, self.certainty)
         return (cases, "") if cases and worth else ([], "nothing")
 
@@ -615,10 +640,10 @@ class Runner:
         judgments, preferences, more = None, None, ""
         if self.rows:
             preferences = self.chooser.preferences(self.rows)
-            self.consensus = self.chooser.fit(preferences)
+            model, self.consensus = self.chooser.fit(preferences)
             self.certainty = Certainty.of(self.consensus, self.chooser.goal)
             if why in ("calls", "money", "interrupted") and self.certainty.sure < self.sure:
-                more = self._what_more_brings(caller, preferences)
+                more = self._what_more_brings(caller, preferences, model)
             judgments = self._judgments()
         finding = self.answers.finding()
         notes = [*([] if finding is None else [finding]), *lost.values(), *caller.sentences()]
@@ -646,11 +671,10 @@ class Runner:
             "nothing": f"stopped since nothing is left that is worth its price; {known}",
         }[why]
 
-    def _what_more_brings(self, caller: Caller, preferences: Preferences) -> str:
+    def _what_more_brings(self, caller: Caller, preferences: Preferences, model: Consensus) -> str:
         """What another hundred calls are expected to bring."""
-        assert self.consensus is not None
         assert self.certainty is not None
-        cases, gain = self.chooser.choose(preferences, self.consensus, _LARGEST_ROUND, self._prices(caller, set()))
+        cases, gain = self.chooser.choose(preferences, model, _LARGEST_ROUND, self._prices(caller, set()))
         if not cases or not gain:
             return ""
         before, after = self.certainty.wrong, max(self.certainty.wrong - gain, 0.0)
@@ -668,11 +692,7 @@ class Runner:
                 return Preferences.from_frame(table, covariates=[*STYLE, "self"])
             if self.prompter.kind == "ranking":
                 return Rankings.from_frame(table)
-            number = {level: place for place, level in enumerate(self.prompter.levels)}
-            worded = not all(isinstance(level, int) for level in number)
-            return Grades.from_frame(
-                table.with_columns(grade=pl.Series([number[row["grade"]] for row in self.rows])) if worded else table
-            )
+            return Grades.from_frame(table)
 
     def _disputed_pairs(self) -> tuple[tuple[Any, tuple[Any, ...]], ...]:
         """Pairs of answers on which verdicts contradict each other."""

@@ -96,12 +96,15 @@ class Store:
     def __init__(self, path: str | Path | None, run: str) -> None:
         self.run = run
         try:
-            self._connection = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+            self._connection = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=1.0)
+            # one run at a time: two would each spend the whole budget
+            self._connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=NORMAL")
             self._connection.executescript(_TABLES)
         except sqlite3.Error as error:
-            raise ParameterError(f"the cache {path} cannot be used: {error}; name another with --cache") from None
+            why = "another run is using it" if "locked" in str(error) else str(error)
+            raise ParameterError(f"the cache {path} cannot be used: {why}; name another with --cache") from None
 
     def close(self) -> None:
         """Close the file."""
