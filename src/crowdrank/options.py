@@ -567,6 +567,10 @@ COMMANDS: dict[str, tuple[Option, ...]] = {
         Option("--restore FILE", "Put what --backup wrote into an empty database and exit."),
         _QUIET,
     ),
+    "mcp": _page(
+        Option("FOLDER", "Folder whose files an agent may read.", default=...),
+        Option("--write", "Let it write new CSV files there too."),
+    ),
     "judge": _page(
         Option("ANSWERS", "Table of item, content [, query, query_content], or a folder of files.", default=...),
         *_MODELS,

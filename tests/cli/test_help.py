@@ -24,6 +24,7 @@ def test_the_verbs_are_those_that_are_promised():
         "aggregate", "compare", "evaluate", "diagnose", "audit", "changed",
         "features", "train", "rank", "propose", "simulate", "study",
         "methods", "datasets", "demo", "inspect", "export", "pack", "serve", "judge", "sort",
+        "mcp",
     ]  # fmt: skip
 
 

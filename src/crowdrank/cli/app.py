@@ -23,6 +23,7 @@ HOMES = {
     "propose": "propose", "simulate": "propose",
     "study": "study", "methods": "methods", "datasets": "methods", "demo": "demo", "inspect": "files",
     "export": "files", "pack": "files", "serve": "files", "judge": "judge", "sort": "judge",
+    "mcp": "files",
 }  # fmt: skip
 """Verb -> the file that has its function."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -201,3 +202,18 @@ def serve(
     check_files([], [token_file])
     server.announce(options, token_file, new_token=new_token)
     server.run(options)
+
+
+def mcp(*, folder: str, write: bool) -> None:
+    """Serve agents over standard input and output.
+
+    Speaks the Model Context Protocol: inspect, aggregate, audit, propose, explain. Files are named relative to FOLDER,
+    and nothing outside it is read.
+
+    Examples
+    --------
+    # what an agent's settings should start
+    crowdrank mcp ./votes
+    """
+    # above the command line, since it is one of those that call us
+    import_module("crowdrank.integrations.mcp").serve(folder, write=write)
