@@ -128,7 +128,7 @@ def make_tools(files: Files) -> list[Callable[..., Any]]:
         save_as: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Say which judgments to ask for next, the most urgent first, and why; the goal is order, best or top-5."""
-        wanted = {} if goal is None else {"goal": goal}
+        wanted: dict[str, Any] = {} if goal is None else {"goal": goal}
         table = cr.propose(read(names, across_queries), budget=budget, **wanted)
         return {**_rows(table), **files.save(table, save_as)}
 
@@ -143,7 +143,7 @@ def make_tools(files: Files) -> list[Callable[..., Any]]:
         consensus = cr.aggregate(judgments)
         found: dict[str, Any] = {
             "findings": [one.sentence for one in cr.findings(consensus, judgments)][:MOST_ROWS],
-            "annotators": str(cr.actions(consensus, judgments)),
+            "annotators": _rows(cr.actions(consensus, judgments).frame()),
         }
         try:
             found["fragility"] = str(cr.fragility(consensus, judgments, a, b))
@@ -186,7 +186,7 @@ def make_server(folder: str | Path, *, write: bool = False) -> Any:
             try:
                 return await super().call_tool(name, *rest, **more)
             except ToolError as error:
-                faults = getattr(error.__cause__, "errors", list)()
+                faults: list[Any] = getattr(error.__cause__, "errors", list)()
                 what = "; ".join(f"argument {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in faults)
                 raise ToolError(what or str(error).removeprefix(f"Error executing tool {name}: ")) from error.__cause__
 
