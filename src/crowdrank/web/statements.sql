@@ -656,11 +656,14 @@ SELECT j.target, j.answer, j.at, j.comment, t.items, a.id AS annotator_id, a.nam
 -- name: target
 SELECT id, query, items FROM target WHERE id = :target AND campaign = :campaign
 
--- name: targets_of_items
-SELECT id, query, items FROM target WHERE campaign = :campaign AND is_check = 0 AND items IN :items
+-- name: targets_of_keys
+SELECT id, query, items, key FROM target WHERE campaign = :campaign AND key IN :keys
+
+-- name: items_named
+SELECT id, query, item FROM item WHERE campaign = :campaign AND item IN :names
 
 -- name: reported_targets
-SELECT t.id, t.query, t.items FROM target t WHERE t.campaign = :campaign AND t.n_skipped > 0 AND (t.n_skipped >= 3
+SELECT t.id, t.query, t.items, t.key FROM target t WHERE t.campaign = :campaign AND t.n_skipped > 0 AND (t.n_skipped >= 3
   OR EXISTS (SELECT 1 FROM request r WHERE r.target = t.id AND r.state = 'skipped' AND r.reason <> ''))
   ORDER BY t.n_skipped DESC, t.id LIMIT 100
 

@@ -18,7 +18,7 @@ from ..errors import ParameterError
 from .campaign_file import Item, Settings, check_settings, item_of_row
 from .collection import Body, Collection, Fault, must_be, record_event, sql
 from .overview import check_accuracies, item_ids
-from .setup import MAX_TARGETS, insert_items, insert_rows, target_row
+from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, lock_target, settle_target, shown_value
 from .transfer import plain_judgment
 
@@ -67,8 +67,12 @@ def item_view(collection: Collection, connection: sa.Connection, item: int) -> d
         raise Fault("not_found", "there is no such item")
     fit = sql.latest_fit.first(connection, campaign=collection.id)
     scores = [] if fit is None else sql.scores_of_items.rows(connection, fit=fit.id, items=[item])
-    found = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=[row.query])
-    targets = [one.id for one in found if item in json.loads(one.items)]
+    if collection.settings.kind == "grade":
+        keys = [target_key([item], is_check=is_check) for is_check in (False, True)]
+        targets = [one.id for one in sql.targets_of_keys.rows(connection, campaign=collection.id, keys=keys)]
+    else:
+        found = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=[row.query])
+        targets = [one.id for one in found if item in json.loads(one.items)]
     return {
         **row._asdict(), "consensus": json.loads(scores[0].row) if scores else None,
         **_said_of(collection, connection, targets),
@@ -205,17 +209,20 @@ def review_view(collection: Collection, connection: sa.Connection) -> dict[str, 
     """Return what somebody should decide: targets that are disputed or were reported, with what was said of them."""
     fit = sql.latest_fit.first(connection, campaign=collection.id)
     decided = {row.target: row for row in sql.reviews.rows(connection, campaign=collection.id)}
-    by_id = {(row.query, row.item): row.id for row in sql.items.rows(connection, campaign=collection.id)}
+    rows = [] if fit is None else json.loads(fit.summary).get("disputed") or []
+    named = sorted({row[name] for row in rows for name in ("item", "other") if name in row})
+    found = sql.items_named.rows(connection, campaign=collection.id, names=named)
+    by_id = {(row.query, row.item): row.id for row in found}
     why: dict[str, dict[str, Any]] = {}
-    for row in [] if fit is None else json.loads(fit.summary).get("disputed") or []:
+    for row in rows:
         numbers = [by_id.get((row.get("query", ""), row[name])) for name in ("item", "other") if name in row]
         if None not in numbers:
-            why[json.dumps(sorted(numbers))] = {"why": "disputed", "facts": row}
+            why[target_key([one for one in numbers if one is not None])] = {"why": "disputed", "facts": row}
     reported = sql.reported_targets.rows(connection, campaign=collection.id)
-    disputed = sql.targets_of_items.rows(connection, campaign=collection.id, items=list(why))
-    queue = [(row, {"facts": {}, **why.get(row.items, {}), "why": "reported"}) for row in reported]
+    disputed = sql.targets_of_keys.rows(connection, campaign=collection.id, keys=list(why))
+    queue = [(row, {"facts": {}, **why.get(row.key, {}), "why": "reported"}) for row in reported]
     seen = {row.id for row in reported}
-    queue += [(row, why[row.items]) for row in disputed if row.id not in seen]
+    queue += [(row, why[row.key]) for row in disputed if row.id not in seen]
     open_first = sorted(queue, key=lambda pair: pair[0].id in decided)[:100]
     shown = {one for row, _ in open_first for one in json.loads(row.items)}
     contents = {row.id: row for row in sql.some_items.rows(connection, items=sorted(shown))}
