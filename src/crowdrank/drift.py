@@ -88,9 +88,14 @@ def fit_with_drift(
     gains = [likelihood(split.judgments, out, Walk(n, variance)) - plain for variance in _VARIANCES]
     best = int(np.argmax(np.round(gains, 6)))
     found: dict[str, Any] = {"kind": method.drift, "n_windows": n, "gain": float(gains[best]), "variance": 0.0}
-    base = {"method": constant.method, "params": {**constant.params, "drift": method.drift}, "reread": None}
+    base: dict[str, Any] = {
+        "method": constant.method,
+        "params": {**constant.params, "drift": method.drift},
+        "reread": None,
+    }
     if gains[best] < _MIN_GAIN:
         return replace(constant, **base, estimates={**constant.estimates, "drift": found})
+    windowed: Consensus
     windowed, quality = fit(split.judgments, Walk(n, _VARIANCES[best]))
     cells = np.flatnonzero(split.weight.ravel())
     names = judgments.annotators.ids.gather(cells // n).to_list()

@@ -178,7 +178,8 @@ class DawidSkene(ClassMethod):
         def likelihood(judged: Grades, out: Bools, walk: Walk | None) -> float:
             rows = replace(class_rows(judged, bins=self.bins, known=known), walk=walk)
             some = {name: getattr(rows, name) for name in ("item", "annotator", "level", "weight", "time")}
-            part = replace(rows, **{name: None if one is None else one[~out] for name, one in some.items()})
+            left: dict[str, Any] = {name: None if one is None else one[~out] for name, one in some.items()}
+            part = replace(rows, **left)
             if rows.n_levels == 1 or not part.overlap:
                 return 0.0
             fit = plain._fit_rows(part, None)

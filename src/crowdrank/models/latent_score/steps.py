@@ -1285,10 +1285,13 @@ def annotator_round(
     if layout.walk is not None:
         # only the discrimination walks: the windows of an annotator have one bias, spread and probability of a lapse
         same = ("bias", "bias_bias", "spread", "spread_spread", "lapsed", "lapse", "lapse_lapse")
-        pool = layout.walk.pool
-        sums = [
-            of._replace(**{name: pool(getattr(of, name)) for name in same if getattr(of, name).size}) for of in sums
-        ]
+        pooled: list[AnnotatorSums] = []
+        for of in sums:
+            numbers: dict[str, Any] = {
+                name: layout.walk.pool(getattr(of, name)) for name in same if getattr(of, name).size
+            }
+            pooled.append(of._replace(**numbers))
+        sums = pooled
     sums = damp_curvature(sums, state)
     state, discriminations = annotator_step(layout, state, sums, anchors.prior, learn_mean_lapse=learn_mean_lapse)
     # M: cuts and lambda, prior variances and shares, scale
