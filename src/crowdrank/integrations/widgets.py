@@ -39,6 +39,12 @@ def widget(
         Of the leaderboard's intervals.
     seed
         Of the order before anything is known.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> asked = cr.widget({"item": ["a", "b", "c"]}, levels=["bad", "good"])  # doctest: +SKIP
+    >>> asked.judgments.frame()  # doctest: +SKIP
     """
     try:
         import anywidget  # noqa: F401
