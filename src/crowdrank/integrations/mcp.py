@@ -166,7 +166,7 @@ def make_server(folder: str | Path, *, write: bool = False) -> Any:
         raise cr.errors.MissingExtraError("agents are served by the package mcp; install crowdrank[mcp]") from None
     files = Files(folder, write=write)
 
-    def guarded(tool: Callable[..., Any]) -> Callable[..., Any]:
+    def guard(tool: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(tool)
         def call(**given: Any) -> Any:
             try:
@@ -194,7 +194,7 @@ def make_server(folder: str | Path, *, write: bool = False) -> Any:
     for tool in make_tools(files):
         only_reads = not write or "save_as" not in tool.__annotations__
         hints = ToolAnnotations(read_only_hint=only_reads, destructive_hint=False, open_world_hint=False)
-        server.add_tool(guarded(tool), annotations=hints, structured_output=False)
+        server.add_tool(guard(tool), annotations=hints, structured_output=False)
     return server
 
 
