@@ -72,7 +72,7 @@ def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
         given: dict[str, Any] = {
             key: tuple(map(str, value)) if key in _LISTS else value for key, value in table.items()
         }
-        questions.append(_checked(Question(**given), f"question {table['name']!r}", questions, kind))
+        questions.append(_check_question(Question(**given), f"question {table['name']!r}", questions, kind))
     if not any(one.kind == kind and not one.when and one.required for one in questions):
         raise ParameterError(
             f"kind = {kind!r} needs a required question of kind {kind!r} without a condition, which the scheme goes by"
@@ -80,7 +80,7 @@ def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def _checked(one: Question, where: str, before: list[Question], kind: str) -> Question:
+def _check_question(one: Question, where: str, before: list[Question], kind: str) -> Question:
     """A question that can be asked of requests of a kind."""
     if one.name in {other.name for other in before} or not one.name.isprintable() or len(one.name) > 60:
         raise ParameterError(f"{where} needs a printable name of its own, of up to 60 characters")

@@ -122,7 +122,7 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
                 answer.get("answers", {}).get(question.name), ids, question
             )
     if settings.questions:
-        judgment["answers"] = {name: _mapped(value, ids) for name, value in answer.get("answers", {}).items()}
+        judgment["answers"] = {name: _with_ids(value, ids) for name, value in answer.get("answers", {}).items()}
     return judgment | {
         "annotator": row.annotator, "annotator_kind": row.annotator_kind, "time": row.at / 1e6, "seconds": row.seconds,
         "counted": bool(row.counted) and row.withdrawn_at is None, "withdrawn": row.withdrawn_at is not None,
@@ -131,7 +131,7 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
     }  # fmt: skip
 
 
-def _mapped(kept: Row, ids: Mapping[Any, Any]) -> Row:
+def _with_ids(kept: Row, ids: Mapping[Any, Any]) -> Row:
     """An answer to one of several questions with other ids of its items."""
     found = dict(kept)
     if "winner" in kept:
@@ -654,7 +654,7 @@ def _answer(collection: Collection, row: Row, known: dict[tuple[str, str], int])
     query, kind = row["query"], collection.settings.kind
     try:
         own = {item: number for (other, item), number in known.items() if other == query} if row.get("answers") else {}
-        beside = {name: _mapped(value, own) for name, value in row.get("answers", {}).items()}
+        beside = {name: _with_ids(value, own) for name, value in row.get("answers", {}).items()}
         more = {"answers": beside} if collection.settings.questions else {}
         if row.get("cant_tell"):
             return {"cant_tell": True, **more}, sorted(known[query, item] for item in _items_of(row))

@@ -8,7 +8,7 @@ const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+)(.*)$/;
 const RULE = /^\s{0,3}([-*_])(\s*\1){2,}\s*$/;
 const FENCE = /^\s{0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const BREAK = [FENCE, /^\s{0,3}#{1,6}\s/, /^\s{0,3}>/, RULE, /^\s{0,3}(\$\$|\\\[)/];
-const MOST_LEVELS = 12;
+const MOST_LEVELS = 12, MOST_INLINE = 20_000;
 
 export function markdown(text) {
   return blocks(el("div", { className: "markdown" }), text.replace(/\r\n?/g, "\n").split("\n"), 0);
@@ -125,6 +125,7 @@ const INLINE = new RegExp([
 const away = (href, child) => el("a", { href, rel: "noopener noreferrer", target: "_blank" }, child);
 
 function inline(node, text, level = 0) {
+  if (text.length > MOST_INLINE) { node.append(text); return node; }
   for (let rest = text; rest;) {
     const found = level > MOST_LEVELS ? null : INLINE.exec(rest);
     if (!found) { node.append(rest); break; }

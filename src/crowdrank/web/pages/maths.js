@@ -26,14 +26,24 @@ function node(name, children = [], given = {}) {
   return made;
 }
 
+// a formula that is nested beyond reason is shown as it was written
 export function maths(source, block) {
+  try { return formula(source, block); } catch { return node("math", [node("mtext", [source])]); }
+}
+
+function formula(source, block) {
   const tokens = source.match(/\\[a-zA-Z]+\*?|\\.|\d+(?:\.\d+)?|[^\s]/gsu) ?? [];
   let at = 0, levels = 0;
 
   function row(ends) {
     const parts = [];
     while (at < tokens.length && !ends(tokens[at])) parts.push(scripted());
-    return parts;
+    return spaced(parts);
+  }
+  // a function stands a little apart from what it is multiplied with and from its argument
+  function spaced(parts) {
+    const named = (one) => one?.dataset?.named ?? one?.firstElementChild?.dataset?.named, gap = () => node("mspace", [], { width: SPACES[","] });
+    return parts.flatMap((one, at) => (named(one) ? [...(at && parts[at - 1].localName !== "mo" ? [gap()] : []), one, ...(at + 1 < parts.length && parts[at + 1].localName !== "mo" ? [gap()] : [])] : [one]));
   }
   const group = (parts) => (parts.length === 1 ? parts[0] : node("mrow", parts));
 
@@ -99,7 +109,7 @@ export function maths(source, block) {
     if (name in SIGNS) return node("mi", [SIGNS[name]]);
     if (name in OPERATORS) return node("mo", [OPERATORS[name]]);
     if (name in LARGE) { const made = node("mo", [LARGE[name]], { largeop: "true" }); if (name !== "int" && name !== "oint") made.dataset.limits = "yes"; return made; }
-    if (FUNCTIONS.has(name)) { const made = node("mi", [name], { mathvariant: "normal" }); if (/^(lim|sup|inf|max|min|argm)/.test(name)) made.dataset.limits = "yes"; return made; }
+    if (FUNCTIONS.has(name)) { const made = node("mi", [name], { mathvariant: "normal" }); made.dataset.named = "yes"; if (/^(lim|sup|inf|max|min|argm)/.test(name)) made.dataset.limits = "yes"; return made; }
     if (name in SPACES) return node("mspace", [], { width: SPACES[name] });
     if (["frac", "dfrac", "tfrac"].includes(name)) return node("mfrac", [argument(), argument()]);
     if (["binom", "dbinom"].includes(name)) return node("mrow", [node("mo", ["("]), node("mfrac", [argument(), argument()], { linethickness: "0" }), node("mo", [")"])]);
@@ -126,7 +136,5 @@ export function maths(source, block) {
     return node("mtext", [one]);
   }
 
-  const parts = [];
-  while (at < tokens.length) parts.push(scripted());
-  return node("math", [node("mrow", parts)], block ? { display: "block" } : {});
+  return node("math", [node("mrow", row(() => false))], block ? { display: "block" } : {});
 }
