@@ -53,7 +53,7 @@ def take(said: str) -> None:
     with sync_playwright() as running:
         browser = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         for scheme, part in (("light", "overview"), ("light", "review"), ("dark", "people")):
-            page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme=scheme)
+            page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(f"{place}/owner/#{token.group(2)}")
             page.locator("nav a").first.wait_for()
             page.goto(f"{place}/owner/#{part}")

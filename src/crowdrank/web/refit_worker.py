@@ -93,9 +93,9 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
 def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     """Find the consensus, say it in pieces, and return it for the next start."""
     settings = snapshot.settings
-    frame = judgment_frame(settings, [*snapshot.rows, *_decided(snapshot)])
+    frame = judgment_frame(settings, [*snapshot.rows, *_decisions(snapshot)])
     judgments = api.as_judgments(frame)
-    consensus = _aggregate(judgments, settings, None if cold else previous, _known(snapshot))
+    consensus = _aggregate(judgments, settings, None if cold else previous, _known_answers(snapshot))
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
     level = _LEVEL if consensus.uncertainty is not None else None
     document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
@@ -191,7 +191,7 @@ def _aggregate(judgments: Any, settings: Settings, previous: Any, known: dict[st
     raise AssertionError
 
 
-def _known(snapshot: Snapshot) -> dict[str, Any]:
+def _known_answers(snapshot: Snapshot) -> dict[str, Any]:
     """What reviewers decided, as it is given to a method: items of known grade, or that their choices are trusted."""
     if not snapshot.reviews:
         return {}
@@ -205,7 +205,7 @@ def _known(snapshot: Snapshot) -> dict[str, Any]:
     return {"known": {**columns, "item": [names[one] for one in numbers], "grade": grades}}
 
 
-def _decided(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _decisions(snapshot: Snapshot) -> list[dict[str, Any]]:
     """What reviewers decided of pairs and rankings, as judgments of an annotator who is trusted."""
     if snapshot.settings.kind == "grade":
         return []

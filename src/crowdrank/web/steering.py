@@ -232,7 +232,7 @@ def review_view(collection: Collection, connection: sa.Connection) -> dict[str, 
             {
                 "target": row.id, "query": row.query, **facts,
                 "query_content": contents[json.loads(row.items)[0]].query_content[:_SHOWN_CONTENT],
-                "items": [_shown(contents[one]) for one in json.loads(row.items)], **said[row.id],
+                "items": [_page_of(contents[one]) for one in json.loads(row.items)], **said[row.id],
                 "decision": _decision(decided[row.id]) if row.id in decided else None,
             }
             for row, facts in open_first
@@ -241,7 +241,7 @@ def review_view(collection: Collection, connection: sa.Connection) -> dict[str, 
     }  # fmt: skip
 
 
-def _shown(row: Any) -> dict[str, Any]:
+def _page_of(row: Any) -> dict[str, Any]:
     """An item as those see it who run the campaign."""
     return {"id": row.id, "item": row.item, "content": row.content[:2000], "content_type": row.content_type}
 

@@ -250,7 +250,8 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
     # folds know nothing of each other, so threads share them; they are added in their order, whoever was first
     by_thread = over_bounds(held_out_logs, even_bounds(int(folds.max()) + 1, 1))
     by_fold = [logs for stretch in by_thread for logs in stretch]
-    likelihoods, by_shares = sum(logs for logs, _ in by_fold), sum(alone for _, alone in by_fold)
+    likelihoods: Floats = np.sum([logs for logs, _ in by_fold], axis=0)
+    by_shares = sum(alone for _, alone in by_fold)
     # the last digits depend on the order of the sums
     posterior = np.round(likelihoods, 7) + _LOG_PRIOR
     top = posterior.max(axis=(1, 2))
