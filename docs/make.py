@@ -49,7 +49,7 @@ QUESTIONS = {
     ),
     "Which ranker should learn from the labels?": ("ranker", "auto list_mle list_net lambda_mart rank_svm lambda_rank"),
     "What should be asked next?": (
-        "scheme", "information k_overlap if_good_k good_till_bad agreement pilot uncertainty"
+        "scheme", "information k_overlap if_good_k good_till_bad agreement pilot uncertainty chained"
     ),
 }  # fmt: skip
 """Question -> family and names of the methods that answer it, the usual choice first."""

@@ -86,7 +86,7 @@ def test_the_scheme_fits_the_judgments(run, votes):
         ("propose v.csv --levels 0,1,2", "grade"),
         (
             "propose p.csv -s if-good-3",
-            "if_good_k takes grades, not preferences; choose a scheme that takes preferences: information",
+            "if_good_k takes grades, not preferences; choose a scheme that takes preferences: chained",
         ),
         ("propose p.csv --goal top", "--goal top is not known; use order, best, top-5 for the first 5 places"),
         ("propose p.csv --goal top-0", "--goal top-0 is not known"),

@@ -17,7 +17,7 @@ from crowdrank.io.output import write_table
 
 
 @pytest.mark.parametrize(
-    "name", ["out.xlsx", "out.pdf", "out.html", "out.feather", "out.xml", "out.csv.zip", "out.xlsx.gz"]
+    "name", ["out.xls", "out.pdf", "out.html", "out.feather", "out.xml", "out.csv.zip", "out.xlsx.gz"]
 )
 def test_a_name_of_another_format_is_refused_before_any_work(run, votes, name):
     ran = run(f"aggregate {votes} -o {name}")
@@ -33,7 +33,7 @@ def test_a_name_that_says_nothing_gets_csv(run, votes, name):
     assert Path(name).read_text().startswith("query,item,score")
 
 
-@pytest.mark.parametrize("option", ["--annotators who.xlsx", "--report page.pdf", "--report page.docx"])
+@pytest.mark.parametrize("option", ["--annotators who.xls", "--report page.pdf", "--report page.docx"])
 def test_other_outputs_too(run, votes, option):
     ran = run(f"aggregate {votes} {option}")
     assert ran.code == 2
@@ -94,9 +94,9 @@ def test_ids_come_back_as_they_were_unless_a_spreadsheet_is_to_be_safe(tmp_path,
     write_table(frame, path, safe=True)
     safe = path.read_text().splitlines()
     assert "=score" not in safe[0].split("," if format == "csv" else "\t")
-    read = cio.read_table(path)["item"].to_list()
-    assert read[:4] == ["'=1+1", "'+a", "'-b", "'@c"]
-    assert read[5:] == ["plain", "'e", "'-5", None]
+    # what a spreadsheet would run is quoted, and our reader takes the quote off again
+    assert [line[0] for line in safe[1:5]] == ["'"] * 4
+    assert cio.read_table(path)["item"].to_list() == ids
     assert all(line.rstrip().endswith("-1.5") for line in safe[1:])
 
 

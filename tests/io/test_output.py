@@ -37,7 +37,9 @@ def test_nothing_but_the_file_is_left(tmp_path, name):
 def test_the_format_asked_for_wins(tmp_path):
     write_table(FRAME, tmp_path / "a.csv", "json")
     assert json.loads((tmp_path / "a.csv").read_text())[1] == {"item": "ü\n", "score": None, "n": 2}
-    assert "format='xml' is not known; choose one of 'csv'" in message(FRAME, tmp_path / "a.csv", "xml")
+    assert "format='xml' is not known; did you mean 'xlsx'? choose one of 'csv'" in message(
+        FRAME, tmp_path / "a.csv", "xml"
+    )
 
 
 def test_json_is_strict(tmp_path):

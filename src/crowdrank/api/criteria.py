@@ -40,6 +40,14 @@ class Rubric(Shown):
         known), and halo, lower and upper: the correlation of the errors that one annotator makes in both.
     annotators
         annotator, n_judged and halo; empty where the judgments name no annotators.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> rows = {"item": list("xyzxyz"), "annotator": list("aaabbb"), "grade": [3, 2, 1, 3, 1, 2]}
+    >>> parts = {name: cr.aggregate(rows, "mean_grade") for name in ("style", "content")}
+    >>> len(cr.rubric(parts))
+    3
     """
 
     table: pl.DataFrame

@@ -60,6 +60,14 @@ def lewidi(consensus: Consensus, judgments: Grades) -> dict[str, dict[str, Any]]
 
     Item id -> ``annotators`` and ``annotations`` (with commas between), ``number of annotations``, ``hard_label`` (the
     consensus), ``soft_label`` (its probabilities), ``vote_shares`` and ``agreement`` (the share of the commonest vote).
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> grades = cr.Grades.from_rows([(who, "q", "x", grade) for who, grade in zip("abc", (1, 1, 0))])
+    >>> found = lewidi(cr.aggregate(grades, "majority_vote"), grades)
+    >>> found["x"]["annotations"], round(found["x"]["agreement"], 2)
+    ('1,1,0', 0.67)
     """
     table = soft_labels(consensus, judgments)
     if consensus.items.n_queries != 1:

@@ -154,6 +154,14 @@ def moderate(
 
     Grades of anchors follow a cumulative probit model of the score, with boundaries and a spread of the anchors' own
     that are learned with weak priors; errors of scores and of boundaries are integrated over.
+
+    Examples
+    --------
+    >>> from crowdrank import simulate
+    >>> truth = {"item": list("abcdefgh"), "grade": range(8)}
+    >>> votes = simulate.simulate(truth, annotators=5, noise="flip(0.1)", kind="preference", per_item=20).judgments
+    >>> moderate(votes).reliability["separation"] > 0.5
+    True
     """
     preferences = as_judgments(judgments)
     if not isinstance(preferences, Preferences):

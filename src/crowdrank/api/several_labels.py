@@ -41,6 +41,14 @@ class LabelSets(Shown):
         labels that they do not), with what a guess would have, over all labels.
     labels
         label, share of the items that have it, and the crowd's sensitivity and specificity for it.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": ["x", "x"], "annotator": ["ann", "bob"], "labels": ["cat|dog", "cat|dog"]}
+    >>> found = cr.aggregate_labels(votes)
+    >>> len(found), found.labels["label"].to_list()
+    (1, ['cat', 'dog'])
     """
 
     table: pl.DataFrame

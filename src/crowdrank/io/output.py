@@ -145,6 +145,10 @@ def format_for(path: PathLike | None, format: str | None) -> str:
     if format is None:
         suffixes = [] if path is None else [s.lower() for s in Path(path).suffixes if s.lower() != ".gz"]
         last = suffixes[-1] if suffixes else ""
+        if last == ".xlsx" and str(path).lower().endswith(".gz"):
+            raise ParameterError(
+                f"{plain(str(path))}: .xlsx cannot be written; use one of .csv, .tsv, or leave .gz out"
+            )
         # behind a point that starts no word, as in v1.2, stands no format
         if last[1:2].isalpha() and last not in _BY_SUFFIX and not str(path).startswith("/dev/"):
             known = ", ".join(name for name in _BY_SUFFIX if name[1:] in (*FORMATS, "md", "tex"))

@@ -47,7 +47,6 @@ class Chained:
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
     needs: ClassVar[Mapping[str, str]] = {}
     least: int = 10
-    seed: int = 0
 
     def __post_init__(self) -> None:
         expect_at_least(self, 1, "least")

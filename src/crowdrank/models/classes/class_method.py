@@ -580,6 +580,8 @@ class ClassPasses:
 
     def solve(self, sums: Blocks) -> PartedFit:
         """Return the levels of all items and what was learned of the annotators."""
+        if getattr(self.method, "drift", "none") != "none":
+            raise ParameterError("drift is learned from all judgments at once; leave it out for packed ones")
         method, rows = self.method, parted_rows(sums, self.judged, self.method.bins, self.known)
         former = None if self.start is None else former_fit(self.start, self.judged, rows)  # type: ignore[arg-type]
         fit = method._estimate(rows, None, method._begin_from(former, rows, self.judged, **self.given))
@@ -663,6 +665,7 @@ class PartedRows(CodedScale):
     n_graded: float
     overlap: bool
     n_predictable: int
+    walk: ClassVar[None] = None
 
     @property
     def everything(self) -> Bools:
