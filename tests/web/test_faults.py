@@ -36,14 +36,15 @@ pytestmark = pytest.mark.slow
 
 
 def work_until(stop, client, acknowledged):
-    """Judge, and note what was acknowledged."""
-    while not stop.is_set():
-        found = client.requests(3)
-        assert isinstance(found, list), "the campaign was to be larger than what is judged here"
-        for request in found:
-            body = {"submission": str(uuid.uuid4()), "request": request.id, "answer": {"grade": 2}}
-            answer = client._call("POST", "/judgments", body)
-            acknowledged.add((body["submission"], answer["seq"]))
+    """Judge, and note what was acknowledged; a client has a connection for each thread, which the thread closes."""
+    with client:
+        while not stop.is_set():
+            found = client.requests(3)
+            assert isinstance(found, list), "the campaign was to be larger than what is judged here"
+            for request in found:
+                body = {"submission": str(uuid.uuid4()), "request": request.id, "answer": {"grade": 2}}
+                answer = client._call("POST", "/judgments", body)
+                acknowledged.add((body["submission"], answer["seq"]))
 
 
 def _progress(acknowledged, number, working):

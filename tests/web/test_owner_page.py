@@ -191,7 +191,7 @@ def test_both_pages_are_accessible(busy, watched, scheme, size):
     page.get_by_role("radio").first.wait_for()
     expect_accessible(page)
     # a group of radios is one stop
-    assert tabbed(page, 3) == ["Bad 1", "skip", "help"]
+    assert tabbed(page, 5) == ["Bad 1", "skip", "comment", "history", "help"]
     until(lambda: not page.locator("#answers[aria-busy]").count())
     page.keyboard.press("2")
     page.get_by_text("1 judged", exact=True).wait_for()
@@ -232,10 +232,24 @@ def test_the_page_says_which_judgments_its_scores_lack(busy, watched, fit, words
     assert section.get_by_role("columnheader", name="Since the fit").count() == ("updated_seq" in fit)
 
 
-def test_the_pages_are_small_and_hold_nothing_inline():
-    files = [path for path in PAGES.iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 150_000
-    for path in files:
+def test_the_pages_are_small_and_hold_nothing_inline(busy, watched):
+    """A visitor loads one page: each is under 150 kB with all that it loads, in the language with the longest words."""
+    longest = max(PAGES.glob("words-*.json"), key=lambda path: path.stat().st_size).stem.removeprefix("words-")
+    loaded = {}
+    for name, start in (("annotate", f"/j/#{busy.invite('person')}"), ("owner", f"/owner/#{busy.token}")):
+        page, sizes = watched(locale=longest), {}
+        page.on("response", lambda one, sizes=sizes: "/api/" in one.url or sizes.__setitem__(one.url, len(one.body())))
+        page.goto(f"{busy.url}{start}")
+        if name == "owner":
+            page.locator("nav a").first.wait_for()
+            for part in PARTS:
+                turn(page, part)
+        else:
+            page.locator("form button").first.click()
+            page.get_by_role("radio").first.wait_for()
+        loaded[name] = sizes
+    assert all(100 < sum(sizes.values()) < 150_000 for sizes in loaded.values()), loaded
+    for path in filter(Path.is_file, PAGES.iterdir()):
         text = path.read_text()
         assert "innerHTML" not in text
         if path.suffix == ".html":

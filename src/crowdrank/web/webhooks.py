@@ -34,7 +34,7 @@ def signature(secret: str, body: bytes) -> str:
     Examples
     --------
     >>> signature("key", b"{}")[:15]
-    'sha256=62c89eb8'
+    'sha256=a777724d'
     """
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
