@@ -450,18 +450,25 @@ def test_the_demo_works_with_one_command(tmp_path, watched):
     with out.open("w") as said, subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process:
         try:
             until(lambda: "stop with Ctrl-C" in out.read_text())
-            links = dict(re.findall(r"(annotate|owner's page):\s+(\S+)", out.read_text()))
+            links = dict(re.findall(r"(annotate pairs|annotate grades|owner's page) *: +(\S+)", out.read_text()))
             until(lambda: answers(port))
-            page = watched()
-            page.goto(links["annotate"])
-            page.get_by_role("button", name="Take part").click()
-            page.get_by_role("button", name="I have read this").click()
-            page.locator("#question").wait_for()
-            press_when_ready(page, "1")
-            saved(page, 1)
-            page = watched()
-            page.goto(links["owner's page"])
-            page.locator("section[data-name=Annotators]").get_by_text("person 1").wait_for()
+            for kind in ("pairs", "grades"):
+                page = watched()
+                page.goto(links[f"annotate {kind}"])
+                page.get_by_role("button", name="Take part").click()
+                page.get_by_role("button", name="I have read this").click()
+                page.locator("#question").wait_for()
+                press_when_ready(page, "1")
+                saved(page, 1)
+            # one token opens the list of both campaigns, and from there each
+            for place in range(2):
+                page = watched()
+                page.goto(links["owner's page"])
+                page.locator(".campaigns a").nth(1).wait_for()
+                assert page.locator(".campaigns a").count() == 2
+                page.locator(".campaigns a").nth(place).click()
+                page.locator("nav a[href='#people']").click()
+                page.locator("section[data-name=Annotators] tbody tr", has_text=re.compile(r"person \d+")).wait_for()
         finally:
             process.terminate()
 
