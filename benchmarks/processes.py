@@ -175,6 +175,8 @@ def _run(side: Command, folder: Path) -> dict[str, Any]:
     """Seconds by the clock and of all cores, and peak memory, of one command."""
     command = [sys.executable, *side.arguments(folder)]
     environment = {**os.environ, **side.environment(folder)}
+    # an installed package has its bytecode; without it half of a short command is parsing of libraries
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile("w+") as log:
         begin = time.perf_counter()
         process = subprocess.Popen(

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.optimize import minimize
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, ndtr
-from scipy.stats import chi2, norm
+from scipy.special import chdtri, expit, ndtr, ndtri
 
 from ..data.column_names import understand_items
 from ..data.consensus import Consensus
@@ -255,7 +253,7 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     def separation(value: float) -> float:
         return float(np.clip(1 - error / max(value, 1e-12), 0.0, 1.0))
 
-    sure = [separation(variance * (n - 1) / chi2.ppf(q, n - 1)) for q in (0.5 + _LEVEL / 2, 0.5 - _LEVEL / 2)]
+    sure = [separation(variance * (n - 1) / chdtri(n - 1, q)) for q in (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)]
     whole = separation(variance)
     found |= {"separation": whole, "separation_lower": sure[0], "separation_upper": sure[1]}
     found["separation_index"] = float(np.sqrt(whole / max(1 - whole, 1e-12)))
@@ -275,7 +273,7 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     correlations, by = _halves(preferences, judged, rng)
     if correlations is not None:
         z, width = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean()), 0.0
-        width = norm.ppf(0.5 + _LEVEL / 2) / np.sqrt(max(n - 3, 1))
+        width = ndtri(0.5 + _LEVEL / 2) / np.sqrt(max(n - 3, 1))
         stepped = [float(max(2 * r / (1 + r), 0.0)) for r in np.tanh([z, z - width, z + width])]
         found |= dict(zip(("split_half", "split_half_lower", "split_half_upper"), stepped, strict=True))
         found["split_by"] = by
@@ -329,7 +327,7 @@ def _adjusted_reliability(preferences: Preferences, judged: Bools) -> dict[str, 
         covariance = np.linalg.inv(curvature)
         error = float(np.trace(covariance) - covariance.sum() / n) / (n - 1)
         reliable[place] = np.clip(1 - error / variance, 0.0, 1.0)
-    within = reliable[2 * (likelihood.max() - likelihood) <= chi2.ppf(_LEVEL, 1)]
+    within = reliable[2 * (likelihood.max() - likelihood) <= chdtri(1, 1 - _LEVEL)]
     # the smallest variance stands for none
     low = 0.0 if within.min() == reliable[0] else float(within.min())
     found = (float(reliable[likelihood.argmax()]), low, float(within.max()))
@@ -356,13 +354,13 @@ def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> di
         # (y - p)^2 has variance v (1 - 4 v) where v is p (1 - p)
         z = (total(residual) - expected) / np.sqrt(total(spread * (1 - 4 * spread)))
     for name, value in (("infit", infit), ("outfit", outfit)):
-        width = norm.ppf(0.5 + _LEVEL / 2) * errors[name]
+        width = ndtri(0.5 + _LEVEL / 2) * errors[name]
         enough = count >= 2
         found |= {
             name: np.where(enough, value, np.nan), f"{name}_lower": np.where(enough, value * np.exp(-width), np.nan),
             f"{name}_upper": np.where(enough, value * np.exp(width), np.nan),
         }  # fmt: skip
-    found["misfit"] = np.nan_to_num(z, nan=0.0, posinf=0.0) > norm.ppf(1 - 0.05 / max(int((count > 0).sum()), 1))
+    found["misfit"] = np.nan_to_num(z, nan=0.0, posinf=0.0) > ndtri(1 - 0.05 / max(int((count > 0).sum()), 1))
     return found
 
 
@@ -442,6 +440,8 @@ def _cohorts(scale: Consensus, cohort_of: pl.DataFrame) -> pl.DataFrame:
 
 def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Boundaries of grades on the scale, and the probability of each grade for every script, in the scale's order."""
+    from scipy.optimize import minimize
+
     frame = to_frame(anchors)
     words = understand_items(frame.columns, also=("grade",))
     if "grade" not in words:

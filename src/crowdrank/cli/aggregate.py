@@ -486,13 +486,15 @@ def _set_apart(
 
 def _moderate(judged: Any, consensus: Any, outputs: Outputs, chosen: str) -> Any:
     """What a moderation meeting asks of pairs, where that was asked for or JSON or a workbook has it; else ``None``."""
+    asked = outputs.moderation is not None or outputs.anchors is not None
+    alone = judged.kind == "preference" and judged.n_queries == 1
+    if not asked and not (alone and chosen in ("json", "xlsx")):
+        return None
     from .. import api
     from ..api.moderation import MANY_JUDGEMENTS
     from ..io.tables import read_table
 
-    asked = outputs.moderation is not None or outputs.anchors is not None
-    alone = judged.kind == "preference" and judged.n_queries == 1
-    if not asked and not (chosen in ("json", "xlsx") and alone and len(judged) <= MANY_JUDGEMENTS):
+    if not asked and len(judged) > MANY_JUDGEMENTS:
         return None
     anchors = None if outputs.anchors is None else read_table(outputs.anchors)
     one_scale = consensus if alone else None
