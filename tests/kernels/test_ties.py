@@ -12,6 +12,7 @@ import crowdrank as cr
 from crowdrank import metrics
 from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.errors import DataWarning
+from crowdrank.kernels.numbering import sort_order
 from crowdrank.kernels.segments import ROUNDING, join_ties
 from crowdrank.registry import make
 
@@ -144,3 +145,19 @@ class TestQualityAndMeasures:
 
     def test_preferences_between_scores_that_differ_by_rounding(self):
         assert metrics.preference_accuracy([0.1 + 0.2, 1.0], [0.3, 0.0], [1, 1]) == 0.75
+
+
+def test_the_order_of_many_numbers_is_that_of_a_sort_by_comparing():
+    rng = np.random.default_rng(3)
+    values = np.concatenate(
+        [rng.normal(size=5000), rng.integers(-5, 5, 5000) / 3, [np.inf, -np.inf, 0.0, 1e-310, -1e300]]
+    )
+    np.testing.assert_array_equal(sort_order(values), np.argsort(values, kind="stable"))
+
+
+def test_many_values_are_joined_as_few_are():
+    values = np.random.default_rng(4).integers(0, 50, 40_000) / 7
+    noisy = values * (1 + np.random.default_rng(5).integers(-2, 3, 40_000) * 1e-16)
+    found = join_ties(noisy, np.array([0, 40_000]))
+    assert len(np.unique(found)) == 50
+    np.testing.assert_allclose(found, values, rtol=1e-15)

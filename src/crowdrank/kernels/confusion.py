@@ -474,6 +474,27 @@ def _add_by_logs(
             sums[at, k] += amount * posterior[k]
 
 
+def most_probable(probabilities: Floats, margin: float) -> tuple[Counts, Counts]:
+    """Return the last level of each item within a margin of its largest probability, and how many are, (n_items,)."""
+    chosen, n_tied = np.zeros((2, len(probabilities)), np.int64)
+    _most_probable(read_only(probabilities), margin, chosen, n_tied)
+    return chosen, n_tied
+
+
+@njit(cache=True, nogil=True)
+def _most_probable(probabilities: Floats, margin: float, chosen: Counts, n_tied: Counts) -> None:
+    """Fill in the level and the number of levels of each item."""
+    for item in range(chosen.size):
+        top = probabilities[item, 0]
+        for k in range(1, probabilities.shape[1]):
+            top = max(top, probabilities[item, k])
+        top -= margin
+        for k in range(probabilities.shape[1]):
+            if probabilities[item, k] >= top:
+                chosen[item] = k
+                n_tied[item] += 1
+
+
 def count_voices(grades: PackedGrades, n_levels: int, *, named: bool) -> Floats:
     """Return the number of annotators who graded each item, (n_items,); the weight of its grades without names."""
     voices = np.zeros(len(grades.starts) - 1)

@@ -409,20 +409,14 @@ def _fill_unjudged(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
 
 def _most_probable(probabilities: Floats, numbers: Callable[[], Numbers]) -> Counts:
     """Level of the largest probability of each item; of several equal ones that which the item's draw falls on."""
-    # level by level: with few of them, sums and maxima along the short axis take several times as long
-    top = probabilities[:, 0].copy()
-    for column in probabilities.T[1:]:
-        np.maximum(top, column, out=top)
-    top -= _MAX_TIED_DIFFERENCE
-    chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
-    for level, column in enumerate(probabilities.T):
-        high = column >= top
-        np.copyto(chosen, level, where=high)
-        n_tied += high
+    from ...kernels.confusion import most_probable
+
+    chosen, n_tied = most_probable(probabilities, _MAX_TIED_DIFFERENCE)
     tied = np.flatnonzero(n_tied > 1)
     if len(tied):
         wanted = numbers()[tied] % n_tied[tied].astype(np.uint64)
-        number = np.cumsum(probabilities[tied] >= top[tied, None], axis=1)
+        top = probabilities[tied].max(axis=1, keepdims=True) - _MAX_TIED_DIFFERENCE
+        number = np.cumsum(probabilities[tied] >= top, axis=1)
         chosen[tied] = (number <= wanted[:, None]).sum(axis=1)
     return chosen
 

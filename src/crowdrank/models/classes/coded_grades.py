@@ -109,12 +109,14 @@ class ClassRows(CodedScale):
     @property
     def annotator_weights(self) -> Floats:
         """Weight of each annotator's grades, (n_annotators,)."""
-        return np.bincount(self.annotator, self.weight, self.n_annotators).astype(np.float64)
+        weights: Floats = self.levels_by_row[1].sum(axis=1)
+        return weights
 
     @property
     def level_weights(self) -> Floats:
         """Weight of the grades of each level, (n_levels,)."""
-        return np.bincount(self.level, self.weight, self.n_levels).astype(np.float64)
+        weights: Floats = self.levels_by_row[1].sum(axis=0)
+        return weights
 
     def votes(self, *, second_opinions: bool = False) -> Tallies:
         """Return the counts with vote shares for the truth, of all items or of those that somebody else tells of."""
@@ -250,7 +252,8 @@ def vote_anchor(rows: ClassRows) -> Floats:
 
 def _n_pairs(rows: ClassRows) -> tuple[float]:
     """Number of pairs of grades of the same item."""
-    number = np.bincount(rows.item, rows.weight, rows.n_items)
+    each = np.diff(rows.packed_rows.starts)
+    number = each.astype(np.float64) if rows.weight is None else np.bincount(rows.item, rows.weight, rows.n_items)
     return (float((number * np.maximum(number - 1.0, 0.0)).sum()) / 2.0,)
 
 
