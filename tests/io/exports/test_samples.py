@@ -12,7 +12,7 @@ import crowdrank as cr
 from crowdrank.errors import CrowdrankError
 from crowdrank.io import listen
 from crowdrank.io.exports import IMPORTERS, detect, read
-from crowdrank.io.exports.detection import EXPORTS, Export
+from crowdrank.io.exports import EXPORTS, Export
 from crowdrank.io.exports.streaming import Beginning
 from crowdrank.io.read_options import ReadOptions
 

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from ..sources import Source
-from .cells import as_number, as_text, first_text
+from .cells import as_number, as_text, context_of, first_text, pair_columns, side
 from .imported import Collector, Imported, as_labels
-from .layouts import context_of, pair_columns, side
 from .streaming import records
 
 # fields of a record in flat layouts that nobody is shown
 _OWN = ("id", "status", "_server_id", "external_id", "metadata")
 
-
-class _Response(NamedTuple):
-    """One person's answer to one question of a record."""
-
-    value: Any
-    person: str | None
-    status: str | None
+_Answer = tuple[Any, str | None, Any, str | None]  # record, its id, value, person
 
 
 def read(rows: Collector) -> Imported:
     """Return the submitted answers to one question; suggestions are ignored."""
     name = rows.choose_question(questions(rows.source))
     kept = {status.lower() for status in rows.options.keep or ("submitted",)}
-    answers: list[tuple[Any, str | None, str, Any, str | None]] = []
+    answers: list[_Answer] = []
     fields: list[Mapping[str, Any]] = []
     without_status = False
     for number, record in enumerate(argilla_records(rows.source), 1):
@@ -40,14 +33,14 @@ def read(rows: Collector) -> Imported:
         item = id_of(record, number)
         for response in responses_to(record, name):
             rows.n_read += 1
-            without_status |= response.status is None
-            if response.status is not None and response.status.lower() not in kept:
-                rows.drop(response.status.lower())
-            elif response.value is None:
+            status = as_text(response.get("status"))
+            without_status |= status is None
+            if status is not None and status.lower() not in kept:
+                rows.drop(status.lower())
+            elif response.get("value") is None:
                 rows.drop("without an answer")
             else:
-                kept_record = record if rows.options.columns else None
-                answers.append((kept_record, item, name, response.value, response.person))
+                answers.append((rows.kept(record), item, response["value"], as_text(response.get("user_id"))))
                 shown = record.get("fields")
                 # what annotators were shown stands among the keys of a record in flat layouts
                 fields.append(shown if isinstance(shown, Mapping) else record)
@@ -56,11 +49,11 @@ def read(rows: Collector) -> Imported:
             "this format has no status: drafts and discarded answers count; export with to_list(flatten=True) to see it"
         )
     rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
-    kind = "preference" if _add_pairs(rows, answers, fields) else _add(rows, answers)
+    kind = "preference" if _add_pairs(rows, name, answers, fields) else _add(rows, name, answers)
     return rows.finish(kind)
 
 
-def _add_pairs(rows: Collector, answers: list[Any], fields: list[Mapping[str, Any]]) -> bool:
+def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: list[Mapping[str, Any]]) -> bool:
     """Add labels that name a side of two fields as preferences; return whether they do.
 
     Labels of which only some name a side, or that are numbers, are asked about.
@@ -77,10 +70,18 @@ def _add_pairs(rows: Collector, answers: list[Any], fields: list[Mapping[str, An
     if None in named.values():
         if not any(named.values()) and not all(text.isdecimal() for text in texts):
             return False
-        _refuse_labels(answers[0][2], sides, named)
-    rows.roles |= {"left": sides[0], "right": sides[1], "winner": answers[0][2]}
+        unclear = sorted(text for text, word in named.items() if word is None)
+        free = [word for word in ("left", "right", "tie") if word not in named.values()]
+        guess = dict(zip(unclear, [*free, *["tie"] * len(unclear)], strict=False))
+        meant = {text: word or guess[text] for text, word in sorted(named.items())}
+        raise JudgmentError(
+            f"{question!r} chooses between {sides[0]!r} and {sides[1]!r}, but neither is called "
+            f"{first_few(map(repr, unclear))}; say what that means: {option('winner_codes', meant)}, or for classes of "
+            f"records: {option('columns', {'item': 'id'})}"
+        )
+    rows.roles |= {"left": sides[0], "right": sides[1], "winner": question}
     rows.roles.pop("item", None)
-    for (record, item, _, value, person), held in zip(answers, fields, strict=True):
+    for (record, item, value, person), held in zip(answers, fields, strict=True):
         context = context_of(held)
         rows.roles["query"] = context[0] if context else "id"
         pair = {word: as_text(held.get(name)) for word, name in zip(("left", "right"), sides, strict=True)}
@@ -105,34 +106,20 @@ def _sides(rows: Collector, names: list[str], texts: set[str]) -> tuple[str, str
         return None
 
 
-def _refuse_labels(question: str, sides: tuple[str, str], named: Mapping[str, str | None]) -> None:
-    """Ask what labels of pairs mean that name no side."""
-    unclear = sorted(text for text, word in named.items() if word is None)
-    free = [word for word in ("left", "right", "tie") if word not in named.values()]
-    guess = dict(zip(unclear, [*free, *["tie"] * len(unclear)], strict=False))
-    codes = {text: word or guess[text] for text, word in sorted(named.items())}
-    raise JudgmentError(
-        f"{question!r} chooses between {sides[0]!r} and {sides[1]!r}, but neither is called "
-        f"{first_few(map(repr, unclear))}; say what that means: {option('winner_codes', codes)}, or for classes of "
-        f"records: {option('columns', {'item': 'id'})}"
-    )
-
-
-def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | None]]) -> str:
+def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
     """Add the answers, by what their values are, and return their kind."""
     values = [value for *_, value, _ in answers]
     lists = [value for value in values if isinstance(value, list | Mapping)]
     if not lists:
-        for record, item, name, value, person in answers:
-            rows.roles["grade"] = name
-            rows.add(
-                record, item=item, grade=as_number(value) if as_number(value) is not None else value, annotator=person
-            )
+        rows.roles["grade"] = question
+        for record, item, value, person in answers:
+            number = as_number(value)
+            rows.add(record, item=item, grade=value if number is None else number, annotator=person)
         return "grade"
     if any(_ranks(value) is not None for value in lists) or _are_orders(lists, rows.options.kind):
-        rows.roles |= {"rank": answers[0][2], "query": rows.roles["item"], "item": f"{answers[0][2]}.value"}
+        rows.roles |= {"rank": question, "query": rows.roles["item"], "item": f"{question}.value"}
         longest = max((len(value) for value in lists if isinstance(value, list)), default=0)
-        for record, item, _, value, person in answers:
+        for record, item, value, person in answers:
             names, ranks = _ranks(value) or (value, None)
             if (ranks is None and isinstance(names, list) and len(names) < longest) or not rows.add_ranking(
                 record, names if isinstance(names, list) else [], ranks, query=item, annotator=person
@@ -140,11 +127,11 @@ def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | N
                 rows.drop("with an incomplete ranking")
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
-        raise JudgmentError(not_supported(f"the answers to {answers[0][2]!r} are", unsupported_kind(values) or "spans"))
+        raise JudgmentError(not_supported(f"the answers to {question!r} are", unsupported_kind(values) or "spans"))
     rows.add_labels(
-        [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
+        [(record, item, as_labels(value), {"annotator": person}) for record, item, value, person in answers]
     )
-    rows.roles |= {"grade": answers[0][2], "query": "the label"}
+    rows.roles |= {"grade": question, "query": "the label"}
     return "grade"
 
 
@@ -163,8 +150,8 @@ def questions(source: Source) -> list[str]:
     return list(names)
 
 
-def responses_to(record: Mapping[str, Any], name: str) -> Iterator[_Response]:
-    """The answers to a question, in any of the layouts."""
+def responses_to(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The answers to a question in any of the layouts, with value, user_id and status."""
     responses, flat = record.get("responses"), record.get(f"{name}.responses")
     objects: list[Mapping[str, Any]] = []
     if isinstance(responses, list):
@@ -180,8 +167,7 @@ def responses_to(record: Mapping[str, Any], name: str) -> Iterator[_Response]:
         objects += [{"value": value, "user_id": who, "status": status} for value, who, status in each]
     else:
         objects += _answer_objects(responses.get(name) if isinstance(responses, Mapping) else record.get(name)) or []
-    for one in objects:
-        yield _Response(one.get("value"), as_text(one.get("user_id")), as_text(one.get("status")))
+    return objects
 
 
 def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:

@@ -16,9 +16,8 @@ from ...data.words import codes_of
 from ...errors import JudgmentError
 from ...wording import first_few, option
 from ..tables import table_format
-from .cells import as_number, as_seconds, as_text, as_truth, parse_json
+from .cells import as_number, as_seconds, as_text, as_truth, context_of, pair_columns, parse_json, side
 from .imported import Collector, Imported, choose_question, label_note, labels_in
-from .layouts import context_of, pair_columns, side
 from .streaming import Record, Shape, frame_of, records, text_columns, text_rows, text_table
 
 _BLANK = {"", "-", "NA", "N/A", "n/a", "null", "None"}

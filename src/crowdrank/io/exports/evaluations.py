@@ -10,21 +10,32 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...data.column_names import FOREIGN
 from ...data.covariates import parse_covariates
 from ...errors import JudgmentError
-from ...wording import counted, first_few, option
+from ...wording import call, counted, first_few, option
 from ..read_options import ReadOptions
 from ..sources import ZIP, Source
 from ..tables import table_format
-from .cells import answer_text, as_number, as_text, as_truth, at_path, first_text, message_text, parse_json
+from .cells import (
+    CONTEXTS,
+    answer_text,
+    as_number,
+    as_text,
+    as_truth,
+    at_path,
+    first_text,
+    message_text,
+    parse_json,
+    side,
+    verdict,
+)
 from .imported import Cells, Collector, Imported
-from .layouts import CONTEXTS, side, verdict
-from .scores import as_score, is_small_good
 from .streaming import Record, Shape, check_shape, document, json_values, look, records, text_members
 
 Judged = Iterator[Cells | list[Cells] | str]
@@ -57,26 +68,22 @@ def alpaca_eval(rows: Collector) -> Imported:
         preference = as_number(record.get("preference"))
         values[preference if preference in (0, 1, None) else 2] += 1
         left, right = as_text(record.get("generator_1")), as_text(record.get("generator_2"))
-        # 0 is a draw in files of the first versions, 1.5 in later ones
-        share = 0.5 if preference == 0 else None if preference is None else preference - 1
-        if share is None:
+        if preference is None:
             yield "no preference"
-        elif not 0 <= share <= 1:
+        elif preference != 0 and not 1 <= preference <= 2:
             yield outside
         elif left == right or left is None or right is None:
             yield "without two different generators"
         else:
             asked = [text for name in ("instruction", "input") if (text := as_text(record.get(name)))]
-            cells = {
-                "query": "\n".join(asked) or str(number),
-                "left": left,
-                "right": right,
-                "annotator": first_text(record, "annotator", "annotator_index"),
-                "judgment": rows.n_read - rows.dropped.total(),
-                **_style(rows.options, record, "12", (record.get("output_1"), record.get("output_2"))),
-            }
-            outcomes = [("tie", 1.0)] if share == 0.5 else [("left", 1 - share), ("right", share)]
-            yield [{**cells, "winner": won, "weight": weight} for won, weight in outcomes if weight > _SMALLEST_SHARE]
+            cells = {"query": "\n".join(asked) or str(number), "left": left, "right": right}
+            cells["annotator"] = first_text(record, "annotator", "annotator_index")
+            cells |= _style(rows.options, record, "12", (record.get("output_1"), record.get("output_2")))
+            # 0 is a draw in files of the first versions, 1.5 in later ones
+            outcomes = {"left": 2 - preference, "right": preference - 1} if preference not in (0, 1.5) else {"tie": 1.0}
+            number = rows.n_read - rows.dropped.total()
+            shares = [(won, weight) for won, weight in outcomes.items() if weight > _SMALLEST_SHARE]
+            yield [{**cells, "judgment": number, "winner": won, "weight": weight} for won, weight in shares]
 
     own = ("instruction", "input", "generator_1", "generator_2", "annotator", "annotator_index", "preference")
     rows.take(records(rows.source, _wanted_fields(rows, own, ("output_1", "output_2"))), annotation)
@@ -225,13 +232,9 @@ def mt_bench(rows: Collector) -> Imported:
                 yield "error" if outcome == "error" else "without a winner"
                 continue
             name = {"model_1": first, "model_2": second}.get(outcome)
-            yield {
-                "left": left,
-                "right": right,
-                "winner": "tie" if name is None else "left" if name == left else "right",
-                **common_cells(record),
-                **_style(options, record, sides, prompt=record.get(f"g{sides[0]}_user_prompt")),
-            }
+            winner = "tie" if name is None else "left" if name == left else "right"
+            style = _style(options, record, sides, prompt=record.get(f"g{sides[0]}_user_prompt"))
+            yield {"left": left, "right": right, "winner": winner, **common_cells(record), **style}
 
     def score(record: Record, number: int) -> Judged:
         grade = as_number(record.get("score"))
@@ -241,11 +244,9 @@ def mt_bench(rows: Collector) -> Imported:
         else:
             yield {"item": as_text(record.get("model")), "grade": grade, **common_cells(record)}
 
-    each = records(rows.source)
-    first = list(islice(each, 1))
-    pairs = bool(first) and "g1_winner" in first[0]
+    pairs = "g1_winner" in next(records(rows.source), {})
     rows.unit = "game" if pairs else "score"
-    rows.take(chain(first, each), games if pairs else score)
+    rows.take(records(rows.source), games if pairs else score)
     if not pairs:
         rows.title = "MT-Bench scores (model, score)"
         return rows.finish("grade")
@@ -273,12 +274,9 @@ def reward_bench(rows: Collector) -> Imported:
             if not isinstance(listed, list):
                 yield record
                 continue
-            n = len(listed)
-            for place in range(n):
-                yield {
-                    name: value[place] if isinstance(value, list) and len(value) == n else value
-                    for name, value in record.items()
-                }
+            by_result = {k: v for k, v in record.items() if isinstance(v, list) and len(v) == len(listed)}
+            for place in range(len(listed)):
+                yield {**record, **{name: values[place] for name, values in by_result.items()}}
 
     def score(value: Any) -> float | None:
         return score(value[0]) if isinstance(value, list) and len(value) == 1 else as_number(value)
@@ -288,12 +286,11 @@ def reward_bench(rows: Collector) -> Imported:
         result = as_number(record.get("results"))
         if chosen is not None and rejected is not None:
             # results is 0 where both scores are equal, although neither was preferred
-            winner = "left" if chosen > rejected else "right" if chosen < rejected else "tie"
-        else:
-            winner = "" if result is None else {1.0: "left", 0.0: "right", 0.5: "tie"}.get(result, "")
-        if not winner:
+            result = 0.5 * (1 + (chosen > rejected) - (chosen < rejected))
+        if result not in (0.0, 0.5, 1.0):
             yield "without a result"
             return
+        winner = {1.0: "left", 0.0: "right", 0.5: "tie"}[result]
         cells = {"query": as_text(record.get("id")) or str(number), "left": "chosen", "right": "rejected"}
         rows.truth.append({**cells, "winner": "left"})
         yield {**cells, "winner": winner, "annotator": as_text(record.get("model")) or judge}
@@ -327,16 +324,13 @@ _MODELS = (("chosen_model", "rejected_model"), ("chosen-model", "rejected-model"
 def chosen_rejected(rows: Collector) -> Imported:
     """Return one preference for each pair of a chosen and a rejected answer; who was shown left is not known."""
     first = list(islice(records(rows.source), _FIRST_RECORDS))
-    models = next(
-        (pair for pair in _MODELS if first and all(as_text(one.get(name)) for one in first for name in pair)), None
-    )
+    named = [pair for pair in _MODELS if first and all(as_text(one.get(name)) for one in first for name in pair)]
+    models = named[0] if named else None
     people = ("annotator", *FOREIGN["annotator"])
     who = next((name for name in people if any(as_text(one.get(name)) for one in first)), None)
-    together = False
-    if all(_context(record) is None for record in first):
-        # no record says what was asked; where answers occur in several of them, all belong together
-        texts = [{text for pair in _answer_pairs(one) for text in pair} for one in first]
-        together = sum(map(len, texts)) > len(set().union(*texts))
+    # where no record says what was asked and answers occur in several of them, all belong together
+    texts = [{text for pair in _answer_pairs(one) for text in pair} for one in first]
+    together = all(_context(one) is None for one in first) and sum(map(len, texts)) > len(set().union(*texts))
 
     def pairs(record: Record, number: int) -> Judged:
         listed = [(as_text(record.get(models[0])), as_text(record.get(models[1])))] if models else _answer_pairs(record)
@@ -720,3 +714,207 @@ def _promptfoo_results(rows: Collector) -> Iterator[Record]:
             check_shape(result, _PROMPTFOO, f"result {number}")
             if rows.is_wanted(result):
                 yield result
+
+
+# platforms: where each tool writes what is in ``exports.toml``, and one reader for all --------------------------------
+
+
+_LARGE_IS_GOOD = re.compile(
+    r"acc|acc_norm|acc_\w+|accuracy|(\w+_)?exact_match.*|em|f1.*|.*_f1|bleu.*|rouge.*|chrf.*|pass@.*|mcc|score|"
+    r"prompt_level_\w+_acc|inst_level_\w+_acc|likelihood_diff|correct|is_correct|mc[12]|math_verify|flexible_match|contains"
+)
+# metrics of lm-evaluation-harness itself, which says so of them
+_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|brier_score")
+
+
+def is_small_good(metric: str) -> bool | None:
+    """Return whether small values of a well-known metric are good; ``None`` where it is not known.
+
+    Examples
+    --------
+    >>> is_small_good("acc_norm,none"), is_small_good("perplexity"), is_small_good("edits") is None
+    (False, True, True)
+    """
+    if _LARGE_IS_GOOD.fullmatch(metric.lower().split(",")[0]):
+        return False
+    return True if _SMALL_IS_GOOD.fullmatch(metric.lower()) else None
+
+
+def as_score(value: Any) -> float | None:
+    """Return a number, or right and wrong as 1 and 0."""
+    return float(value) if isinstance(value, bool) else as_number(value)
+
+
+def platform_scores(rows: Collector) -> Imported:
+    """Return the values of one metric as grades of traces, or of what an experiment tried on each example."""
+    fields = {word: tuple(paths.split("|")) for word, paths in rows.export.scores.items()}
+    given: dict[str, list[Record]] = {}
+    bare, nested, aside = 0, False, re.compile(rows.export.scores.get("aside", "(?!)"))
+    for record in records(rows.source):
+        for one in _unfold(record, fields):
+            scores = list(_scores_of(one, fields))
+            bare += not scores
+            for name, held in scores:
+                score, nested = ({**one, **held, "record": one}, True) if held is not one else (one, nested)
+                if not aside.fullmatch(name) and rows.is_wanted(score):
+                    given.setdefault(name, []).append(score)
+    reasons = {name: [_reason(rows, score) for score in scores] for name, scores in given.items()}
+    given = {name: scores for name, scores in given.items() if None in reasons[name]} or given
+    first = next((scores[0] for scores in given.values()), {})
+    pooled = "pooled" in fields
+    field = next((name for name in fields.get("metric", ()) if name in first and not nested), None)
+    metric = "verdict" if pooled else rows.choose_question(given, field=field)
+    chosen = [score for name in given if pooled or name == metric for score in given[name]]
+    if "settle" in fields:
+        passes = _small_passes(chosen) if fields["settle"] == ("threshold",) else is_small_good(metric)
+        rows.settle_direction(metric, passes)
+    # an experiment is ranked where each score is of an example that others may have too, else the trace itself
+    tried = "model" in fields and all(_text_at(score, fields["query"]) for score in chosen)
+    item = fields["model"] if tried else fields["item"]
+    file = Path(rows.source.name).resolve()
+    folder = re.fullmatch(rows.export.scores.get("folder", "(?!)"), file.parent.name)
+    name, task = (folder["model"], f"{folder['task']}: ") if folder else (Path(file.name.removesuffix(".gz")).stem, "")
+    sources, parts, who = Counter[str](), Counter[str](), False
+    rows.drop("without a score", bare)
+    rows.n_read += bare
+    for score in chosen:
+        rows.n_read += 1
+        reason, grade = _reason(rows, score), _grade_of(score, fields)
+        if reason is not None or grade is None:
+            rows.drop(reason or ("error" if score.get("error") else "without a value"))
+            continue
+        sources[_text_at(score, fields.get("source", ())) or "no source"] += 1
+        parts[_text_at(score, (*fields.get("finer", ()), *fields.get("coarser", ()))) or ""] += 1
+        cells: Record = {"annotator": _text_at(score, fields.get("annotator", ()))}
+        who |= cells["annotator"] is not None
+        if tried or ("query" in fields and "model" not in fields):
+            cells["query"] = task + (_text_at(score, fields["query"]) or "")
+        cells["item"] = _text_at(score, item) or (name if tried else None)
+        rows.add(score, grade=grade, time=_text_at(score, fields.get("time", ())), **cells)
+    for word, names in (("item", item), *((word, fields.get(word, ())) for word in ("query", "time", "annotator"))):
+        known = next((one for one in names if _text_at(first, (one,))), None)
+        rows.roles.setdefault(word, known or ("name of the folder" if folder else "name of the file"))
+    value = next((path for path in fields["value"] if _has(first, path)), fields["value"][0])
+    own = rows.roles.get("grade")
+    rows.roles["grade"] = (
+        own.format(metric) if own else metric if nested else " or ".join((value, *fields.get("words", ())[:1]))
+    )
+    rows.survey = "ordered" in fields
+    if not who and "source" in fields and "annotator" not in rows.options.columns:
+        rows.notes.append(f"the export does not say who scored: {fields['source'][0]} is only the kind of score")
+    if len(sources) > 1:
+        each = first_few([f"{n:,} {one}" for one, n in sources.most_common()])
+        one_source = option("where", {fields["source"][0]: sources.most_common(1)[0][0]})
+        rows.notes.append(f"scores of several sources are read together ({each}); for one of them: {one_source}")
+    parts.pop("", None)
+    if "finer" in fields and parts and "item" not in rows.options.columns:
+        part = option("columns", {"item": fields["finer"][0]})
+        rows.notes.append(f"{counted(parts.total(), 'score')} of observations count for their trace; else: {part}")
+    if "coarser" in fields and len(parts) > 1 and not tried and "item" not in rows.options.columns:
+        ways = f"{option('columns', {'item': fields['coarser'][0], 'query': 'run_id'})} {call('across_queries')}"
+        rows.notes.append(f"the runs are of {counted(len(parts), 'experiment')} (session_id); to rank these: {ways}")
+    return rows.finish("grade", metric=metric)
+
+
+def _small_passes(metrics: list[Record]) -> bool | None:
+    """Whether small scores pass, told from those above or below their threshold; ``None`` where none tells."""
+    large = small = False
+    for one in metrics:
+        score, threshold, success = as_number(one.get("score")), as_number(one.get("threshold")), one.get("success")
+        if score is None or threshold is None or not isinstance(success, bool) or score == threshold:
+            continue
+        large |= success == (score > threshold)
+        small |= success == (score < threshold)
+    return None if large == small else small
+
+
+def _unfold(record: Record, fields: Mapping[str, tuple[str, ...]], depth: int = 0) -> Iterator[Record]:
+    """The records of a page, also in pages within, with the fields around them."""
+    for path in fields.get("within", ()):
+        if isinstance(inner := at_path(record, path), dict):
+            record = {**record, **inner}
+    pages = [(place, at_path(record, path)) for place, path in enumerate(fields.get("records", ())[depth:], depth + 1)]
+    pages = [
+        (place, one) for place, one in pages if isinstance(one, list) and all(isinstance(each, dict) for each in one)
+    ]
+    around = {name: value for name, value in record.items() if not any(value is listed for _, listed in pages)}
+    for place, listed in pages:
+        for one in listed:
+            yield from _unfold({**around, **one}, fields, place)
+    if not pages:
+        yield record
+
+
+def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Record]]:
+    """Metric and fields of each score of a record."""
+    metric, value = fields.get("metric", ("metric",)), fields["value"]
+    name = _text_at(record, metric)
+    if name is not None and any(_has(record, path) for path in (*value, *fields.get("words", ()))):
+        yield name, record
+        return
+    for path in fields.get("scores", ()):
+        if "*" in path:
+            besides = {one for other in fields.get("besides", ()) for one in record if fnmatchcase(one, other)}
+            head, _, tail = path.partition("*")
+            for name, cell in record.items():
+                if name in besides or not fnmatchcase(name, path) or isinstance(cell, list | dict):
+                    continue
+                # where nothing but the cells tells a metric, it is a number
+                if as_text(cell) is not None and (path != "*" or as_score(cell) is not None):
+                    yield name[len(head) : len(name) - len(tail)], {metric[0]: name, value[0]: cell}
+            continue
+        held = at_path(record, path)
+        held = parse_json(held) if isinstance(held, str) else held
+        for score in held if isinstance(held, list) else ():
+            if isinstance(score, dict) and (name := _text_at(score, metric) if "metric" in fields else value[0]):
+                yield name, score
+        for key, score in held.items() if isinstance(held, Mapping) else ():
+            if not isinstance(score, dict):
+                yield key, {metric[0]: key, value[0]: score}
+            elif any(at_path(score, one) is not None for one in value):
+                yield key, {**score, metric[0]: key}
+            else:
+                # a scorer with values of several kinds
+                for part, one in score.items():
+                    if as_score(one) is not None:
+                        yield f"{key}.{part}", {metric[0]: f"{key}.{part}", value[0]: one}
+
+
+def _has(record: Record, path: str) -> bool:
+    """Whether a record has a field, be it blank, or something at a path."""
+    return path in record or at_path(record, path) is not None
+
+
+def _reason(rows: Collector, score: Record) -> str | None:
+    """Why a score is left out, by the fields that say so."""
+    for test, reason in rows.export.leaves_out.items():
+        path, _, wanted = test.partition("=")
+        held = as_text(_value_at(score, path))
+        if held is not None and (not wanted or held.lower() == wanted):
+            return reason
+    return None
+
+
+def _grade_of(score: Record, fields: Mapping[str, tuple[str, ...]]) -> float | str | None:
+    """A number, or the words where there is none or where they are what was chosen."""
+    value = next((one for path in fields["value"] if (one := _value_at(score, path)) is not None), None)
+    words = _text_at(score, fields.get("words", ()))
+    if words is not None and (as_text(_value_at(score, "data_type")) or "").upper() == "CATEGORICAL":
+        return words
+    number = as_score(value)
+    return (words or as_text(value)) if number is None and not isinstance(value, list | dict) else number
+
+
+def _text_at(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """The first field or path that holds something."""
+    return next((text for name in names if name and (text := as_text(_value_at(record, name))) is not None), None)
+
+
+def _value_at(record: Mapping[str, Any], name: str) -> Any:
+    """A field, which the API of Langfuse spells in camel case, a path, or the first field like a pattern."""
+    if "*" in name:
+        return next((value for key, value in record.items() if fnmatchcase(key, name)), None)
+    if name in record or "." in name:
+        return at_path(record, name)
+    head, *rest = name.split("_")
+    return record.get(head + "".join(word.capitalize() for word in rest))

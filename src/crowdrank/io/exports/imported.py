@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,7 +19,9 @@ from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
 from .cells import as_number, as_seconds, as_text, at_path, each_at_path, parse_json
-from .detection import Export
+
+if TYPE_CHECKING:
+    from . import Export
 
 _NUMBERS = ("rank", "weight", "time", "duration", "strength")
 # every column that a reader may write, in the order of the table
@@ -120,6 +122,10 @@ class Collector:
             fits = fits and str(value).strip() in values
         self._n_elsewhere += not fits
         return fits
+
+    def kept(self, record: Any) -> Any:
+        """Return a record that is added later, as far as the user's own choice of fields needs it."""
+        return record if self.options.columns else None
 
     def drop(self, reason: str, n: int = 1) -> None:
         """Count what is left out."""

@@ -13,9 +13,8 @@ from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option
 from ..sources import Source
 from ..tables import table_format
-from .cells import as_number, as_text, parse_json
+from .cells import as_number, as_text, pair_columns, parse_json, side
 from .imported import Collector, Imported
-from .layouts import pair_columns, side
 from .streaming import Record, json_values, records
 
 _WHO = (

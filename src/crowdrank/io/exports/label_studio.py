@@ -11,9 +11,8 @@ from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
 from ..read_options import SIDES
 from ..sources import Source
-from .cells import as_number, as_person, as_text, is_scale, parse_json
+from .cells import CONTEXTS, as_number, as_person, as_text, context_of, is_scale, pair_columns, parse_json, side
 from .imported import Cells, Collector, Imported, as_labels, choose_question
-from .layouts import CONTEXTS, context_of, pair_columns, side
 from .streaming import Record, Shape, check_shape, records
 
 # type of a result -> the key of its value
@@ -165,36 +164,35 @@ class _Answers:
 
     def _answer(self, task: Record, kind: str, value: Any, cells: Cells, *, gold: bool) -> None:
         """One answer, as a judgment or as truth."""
-        rows, where = self.rows, task if self.rows.options.columns else None
-        if kind == "pairwise":
-            self._pair(task, value, cells, gold=gold)
-        elif kind == "ranker":
-            self._ranking(task, value, cells, gold=gold)
-        elif kind == "buckets":
-            self._buckets(task, value, cells, gold=gold)
+        rows, item = self.rows, task.get("id")
+        nested = {"pairwise": self._pair, "ranker": self._ranking, "buckets": self._buckets}.get(kind)
+        if nested is not None:
+            nested(task, value, cells, gold=gold)
+            return
+        rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
+        number, labels = as_number(value), as_labels(value)
+        if kind == "taxonomy":
+            # paths, joined
+            paths = value if isinstance(value, list) else []
+            paths = paths if all(isinstance(path, list) for path in paths) else [paths]
+            labels = [path for path in (" / ".join(as_labels(path)) for path in paths) if path]
+        if not labels or (kind in ("rating", "number") and number is None):
+            rows.drop("without an answer")
         elif kind in ("rating", "number"):
-            rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
-            if as_number(value) is None:
-                rows.drop("without an answer")
-            elif gold:
-                rows.truth.append({"item": task.get("id"), "grade": value})
-            else:
-                rows.add(where, item=task.get("id"), grade=as_number(value), **cells)
+            self._keep(task, {"item": item, "grade": number}, cells, gold=gold)
+        elif not gold:
+            self.labels.append((rows.kept(task), as_text(item), labels, cells))
+        elif len(labels) > 1:
+            self.n_gold_lists += 1
         else:
-            rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
-            labels = as_labels(value)
-            if kind == "taxonomy":
-                # paths, joined
-                paths = value if isinstance(value, list) else []
-                paths = paths if all(isinstance(path, list) for path in paths) else [paths]
-                labels = [path for path in (" / ".join(as_labels(path)) for path in paths) if path]
-            if not labels:
-                rows.drop("without an answer")
-            elif gold:
-                rows.truth += [{"item": task.get("id"), "grade": labels[0]}] if len(labels) == 1 else []
-                self.n_gold_lists += len(labels) > 1
-            else:
-                self.labels.append((where, as_text(task.get("id")), labels, cells))
+            rows.truth.append({"item": item, "grade": labels[0]})
+
+    def _keep(self, task: Record, answer: Cells, cells: Cells, *, gold: bool) -> None:
+        """Keep an answer as truth, or as a judgment by somebody at some time."""
+        if gold:
+            self.rows.truth.append(answer)
+        else:
+            self.rows.add(task, **answer, **cells)
 
     def _pair(self, task: Record, value: Any, cells: Cells, *, gold: bool) -> None:
         """Which of two sides was chosen."""
@@ -210,20 +208,14 @@ class _Answers:
                 raise JudgmentError(_no_sides(task))
         left, right = self.sides or ("", "")
         rows.roles |= {"left": f"data.{left}", "right": f"data.{right}", "winner": "value.selected"}
-        pair = {
-            "query": self._context(task),
-            "left": as_text(data.get(left)),
-            "right": as_text(data.get(right)),
-            "winner": winner,
-        }
-        if not {"left", "right"} <= chosen and (pair["left"] is None or pair["right"] is None):
+        both = [as_text(data.get(name)) for name in (left, right)]
+        if not {"left", "right"} <= chosen and None in both:
             rows.drop(f"without {left} or {right}")
-        elif pair["left"] == pair["right"] and not {"left", "right"} <= chosen:
+        elif both[0] == both[1] and not {"left", "right"} <= chosen:
             rows.drop("with the same item on both sides")
-        elif gold:
-            rows.truth.append(pair)
         else:
-            rows.add(task, **pair, **cells)
+            pair = {"query": self._context(task), "left": both[0], "right": both[1], "winner": winner}
+            self._keep(task, pair, cells, gold=gold)
 
     def _ranking(self, task: Record, value: Any, cells: Cells, *, gold: bool) -> None:
         """A list best first; several buckets are refused, as their order is not in the file."""
@@ -252,10 +244,7 @@ class _Answers:
         if not graded:
             self.rows.drop("without an answer")
         for name, bucket in graded:
-            if gold:
-                self.rows.truth.append({"query": query, "item": name, "grade": bucket})
-            else:
-                self.rows.add(task, query=query, item=name, grade=bucket, **cells)
+            self._keep(task, {"query": query, "item": name, "grade": bucket}, cells, gold=gold)
 
     def _context(self, task: Record) -> str:
         """What the task asks about: its context, else its id."""

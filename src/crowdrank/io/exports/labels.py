@@ -12,9 +12,8 @@ from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import option
 from ..sources import ZIP, Source
-from .cells import as_person, as_text, first_text, message_text
+from .cells import as_person, as_text, first_text, message_text, side
 from .imported import Cells, Collector, Imported, as_labels
-from .layouts import side
 from .streaming import EACH, Record, Shape, records, text_members
 
 Labelled = list[tuple[Any, str | None, list[str], Cells]]  # record, item, labels, further cells
@@ -38,8 +37,7 @@ def doccano(rows: Collector) -> Imported:
             for person, labels in _labels_by_annotator(record, part.suffix == ".csv"):
                 rows.n_read += 1
                 if labels:
-                    kept = record if rows.options.columns else None
-                    answers.append((kept, item, labels, {"annotator": person or member}))
+                    answers.append((rows.kept(record), item, labels, {"annotator": person or member}))
                 else:
                     rows.drop("no label")
     nobody = any(member is None for member, _ in members)
@@ -99,7 +97,6 @@ def prodigy(rows: Collector) -> Imported:
         rows.n_read += 1
         answer = as_text(record.get("answer"))
         cells = {"annotator": first_text(record, "_annotator_id", "_session_id"), "time": record.get("_timestamp")}
-        where = record if options.columns else None
         if answer not in ("accept", "reject"):
             rows.drop("ignore" if answer == "ignore" else "without an answer")
         elif all(isinstance(record.get(name), Mapping | str) for name in ("accept", "reject")):
@@ -111,20 +108,18 @@ def prodigy(rows: Collector) -> Imported:
                 rows.drop("reject")
                 continue
             # what an option shows, else its id
-            shown = {
-                as_text(one.get("id")) or "": first_text(one, *_SHOWN) or "" for one in record.get("options") or ()
-            }
+            offered = record.get("options") or ()
+            shown = {as_text(one.get("id")) or "": first_text(one, *_SHOWN) or "" for one in offered}
             asked = (message_text(record.get(name)) for name in ("prompt", "question", "query", "input", "text"))
             item = as_text(record.get("_input_hash"))
-            choices.append(
-                _Choice(where, item, next((text for text in asked if text), None) or item, shown, chosen, cells)
-            )
+            about = next((text for text in asked if text), None) or item
+            choices.append(_Choice(rows.kept(record), item, about, shown, chosen, cells))
         elif not record.get("_is_binary") and (marks := _marks(record)) is not None:
             raise JudgmentError(not_supported("the answers are", marks, other=False))
         else:
             rows.roles |= {"item": "_task_hash", "grade": "answer (1 if accepted, else 0)", "query": "label"}
             query = {"query": label} if (label := as_text(record.get("label"))) else {}
-            rows.add(where, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
+            rows.add(record, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
     compared = options.kind in (None, "preference") and _are_compared(choices)
     if compared:
         _add_preferences(rows, choices)
@@ -214,82 +209,76 @@ _DATA_ROW: Shape = {
 }
 
 
-class _Label(NamedTuple):
-    """The label of one person on one item."""
-
-    record: Mapping[str, Any]
-    item: str | None
-    annotator: str | None
-    time: Any
-    duration: Any
-    skipped: bool
-    gold: bool
-    answers: dict[str, Any]
-    """Question -> what was answered: a text, or a list of labels."""
-    choices: tuple[str, ...] = ()
-    """The questions that were answered by a choice."""
-    marks: Any = None
-    """What was drawn on the item."""
-
-
 def labelbox(rows: Collector) -> Imported:
     """Return one judgment for each label of a classification question; boxes and other marks are not read."""
     first = islice(records(rows.source, shape=_DATA_ROW), _FIRST_RECORDS)
-    labels = [label for record in first for label in _labels(record)]
+    labels = [label for record in first for _, label in _labels(record)]
     # questions with choices before those answered in words
-    asked = [name for label in labels for name in label.choices] + [name for label in labels for name in label.answers]
+    asked = [name for part in ("choices", "answers") for label in labels for name in label[part]]
     if labels and not asked:
-        kind = unsupported_kind(label.marks for label in labels)
+        kind = unsupported_kind(label["marks"] for label in labels)
         if kind is not None:
             raise JudgmentError(not_supported("the labels are", kind, other=False))
         raise JudgmentError("no label answers a classification question; export labels with one")
     wanted = rows.choose_question(asked)
     several: Labelled = []
     for record in records(rows.source, shape=_DATA_ROW):
-        for label in _labels(record) if rows.is_wanted(record) else ():
+        for held, label in _labels(record) if rows.is_wanted(record) else ():
             rows.n_read += 1
-            answer = label.answers.get(wanted)
-            cells = {"annotator": label.annotator, "time": label.time, "duration": label.duration}
-            if label.skipped:
+            answer, item = label["answers"].get(wanted), label["item"]
+            cells = {"annotator": as_person(label["annotator"]), "time": label["time"], "duration": label["duration"]}
+            if label["skipped"]:
                 rows.drop("skipped")
             elif answer is None:
                 rows.drop(f"without an answer to {wanted!r}")
-            elif label.gold:
-                rows.truth.append({"item": label.item, "grade": "; ".join(as_labels(answer))})
+            elif label["gold"]:
+                rows.truth.append({"item": item, "grade": "; ".join(as_labels(answer))})
             elif isinstance(answer, list):
-                several.append((label.record, label.item, as_labels(answer), cells))
+                several.append((held, item, as_labels(answer), cells))
             else:
-                rows.add(label.record, item=label.item, grade=answer, **cells)
+                rows.add(held, item=item, grade=answer, **cells)
     if several:
         rows.add_labels(several)
     rows.roles["grade"] = wanted
     return rows.finish("grade")
 
 
-def _labels(record: Record) -> Iterator[_Label]:
-    """The labels of one data row, or the one label of an older record."""
+def _labels(record: Record) -> Iterator[tuple[Record, Record]]:
+    """The labels of one data row, or the one label of an older record: all fields around it, and what it says.
+
+    That is, by question, ``answers``: a text or a list of labels. ``choices`` are the questions that were answered by a
+    choice, ``marks`` what was drawn on the item.
+    """
     if "Label" in record:
-        yield _old_label(record)
+        marks = record["Label"]
+        held = marks if isinstance(marks, Mapping) else {}
+        answers: dict[str, Any] = {}
+        for one in held.get("classifications") or ():
+            if (name := as_text(one.get("title"))) is not None:
+                choice = one.get("answer", one.get("answers"))
+                listed = choice if isinstance(choice, list) else [choice]
+                texts = [as_text(each.get("title") if isinstance(each, Mapping) else each) for each in listed]
+                answers[name] = texts if isinstance(choice, list) else texts[0]
+        words = {"annotator": "Created By", "time": "Created At", "duration": "Seconds to Label"}
+        yield record, {word: record.get(name) for word, name in words.items()} | {
+            "item": first_text(record, "External ID", "DataRow ID"),
+            "skipped": record.get("Skipped") is True or marks == "Skip",
+            "gold": False, "answers": answers, "choices": (),
+            "marks": [part for one in held.get("objects") or () for part in one.values()],
+        }  # fmt: skip
         return
-    row = record.get("data_row") or {}
-    item = first_text(row, "external_id", "global_key", "id")
+    item = first_text(record.get("data_row") or {}, "external_id", "global_key", "id")
     for label in (one for project in (record.get("projects") or {}).values() for one in project.get("labels") or ()):
         details, work, marks = (label.get(name) or {} for name in _LABEL)
-        given = {
-            name: one for one in marks.get("classifications") or () if (name := as_text(one.get("name"))) is not None
-        }
-        yield _Label(
-            record={**record, **label},
-            item=item,
-            annotator=as_person(details.get("created_by")),
-            time=details.get("created_at"),
-            duration=work.get("seconds_to_create"),
-            skipped=work.get("skipped") is True,
-            gold=any(part.get("is_benchmark_reference") is True for part in (label, details, work)),
-            answers={name: _answer(one) for name, one in given.items()},
-            choices=tuple(name for name, one in given.items() if "text_answer" not in one),
-            marks=[part for one in marks.get("objects") or () for part in (one, *one.values())],
-        )
+        given = {name: one for one in marks.get("classifications") or () if (name := as_text(one.get("name")))}
+        yield {**record, **label}, {
+            "item": item, "annotator": details.get("created_by"), "time": details.get("created_at"),
+            "duration": work.get("seconds_to_create"), "skipped": work.get("skipped") is True,
+            "gold": any(part.get("is_benchmark_reference") is True for part in (label, details, work)),
+            "answers": {name: _answer(one) for name, one in given.items()},
+            "choices": [name for name, one in given.items() if "text_answer" not in one],
+            "marks": [part for one in marks.get("objects") or () for part in (one, *one.values())],
+        }  # fmt: skip
 
 
 def _answer(given: Mapping[str, Any]) -> Any:
@@ -300,27 +289,3 @@ def _answer(given: Mapping[str, Any]) -> Any:
         return [as_text(one.get("name")) for one in choices]
     text = given.get("text_answer")
     return as_text(text.get("content") if isinstance(text, Mapping) else text)
-
-
-def _old_label(record: Record) -> _Label:
-    """The label of an older export, which has one record each."""
-    marks = record.get("Label")
-    held = marks if isinstance(marks, Mapping) else {}
-    answers: dict[str, Any] = {}
-    for one in held.get("classifications") or ():
-        if (name := as_text(one.get("title"))) is not None:
-            choice = one.get("answer", one.get("answers"))
-            listed = choice if isinstance(choice, list) else [choice]
-            texts = [as_text(each.get("title") if isinstance(each, Mapping) else each) for each in listed]
-            answers[name] = texts if isinstance(choice, list) else texts[0]
-    return _Label(
-        record=record,
-        item=first_text(record, "External ID", "DataRow ID"),
-        annotator=as_person(record.get("Created By")),
-        time=record.get("Created At"),
-        duration=record.get("Seconds to Label"),
-        skipped=record.get("Skipped") is True or marks == "Skip",
-        gold=False,
-        answers=answers,
-        marks=[part for one in held.get("objects") or () for part in one.values()],
-    )

@@ -14,10 +14,9 @@ from ...wording import first_few, option
 from ..read_options import ReadOptions
 from ..sources import Source
 from .argilla import argilla_records, id_of, questions, responses_to
-from .cells import as_number, as_text, at_path
+from .cells import as_number, as_text, at_path, context_of, pair_columns, side
 from .imported import choose_question
 from .label_studio import data_of, results_of, tasks
-from .layouts import context_of, pair_columns, side
 
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
 _HALF = 0.5
@@ -181,7 +180,7 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     """Return records with a suggestion each, as Argilla reads them, and what there is to say about them."""
     answers = Answers(consensus)
     name = choose_question(questions(source), options.answer)
-    given = [response.value for record in argilla_records(source) for response in responses_to(record, name)]
+    given = [response.get("value") for record in argilla_records(source) for response in responses_to(record, name)]
     numbers = [number for value in given if (number := as_number(value)) is not None]
     known = any(answers.row(None, id_of(record, n)) for n, record in enumerate(argilla_records(source), 1))
     if numbers and known:

@@ -14,9 +14,18 @@ from ...data.frames import refuse_ranks
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option
 from ..number_text import without_endings
-from .cells import as_number, as_seconds, as_truth, is_scale
+from .cells import (
+    are_places,
+    as_number,
+    as_seconds,
+    as_truth,
+    is_scale,
+    layout_of,
+    order_column,
+    place_columns,
+    ranked_columns,
+)
 from .imported import Collector, Imported, labels_in
-from .layouts import are_places, layout_of, order_column, place_columns, ranked_columns
 from .streaming import frame_of, text_rows, text_table
 
 Items = Mapping[str, str]
