@@ -25,6 +25,17 @@ COVARIANCE_ITEMS = 700
 _LOOK_AHEAD = 64
 """Items that are compared at once with the first of a tier."""
 
+N_DRAWS = 1000
+# threshold (sample): cells of scores drawn for intervals
+_DRAW_CELLS = 20_000_000
+# threshold (equal): pairs whose order is computed at once
+_PAIRS_AT_ONCE = 10_000
+_ROUNDING = 1e-6
+# threshold (sample): items that may beat one for the first place, from standard errors
+_RIVALS = 1000
+# threshold (sample): rivals for the first place, from resamples
+_RIVALS_OF_REPLICATES = 100
+
 
 @dataclass(frozen=True)
 class Trace(Shown):
@@ -332,7 +343,13 @@ class Consensus(Shown):
     @property
     def uncertainty(self) -> str | None:
         """What intervals and comparisons are computed from: replicates, covariance, std_error, or nothing."""
-        return self._uncertainty().basis
+        if self.replicates is not None:
+            return "replicates"
+        if self.covariance is not None and all(block is not None for block in self.covariance):
+            return "covariance"
+        if self.covariance is not None and self.std_error is not None:
+            return "covariance, std_error in large queries"
+        return "std_error" if self.std_error is not None else None
 
     def intervals(self, level: float = 0.95, query: str | int | None = None) -> pl.DataFrame:
         """Return intervals of scores and ranks: query, item, score, lower, upper, rank, rank_lower, rank_upper, basis.
@@ -341,9 +358,34 @@ class Consensus(Shown):
         the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker. Rank intervals
         begin at 1 where an item may be first: where no other item beats it with a probability of ``(1 + level) / 2``.
         """
+        from ..kernels.segments import ROUNDING, SINGLE
+
         _expect_level(level)
         where = None if query is None else self.items.queries.code(query, "query")
-        bounds = self._uncertainty().intervals(level, where)
+        self._expect_spread()
+        tail = (1 - level) / 2
+        bounds = {name: np.zeros(len(self.scores)) for name in ("lower", "upper")}
+        bounds |= {name: np.zeros(len(self.scores), np.int32) for name in ("rank_lower", "rank_upper")}
+        for number in range(self.items.n_queries) if where is None else (where,):
+            part = self.items.span(number)
+            if part.start == part.stop:
+                continue
+            draws, scores = self._draws(number), self.scores[part]
+            if self.replicates is not None:
+                lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
+                # where scores are shrunk towards the middle, most replicates may lie to one side of the estimate
+                bounds["lower"][part], bounds["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
+            else:
+                half = _normal_quantile(1 - tail) * self._query_std_errors(number)
+                bounds["lower"][part], bounds["upper"][part] = scores - half, scores + half
+            # bounds of ranks: of the better ranks of ties below, of the worse ones above
+            equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
+            (better, worse), (own_better, own_worse) = _ranks_of_draws(draws, equal), _ranks_of_draws(scores[None, :])
+            lower = np.minimum(np.quantile(better, tail, axis=0, method="nearest"), own_better[0])
+            upper = np.maximum(np.quantile(worse, 1 - tail, axis=0, method="nearest"), own_worse[0])
+            # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
+            bounds["rank_lower"][part] = np.where(self._may_be_first(level, number), 1, np.maximum(lower, 2))
+            bounds["rank_upper"][part] = upper
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
         columns |= {"item": self.items.ids, "score": self.scores, "lower": bounds["lower"], "upper": bounds["upper"]}
         columns |= {"rank": self.ranks(), "rank_lower": bounds["rank_lower"], "rank_upper": bounds["rank_upper"]}
@@ -353,11 +395,42 @@ class Consensus(Shown):
 
     def beats(self, a: str | int, b: str | int, query: str | int | None = None) -> float:
         """Return the probability that item ``a`` stands above item ``b``; see ``uncertainty`` for its basis."""
-        return self._uncertainty().beats(self.items.code(a, query), self.items.code(b, query))
+        first, second = self.items.code(a, query), self.items.code(b, query)
+        if first == second:
+            raise ParameterError("an item cannot be compared with itself; name two items")
+        return float(self.beats_each(np.array([first]), np.array([second]))[0])
 
     def beats_each(self, first: Counts, second: Counts) -> Floats:
         """Return :meth:`beats` of many pairs at once, given as item codes; the two of a pair are of one query."""
-        return self._uncertainty().beats_each(first, second)
+        from scipy.special import ndtr
+
+        from ..kernels.segments import SINGLE
+
+        self._expect_spread()
+        if self.replicates is not None:
+            probabilities = np.empty(len(first))
+            for start in range(0, len(first), _PAIRS_AT_ONCE):
+                part = slice(start, start + _PAIRS_AT_ONCE)
+                one, other = self.replicates[:, first[part]], self.replicates[:, second[part]]
+                equal = SINGLE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
+                difference = one - other
+                probabilities[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
+            return probabilities
+        variance = np.zeros(len(first))
+        if self.std_error is not None:
+            variance = self.std_error[first] ** 2 + self.std_error[second] ** 2
+        query = self.items.query[first]
+        order = np.argsort(query, kind="stable")
+        bounds = np.searchsorted(query[order], np.arange(self.items.n_queries + 1))
+        for number in np.unique(query).tolist():
+            block = self._block(number)
+            if block is not None:
+                pairs = order[bounds[number] : bounds[number + 1]]
+                i, j = first[pairs] - self.items.offsets[number], second[pairs] - self.items.offsets[number]
+                variance[pairs] = block[i, i] + block[j, j] - 2 * block[i, j]
+        gap, root = self.scores[first] - self.scores[second], np.sqrt(np.maximum(variance, 0.0))
+        spread = root > 0
+        return np.where(spread, ndtr(gap / np.where(spread, root, 1.0)), 0.5 * (1 + np.sign(gap)))
 
     def rating(
         self, anchor: str | int | None = None, *, level: float = 0.95, query: str | int | None = None
@@ -380,16 +453,16 @@ class Consensus(Shown):
         number, part = self._one_query(query, "rating('gpt-4', query='q1')")
         unit = RATING_UNIT * odds_scale(self.method, self.params, self.estimates).per_score
         place = None if anchor is None else self.items.code(anchor, query) - part.start
-        scores, known = self.scores[part], self._uncertainty()
+        scores = self.scores[part]
         columns: dict[str, Any] = {"item": self.items.ids[part]}
         base = scores.mean() if place is None else scores[place]
         columns["rating"] = RATING_CENTRE + unit * (scores - base)
         order = np.argsort(-scores, kind="stable")
-        if known.basis is None:
+        if self.uncertainty is None:
             return pl.DataFrame(columns)[order]
-        lower, upper = known.contrasts(level, number, place)
+        lower, upper = self._contrasts(level, number, place)
         columns |= {"lower": RATING_CENTRE + unit * lower, "upper": RATING_CENTRE + unit * upper}
-        return pl.DataFrame(columns)[order].with_columns(tier=pl.Series(_tiers(known, part.start + order, level)))
+        return pl.DataFrame(columns)[order].with_columns(tier=pl.Series(self._tiers(part.start + order, level)))
 
     def tiers(self, level: float = 0.95) -> pl.DataFrame:
         """Return a table of query, item, score, rank and tier, best first in each query.
@@ -404,15 +477,14 @@ class Consensus(Shown):
         >>> cr.aggregate(votes, "mean_grade").tiers().select("item", "tier").rows()
         [('x', 1), ('y', 1), ('z', 2)]
         """
-        known = self._uncertainty()
-        if known.basis is None:
+        if self.uncertainty is None:
             raise ParameterError(
                 f"{self.method} does not say how sure its scores are, so there are no tiers; give "
                 f"{option('bootstrap', 200)}"
             )
         _expect_level(level)
         frame, order = self.frame(), self._best_first()
-        tiers = [_tiers(known, order[self.items.span(query)], level) for query in range(self.items.n_queries)]
+        tiers = [self._tiers(order[self.items.span(query)], level) for query in range(self.items.n_queries)]
         names = [name for name in ("query", "item", "score", "rank") if name in frame.columns]
         return frame.select(names).with_columns(tier=pl.Series(np.concatenate([np.empty(0, np.int64), *tiers])))
 
@@ -433,10 +505,26 @@ class Consensus(Shown):
             raise ParameterError("an item has no win rate against itself; name two items")
         scale, scores = odds_scale(self.method, self.params, self.estimates), self.scores[part]
         share = float(scale.share(scores[first] - scores[others]).mean())
-        drawn = self._uncertainty().draws(number)
+        drawn = self._draws(number)
         shares = scale.share(drawn[:, [first]] - drawn[:, others]).mean(axis=1)
         lower, upper = np.quantile(shares, [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
         return {"share": share, "lower": min(lower, share), "upper": max(upper, share)}
+
+    def _tiers(self, order: Counts, level: float) -> Counts:
+        """Tier of each item of one query, given best first; a tier ends where an item is clearly below its first."""
+        tiers, start, tier = np.ones(len(order), np.int64), 0, 1
+        while start < len(order):
+            end, ahead = start + 1, _LOOK_AHEAD
+            while end < len(order):
+                others = order[end : end + ahead]
+                below = self.beats_each(np.full(len(others), order[start]), others) > 0.5 + 0.5 * level
+                end += int(below.argmax()) if below.any() else len(others)
+                if below.any():
+                    break
+                ahead *= 2
+            tiers[start:end] = tier
+            start, tier = end, tier + 1
+        return tiers
 
     def _one_query(self, query: str | int | None, example: str) -> tuple[int, slice]:
         """Number and items of the query named, or of the only one."""
@@ -448,106 +536,15 @@ class Consensus(Shown):
         number = 0 if query is None else self.items.queries.code(query, "query")
         return number, self.items.span(number)
 
-    def _uncertainty(self) -> Uncertainty:
-        """The scores with whatever says how sure they are."""
-        return Uncertainty(self.method, self.items, self.scores, self.std_error, self.covariance, self.replicates)
-
-
-def _expect_level(level: float) -> None:
-    """Refuse a level that is no probability."""
-    if not 0 < level < 1:
-        raise ParameterError(f"level={level} must lie between 0 and 1")
-
-
-def _tiers(known: Uncertainty, order: Counts, level: float) -> Counts:
-    """Tier of each item of one query, given best first; a tier ends where an item is clearly below its first."""
-    tiers, start, tier = np.ones(len(order), np.int64), 0, 1
-    while start < len(order):
-        end, ahead = start + 1, _LOOK_AHEAD
-        while end < len(order):
-            others = order[end : end + ahead]
-            below = known.beats_each(np.full(len(others), order[start]), others) > 0.5 + 0.5 * level
-            end += int(below.argmax()) if below.any() else len(others)
-            if below.any():
-                break
-            ahead *= 2
-        tiers[start:end] = tier
-        start, tier = end, tier + 1
-    return tiers
-
-
-N_DRAWS = 1000
-# threshold (sample): cells of scores drawn for intervals
-_DRAW_CELLS = 20_000_000
-# threshold (equal): pairs whose order is computed at once
-_PAIRS_AT_ONCE = 10_000
-_ROUNDING = 1e-6
-# threshold (sample): items that may beat one for the first place, from standard errors
-_RIVALS = 1000
-# threshold (sample): rivals for the first place, from resamples
-_RIVALS_OF_REPLICATES = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """Scores of items and what is known of their spread."""
-
-    method: str
-    items: Items
-    scores: Floats
-    std_error: Floats | None
-    covariance: tuple[Floats | None, ...] | None
-    replicates: NDArray[np.float32] | None
-
-    @property
-    def basis(self) -> str | None:
-        """Name of the best source there is."""
-        if self.replicates is not None:
-            return "replicates"
-        if self.covariance is not None and all(block is not None for block in self.covariance):
-            return "covariance"
-        if self.covariance is not None and self.std_error is not None:
-            return "covariance, std_error in large queries"
-        return "std_error" if self.std_error is not None else None
-
-    def intervals(self, level: float, query: int | None = None) -> dict[str, Floats]:
-        """Return lower and upper score and rank of each item, (n_items,) each; of one query only those of its items."""
-        from ..kernels.segments import ROUNDING, SINGLE
-
-        self._require()
-        tail = (1 - level) / 2
-        bounds = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
-        for number in range(self.items.n_queries) if query is None else (query,):
-            part = self.items.span(number)
-            if part.start == part.stop:
-                continue
-            draws, scores = self.draws(number), self.scores[part]
-            if self.replicates is not None:
-                lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
-                # where scores are shrunk towards the middle, most replicates may lie to one side of the estimate
-                bounds["lower"][part], bounds["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
-            else:
-                half = _normal_quantile(1 - tail) * self._query_std_errors(number)
-                bounds["lower"][part], bounds["upper"][part] = scores - half, scores + half
-            # bounds of ranks: of the better ranks of ties below, of the worse ones above
-            equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
-            (better, worse), (own_better, own_worse) = _ranks_of_draws(draws, equal), _ranks_of_draws(scores[None, :])
-            lower = np.minimum(np.quantile(better, tail, axis=0, method="nearest"), own_better[0])
-            upper = np.maximum(np.quantile(worse, 1 - tail, axis=0, method="nearest"), own_worse[0])
-            # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
-            bounds["rank_lower"][part] = np.where(self.may_be_first(level, number), 1, np.maximum(lower, 2))
-            bounds["rank_upper"][part] = upper
-        return {name: values.astype(np.int32) if "rank" in name else values for name, values in bounds.items()}
-
-    def contrasts(self, level: float, query: int, anchor: int | None) -> tuple[Floats, Floats]:
+    def _contrasts(self, level: float, query: int, anchor: int | None) -> tuple[Floats, Floats]:
         """Return bounds of the scores of a query less that of its item number ``anchor``, or less their mean."""
-        self._require()
+        self._expect_spread()
         _expect_level(level)
         part = self.items.span(query)
         scores = self.scores[part]
         gap = scores - (scores.mean() if anchor is None else scores[anchor])
         if self.replicates is not None:
-            drawn = self.draws(query)
+            drawn = self._draws(query)
             drawn = drawn - (drawn.mean(axis=1) if anchor is None else drawn[:, anchor])[:, None]
             lower, upper = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
             return np.minimum(lower, gap), np.maximum(upper, gap)
@@ -562,7 +559,7 @@ class Uncertainty:
         half = _normal_quantile(0.5 + 0.5 * level) * np.sqrt(variance)
         return gap - half, gap + half
 
-    def may_be_first(self, level: float, query: int) -> Bools:
+    def _may_be_first(self, level: float, query: int) -> Bools:
         """Return which items of a query may be the best: those that no other item surely beats.
 
         Surely is with a probability of ``(1 + level) / 2``, so a two-sided interval of this level is meant. Of
@@ -593,45 +590,7 @@ class Uncertainty:
         together = 0.0 if block is None else 2.0 * block[rivals]
         return np.maximum(squares[rivals, None] + squares - together, 0.0)
 
-    def beats(self, a: int, b: int) -> float:
-        """Return the probability that item code ``a`` scores above item code ``b``; ties count half."""
-        if a == b:
-            raise ParameterError("an item cannot be compared with itself; name two items")
-        return float(self.beats_each(np.array([a]), np.array([b]))[0])
-
-    def beats_each(self, first: Counts, second: Counts) -> Floats:
-        """Return, for pairs of item codes of the same query, the probability that the first scores above the second."""
-        from scipy.special import ndtr
-
-        from ..kernels.segments import SINGLE
-
-        self._require()
-        if self.replicates is not None:
-            probabilities = np.empty(len(first))
-            for start in range(0, len(first), _PAIRS_AT_ONCE):
-                part = slice(start, start + _PAIRS_AT_ONCE)
-                one, other = self.replicates[:, first[part]], self.replicates[:, second[part]]
-                equal = SINGLE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
-                difference = one - other
-                probabilities[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
-            return probabilities
-        variance = np.zeros(len(first))
-        if self.std_error is not None:
-            variance = self.std_error[first] ** 2 + self.std_error[second] ** 2
-        query = self.items.query[first]
-        order = np.argsort(query, kind="stable")
-        bounds = np.searchsorted(query[order], np.arange(self.items.n_queries + 1))
-        for number in np.unique(query).tolist():
-            block = self._block(number)
-            if block is not None:
-                pairs = order[bounds[number] : bounds[number + 1]]
-                i, j = first[pairs] - self.items.offsets[number], second[pairs] - self.items.offsets[number]
-                variance[pairs] = block[i, i] + block[j, j] - 2 * block[i, j]
-        gap, root = self.scores[first] - self.scores[second], np.sqrt(np.maximum(variance, 0.0))
-        spread = root > 0
-        return np.where(spread, ndtr(gap / np.where(spread, root, 1.0)), 0.5 * (1 + np.sign(gap)))
-
-    def draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
+    def _draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
         part = self.items.span(query)
         rng = np.random.default_rng([seed, query])
@@ -660,19 +619,24 @@ class Uncertainty:
 
     def _query_std_errors(self, query: int) -> Floats:
         """Standard error of each item of a query."""
-        part = self.items.span(query)
         if self.std_error is not None:
-            return self.std_error[part]
+            return self.std_error[self.items.span(query)]
         block = self._block(query)
         assert block is not None
         return np.sqrt(np.maximum(np.diag(block), 0.0))
 
-    def _require(self) -> None:
+    def _expect_spread(self) -> None:
         """Say what to do when nothing is known of the spread."""
-        if self.basis is None:
+        if self.uncertainty is None:
             raise ParameterError(
                 f"{self.method} gives no uncertainty of its own; aggregate with {option('bootstrap', 200)}"
             )
+
+
+def _expect_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level} must lie between 0 and 1")
 
 
 def _ranks_of_draws(draws: Floats, equal: float = 0.0) -> tuple[Ints, Ints]:

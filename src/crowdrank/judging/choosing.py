@@ -74,14 +74,14 @@ class Certainty:
     @classmethod
     def of(cls, consensus: Consensus, goal: Goal) -> Certainty:
         """Return it for a consensus, by draws of its scores."""
-        known, offsets = consensus._uncertainty(), consensus.items.offsets
+        offsets = consensus.items.offsets
         shares, wrong = [], 0.0
         for query in range(consensus.items.n_queries):
             part = slice(int(offsets[query]), int(offsets[query + 1]))
             scores = consensus.scores[part]
             if len(scores) <= max(goal.k, 1):
                 continue
-            draws = known.draws(query)
+            draws = consensus._draws(query)
             if goal.k:
                 first = np.argsort(-scores, kind="stable")[: goal.k]
                 drawn = np.argpartition(-draws, goal.k - 1, axis=1)[:, : goal.k]
