@@ -7,10 +7,12 @@ import contextlib
 import dataclasses
 import inspect
 import re
+import tomllib
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .errors import ParameterError, UnknownNameError
@@ -95,121 +97,25 @@ FITTED = {
 }
 """Rankers that joint methods give and files hold, but that nobody trains by themselves."""
 
-_OTHER_NAMES: dict[str, dict[str, str | tuple[str, dict[str, Any]]]] = {
-    "aggregator": {
-        "bt": "bradley_terry",
-        "bradley-terry": "bradley_terry",
-        "bt-paper": ("bradley_terry", {"solver": "printed", "learning_rate": 0.1, "ridge": 1e-6}),
-        "condorcet-fuse": "condorcet",
-        "cranking": ("mallows", {"variant": "conditional"}),
-        "crowdagg": "crowd_agg",
-        "crowdagg-ndcg": ("crowd_agg", {"measure": "ndcg"}),
-        "crowdagg-paper": ("crowd_agg", {"measure": "ndcg", "gap": "swapped", "quality": "paper", "per_query": True}),
-        "crowdagg-printed": ("crowd_agg", {"measure": "ndcg", "gap": "printed", "quality": "paper", "per_query": True}),
-        "crowdagg-rbp": ("crowd_agg", {"measure": "rbp"}),
-        "crowdagg-rbp-paper": (
-            "crowd_agg",
-            {"measure": "rbp", "gap": "swapped", "quality": "paper", "per_query": True},
-        ),
-        "crowd-bt": "crowd_bt",
-        "crowd-bt-paper": (
-            "crowd_bt",
-            {"solver": "printed", "learning_rate": 0.01, "ridge": 1e-6, "prior": (8e-6, 2e-6), "per_query": True},
-        ),
-        "bt-sigma": "latent_score",
-        "crowdbt": "crowd_bt",
-        "ds": "dawid_skene",
-        "em-elo-paper": ("em_elo", {"model": "confusion", "min_quality": 0.5}),
-        "em-elo-rating": "em_elo",
-        "greedy": "greedy_order",
-        "highest": "highest_grade",
-        "majority-vote": "majority_vote",
-        "mallows-paper": ("mallows", {"variant": "printed", "max_iter": 200}),
-        "mean": "mean_grade",
-        "median": ("trimmed_mean", {"trim": 0.5}),
-        "median-grade": ("trimmed_mean", {"trim": 0.5}),
-        "mpm": "multinomial_preference",
-        "mpm-paper": (
-            "multinomial_preference",
-            {
-                "solver": "printed",
-                "learning_rate": 0.1,
-                "count": "ranks",
-                "confidence": True,
-                "ridge": 1e-6,
-                "alpha": 1e-6,
-                "per_query": True,
-            },
-        ),
-        "mv": "majority_vote",
-        "nb": "naive_bayes",
-        "pl": "plackett_luce",
-        "plackett-luce": "plackett_luce",
-        "svp": "nuclear_norm",
-        "st-agg": ("crowd_agg", {"measure": "ndcg", "gap": "hard", "quality": "none", "per_query": True}),
-    },
-    "ranker": {
-        "lambdamart": "lambda_mart",
-        "lambdarank": "lambda_rank",
-        "listmle": "list_mle",
-        "listnet": "list_net",
-        "listnet-paper": ("list_net", {"solver": "paper", "scale": "query"}),
-        "rank-logistic": ("rank_svm", {"loss": "logistic"}),
-        "rank-svm-paper": ("rank_svm", {"solver": "printed", "scale": "none", "ridge": 1e-9}),
-        "ranking-svm": "rank_svm",
-        "ranksvm": "rank_svm",
-    },
-    "joint": {
-        "iam": ("independent_annotators", {"ranker": "rank-logistic"}),
-        "iam-paper": ("independent_annotators", {"ranker": "rank-svm-paper", "strength": 0.0}),
-        "jam": ("joint_annotators", {"item_effects": False}),
-        "jam-paper": (
-            "joint_annotators",
-            {"item_effects": False, "loss": "hinge", "alpha": 0.0, "ridge": 1e-9, "solver": "printed"},
-        ),
-        "ltrma-d": ("two_stage", {"aggregator": "mallows", "ranker": "list_mle"}),
-        "ltrma-d-paper": ("two_stage", {"aggregator": "mallows-paper", "ranker": "list_mle"}),
-        "ltrma-ml": "ltrma",
-        "ltrma-paper": ("ltrma", {"variant": "printed", "scale": "query"}),
-        "vrjam": ("joint_annotators", {"item_effects": False, "n_clusters": 8}),
-        "vrjam-paper": (
-            "joint_annotators",
-            {
-                "item_effects": False,
-                "loss": "hinge",
-                "clustering": "raw",
-                "n_clusters": None,
-                "alpha": 0.0,
-                "cluster_alpha": 0.0,
-                "ridge": 1e-9,
-                "solver": "printed",
-            },
-        ),
-        "independent_annotators": ("independent_annotators", {"ranker": "rank-logistic"}),
-    },
-    "scheme": {
-        "3-overlap": ("k_overlap", {"k": 3}),
-        "if-good-3": ("if_good_k", {"k": 3}),
-        "single": ("k_overlap", {"k": 1}),
-    },
-}
-"""Other names, those of the papers among them, and the parameters that one sets besides naming its method.
-
-A dash may stand for an underscore in any name, and the reverse; parameters that are given explicitly win.
-"""
 
 _NAMES_FOR_KIND = {"preference": {"mv": "majority_preference"}}
 """Kind of judgment -> names that mean another aggregator there: papers call both votes MV."""
 
-ALIASES: dict[str, dict[str, str]] = {family: {} for family in FAMILIES}
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {family: {} for family in FAMILIES}
-for _family, _names in _OTHER_NAMES.items():
-    for _name, _meant in _names.items():
-        _method, _params = (_meant, {}) if isinstance(_meant, str) else _meant
-        if _name != _method:
-            ALIASES[_family][_name] = _method
-        if _params:
-            PRESETS[_family][_name] = _params
+ALIASES: dict[str, dict[str, str]] = {}
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {}
+for _family, _names in tomllib.loads(Path(__file__).with_name("other_names.toml").read_text(encoding="utf-8")).items():
+    _meant = {name: {"method": one} if isinstance(one, str) else one for name, one in _names.items()}
+    ALIASES[_family] = {name: one["method"] for name, one in _meant.items() if name != one["method"]}
+    # a list is a tuple, as methods hold it
+    PRESETS[_family] = {
+        name: {
+            word: tuple(value) if isinstance(value, list) else None if value == "None" else value
+            for word, value in one.items()
+            if word != "method"
+        }
+        for name, one in _meant.items()
+        if len(one) > 1
+    }
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from .errors import ParameterError
-from .options import BY_NAME
 
 SHOWN = 5
 """Names listed in a sentence; the others are counted."""
@@ -54,6 +53,8 @@ def option(name: str, value: Any = None) -> str:
     if not _surface["shell"]:
         shown = "" if value is None else repr(value).replace("Ellipsis", "...")
         return f"{name}={shown}"
+    from .options import BY_NAME  # its table is only read for a command
+
     known = BY_NAME.get(name)
     yes, _, no = (f"--{name.replace('_', '-')}" if known is None else known.flags[0]).partition("/")
     if no and value is False:
