@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import crowdrank as cr
 from crowdrank.errors import JudgmentError
 from crowdrank.io import listen
-from crowdrank.io.exports import detect, read
-from crowdrank.io.exports import EXPORTS
+from crowdrank.io.exports import EXPORTS, detect, read
 from crowdrank.io.exports.imported import Imported
 from crowdrank.io.read_options import ReadOptions
 

@@ -11,8 +11,7 @@ from benchmarks.more_samples import ALL_SAMPLES as SAMPLES
 import crowdrank as cr
 from crowdrank.errors import CrowdrankError
 from crowdrank.io import listen
-from crowdrank.io.exports import IMPORTERS, detect, read
-from crowdrank.io.exports import EXPORTS, Export
+from crowdrank.io.exports import EXPORTS, IMPORTERS, Export, detect, read
 from crowdrank.io.exports.streaming import Beginning
 from crowdrank.io.read_options import ReadOptions
 

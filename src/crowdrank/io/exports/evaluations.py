@@ -76,7 +76,7 @@ def alpaca_eval(rows: Collector) -> Imported:
             yield "without two different generators"
         else:
             asked = [text for name in ("instruction", "input") if (text := as_text(record.get(name)))]
-            cells = {"query": "\n".join(asked) or str(number), "left": left, "right": right}
+            cells: Cells = {"query": "\n".join(asked) or str(number), "left": left, "right": right}
             cells["annotator"] = first_text(record, "annotator", "annotator_index")
             cells |= _style(rows.options, record, "12", (record.get("output_1"), record.get("output_2")))
             # 0 is a draw in files of the first versions, 1.5 in later ones
