@@ -1,17 +1,23 @@
 """Several questions of one request, and practice before the real work."""
 
+import csv
+import io
 import json
 import uuid
+import warnings
 from dataclasses import replace
 
 import pytest
 from tests.web.calling import SAME_SITE, Called
 from tests.web.collecting import campaign, expect_promises
+from tests.web.test_refit import Inside
 
 import crowdrank as cr
 from crowdrank.errors import ParameterError
 from crowdrank.web.campaign_file import Settings, read_campaign
 from crowdrank.web.collection import SqliteStore
+from crowdrank.web.questions import Question
+from crowdrank.web.refit import Refit
 
 TABLES = """
 name = "answers"
@@ -107,6 +113,92 @@ def test_each_question_is_kept_and_comes_back(called, tmp_path):
     for one in (called, other):
         expect_promises(one.collection)
     other.collection.store.close()
+
+
+def fit(called):
+    refit = Refit(called.collection)
+    refit._worker = Inside(called.collection)
+    refit.fit_now()
+
+
+def test_every_question_about_items_has_a_consensus_of_its_own(called, tmp_path):
+    """A second grade, classes, several classes and a slider: what `aggregate` gives of the export of each question."""
+    settings, owner = called.collection.settings, called.owner_token
+    more = (
+        Question(name="style", kind="grade", text="Style?", grades=("poor", "good"), required=False),
+        Question(name="topic", kind="choice", text="Topic?", choices=("news", "sport")),
+    )
+    object.__setattr__(called.collection, "settings", replace(settings, questions=settings.questions + more))
+    called.write(lambda collection, c: c.exec_driver_sql(
+        "UPDATE campaign SET settings = ?", (json.dumps(collection.settings.plain()),)))  # fmt: skip
+    for who in range(3):
+        token = called.join(f"a{who}")
+        for _ in range(6):
+            request = called.post("/requests", token).json()["requests"][0]
+            n = int(request["items"][0]["content"].split()[1])
+            answers = {"help": {"grade": min(2, n // 2)}, "safe": {"value": n + who / 10}, "style": {"grade": n % 2},
+                       "topic": {"choice": "sport" if n > 3 else "news"}}  # fmt: skip
+            if n < 4:
+                answers["faults"] = {"choice": ["tone"] if n < 2 else ["facts", "tone"]}
+            if n == 5 and who:
+                answers["help"] = {"cant_tell": True}
+            assert called.judge(token, {"answers": answers}, request["id"]).status_code == 200
+    fit(called)
+    read = {}
+    for name, nominal in (("help", False), ("safe", False), ("style", False), ("topic", True)):
+        export = tmp_path / f"{name}.csv"
+        export.write_bytes(called.get(f"/export?format=csv&question={name}", owner).content)
+        judgments = cr.read_judgments(export, nominal=nominal)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = cr.aggregate(judgments).frame()
+        view = called.get(f"/consensus?question={name}", owner).json()
+        read[name] = {row["item"]: row for row in view["items"]}
+        assert list(read[name]) == expected["item"].to_list(), name
+        assert [row["score"] for row in view["items"]] == pytest.approx(expected["score"].to_list(), abs=1e-9), name
+        assert len(called.get(f"/quality?question={name}", owner).json()["annotators"]) == 3
+        assert called.get(f"/agreement?question={name}", owner).json()["alpha"] == 1 or name == "safe"
+    assert [read["topic"][f"i{n}"]["grade"] for n in range(6)] == ["news"] * 4 + ["sport"] * 2
+    labels = {row["item"]: row["labels"] for row in called.get("/consensus?question=faults", owner).json()["items"]}
+    assert labels == {"i0": "tone", "i1": "tone", "i2": "facts|tone", "i3": "facts|tone"}
+    # the page of items, an item, the overview, and one table of all
+    page = called.get("/items?question=topic&search=i5", owner).json()["items"]
+    assert [(row["item"], row["grade"], row["n"]) for row in page] == [("i5", "sport", 3)]
+    item = called.get(f"/items/{page[0]['id']}", owner).json()
+    assert (item["questions"]["safe"]["rank"], set(item["questions"])) == (1, {"safe", "style", "topic"})
+    told = {one["name"]: one for one in called.get("/campaign", owner).json()["questions"]}
+    assert list(told) == ["faults", "safe", "style", "topic"]
+    assert all(one["as_of_seq"] == 18 for one in told.values())
+    rows = list(csv.DictReader(io.StringIO(called.get("/export?format=consensus", owner).text)))
+    assert {row["item"]: (row["topic grade"], row["faults labels"]) for row in rows}["i2"] == ("news", "facts|tone")
+    assert len(rows) == 6
+    assert called.get("/consensus?question=why", owner).status_code == 422
+    # fits do not pile up
+    for _ in range(5):
+        fit(called)
+    count = "SELECT question, COUNT(*) FROM fit GROUP BY question"
+    kept = called.collection.store.submit_read(lambda c: dict(map(tuple, c.exec_driver_sql(count)))).result()
+    assert set(kept) == {"", *told}
+    assert max(kept.values()) <= 4
+
+
+def test_pairs_have_a_consensus_for_each_preference(tmp_path):
+    store = SqliteStore(tmp_path / "x.db")
+    asked = tuple(Question(name=name, kind="preference", text=f"{name}?") for name in ("better", "shorter"))
+    called = Called(store, kind="preference", n_items=4, questions=asked, scheme="3-overlap")
+    for who in range(3):
+        token = called.join(f"a{who}")
+        for _ in range(6):
+            request = called.post("/requests", token).json()["requests"][0]
+            first, second = (int(one["content"].split()[1]) for one in request["items"])
+            answers = {"better": {"winner": "a" if first > second else "b"},
+                       "shorter": {"winner": "a" if first < second else "b"}}  # fmt: skip
+            assert called.judge(token, {"answers": answers}, request["id"]).status_code == 200
+    fit(called)
+    orders = [[row["item"] for row in called.get(f"/consensus?question={one.name}", called.owner_token).json()["items"]]
+              for one in asked]  # fmt: skip
+    assert orders == [["i0-3", "i0-2", "i0-1", "i0-0"], ["i0-0", "i0-1", "i0-2", "i0-3"]]
+    store.close()
 
 
 @pytest.mark.parametrize(("answers", "field"), [

@@ -405,7 +405,8 @@ def set_annotator_state(collection: Collection, connection: sa.Connection, annot
     """Let an annotator go on, pause or leave; what they hold is free at once when they leave."""
     if not sql.set_annotator_state.run(connection, annotator=annotator, campaign=collection.id, state=state).rowcount:
         raise Fault("not_found", "there is no such annotator")
-    record_event(collection, connection, "owner", state, {"annotator": annotator})
+    judged = sql.annotator.first(connection, annotator=annotator).n_answered
+    record_event(collection, connection, "owner", state, {"annotator": annotator, "n_answered": judged})
     if state != "removed":
         return
     now, cost, promoted = collection.now(connection), 0, 0

@@ -255,6 +255,12 @@ class Settings:
             cant_tell=self.cant_tell,
         )  # fmt: skip
 
+    @property
+    def more_questions(self) -> tuple[Question, ...]:
+        """The other questions that have a consensus of their own: those about the same items, without free text."""
+        kinds = (self.kind, "choice", "slider") if self.kind == "grade" else (self.kind,)
+        return tuple(one for one in self.questions if one.kind in kinds and one != self.main_question)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:

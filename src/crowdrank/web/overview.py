@@ -17,24 +17,6 @@ _SKIPPED_BY = 3
 """A target that this many annotators skipped is shown to the owner."""
 
 
-def version_of(collection: Collection, connection: sa.Connection) -> str:
-    """Return a tag that changes whenever the owner would see something else."""
-    row = sql.campaign.first(connection, campaign=collection.id)
-    fit, latest = (
-        sql.latest_fit.first(connection, campaign=collection.id),
-        sql.latest_changes.first(connection, campaign=collection.id),
-    )
-    failed = sql.last_fit_error.first(connection, campaign=collection.id)
-    # who joins, pauses or leaves is an event; a request that costs nothing changes no money
-    return "-".join(
-        str(part or 0)
-        for part in (
-            row.seq, row.changes, row.reserved, row.state, row.budget, fit and fit.id, latest.event, latest.request,
-            failed and failed.error and failed.started_at, fit and _updated_seq(fit),
-        )
-    )  # fmt: skip
-
-
 def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return settings, progress, money and forecast."""
     row = sql.campaign.first(connection, campaign=collection.id)
@@ -63,7 +45,32 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
         "estimated_finish": finish,
         "forecast": {"judgments": left, "cost": row.reserved + math.ceil(unasked * price), "finish": finish},
         "now": now, "fit": fit_view(collection, connection, row.seq),
+        "questions": [
+            {"name": name, "as_of_seq": fit.seq, "method": fit.method,
+             "agreement": json.loads(fit.summary).get("agreement") or {}} if fit else {"name": name, "as_of_seq": 0}
+            for name, fit in fits_of_questions(collection, connection).items()
+        ],
     }  # fmt: skip
+
+
+def fits_of_questions(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return the latest fit of each question besides the first, ``None`` where there is none yet."""
+    if not (asked := collection.settings.more_questions):
+        return {}
+    fits = {row.question: row for row in sql.fits_of_questions.rows(connection, campaign=collection.id)}
+    return {one.name: fits.get(one.name) for one in asked}
+
+
+def fit_of(collection: Collection, connection: sa.Connection, question: str) -> Any:
+    """Return the latest fit of a question, of the first where none is named; ``None`` where there is none yet."""
+    if question in ("", collection.settings.main_question.name):
+        return sql.latest_fit.first(connection, campaign=collection.id)
+    fits = fits_of_questions(collection, connection)
+    if question not in fits:
+        known = [collection.settings.main_question.name, *fits]
+        words = f"one of {', '.join(known)}" if fits else "left out, as there is one"
+        raise Fault("invalid", f"question must be {words}", field="question")
+    return fits[question]
 
 
 def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dict[str, Any]:
@@ -90,12 +97,14 @@ def _updated_seq(fit: Any) -> int | None:
     return updated
 
 
-def consensus_view(collection: Collection, connection: sa.Connection, query: str | None) -> dict[str, Any]:
+def consensus_view(
+    collection: Collection, connection: sa.Connection, query: str | None, question: str = ""
+) -> dict[str, Any]:
     """Return the latest consensus with intervals, as ``crowdrank aggregate --format json`` writes it.
 
     Items that got judgments since have what they are by these as ``since_fit``.
     """
-    fit, consensus = _of_fit(collection, connection)
+    fit, consensus = _of_fit(collection, connection, question)
     summary = json.loads(fit.summary)
     rows = [json.loads(row.row) for row in sql.scores.rows(connection, fit=fit.id)]
     if query is not None:
@@ -105,9 +114,9 @@ def consensus_view(collection: Collection, connection: sa.Connection, query: str
     return {**summary["header"], "items": rows, **consensus}
 
 
-def quality_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def quality_view(collection: Collection, connection: sa.Connection, question: str = "") -> dict[str, Any]:
     """Return the quality of annotators with what to do about each, and how they did on checks."""
-    fit, consensus = _of_fit(collection, connection)
+    fit, consensus = _of_fit(collection, connection, question)
     rows = [json.loads(row.row) for row in sql.qualities.rows(connection, fit=fit.id)]
     checks = check_accuracies(collection, connection)
     for row in rows:
@@ -115,16 +124,16 @@ def quality_view(collection: Collection, connection: sa.Connection) -> dict[str,
     return {"annotators": rows, "unfitted_checks": checks, **consensus}
 
 
-def agreement_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def agreement_view(collection: Collection, connection: sa.Connection, question: str = "") -> dict[str, Any]:
     """Return how far annotators agree, and what they are divided on."""
-    fit, consensus = _of_fit(collection, connection)
+    fit, consensus = _of_fit(collection, connection, question)
     summary = json.loads(fit.summary)
     return {**summary["agreement"], "disputed": summary["disputed"], **consensus}
 
 
-def _of_fit(collection: Collection, connection: sa.Connection) -> tuple[Any, dict[str, Any]]:
-    """The latest fit, and up to which judgment it goes."""
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
+def _of_fit(collection: Collection, connection: sa.Connection, question: str) -> tuple[Any, dict[str, Any]]:
+    """The latest fit of a question, and up to which judgment it goes."""
+    fit = fit_of(collection, connection, question)
     if fit is None:
         last = sql.last_fit_error.first(connection, campaign=collection.id)
         if sql.campaign.first(connection, campaign=collection.id).seq and (last is None or last.error is None):

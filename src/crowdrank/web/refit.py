@@ -227,57 +227,51 @@ class Refit:
         if self._worker is None or self._worker.process.poll() is not None:
             self._worker = Worker(collection.store.url)
         self._worker.ask({"campaign": collection.id, "cold": cold})
-        fit, proposed = 0, 0
+        # the question that the scheme goes by comes first, then the others
+        fit, proposed, question = 0, 0, ""
         seen: set[str] = set()
         meant: list[Any] = []
         try:
-            while True:
-                line = self._worker.answer(self.fit_seconds - (time.monotonic() - began))
+            while "end" not in (line := self._worker.answer(self.fit_seconds - (time.monotonic() - began))):
                 if "begun" in line:
-                    fit = self._write(_begin, line["seq"], line["changes"], cold)
+                    question = line.get("question", "")
+                    fit = self._write(_begin, question, line["seq"], line["changes"], cold)
                 elif "failed" in line:
                     raise FitError(line["failed"])
                 elif line.get("piece") == "proposals":
-                    proposed = self._propose(line["rows"], proposed, seen)
+                    seen |= {target_key(items) for _, items, _ in line["rows"]}
+                    self._write(_want, line["rows"], proposed)
+                    proposed += len(line["rows"])
                 elif line.get("piece") == "meant":
                     meant = line["rows"]
                 elif "piece" in line:
                     self._write(_keep_rows, line["piece"], fit, line["rows"])
                 elif "done" in line:
-                    break
+                    if line["n_proposals"] is not None:
+                        self._ask_about(seen, meant)
+                    summary = line["summary"]
+                    nothing = None if summary is not None else "there are no judgments to count"
+                    self._write(_finish, fit, line["method"], json.dumps(summary), line.get("error", nothing), question)
+                    if not question:
+                        self._held = fit if summary is not None and summary.get("reads_anew") else None
+                        self._updated, self._pause = line["seq"], UPDATE_SECONDS
         except FitError as error:
             if fit and not self._stopping:
-                self._write(_finish, fit, "", "{}", str(error)[:500])
+                self._write(_finish, fit, "", "{}", str(error)[:500], question)
             raise
-        if line["n_proposals"] is not None:
-            self._close_others(seen)
-            self._mean(meant)
-        summary = line["summary"]
-        nothing = None if summary is not None else "there are no judgments to count"
-        self._write(_finish, fit, line["method"], json.dumps(summary), nothing)
-        self._held, self._updated = (fit if summary is not None and summary.get("reads_anew") else None), line["seq"]
-        self._pause = UPDATE_SECONDS
         self._write(_close_if_done)
         return time.monotonic() - began
 
-    def _propose(self, rows: list[Any], place: int, seen: set[str]) -> int:
-        """Write what the scheme wants next; return how many it has wanted so far."""
-        seen |= {target_key(items) for _, items, _ in rows}
-        self._write(_want, rows, place)
-        return place + len(rows)
+    def _ask_about(self, seen: set[str], rows: list[Any]) -> None:
+        """Ask no more about what the scheme does not want any more, and remember what is best asked of whom.
 
-    def _close_others(self, seen: set[str]) -> None:
-        """Ask no more about what the scheme does not want any more."""
-        collection = self.collection
-        rows = collection.store.submit_read(lambda c: sql.open_target_keys.rows(c, campaign=collection.id)).result()
-        others = [row.id for row in rows if row.key not in seen]
-        for start in range(0, len(others), 500):
-            self._write(_want_no_more, others[start : start + 500])
-
-    def _mean(self, rows: list[Any]) -> None:
-        """Remember what is best asked of whom; nobody is waited for, so it is a wish and is kept in memory only."""
+        Nobody is waited for, so it is a wish and is kept in memory only.
+        """
         collection = self.collection
         targets = collection.store.submit_read(lambda c: sql.open_target_keys.rows(c, campaign=collection.id)).result()
+        others = [row.id for row in targets if row.key not in seen]
+        for start in range(0, len(others), 500):
+            self._write(_want_no_more, others[start : start + 500])
         numbers = {row.key: row.id for row in targets}
         meant: dict[int, list[int]] = {}
         for annotator, items in rows:
@@ -305,11 +299,14 @@ class Refit:
         return False
 
 
-def _begin(collection: Collection, connection: sa.Connection, seq: int, changes: int, final: bool) -> int:
+def _begin(
+    collection: Collection, connection: sa.Connection, question: str, seq: int, changes: int, final: bool
+) -> int:
     """Number of a new fit."""
     row = sql.begin_fit.first(
-        connection, campaign=collection.id, seq=seq, changes=changes, now=collection.now(connection), final=int(final)
-    )
+        connection, campaign=collection.id, question=question, seq=seq, changes=changes,
+        now=collection.now(connection), final=int(final),
+    )  # fmt: skip
     return int(row.id)
 
 
@@ -344,11 +341,14 @@ def _note_update(collection: Collection, connection: sa.Connection, fit: int, se
 
 
 def _finish(
-    collection: Collection, connection: sa.Connection, fit: int, method: str, summary: str, error: str | None
-) -> None:
+    collection: Collection, connection: sa.Connection, fit: int, method: str, summary: str, error: str | None,
+    question: str,
+) -> None:  # fmt: skip
     """End a fit, and forget all but the last few."""
     now = collection.now(connection)
     sql.finish_fit.run(connection, fit=fit, now=now, method=method, summary=summary, error=error)
+    if question:
+        return
     if error is None:
         found, row = json.loads(summary), sql.campaign.first(connection, campaign=collection.id)
         alpha = (found.get("agreement") or {}).get("alpha")

@@ -13,7 +13,7 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
@@ -25,11 +25,22 @@ import sqlalchemy as sa
 
 from .. import api
 from ..errors import CrowdrankError, ParameterError
+from ..io.judgments import read_judgments
 from ..io.results import to_json
+from ..review.sentences import DOUBTS
 from .campaign_file import Settings
 from .collection import Collection, Store, open_store, sql
 from .overview import item_ids
-from .transfer import is_usable, judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
+from .questions import Question
+from .transfer import (
+    is_usable,
+    judgment_frame,
+    neighbouring_judgments,
+    page,
+    plain_judgment,
+    question_rows,
+    touched_judgments,
+)
 
 _NICENESS = 10
 PIECE = 500
@@ -44,6 +55,14 @@ _MIN_PEOPLE, _MOST_AUDITED = 3, 20_000
 _MIN_FOR_DRIFT = 24
 REVIEW = "review"
 """The name under which decisions on pairs and rankings go into a fit, as those of a trusted annotator."""
+
+_LITTLE_AGREEMENT = 1 / 3
+"""Alpha of a crowd that may be all guessing; an interval that reaches higher only says that too little is shared."""
+
+_BY_CHANCE = (
+    "so far annotators agree no more than chance does (alpha {alpha:.2f}, {lower:.2f} to {upper:.2f}), "
+    "so nothing shows who guesses"
+)
 
 _CHOOSES_ANNOTATORS = "information"
 """The scheme that weighs what is known of each annotator."""
@@ -61,6 +80,8 @@ class Snapshot:
     settings: Settings
     money: int
     rows: list[dict[str, Any]]
+    """The judgments that count and say something; ``others`` are counted too, with answers to other questions only."""
+    others: list[dict[str, Any]]
     items: list[Any]
     offered: list[Any]
     taken: dict[str, int]
@@ -75,13 +96,14 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
         row = sql.campaign.first(connection, campaign=campaign)
         settings = Settings.from_plain(json.loads(row.settings))
         collection = Collection(campaign, settings, store, Path())
-        ids, rows, after = item_ids(collection, connection), [], 0
+        ids, rows, others, after = item_ids(collection, connection), [], [], 0
         while judged := page(collection, connection, after, row.seq, _PAGE):
             after = judged[-1].seq
-            plain = (plain_judgment(collection, one, ids) for one in judged)
-            rows += [one for one in plain if is_usable(one)]
+            for one in judged:
+                plain = plain_judgment(collection, one, ids)
+                (rows if is_usable(plain) else others).append(plain)
         return Snapshot(
-            row.seq, row.changes, settings, row.budget - row.reserved, rows,
+            row.seq, row.changes, settings, row.budget - row.reserved, rows, others,
             sql.items.rows(connection, campaign=campaign), sql.offered_requests.rows(connection, campaign=campaign),
             {one.items: one.taken for one in sql.taken_seats.rows(connection, campaign=campaign)},
             sql.active_annotators.rows(connection, campaign=campaign), sql.reviews.rows(connection, campaign=campaign),
@@ -93,31 +115,10 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
 def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     """Find the consensus, say it in pieces, and return it for the next start."""
     settings = snapshot.settings
-    frame = judgment_frame(settings, [*snapshot.rows, *_decisions(snapshot)])
+    frame = judgment_frame(settings.kind, [*snapshot.rows, *_decisions(snapshot)])
     judgments = api.as_judgments(frame)
     consensus = _aggregate(judgments, settings, None if cold else previous, _known_answers(snapshot))
-    by_id = {(row.query, row.item): row.id for row in snapshot.items}
-    level = _LEVEL if consensus.uncertainty is not None else None
-    document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
-    rows = document.pop("items")
-    n_judgments = Counter((row["query"], item) for row in snapshot.rows for item in _items(row))
-    widths = [width for row in rows if (width := _width(row)) is not None]
-    document.pop("probabilities", None)
-    for start in range(0, len(rows), PIECE):
-        part = rows[start : start + PIECE]
-        numbered = [
-            [by_id[row.get("query", ""), row["item"]], start + place, json.dumps(row), row.get("score"), _width(row),
-             n_judgments.get((row.get("query", ""), row["item"]), 0)]
-            for place, row in enumerate(part)
-        ]  # fmt: skip
-        say({"piece": "score", "rows": numbered})
-    quality = _quality_rows(consensus, judgments, _annotators_alone(snapshot.rows))
-    over_time = _over_time(snapshot)
-    quality = [{**row, **over_time.get(row["annotator"], {})} for row in quality]
-    for start in range(0, len(quality), PIECE):
-        part = quality[start : start + PIECE]
-        numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
-        say({"piece": "quality", "rows": numbered})
+    summary = _say_consensus(snapshot, consensus, judgments, snapshot.rows, _over_time(snapshot), say)
     wishes, n_wishes = _proposals(snapshot, judgments) if not cold else ([], None)
     for start in range(0, len(wishes), PIECE):
         say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
@@ -126,14 +127,94 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     say({
         "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
         "summary": {
-            "header": document, "agreement": api.agreement_interval(judgments),
-            "disputed": api.disputed_targets(judgments, consensus, _DISPUTED),
-            "reads_anew": api.reads_anew(consensus, judgments.kind),
-            "doubt": sum(widths) / len(widths) / 2 if widths else None,
-            "findings": _findings(consensus, judgments), "audit": _audit(snapshot, frame),
+            **summary, "disputed": api.disputed_targets(judgments, consensus, _DISPUTED),
+            "reads_anew": api.reads_anew(consensus, judgments.kind), "findings": _findings(consensus, judgments),
+            "audit": _audit(snapshot, frame),
         },
     })  # fmt: skip
     return consensus
+
+
+def fit_questions(snapshot: Snapshot, say: Say) -> None:
+    """Find and say the consensus of each further question; of several classes, the set of those that hold."""
+    for question in snapshot.settings.more_questions:
+        say({"begun": True, "question": question.name, "seq": snapshot.seq, "changes": snapshot.changes})
+        ended: dict[str, Any] = {"method": "", "summary": None}
+        rows = list(question_rows(snapshot.settings, question, [*snapshot.rows, *snapshot.others]))
+        try:
+            if question.kind == "choice" and question.several and rows:
+                ended = {"method": "labels", "summary": _say_labels(snapshot, rows, say)}
+            elif rows:
+                judgments = _judgments_of(question, rows)
+                method = snapshot.settings.method if question.kind == snapshot.settings.kind else "auto"
+                consensus = api.aggregate(judgments, method, seed=snapshot.settings.seed)
+                ended = {"method": consensus.method,
+                         "summary": _say_consensus(snapshot, consensus, judgments, rows, {}, say)}  # fmt: skip
+        except CrowdrankError as error:
+            ended["error"] = f"{type(error).__name__}: {error}"
+        say({"done": True, "seq": snapshot.seq, "n_proposals": None, **ended})
+
+
+def _judgments_of(question: Question, rows: list[dict[str, Any]]) -> Any:
+    """The answers to one of several questions as judgments: classes without an order, numbers, or as the campaign's."""
+    if question.kind == "choice":
+        return read_judgments(judgment_frame("grade", rows, grade=pl.String), "grade", nominal=True)
+    if question.kind == "slider":
+        return api.as_judgments(judgment_frame("grade", rows, grade=pl.Float64))
+    return api.as_judgments(judgment_frame(question.kind, rows))
+
+
+def _say_labels(snapshot: Snapshot, rows: list[dict[str, Any]], say: Say) -> dict[str, Any]:
+    """Say which of several classes hold of each item; return what there is to say of all."""
+    by_id = {(row.query, row.item): row.id for row in snapshot.items}
+    given: dict[tuple[int, str], list[str]] = {}
+    for row in rows:
+        chosen = given.setdefault((by_id[row["query"], row["item"]], row["annotator"]), [])
+        chosen += [row["criterion"]] if row["grade"] else []
+    frame = {"item": [item for item, _ in given], "annotator": [who for _, who in given],
+             "labels": list(map(json.dumps, given.values()))}  # fmt: skip
+    found, number = api.aggregate_labels(frame), Counter(item for item, _ in given)
+    names = {row.id: {"query": row.query, "item": row.item} if row.query else {"item": row.item}
+             for row in snapshot.items}  # fmt: skip
+    told = [
+        [item := int(row["item"]), json.dumps({**row, **names[item]}), row["n_labels"], None, number[item]]
+        for row in found.table.iter_rows(named=True)
+    ]
+    _say_rows(say, "score", sorted(told, key=lambda row: (-row[2], row[0])))
+    _say_rows(say, "quality", [[row["annotator"], json.dumps(row)] for row in found.annotators.iter_rows(named=True)])
+    return {"header": {"labels": found.labels.to_dicts()}, "agreement": {}, "disputed": []}
+
+
+def _say_rows(say: Say, piece: str, rows: list[list[Any]]) -> None:
+    """Say rows of scores or qualities in pieces, each with its place behind what it is of."""
+    for start in range(0, len(rows), PIECE):
+        numbered = [[who, start + n, *rest] for n, (who, *rest) in enumerate(rows[start : start + PIECE])]
+        say({"piece": piece, "rows": numbered})
+
+
+def _say_consensus(
+    snapshot: Snapshot, consensus: Any, judgments: Any, judged: list[dict[str, Any]], more: Mapping[str, Any], say: Say
+) -> dict[str, Any]:
+    """Say a consensus and the quality of annotators, with more of each; return what there is to say of all."""
+    by_id = {(row.query, row.item): row.id for row in snapshot.items}
+    level = _LEVEL if consensus.uncertainty is not None else None
+    document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
+    rows = document.pop("items")
+    n_judgments = Counter((row["query"], item) for row in judged for item in _items(row))
+    widths = [width for row in rows if (width := _width(row)) is not None]
+    document.pop("probabilities", None)
+    _say_rows(say, "score", [
+        [by_id[place], json.dumps(row), row.get("score"), _width(row), n_judgments.get(place, 0)]
+        for row in rows if (place := (row.get("query", ""), row["item"]))
+    ])  # fmt: skip
+    agreed = api.agreement_interval(judgments)
+    quality = _quality_rows(consensus, judgments, agreed, _annotators_alone(judged))
+    _say_rows(say, "quality", [[row["annotator"], json.dumps({**row, **more.get(row["annotator"], {})})]
+                               for row in quality])  # fmt: skip
+    return {
+        "header": document, "agreement": agreed, "disputed": [],
+        "doubt": sum(widths) / len(widths) / 2 if widths else None,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,11 +225,6 @@ class Held:
     seq: int
     annotators: frozenset[str]
 
-    @classmethod
-    def of(cls, consensus: Any, snapshot: Snapshot) -> Held:
-        """What is held of a fit to a snapshot."""
-        return cls(consensus, snapshot.seq, frozenset(row["annotator"] for row in snapshot.rows))
-
 
 def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     """Say in pieces what the items with new judgments are now, all else as in the last fit; nobody is judged."""
@@ -158,7 +234,7 @@ def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
     single = held.consensus.items.single
     plain = [row for one, row in known if is_usable(row) and (one.query == "" or not single)]
-    frame = judgment_frame(settings, plain, single=single)
+    frame = judgment_frame(settings.kind, plain, single=single)
     rows = api.touched_items(held.consensus, frame, list(items)) if plain else []
     numbered = [[items[row.pop("query", ""), row.pop("item")], {"seq": seq, **row}] for row in rows or ()]
     for start in range(0, len(numbered), PIECE):
@@ -313,24 +389,40 @@ def _annotators_alone(rows: list[dict[str, Any]]) -> set[str]:
     return {name for name, items in judged.items() if all(len(by[item]) == 1 for item in items)}
 
 
-def _quality_rows(consensus: Any, judgments: Any, unmeasured: set[str]) -> list[dict[str, Any]]:
-    """Annotators with their quality and what to do about each; of whom nothing is known, nothing is said."""
+def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone: set[str]) -> list[dict[str, Any]]:
+    """Annotators with their quality and what to do about each; of whom nothing is known, nothing is said.
+
+    Who may be guessing for all that is known is ``unsure``, never to be kept; where all together agree no more than
+    chance does, nobody's quality is measured.
+    """
     if consensus.quality is None:
         return []
     frame = consensus.quality.frame()
     plain = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.String]
     frame = frame.select(plain)
-    if judgments.n_annotators > 1:
-        suggested = api.actions(consensus, judgments).frame().select("annotator", "action", "reason")
+    advice = api.actions(consensus, judgments) if judgments.n_annotators > 1 else None
+    if advice is not None:
+        suggested = advice.frame().select("annotator", "action", "reason")
         frame = frame.join(suggested, on="annotator", how="left", maintain_order="left")
-    nothing = pl.col("annotator").cast(pl.String).is_in(list(unmeasured))
-    told = [name for name in frame.columns if name not in ("annotator", "n_judgments")]
-    frame = frame.with_columns(pl.when(~nothing).then(pl.col(name)) for name in told)
-    frame = frame.with_columns(~nothing.alias("measured"))
-    return [
-        {name: None if isinstance(cell, float) and cell != cell else cell for name, cell in row.items()}
-        for row in frame.iter_rows(named=True)
-    ]
+    doubted = set() if advice is None else set(advice.flags.filter(pl.col("flag").is_in(DOUBTS))["annotator"])
+    by_chance = agreed["lower"] is not None and agreed["lower"] <= 0 and agreed["upper"] < _LITTLE_AGREEMENT
+    rows = []
+    for row in frame.iter_rows(named=True):
+        row = {name: None if isinstance(cell, float) and cell != cell else cell for name, cell in row.items()}
+        measured = row["annotator"] not in alone and not by_chance
+        if not measured:
+            told = (
+                "annotator",
+                "n_judgments",
+                *(("action", "reason") if by_chance and row["action"] != "keep" else ()),
+            )
+            row = {name: cell if name in told else None for name, cell in row.items()}
+        if by_chance and row["action"] is None and row["annotator"] not in alone:
+            row |= {"action": "unsure", "reason": _BY_CHANCE.format(**agreed)}
+        elif row.get("action") == "keep" and row["annotator"] in doubted:
+            row["action"] = "unsure"
+        rows.append({**row, "measured": measured})
+    return rows
 
 
 def _proposals(snapshot: Snapshot, judgments: Any) -> tuple[list[Any], int | None]:
@@ -441,16 +533,25 @@ def main() -> None:
                 say({"done": True, "seq": None})
             else:
                 _answer(say, update, store, command["campaign"], held, say)
-            continue
-        snapshot = read_snapshot(store, command["campaign"])
-        say({"begun": True, "seq": snapshot.seq, "changes": snapshot.changes})
-        if not snapshot.rows:
-            say({"done": True, "seq": snapshot.seq, "method": "", "n_proposals": None, "summary": None})
-            continue
-        previous = None if held is None else held.consensus
-        consensus = _answer(say, fit, snapshot, previous, say, cold=bool(command.get("cold")))
-        if consensus is not None:
-            held = Held.of(consensus, snapshot)
+        else:
+            held = fit_all(store, command["campaign"], held, say, cold=bool(command.get("cold"))) or held
+
+
+def fit_all(store: Store, campaign: int, held: Held | None, say: Say, *, cold: bool) -> Held | None:
+    """Find and say the consensus of all questions; return what is held of the first, ``None`` where there is none."""
+    snapshot = read_snapshot(store, campaign)
+    say({"begun": True, "seq": snapshot.seq, "changes": snapshot.changes})
+    new = None
+    if snapshot.rows:
+        consensus = _answer(say, fit, snapshot, None if held is None else held.consensus, say, cold=cold)
+        if consensus is None:
+            return None
+        new = Held(consensus, snapshot.seq, frozenset(row["annotator"] for row in snapshot.rows))
+    else:
+        say({"done": True, "seq": snapshot.seq, "method": "", "n_proposals": None, "summary": None})
+    fit_questions(snapshot, say)
+    say({"end": True})
+    return new
 
 
 def _answer(say: Say, work: Callable[..., Any], *args: Any, **keys: Any) -> Any:

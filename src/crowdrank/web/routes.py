@@ -562,9 +562,23 @@ async def view_answer(service: Service, request: Request, view: Callable[..., di
 
 
 @owner_router.get(f"{API}/consensus")
-async def consensus(request: Request, service: Running, caller: Viewer, query: str | None = None) -> Response:
-    """Show the latest consensus."""
-    return await view_answer(service, request, overview.consensus_view, query)
+async def consensus(
+    request: Request, service: Running, caller: Viewer, query: str | None = None, question: str = ""
+) -> Response:
+    """Show the latest consensus, of one of several questions where it is named."""
+    return await view_answer(service, request, overview.consensus_view, query, question)
+
+
+@owner_router.get(f"{API}/quality")
+async def quality(request: Request, service: Running, caller: Viewer, question: str = "") -> Response:
+    """Show the quality of annotators."""
+    return await view_answer(service, request, overview.quality_view, question)
+
+
+@owner_router.get(f"{API}/agreement")
+async def agreement(request: Request, service: Running, caller: Viewer, question: str = "") -> Response:
+    """Show how far annotators agree."""
+    return await view_answer(service, request, overview.agreement_view, question)
 
 
 def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> None:
@@ -577,8 +591,6 @@ def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> Non
 
 
 _add_view("campaign", overview.campaign_view, "Show progress, money and forecast.")
-_add_view("quality", overview.quality_view, "Show the quality of annotators.")
-_add_view("agreement", overview.agreement_view, "Show how far annotators agree.")
 _add_view("annotators", overview.annotators_view, "List who takes part.")
 _add_view("skipped", overview.skipped_view, "List what several annotators skipped.")
 _add_view("spares", overview.spares_view, "List judgments that came too late for a seat.")

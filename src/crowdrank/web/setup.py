@@ -94,6 +94,7 @@ Table(
 _table(
     "fit", _of("campaign"), _number("seq"), _number("changes"), _words("method", ""), _words("summary", "{}"),
     _number("started_at"), _optional("finished_at"), Column("error", Text), _number("is_final", 0),
+    _words("question", ""),
 )  # fmt: skip
 Table(
     "score", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
@@ -158,7 +159,7 @@ def _add_what_is_new(connection: sa.Connection) -> None:
 
 
 MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
-    _create_first_version, _add_what_is_new, _add_what_is_new, _add_what_is_new, _add_what_is_new,
+    _create_first_version, *(_add_what_is_new,) * 5,
 )  # fmt: skip
 """Each brings a database from the version of its place (counted from 0) to the next; released ones never change."""
 

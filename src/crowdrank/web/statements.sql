@@ -97,6 +97,11 @@ SELECT t.id, t.items, t.taken FROM target t
   ORDER BY t.priority DESC, t.shuffle LIMIT :limit
 -- postgres: FOR UPDATE OF t SKIP LOCKED
 
+-- name: judged_target
+SELECT t.id, t.items, t.taken FROM target t WHERE t.campaign = :campaign AND t.is_check = 0 AND t.taken > 0
+  AND t.taken = t.wanted AND t.wanted < t.most AND {unseen} ORDER BY t.taken, t.shuffle LIMIT 1
+-- postgres: FOR UPDATE OF t SKIP LOCKED
+
 -- name: unseen_check
 SELECT t.id, t.items FROM target t
   WHERE t.campaign = :campaign AND t.is_check = 1 AND t.shuffle >= :draw AND {unseen}
@@ -302,12 +307,18 @@ SELECT state, budget, reserved, revision FROM campaign WHERE id = :campaign
 
 -- name: annotator_quality
 SELECT q.row FROM quality q JOIN fit f ON f.id = q.fit
-  WHERE f.campaign = :campaign AND q.annotator = :name AND f.finished_at IS NOT NULL AND f.error IS NULL
+  WHERE f.campaign = :campaign AND f.question = '' AND q.annotator = :name AND f.finished_at IS NOT NULL
+  AND f.error IS NULL
   ORDER BY f.id DESC LIMIT 1
 
 -- name: latest_fit
+-- of the question that the scheme goes by
 SELECT id, seq, changes, method, summary, finished_at, is_final FROM fit
-  WHERE campaign = :campaign AND finished_at IS NOT NULL AND error IS NULL ORDER BY id DESC LIMIT 1
+  WHERE campaign = :campaign AND question = '' AND finished_at IS NOT NULL AND error IS NULL ORDER BY id DESC LIMIT 1
+
+-- name: fits_of_questions
+SELECT id, question, seq, method, summary, finished_at, is_final FROM fit WHERE id IN (SELECT MAX(id) FROM fit
+  WHERE campaign = :campaign AND question <> '' AND finished_at IS NOT NULL AND error IS NULL GROUP BY question)
 
 -- name: lock_targets
 SELECT t.id FROM target t WHERE t.id IN (SELECT r.target FROM request r WHERE r.id IN :requests) ORDER BY t.id
@@ -347,11 +358,7 @@ SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite WHERE campa
   ORDER BY id DESC
 
 -- name: last_fit_error
-SELECT error, started_at FROM fit WHERE campaign = :campaign ORDER BY id DESC LIMIT 1
-
--- name: latest_changes
-SELECT (SELECT MAX(id) FROM event WHERE campaign = :campaign) AS event, (SELECT MAX(id) FROM request) AS
-  request
+SELECT error FROM fit WHERE campaign = :campaign AND question = '' ORDER BY id DESC LIMIT 1
 
 -- name: scores
 SELECT row FROM score WHERE fit = :fit ORDER BY place
@@ -466,12 +473,12 @@ SELECT 1 FROM request r JOIN target t ON t.id = r.target
 -- name: fit_needed
 SELECT c.seq, c.changes, c.state, f.seq AS fit_seq, f.changes AS fit_changes, f.is_final
   FROM campaign c
-  LEFT JOIN fit f ON f.id = (SELECT MAX(g.id) FROM fit g WHERE g.campaign = c.id AND g.finished_at IS NOT NULL
-  AND g.error IS NULL) WHERE c.id = :campaign
+  LEFT JOIN fit f ON f.id = (SELECT MAX(g.id) FROM fit g WHERE g.campaign = c.id AND g.question = ''
+  AND g.finished_at IS NOT NULL AND g.error IS NULL) WHERE c.id = :campaign
 
 -- name: begin_fit
-INSERT INTO fit (campaign, seq, changes, started_at, is_final)
-  VALUES (:campaign, :seq, :changes, :now, :final) RETURNING id
+INSERT INTO fit (campaign, question, seq, changes, started_at, is_final)
+  VALUES (:campaign, :question, :seq, :changes, :now, :final) RETURNING id
 
 -- name: finish_fit
 UPDATE fit SET finished_at = :now, method = :method, summary = :summary, error = :error WHERE id = :fit
@@ -486,7 +493,7 @@ DELETE FROM quality WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campa
 DELETE FROM fit WHERE id <= :fit AND campaign = :campaign
 
 -- name: nth_last_fit
-SELECT id FROM fit WHERE campaign = :campaign AND error IS NULL AND finished_at IS NOT NULL
+SELECT id FROM fit WHERE campaign = :campaign AND question = '' AND error IS NULL AND finished_at IS NOT NULL
   ORDER BY id DESC LIMIT 1 OFFSET :kept
 
 -- name: open_target_keys
@@ -719,6 +726,9 @@ SELECT seq, spent, doubt, alpha FROM course WHERE campaign = :campaign ORDER BY 
 
 -- name: told
 SELECT told_seq, told_event FROM campaign WHERE id = :campaign
+
+-- name: let_go_on
+SELECT detail FROM event WHERE campaign = :campaign AND kind = 'active' ORDER BY id
 
 -- name: events_after
 SELECT id, at, actor, kind FROM event WHERE campaign = :campaign AND id > :after AND kind IN :kinds ORDER BY id

@@ -17,7 +17,7 @@ from pydantic import Field
 from ..errors import ParameterError
 from .campaign_file import Item, Settings, check_settings, item_of_row
 from .collection import Body, Collection, Fault, must_be, record_event, sql
-from .overview import check_accuracies, item_ids
+from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, lock_target, settle_target, shown_value
 from .transfer import plain_judgment
@@ -32,10 +32,11 @@ SORTS = ("rank", "item", "score", "doubt", "judged")
 
 
 def items_view(
-    collection: Collection, connection: sa.Connection, search: str, sort: str, descending: bool, page: int, which: str
-) -> dict[str, Any]:
-    """Return a page of items with their content and what the latest consensus says of them."""
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    collection: Collection, connection: sa.Connection, search: str, sort: str, descending: bool, page: int, which: str,
+    question: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """Return a page of items with their content and what the latest consensus on a question says of them."""
+    fit = fit_of(collection, connection, question)
     text = search.strip().lower()
     named = {
         "campaign": collection.id, "fit": 0 if fit is None else fit.id, "search": text, "like": f"%{text}%",
@@ -75,6 +76,10 @@ def item_view(collection: Collection, connection: sa.Connection, item: int) -> d
         targets = [one.id for one in found if item in json.loads(one.items)]
     return {
         **row._asdict(), "consensus": json.loads(scores[0].row) if scores else None,
+        "questions": {
+            name: json.loads(one.row) for name, other in fits_of_questions(collection, connection).items() if other
+            for one in sql.scores_of_items.rows(connection, fit=other.id, items=[item])
+        },
         **_said_of(collection, connection, targets),
         "decisions": [_decision(one) for one in sql.reviews.rows(connection, campaign=collection.id)
                       if item in json.loads(one.items)],
@@ -238,7 +243,26 @@ def review_view(collection: Collection, connection: sa.Connection) -> dict[str, 
             for row, facts in open_first
         ],
         "n_open": sum(row.id not in decided for row, _ in queue), "n_decided": len(decided),
+        "annotators": _doubtful_annotators(collection, connection),
     }  # fmt: skip
+
+
+def _doubtful_annotators(collection: Collection, connection: sa.Connection) -> list[dict[str, Any]]:
+    """Annotators to look at or to leave out, or below chance on checks, the worst first.
+
+    Whom the owner let go on after a look comes back once they have judged twice as much.
+    """
+    seen: dict[int, int] = {}
+    for event in sql.let_go_on.rows(connection, campaign=collection.id):
+        detail = json.loads(event.detail)
+        seen[detail["annotator"]] = detail.get("n_answered", 0)
+    people = people_view(collection, connection)["annotators"]
+    doubtful = [
+        row for row in people
+        if (row.get("action") in ("drop", "review") or (row["checks"] or {}).get("below_chance"))
+        and row["state"] == "active" and row["n_answered"] >= 2 * seen.get(row["id"], 0)
+    ]  # fmt: skip
+    return sorted(doubtful, key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"]))
 
 
 def _page_of(row: Any) -> dict[str, Any]:

@@ -51,10 +51,11 @@ async def _act(service: Service, caller: Caller, operation: Callable[..., Any], 
 @steering_router.get("/items")
 async def items(
     request: Request, service: Running, caller: Viewer, search: str = "", sort: steering.Sort = "rank",
-    descending: bool = False, page: Page = 0, which: str = "all",
+    descending: bool = False, page: Page = 0, which: str = "all", question: str = "",
 ) -> Response:  # fmt: skip
     """Show a page of items with content and consensus, searched and sorted here."""
-    return await view_answer(service, request, steering.items_view, search[:200], sort, descending, page, which)
+    given = (search[:200], sort, descending, page, which, question)
+    return await view_answer(service, request, steering.items_view, *given)
 
 
 @steering_router.get("/items/{item}")

@@ -215,6 +215,16 @@ def _offer(collection: Collection, connection: sa.Connection, who: Any, number: 
     if number <= n_checks:
         return n_checks
     targets = _open_targets(collection, connection, who.id, number - n_checks)
+    if (
+        not targets
+        and who.kind == "person"
+        and not collection.settings.least_gain
+        and _is_choosing(collection, connection)
+    ):
+        # nobody waits for a fit: one more judgment of what others judged is worth having meanwhile
+        targets = sql.judged_target.rows(connection, campaign=collection.id, annotator=who.id)
+        for one in targets:
+            sql.want_one_more.run(connection, target=one.id)
     seats = take_seats(connection, targets)
     if seats is None:
         raise AgainError
@@ -267,14 +277,19 @@ def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, af
     if lease is not None:
         return Claim([], "all_leased", max(1.0, (lease - now) / 1e6))
     wait = None if collection.rule is not None else 15.0
-    if collection.rule is None and affordable > 0:
-        # judgments that no fit has seen: what it finds may be asked next
-        last = sql.fit_needed.first(connection, campaign=collection.id)
-        if last.seq and (last.fit_seq, last.fit_changes) != (last.seq, last.changes):
-            return Claim([], "choosing", 3.0)
+    if affordable > 0 and _is_choosing(collection, connection):
+        return Claim([], "choosing", 3.0)
     if sql.any_open_target.first(connection, campaign=collection.id) is not None:
         return Claim([], "judged_all", wait)
     return Claim([], "done", wait)
+
+
+def _is_choosing(collection: Collection, connection: sa.Connection) -> bool:
+    """Whether the scheme waits for a fit of judgments that none has seen: what that finds may be asked next."""
+    if collection.rule is not None:
+        return False
+    last = sql.fit_needed.first(connection, campaign=collection.id)
+    return bool(last.seq) and (last.fit_seq, last.fit_changes) != (last.seq, last.changes)
 
 
 LABELS = "abcdefghijklmnopqrstuvwxyz"

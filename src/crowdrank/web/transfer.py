@@ -39,12 +39,13 @@ ANSWER_COLUMNS: dict[str, dict[str, Any]] = {
 """Columns of each kind of judgment besides query, annotator and time."""
 
 
-def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]], *, single: bool | None = None) -> pl.DataFrame:
+def judgment_frame(
+    kind: str, rows: Sequence[dict[str, Any]], *, single: bool | None = None, grade: Any = pl.Int64
+) -> pl.DataFrame:
     """Return judgments in the owner's ids as the table that ``crowdrank aggregate`` reads.
 
     Without a query where there is one without a name only; ``single`` says so of rows that are some of them.
     """
-    kind = settings.kind
     if kind == "ranking":
         rows = [
             {**row, "item": item, "rank": rank, "ranking": row["submission"]}
@@ -53,6 +54,7 @@ def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]], *, single
             for item in group
         ]
     schema: dict[str, Any] = {"query": pl.String, **ANSWER_COLUMNS[kind], "annotator": pl.String, "time": pl.Float64}
+    schema |= {"grade": grade} if kind == "grade" else {}
     frame = pl.DataFrame({name: [row[name] for row in rows] for name in schema}, schema=schema)
     # one query without a name is no query at all
     single = bool((frame["query"] == "").all()) if single is None else single
@@ -218,7 +220,7 @@ def export(
             rows: Iterable[Row] = all_judgments(collection, connection, upto)
             whole = which == "all" or format == "native"
             if question:
-                rows = _of_question(collection.settings, asked[question], rows)
+                rows = question_rows(collection.settings, asked[question], rows)
             elif not whole:
                 rows = (row for row in rows if is_usable(row))
             if (whole or format in _WITH_SKIPS) and upto is None and not question:
@@ -246,8 +248,8 @@ def _with_external_ids(collection: Collection, connection: sa.Connection, rows: 
         yield {**row, "external_id": known.get(row["annotator"])}
 
 
-def _of_question(settings: Settings, question: Question, rows: Iterable[Row]) -> Iterator[Row]:
-    """The counted answers to one of several questions as judgments: of several classes, a yes or no for each."""
+def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -> Iterator[Row]:
+    """Return the counted answers to one of several questions as judgments: of several classes, a yes or no each."""
     for row in rows:
         kept = row if question == settings.main_question else row["answers"].get(question.name)
         if not row["counted"] or kept is None or kept.get("cant_tell"):
@@ -410,6 +412,35 @@ def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
     return {(one.query, one.item): (one.content, one.query_content or one.query) for one in rows}
 
 
+def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+    """A table of all items with the consensus on every question, a question's name before the names of its columns."""
+    from .overview import consensus_view
+
+    settings, found = collection.settings, dict[tuple[str, str], Row]()
+    names: dict[str, None] = {}
+    for question in ("", *(one.name for one in settings.more_questions)):
+        read = partial(consensus_view, collection, query=None, question=question)
+        try:
+            view = collection.store.submit_read(read).result()
+        except Fault:
+            if not question:
+                raise
+            # nobody has answered it yet
+            continue
+        for row in view["items"]:
+            about = {name: row.pop(name) for name in ("query", "item") if name in row}
+            row.pop("since_fit", None)
+            cells = {f"{question} {name}".strip(): cell for name, cell in row.items()}
+            found.setdefault((about.get("query", ""), about["item"]), about).update(cells)
+    for row in found.values():
+        names |= dict.fromkeys(row)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_escape_formula(row.get(name)) for name in names] for row in found.values())
+    yield out.getvalue()
+
+
 def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """TREC qrels: the grade of each item in the latest consensus, rounded."""
     from .overview import consensus_view
@@ -430,6 +461,7 @@ FORMATS: dict[str, tuple[str, str, Writer]] = {
     "argilla": ("application/x-ndjson", "argilla.jsonl", _argilla),
     "pairs": ("application/x-ndjson", "pairs.jsonl", _pairs),
     "qrels": ("text/plain; charset=utf-8", "qrels.txt", _qrels),
+    "consensus": ("text/csv; charset=utf-8", "consensus.csv", _consensus),
 }
 """Type, name of the file and writer of every format that is streamed."""
 

@@ -5,11 +5,11 @@ import { base, el } from "/static/kit.js";
 import { curve, spark, span } from "/static/pictures.js";
 
 const main = document.getElementById("main"), status = document.getElementById("status"), dialog = document.getElementById("dialog"), tabs = document.getElementById("tabs");
-const FORMATS = { jsonl: "jsonl", csv: "csv", parquet: "parquet", native: "jsonl", "label-studio": "json", argilla: "jsonl", qrels: "txt", pairs: "jsonl" };
+const FORMATS = { jsonl: "jsonl", csv: "csv", parquet: "parquet", native: "jsonl", "label-studio": "json", argilla: "jsonl", qrels: "txt", pairs: "jsonl", consensus: "csv" };
 const PARTS = { overview: "Overview", items: "Items", review: "Review", people: "Annotators", pay: "Pay", settings: "Settings", log: "Log" };
 const tags = {}, seen = {}, links = [];
 let token = "", drawn = "", view = null, role = "owner";
-const table_state = { search: "", sort: "rank", descending: false, page: 0 }, people_state = { search: "", page: 0 };
+const table_state = { search: "", sort: "rank", descending: false, page: 0, question: "" }, people_state = { search: "", page: 0 };
 
 const say = (text, bad = false) => { status.textContent = text; status.className = bad ? "bad" : ""; };
 const number = (value) => (value == null ? "–" : typeof value !== "number" ? String(value) : Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(2).replace(/^-0\.00$/, "0.00"));
@@ -115,6 +115,7 @@ async function overview() {
         el("li", {}, el("b", {}, fit.as_of_seq ? fit.method.replaceAll("_", " ") : "none yet"), el("span", {}, "consensus ", fitted, el("span", { id: "age" }), fit.error ? el("span", { className: "bad" }, fit.error) : ""))),
       section("Findings", course?.findings?.length ? "What the judgments say so far" : "Findings come with the first consensus",
         el("ul", { className: "findings" }, ...(course?.findings ?? []).map((one) => el("li", {}, badge(one.severity, one.severity), el("span", { dir: "auto" }, one.sentence))))),
+      ...(view.questions.length ? [section("Questions", "Every question has its own consensus", table([{ name: mainQuestion(), as_of_seq: fit.as_of_seq, method: fit.method, agreement }, ...view.questions], [["Question", (row) => button(row.name, () => { table_state.question = row.name === mainQuestion() ? "" : row.name; location.hash = "items"; }, { className: "link" })], ["Consensus", (row) => (row.as_of_seq ? `${row.method.replaceAll("_", " ")}, as of judgment ${number(row.as_of_seq)}` : "none yet")], ["Agreement (alpha)", (row) => (row.agreement?.alpha == null ? "–" : `${number(row.agreement.alpha)} (${span(row.agreement.lower, row.agreement.upper)})`), "number"]]))] : []),
       section("Forecast", course?.ahead?.length ? `The next 100 judgments cost about ${number(course.ahead[0].cost)} and take the doubt from ${number(course.ahead[0] && lastDoubt(course))} to about ${number(course.ahead[0].doubt)}` : "What more judgments buy shows after the first fit",
         course?.course?.length ? el("figure", {}, curve(course.course, course.ahead), el("figcaption", {}, "Doubt (mean half-width of the items' 95 % intervals) against judgments: measured at each fit, dashed what is expected.")) : null),
       section("Download", "Take it with you", el("div", { className: "row" }, ...Object.entries(FORMATS).map(([format, ending]) => button(format, () => download(`/export?format=${format}${format === "pairs" && view.kind !== "preference" ? "&margin=0" : ""}`, `${format}.${ending}`.replace(/^(\w+)\.\1$/, "judgments.$1"))))))];
@@ -140,23 +141,29 @@ function show(words, secret) {
 // ------------------------------------------------------------------------------------------ items
 
 async function items() {
-  const { search, sort, descending, page } = table_state;
-  const found = await ask("GET", `/items?${new URLSearchParams({ search, sort, descending, page })}`);
+  const { search, sort, descending, page, question } = table_state;
+  const found = await ask("GET", `/items?${new URLSearchParams({ search, sort, descending, page, question })}`);
   return () => {
     const change = (more) => { Object.assign(table_state, { page: 0, ...more }); drawn = ""; refresh(); };
     const head = (name, words) => button(words, () => change({ sort: name, descending: sort === name ? !descending : name !== "rank" && name !== "item" }));
     const order = (name) => (sort !== name ? "none" : descending ? "descending" : "ascending");
     const field = input("search", search, { id: "search", placeholder: "id or words" });
     const several = found.items.some((row) => row.query);
-    return [section("Items", `${number(found.n)} items${search ? ` with “${search}”` : ""}, with the consensus${view.fit.as_of_seq ? ` as of judgment ${number(view.fit.as_of_seq)}` : ""}`,
-      stale(view.fit),
-      el("form", { className: "row apart", onsubmit: (event) => { event.preventDefault(); change({ search: field.value }); } }, el("div", { className: "row" }, el("label", { for: "search" }, "Search"), field, el("button", {}, "Find")), owns() ? button("Add items", addItems) : null),
+    const asked = select([["", mainQuestion()], ...view.questions.map((one) => [one.name, one.name])], question);
+    asked.id = "question"; asked.addEventListener("change", () => change({ question: asked.value }));
+    return [section("Items", `${number(found.n)} items${search ? ` with “${search}”` : ""}, with the consensus${found.as_of_seq ? ` as of judgment ${number(found.as_of_seq)}` : ""}`,
+      question ? null : stale(view.fit),
+      el("form", { className: "row apart", onsubmit: (event) => { event.preventDefault(); change({ search: field.value }); } }, el("div", { className: "row" }, ...(view.questions.length ? [el("label", { for: "question" }, "Question"), asked] : []), el("label", { for: "search" }, "Search"), field, el("button", {}, "Find")), owns() ? button("Add items", addItems) : null),
       table(found.items, [[head("rank", "Rank"), (row) => number(row.rank), "number", order("rank")], [head("item", "Item"), (row) => el("div", {}, several ? el("div", { className: "of", dir: "auto" }, row.query_content || row.query) : null, button(row.item, () => one(row.id), { className: "link", "aria-label": `Item ${row.item}` }), el("div", { className: "clip", dir: "auto" }, row.content)), "words", order("item")],
-        [head("score", "Score"), (row) => number(row.score), "number", order("score")], ...(view.fit.updated_seq ? [["Since the fit", (row) => (row.since_fit ? number(row.since_fit.score) : ""), "number"]] : []), [head("doubt", "95 % interval"), (row) => span(row.lower, row.upper), "number", order("doubt")],
+        [head("score", "Score"), said, "number", order("score")], ...(view.fit.updated_seq && !question ? [["Since the fit", (row) => (row.since_fit ? number(row.since_fit.score) : ""), "number"]] : []), [head("doubt", "95 % interval"), (row) => span(row.lower, row.upper), "number", order("doubt")],
         ["Ranks", (row) => span(row.rank_lower, row.rank_upper), "number"], [head("judged", "Judgments"), (row) => number(row.n), "number", order("judged")], ["", (row) => (row.decided ? badge("good", "decided") : row.truth != null ? badge("info", "known") : "")]], search ? "No item has that." : "There are no items."),
       pager(page, Math.ceil(found.n / found.page_rows), (to) => change({ page: to })))];
   };
 }
+
+// of classes the one that is likeliest, of several those that hold, of all else a number
+const said = (row) => (row.labels != null ? row.labels.replaceAll("|", ", ") || "none" : typeof row.grade === "string" ? `${row.grade}${row.confidence == null ? "" : ` (${Math.round(100 * row.confidence)} %)`}` : number(row.score));
+const mainQuestion = () => view.settings.questions.find((one) => one.kind === view.kind && one.required && !Object.keys(one.when).length)?.name ?? "";
 
 function stale(fit) {
   if (!fit.newer || fit.reads_anew == null) return null;
@@ -182,8 +189,9 @@ async function one(id) {
   dialog.setAttribute("aria-label", `Item ${item.item}`);
   const facts = item.consensus ? `Rank ${number(item.consensus.rank)}, score ${number(item.consensus.score)} (${span(item.consensus.lower, item.consensus.upper)})` : "No consensus yet";
   dialog.replaceChildren(el("h2", { dir: "auto" }, item.item), item.query_content ? el("p", { className: "muted", dir: "auto" }, item.query_content) : null, body(item),
+    ...Object.entries(item.questions).map(([name, row]) => el("p", { dir: "auto" }, `${name}: ${said(row)}${row.lower == null ? "" : ` (${span(row.lower, row.upper)})`}`)),
     el("p", {}, `${facts}${item.truth != null ? `; known: ${view.settings.grades[item.truth] ?? number(item.truth)}` : ""}.`),
-    el("h3", {}, "Judgments"), table(item.judgments, [["Annotator", (row) => row.annotator], ["Answer", (row) => (row.left ? `${answer(row)} (${row.left} / ${row.right})` : answer(row))], ["When", (row) => when(row.time)], ["Seconds", (row) => number(row.seconds), "number"], ["Comment", (row) => row.comment || "", "words"], ["", (row) => (row.withdrawn ? badge("info", "withdrawn") : row.counted ? "" : badge("warning", "does not count"))]], "Nobody has judged it."),
+    el("h3", {}, "Judgments"), table(item.judgments, [["Annotator", (row) => row.annotator], ["Answer", (row) => (row.left ? `${answer(row)} (${row.left} / ${row.right})` : answer(row))], ...view.settings.questions.filter((one) => one.name !== mainQuestion()).map((one) => [one.name, (row) => row[`question ${one.name}`]]), ["When", (row) => when(row.time)], ["Seconds", (row) => number(row.seconds), "number"], ["Comment", (row) => row.comment || "", "words"], ["", (row) => (row.withdrawn ? badge("info", "withdrawn") : row.counted ? "" : badge("warning", "does not count"))]], "Nobody has judged it."),
     ...(item.skips.length ? [el("h3", {}, "Skips"), table(item.skips, [["Annotator", (row) => row.annotator], ["Reason", (row) => row.reason, "words"], ["When", (row) => when(row.time)]])] : []),
     ...(item.decisions.length ? [el("h3", {}, "Decisions"), table(item.decisions, [["Answer", (row) => answer(row.answer)], ["By", (row) => row.by], ["When", (row) => when(row.time)], ["Note", (row) => row.note, "words"]])] : []),
     el("div", { className: "row" }, owns() ? button("Mend", () => mend(item)) : null, close));
@@ -224,7 +232,13 @@ async function review() {
       el("p", { className: "muted" }, Object.entries(counts).map(([words, who]) => `${words}: ${who.length} (${who.slice(0, 5).join(", ")}${who.length > 5 ? " …" : ""})`).join("; ")),
       role === "viewer" ? null : el("div", {}, el("div", { className: "row" }, ...choices), el("div", { className: "row" }, note, tell, el("label", { for: tell.id }, "tell those who said otherwise"))));
   });
-  return () => [section("Review", found.n_open ? `${number(found.n_open)} ${found.n_open === 1 ? "case waits" : "cases wait"} for a decision` : "Nothing waits for a decision",
+  const doubtful = found.annotators.map((row) => {
+    const checks = row.checks?.below_chance ? `; ${row.checks.right} of ${row.checks.n} checks right, below chance` : "";
+    return el("div", { className: "case" }, el("div", { className: "row" }, badge("warning", row.action === "drop" ? "leave out?" : "look at"), el("b", { dir: "auto" }, row.name), el("span", { className: "muted" }, `${number(row.n_answered)} judgments`), row.measured ? spark.interval(row.quality, row.lower, row.upper) : ""),
+      el("p", {}, `${row.reason ?? ""}${checks}`.replace(/^; /, "")), owns() ? el("div", { className: "row" }, button("Let them go on", () => act(() => ask("POST", `/annotators/${row.id}`, { state: "active" }), `${row.name} goes on.`), { "aria-label": `Let ${row.name} go on` }), button("Other actions", () => menu(row), { "aria-label": `Actions on ${row.name}` })) : null);
+  });
+  return () => [...(doubtful.length ? [section("Annotators", `${number(doubtful.length)} ${doubtful.length === 1 ? "annotator needs" : "annotators need"} a look`, el("p", { className: "muted" }, "Nobody is left out by itself. Whom you let go on comes back here after as many judgments again."), ...doubtful)] : []),
+    section("Review", found.n_open ? `${number(found.n_open)} ${found.n_open === 1 ? "case waits" : "cases wait"} for a decision` : "Nothing waits for a decision",
     el("p", { className: "muted" }, `Disputed by annotators, or reported by one. What you decide is known to the next fit; ${number(found.n_decided)} decided so far.`), found.n_decided ? el("div", { className: "row" }, button("Save decisions", () => download("/review/known", "known.csv"))) : null, ...cases)];
 }
 
@@ -238,10 +252,10 @@ async function people() {
     const matching = found.annotators.filter((row) => row.name.toLowerCase().includes(people_state.search.toLowerCase()));
     const rows = matching.slice(50 * people_state.page, 50 * people_state.page + 50);
     const field = input("search", people_state.search, { id: "who", placeholder: "name" });
-    const flagged = found.annotators.filter((row) => row.action && row.action !== "keep").length, programs = found.annotators.filter((row) => row.kind === "program");
+    const flagged = found.annotators.filter((row) => ["drop", "review"].includes(row.action)).length, unsure = found.annotators.filter((row) => row.action === "unsure").length, programs = found.annotators.filter((row) => row.kind === "program");
     const quality = (row) => (row.quality == null || row.measured === false ? el("span", { className: "muted" }, "not measured yet") : spark.interval(row.quality, row.quality_lower ?? row.lower, row.quality_upper ?? row.upper));
-    const suggested = (row) => { const checks = row.checks ? `${row.checks.right} of ${row.checks.n} checks right${row.checks.below_chance ? ", below chance" : ""}` : ""; return el("div", {}, row.action && row.action !== "keep" ? badge("warning", row.action) : "", " ", row.action && row.action !== "keep" ? row.reason : "", row.drift != null ? el("p", {}, badge("warning", `agreement ${row.drift < 0 ? "fell" : "rose"} by ${Math.abs(row.drift).toFixed(2)}`)) : "", checks ? el("p", { className: row.checks.below_chance ? "bad" : "muted" }, checks) : ""); };
-    return [section("Annotators", `${number(found.annotators.length)} take part${flagged ? `; ${number(flagged)} need a look` : ""}`,
+    const suggested = (row) => { const checks = row.checks ? `${row.checks.right} of ${row.checks.n} checks right${row.checks.below_chance ? ", below chance" : ""}` : ""; return el("div", {}, row.action && row.action !== "keep" ? badge(row.action === "unsure" ? "info" : "warning", row.action) : "", " ", row.action && row.action !== "keep" ? row.reason : "", row.drift != null ? el("p", {}, badge("warning", `agreement ${row.drift < 0 ? "fell" : "rose"} by ${Math.abs(row.drift).toFixed(2)}`)) : "", checks ? el("p", { className: row.checks.below_chance ? "bad" : "muted" }, checks) : ""); };
+    return [section("Annotators", `${number(found.annotators.length)} take part${flagged ? `; ${number(flagged)} ${flagged === 1 ? "needs" : "need"} a look` : ""}${unsure ? `; ${number(unsure)} may be guessing, for all that is known yet` : ""}`,
       el("form", { className: "row apart", onsubmit: (event) => { event.preventDefault(); change({ search: field.value }); } }, el("div", { className: "row" }, el("label", { for: "who" }, "Search"), field, el("button", {}, "Find")), owns() ? button("Invite", invite, { className: "main" }) : null),
       table(rows, [["Name", (row) => el("div", {}, row.name, " ", row.kind === "program" ? badge("info", "program") : "", row.state === "active" ? "" : badge("warning", row.state))], ["Judged", (row) => number(row.n_answered), "number"], ["Quality", quality], ["Agreement over time", (row) => (row.agreement?.length > 1 ? spark.line(row.agreement) : row.agreement?.length ? number(row.agreement[0]) : "–")], ["Seconds each", (row) => number(row.seconds), "number"], ["Cost", (row) => number(row.owed), "number"], ["Suggested", suggested, "words"], ["", (row) => (owns() && row.state !== "removed" ? button("Actions", () => menu(row), { "aria-label": `Actions on ${row.name}` }) : "")]], "Nobody yet; invite somebody."),
       pager(people_state.page, Math.ceil(matching.length / 50), (to) => change({ page: to }))),
