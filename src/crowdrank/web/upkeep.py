@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,32 @@ class BrokenPromisesError(CrowdrankError):
     """Something that the service promises does not hold."""
 
 
+@contextmanager
+def _opened(database: str, *, read_only: bool = False, empty: bool = False) -> Iterator[Store]:
+    """The store in a database, which has to hold a campaign, or none where it is to be filled."""
+    store = open_store(database, read_only=read_only)
+    try:
+        try:
+            version = store.submit_read(schema_version).result()
+        except sa.exc.DBAPIError:
+            version = 0
+        if empty and version:
+            raise ParameterError(f"{database} holds a campaign already; name an empty database")
+        if empty:
+            store.submit(migrate).result()
+        elif not version:
+            raise ParameterError(f"there is no campaign in {store.url}; start it once, or name another --db")
+        yield store
+    finally:
+        store.close()
+
+
 def check(options: Options) -> str:
     """Return a sentence that the totals agree with the stored judgments; a difference is an error."""
     database = options.database(options.campaign)
-    store = open_store(database, read_only=True)
-    try:
-        _expect_campaign(store)
+    with _opened(database, read_only=True) as store:
         broken = store.submit_read(broken_promises).result()
         number = store.submit_read(lambda c: c.exec_driver_sql("SELECT COUNT(*) FROM judgment").scalar_one()).result()
-    finally:
-        store.close()
     if broken:
         raise BrokenPromisesError(f"{database}: {'; '.join(broken)}; restore a backup, or report this")
     return f"{database}: all checks passed on {counted(number, 'judgment')}"
@@ -73,46 +90,26 @@ def check(options: Options) -> str:
 
 def copy(options: Options, target: str) -> str:
     """Copy a paused or closed campaign into an empty database, compare the two, and return what was copied."""
-    source = open_store(options.database(options.campaign))
-    try:
-        _expect_campaign(source)
-        states = source.submit_read(
-            lambda c: [row[0] for row in c.exec_driver_sql("SELECT state FROM campaign")]
-        ).result()
+    with _opened(options.database(options.campaign)) as source:
+        states = source.submit_read(lambda c: list(c.exec_driver_sql("SELECT state FROM campaign").scalars())).result()
         if "open" in states:
             raise ParameterError("the campaign is open; pause or close it first, so that nothing is missed")
-        goal = open_store(target)
-        try:
-            goal.submit(lambda c: _expect_empty(c, target)).result()
-            numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
-            before, after = (one.submit_read(fingerprint).result() for one in (source, goal))
-            if before != after:
-                raise BrokenPromisesError("the copy differs from the original; drop it and copy again")
-        finally:
-            goal.close()
-    finally:
-        source.close()
+        with _opened(target, empty=True) as goal:
+            numbers, same = _copy_all(source, goal)
+    if not same:
+        raise BrokenPromisesError("the copy differs from the original; drop it and copy again")
     copied = ", ".join(counted(numbers[name], name) for name in ("item", "annotator", "request", "judgment"))
-    return f"copied {copied}; the judgments of both are the same ({before[:12]})"
+    return f"copied {copied}; the judgments of both are the same ({same[:12]})"
 
 
 def backup(options: Options, path: str) -> str:
     """Write everything into a new SQLite file while the service runs, recount it, and return what was written."""
     if Path(path).exists():
         raise ParameterError(f"{path} is there already; name another file to back up to")
-    source = open_store(options.database(options.campaign), read_only=True)
-    try:
-        _expect_campaign(source)
-        goal = open_store(path)
-        try:
-            # the reader sees one moment of the database, however long it takes
-            goal.submit(lambda c: migrate(c)).result()
-            numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
-            broken = goal.submit_read(broken_promises).result()
-        finally:
-            goal.close()
-    finally:
-        source.close()
+    with _opened(options.database(options.campaign), read_only=True) as source, _opened(path, empty=True) as goal:
+        # the reader sees one moment of the database, however long it takes
+        numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
+        broken = goal.submit_read(broken_promises).result()
     if broken:
         raise BrokenPromisesError(f"{path}: {'; '.join(broken)}; keep the original, and report this")
     return f"wrote {counted(numbers['judgment'], 'judgment')} to {path}, and recounted them"
@@ -123,30 +120,28 @@ def restore(options: Options, path: str) -> str:
     if not Path(path).is_file():
         raise ParameterError(f"there is no backup {path}; name a file that --backup wrote")
     database = options.database(options.campaign)
-    source = open_store(path, read_only=True)
-    try:
-        _expect_campaign(source)
-        goal = open_store(database)
-        try:
-            goal.submit(lambda c: _expect_empty(c, database)).result()
-            numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
-            same = source.submit_read(fingerprint).result() == goal.submit_read(fingerprint).result()
-        finally:
-            goal.close()
-    finally:
-        source.close()
+    with _opened(path, read_only=True) as source, _opened(database, empty=True) as goal:
+        numbers, same = _copy_all(source, goal)
     if not same:
         raise BrokenPromisesError(f"{database} differs from {path}; drop it and restore again")
     return f"restored {counted(numbers['judgment'], 'judgment')} into {database}"
 
 
+def _copy_all(source: Store, goal: Store) -> tuple[dict[str, int], str]:
+    """Number of rows of each table that were copied, and the checksum of both; empty where they differ."""
+    numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
+    before, after = (one.submit_read(fingerprint).result() for one in (source, goal))
+    return numbers, before if before == after else ""
+
+
 def fingerprint(connection: sa.Connection) -> str:
     """Return a checksum over all judgments and the number of rows of every table."""
     total = hashlib.sha256()
+    tables = sa.inspect(connection).get_table_names()
     for name, table in sorted(metadata.tables.items()):
-        total.update(
-            f"{name}:{connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()}".encode()
-        )
+        count = sa.select(sa.func.count()).select_from(table)
+        # a database of an earlier version has no rows of what came later
+        total.update(f"{name}:{connection.execute(count).scalar_one() if name in tables else 0}".encode())
     table = metadata.tables["judgment"]
     columns = [table.c[name] for name in ("seq", "submission", "request", "annotator", "target", "answer", "body_hash",
                                           "counted", "paid", "at", "withdrawn_at")]  # fmt: skip
@@ -156,13 +151,19 @@ def fingerprint(connection: sa.Connection) -> str:
 
 
 def _copy(source: sa.Connection, goal: sa.Connection) -> dict[str, int]:
-    """Number of rows of each table that were copied."""
+    """Number of rows of each table that were copied; what a source of an earlier version lacks is as in a new one."""
     numbers = {}
+    inspector = sa.inspect(source)
+    known = {name: {one["name"] for one in inspector.get_columns(name)} for name in inspector.get_table_names()}
     for table in metadata.sorted_tables:
         number = 0
-        for rows in _pieces(source, table):
-            goal.execute(sa.insert(table), rows)
-            number += len(rows)
+        columns = [column for column in table.columns if column.name in known.get(table.name, ())]
+        if not columns:
+            continue
+        cursor = source.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(*columns))
+        for part in cursor.partitions(_ROWS_AT_ONCE):
+            goal.execute(sa.insert(table), [dict(row._mapping) for row in part])
+            number += len(part)
         numbers[table.name] = number
         if goal.dialect.name == "postgresql" and "id" in table.c and number:
             # numbers that are given out later must not meet those that were copied
@@ -170,27 +171,3 @@ def _copy(source: sa.Connection, goal: sa.Connection) -> dict[str, int]:
                 f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), (SELECT MAX(id) FROM {table.name}))"
             )
     return numbers
-
-
-def _pieces(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
-    """Rows of a table, some thousand at a time."""
-    cursor = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(table))
-    for part in cursor.partitions(_ROWS_AT_ONCE):
-        yield [dict(row._mapping) for row in part]
-
-
-def _expect_campaign(store: Store) -> None:
-    """Refuse a database without a campaign."""
-    try:
-        version = store.submit_read(schema_version).result()
-    except sa.exc.DBAPIError:
-        version = 0
-    if not version:
-        raise ParameterError(f"there is no campaign in {store.url}; start it once, or name another --db")
-
-
-def _expect_empty(connection: sa.Connection, name: str) -> None:
-    """Refuse to copy into a database that holds a campaign; lay out the tables of an empty one."""
-    if schema_version(connection):
-        raise ParameterError(f"{name} holds a campaign already; name an empty database")
-    migrate(connection)
