@@ -70,7 +70,10 @@ def _judge_along(url: str, invite: str, name: str, guesses: float) -> None:
         time.sleep(draws.uniform(0.5, 1.5) * _SECONDS_EACH)
         lengths = [len(item.content) for item in request.items]
         if request.kind == "grade":
-            return {"grade": draws.randrange(4) if draws.random() < guesses else min(3, lengths[0] // 30)}
+            guess = draws.random() < guesses
+            grade, tone = (draws.randrange(4), draws.randrange(3)) if guess else (min(3, lengths[0] // 30), 1)
+            faults = {"faults": {"choice": ["length"] if lengths[0] < 45 else ["facts"]}} if grade < 2 else {}
+            return {"answers": {"help": {"grade": grade}, "tone": {"grade": tone}, **faults}}
         if draws.random() < guesses:
             return {"winner": draws.choice(["a", "b"])}
         return {"winner": "tie" if lengths[0] == lengths[1] else "a" if lengths[0] > lengths[1] else "b"}
