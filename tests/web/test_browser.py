@@ -458,7 +458,7 @@ def test_the_demo_works_with_one_command(tmp_path, watched):
                 page.goto(links[f"annotate {kind}"])
                 page.get_by_role("button", name="Take part").click()
                 page.get_by_role("button", name="I have read this").click()
-                page.locator("#question").wait_for()
+                page.locator("#question" if kind == "pairs" else ".fields").wait_for()
                 if kind == "pairs":
                     press_when_ready(page, "1")
                 else:

@@ -23,7 +23,6 @@ from ..errors import CrowdrankError
 from .collection import Fault, refusal
 from .routes import API, Answer, Anyone, annotator_router, limit_body, owner_router
 from .service import Service, log
-from .steering_routes import steering_router
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; media-src 'self'; "
@@ -102,7 +101,7 @@ async def static(request: Request, caller: Anyone, name: str) -> Response:
 _ABOVE = ("/", "/owner/", "/healthz", "/metrics", f"{API}/campaigns")
 """What the service answers as a whole where it has several campaigns."""
 
-ROUTERS = (annotator_router, owner_router, steering_router, pages)
+ROUTERS = (annotator_router, owner_router, pages)
 
 
 def make_app(*services: Service, start: Callable[[], Any] | None = None, stop: Callable[[], Any] | None = None) -> Any:

@@ -28,25 +28,13 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope
 
 from ..errors import CrowdrankError
-from . import access, overview
+from . import access, overview, steering, submitting
 from .access import NOBODY, Caller
 from .campaign_file import media_file
 from .collection import Body, Fault, must_be, record_event, refusal, sql
 from .service import Service, about_me, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
-from .submitting import (
-    MAX_BATCH,
-    MAX_COMMENT,
-    MAX_REASON,
-    Stored,
-    Submission,
-    extend,
-    set_comment,
-    shown_answer,
-    skip,
-    storable,
-    withdraw,
-)
+from .submitting import MAX_BATCH, MAX_COMMENT, MAX_REASON, Stored, Submission, storable
 from .training import answer_practice
 from .transfer import FORMATS, IMPORTED, export, import_file, judgment_page
 
@@ -372,7 +360,7 @@ class Commented(Body):
 @annotator_router.post("/judgments/{submission}/comment")
 async def comment(service: Running, caller: Annotator, submission: str, body: Commented) -> dict[str, str]:
     """Keep a comment on one's own judgment; it can be changed."""
-    await service.write(set_comment, caller.annotator, submission[:64].lower(), body.comment)
+    await service.write(submitting.set_comment, caller.annotator, submission[:64].lower(), body.comment)
     return {"comment": body.comment}
 
 
@@ -396,7 +384,7 @@ async def requests(service: Running, caller: Annotator, body: Wanted | None = No
 @annotator_router.post("/requests/{request}/extend")
 async def extend_request(service: Running, caller: Annotator, request: Id) -> dict[str, int]:
     """Hold a request for longer."""
-    return {"lease_until": await service.write(extend, caller.annotator, request)}
+    return {"lease_until": await service.write(submitting.extend, caller.annotator, request)}
 
 
 @annotator_router.post("/requests/{request}/skip")
@@ -405,7 +393,7 @@ async def skip_request(service: Running, caller: Annotator, request: Id, body: S
     parts = [] if body is None else [body.reason, body.text]
     # on one line, without characters that steer a terminal or that a database refuses
     plain = ("".join(letter if letter.isprintable() else " " for letter in part).strip() for part in parts)
-    return {"state": await service.write(skip, caller.annotator, request, ": ".join(filter(None, plain)))}
+    return {"state": await service.write(submitting.skip, caller.annotator, request, ": ".join(filter(None, plain)))}
 
 
 class Practised(Body):
@@ -442,11 +430,15 @@ async def _item(service: Service, caller: Caller, request: int, label: str, *, p
     """The file or page of an item."""
     collection = service.collection
     shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label, practice=practice))
-    content, content_type, _ = shown
-    headers = {"cache-control": "private, max-age=3600", "content-security-policy": SANDBOX}
+    return _content(service, shown[0], shown[1], {"cache-control": "private, max-age=3600"})
+
+
+def _content(service: Service, content: str, content_type: str, headers: dict[str, str]) -> Response:
+    """The file of an image or a sound, or the sandboxed page, of an item."""
+    headers = {**headers, "content-security-policy": SANDBOX}
     if content_type == "html":
         return Response(content.encode("utf-8", "replace"), 200, headers, "text/html; charset=utf-8")
-    file = media_file(collection.folder, content, content_type)
+    file = media_file(service.collection.folder, content, content_type)
     if file is None:
         raise Fault("not_found", "this item has no file")
     return FileResponse(file[0], media_type=file[1], headers=headers)
@@ -511,9 +503,9 @@ def _stored_answer(stored: Stored) -> dict[str, Any]:
 
 def _withdraw(collection: Any, connection: Any, annotator: int, submission: str) -> dict[str, Any]:
     """The request of a judgment that was taken back, and the old answer."""
-    request, kept = withdraw(collection, connection, annotator, submission)
+    request, kept = submitting.withdraw(collection, connection, annotator, submission)
     order = json.loads(sql.request_shown.first(connection, request=request).shown)["order"]
-    old = shown_answer(collection.settings, order, json.loads(kept))
+    old = submitting.shown_answer(collection.settings, order, json.loads(kept))
     return {"request": shown_request(collection, connection, request), "answer": old}
 
 
@@ -594,6 +586,9 @@ _add_view("campaign", overview.campaign_view, "Show progress, money and forecast
 _add_view("annotators", overview.annotators_view, "List who takes part.")
 _add_view("skipped", overview.skipped_view, "List what several annotators skipped.")
 _add_view("spares", overview.spares_view, "List judgments that came too late for a seat.")
+_add_view("review", steering.review_view, "Show what is disputed or was reported, and what was decided.")
+_add_view("people", steering.people_view, "Show who takes part, with quality, pace, agreement over time and cost.")
+_add_view("course", overview.course_and_findings, "Show findings, how doubt fell with money, and what more buys.")
 
 
 @owner_router.get(f"{API}/invites")
@@ -864,3 +859,119 @@ def _write(path: Path, pieces: Any) -> None:
 def attachment_headers(name: str) -> dict[str, str]:
     """Headers of a file to keep."""
     return {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+
+
+Page = Annotated[int, Field(ge=0, le=1_000_000), must_be("the number of a page")]
+Share = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False), must_be("a number from 0 to 10")]
+
+
+async def _act(service: Service, caller: Caller, operation: Callable[..., Any], *args: Any) -> Any:
+    """What an operation of somebody who runs the campaign returns; settings and items are followed at once."""
+    result = await service.write(operation, *args, caller.label)
+    collection = service.collection
+    state = await service.read(lambda c: sql.campaign_state.first(c, campaign=collection.id))
+    if state.revision != collection.revision:
+        await service.read(lambda c: collection.follow(c, state.revision))
+    if service.refit is not None:
+        service.refit.wake()
+    return result
+
+
+@owner_router.get(f"{API}/items")
+async def items(
+    request: Request, service: Running, caller: Viewer, search: str = "", sort: steering.Sort = "rank",
+    descending: bool = False, page: Page = 0, which: str = "all", question: str = "",
+) -> Response:  # fmt: skip
+    """Show a page of items with content and consensus, searched and sorted here."""
+    given = (search[:200], sort, descending, page, which, question)
+    return await view_answer(service, request, steering.items_view, *given)
+
+
+@owner_router.get(f"{API}/items/{{item}}")
+async def one_item(request: Request, service: Running, caller: Viewer, item: Id) -> Response:
+    """Show an item with everything that was said of it."""
+    return await view_answer(service, request, steering.item_view, item)
+
+
+@owner_router.get(f"{API}/items/{{item}}/content", response_class=Response)
+async def item_content(service: Running, caller: Viewer, item: Id) -> Response:
+    """Serve the file of an image or a sound, or the sandboxed page, of an item."""
+    collection = service.collection
+    row = await service.read(lambda c: sql.item.first(c, item=item, campaign=collection.id))
+    if row is None:
+        raise Fault("not_found", "there is no such item")
+    return _content(service, row.content, row.content_type, {})
+
+
+@owner_router.post(f"{API}/items")
+async def add_items(service: Running, caller: Owner, body: steering.Added) -> dict[str, int]:
+    """Add items to the campaign while it runs."""
+    return {"added": await _act(service, caller, steering.add_items, body.items)}
+
+
+@owner_router.post(f"{API}/items/{{item}}")
+async def mend_item(service: Running, caller: Owner, item: Id, body: steering.Mended) -> dict[str, bool]:
+    """Show something else of an item from now on."""
+    await _act(service, caller, steering.mend_item, item, body)
+    return {"mended": True}
+
+
+@owner_router.post(f"{API}/review")
+async def decide(service: Running, caller: Reviewer, body: steering.Decision) -> dict[str, bool]:
+    """Decide what is right; the next fit takes it as known."""
+    await _act(service, caller, steering.decide, body)
+    return {"decided": True}
+
+
+@owner_router.get(f"{API}/review/known", response_class=Response)
+async def decisions(service: Running, caller: Viewer) -> Response:
+    """Give the decisions as a table, as ``crowdrank aggregate --known`` takes those on grades."""
+    collection = service.collection
+    text = await service.read(lambda c: steering.reviews_csv(collection, c))
+    return Response(text, 200, attachment_headers("known.csv"), "text/csv; charset=utf-8")
+
+
+@owner_router.post(f"{API}/annotators/{{annotator}}/message")
+async def message(service: Running, caller: Owner, annotator: Id, body: steering.Message) -> dict[str, bool]:
+    """Show an annotator a message on their page."""
+    await _act(service, caller, steering.send_message, annotator, body.text)
+    return {"sent": True}
+
+
+@owner_router.get(f"{API}/pay", response_class=Response)
+async def pay(
+    service: Running, caller: Owner, format: str = "json", bonus: Share = 0.0, bonus_from: Share = 0.8,
+    unit: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), must_be("what a unit of cost is worth")] = 1.0,
+) -> Response:  # fmt: skip
+    """Say what each annotator is owed, with a bonus by quality; csv, prolific and mturk are tables to pay by."""
+    if format not in ("json", "csv", "prolific", "mturk"):
+        raise Fault("invalid", "format must be one of json, csv, prolific, mturk", field="format")
+    collection = service.collection
+    rows = await service.read(lambda c: steering.pay_rows(collection, c, bonus, bonus_from))
+    if format == "json":
+        return Answer(rows)
+    text = steering.pay_csv(rows["pay"], format, unit)
+    return Response(text, 200, attachment_headers(f"pay-{format}.csv"), "text/csv; charset=utf-8")
+
+
+@owner_router.post(f"{API}/settings")
+async def settings(service: Running, caller: Owner, body: steering.Changes) -> dict[str, Any]:
+    """Put other settings into force without a restart; new guidelines have to be accepted anew."""
+    changed = await _act(service, caller, steering.change_settings, body)
+    return {"settings": changed.plain()}
+
+
+@owner_router.get(f"{API}/settings")
+async def current_settings(service: Running, caller: Viewer) -> dict[str, Any]:
+    """Say what the campaign asks, of whom, at what cost."""
+    return {"settings": service.collection.settings.plain()}
+
+
+@owner_router.get(f"{API}/events")
+async def events(
+    service: Running, caller: Viewer,
+    before: Annotated[int, Field(ge=0, le=2**62), must_be("the number of an event")] = 2**62,
+) -> dict[str, Any]:  # fmt: skip
+    """List what happened, the latest first: who did what and when."""
+    collection = service.collection
+    return await service.read(lambda c: steering.events_view(collection, c, before))

@@ -18,21 +18,10 @@ from urllib.parse import quote, urlsplit
 
 import sqlalchemy as sa
 
+from . import submitting
 from .access import Access
 from .collection import Collection, Fault, savepoint, sql
-from .submitting import (
-    LABELS,
-    MAX_UNDO,
-    Claim,
-    Stored,
-    Submission,
-    active_annotator,
-    claim,
-    keep,
-    keep_all,
-    shown_answer,
-    submit,
-)
+from .submitting import LABELS, Claim, Stored, Submission, shown_answer
 from .training import feedback, next_practice
 
 log = logging.getLogger("crowdrank.web")
@@ -195,7 +184,7 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
     if me is None or me.state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     settings = collection.settings
-    recent = sql.recent_judgments.rows(connection, annotator=annotator, limit=MAX_UNDO)
+    recent = sql.recent_judgments.rows(connection, annotator=annotator, limit=submitting.MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
     facts: dict[str, Any] = {
         "name": me.name, "kind": me.kind, "n_answered": me.n_answered, "message": me.message,
@@ -350,7 +339,7 @@ class Service:
         if self.collection.store.dialect == "sqlite":
             stored, following = await self.write(_submit, annotator, submission, next)
         else:
-            stored = await self.write(submit, annotator, submission)
+            stored = await self.write(submitting.submit, annotator, submission)
             following = await self.claim(annotator) if next else None
         self.telemetry.events["replays" if stored.replayed else "judgments"] += 1
         if self.collection.settings.check_feedback and stored.known is not None:
@@ -372,7 +361,7 @@ class Service:
         """Give out requests, as the annotator sees them."""
 
         def give_out(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
-            claimed = claim(collection, connection, annotator, n, lease_seconds)
+            claimed = submitting.claim(collection, connection, annotator, n, lease_seconds)
             return _show_requests(collection, connection, claimed, annotator)
 
         return await self.write(give_out)
@@ -382,7 +371,7 @@ def _submit(
     collection: Collection, connection: sa.Connection, annotator: int, submission: Submission, next: bool
 ) -> tuple[Stored, dict[str, Any] | None]:
     """Keep a judgment and give out the next request in one transaction."""
-    stored = submit(collection, connection, annotator, submission, next=next)
+    stored = submitting.submit(collection, connection, annotator, submission, next=next)
     following = None if stored.next is None else _show_requests(collection, connection, stored.next, annotator)
     return stored, following
 
@@ -391,18 +380,18 @@ def _submit_all(
     collection: Collection, connection: sa.Connection, annotator: int, submissions: list[Submission]
 ) -> list[Stored | Fault]:
     """Keep several judgments, all at once where that can be, else each in a savepoint of its own."""
-    who = active_annotator(connection, annotator)
+    who = submitting.active_annotator(connection, annotator)
     if connection.dialect.name == "postgresql":
         # all targets before the campaign, in the order of their numbers: the order of all operations
         sql.lock_targets.run(connection, requests=[one.request for one in submissions])
-    at_once = keep_all(collection, connection, who, submissions)
+    at_once = submitting.keep_all(collection, connection, who, submissions)
     if at_once is not None:
         return at_once
     answers: list[Stored | Fault] = []
     for one in submissions:
         try:
             with savepoint(connection):
-                answers.append(keep(collection, connection, who, one, locked=True))
+                answers.append(submitting.keep(collection, connection, who, one, locked=True))
         except Fault as fault:
             answers.append(fault)
     return answers

@@ -20,7 +20,7 @@ from .collection import Body, Collection, Fault, must_be, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, lock_target, settle_target, shown_value
-from .transfer import plain_judgment
+from .transfer import escape_formula, plain_judgment
 
 PAGE_ROWS = 50
 MAX_ADDED = 5_000
@@ -325,10 +325,8 @@ def reviews_csv(collection: Collection, connection: sa.Connection) -> str:
     writer.writerow(["query", "item", "grade"] if grades else ["query", "items", "answer", "by"])
     for row in sql.reviews.rows(connection, campaign=collection.id):
         names, answer = [ids[one] for one in json.loads(row.items)], json.loads(row.answer)
-        if grades:
-            writer.writerow([row.query, names[0], answer["grade"]])
-        else:
-            writer.writerow([row.query, " ".join(names), row.shown, row.actor])
+        told = [names[0], answer["grade"]] if grades else [" ".join(names), row.shown, row.actor]
+        writer.writerow(map(escape_formula, [row.query, *told]))
     return out.getvalue()
 
 
@@ -372,23 +370,18 @@ def pay_csv(rows: list[dict[str, Any]], format: str, unit: float) -> str:
     """Return what is owed as a table; for Prolific and MTurk, the lines that their bonus tools take."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
+    names = ("annotator", "external", "kind", "judgments") if format == "csv" else ("external",)
+    money = ("owed", "bonus", "total") if format == "csv" else ("total",)
     if format == "csv":
-        writer.writerow(["annotator", "external", "kind", "judgments", "owed", "bonus", "total"])
-        writer.writerows(
-            [_plain(row["annotator"]), _plain(row["external"]), row["kind"], row["judgments"],
-             f"{row['owed'] * unit:.2f}", f"{row['bonus'] * unit:.2f}", f"{(row['owed'] + row['bonus']) * unit:.2f}"]
-            for row in rows
-        )  # fmt: skip
-        return out.getvalue()
+        writer.writerow([*names, *money])
     for row in rows:
-        if row["external"] and row["owed"] + row["bonus"]:
-            writer.writerow([_plain(row["external"]), f"{(row['owed'] + row['bonus']) * unit:.2f}"])
+        total = row["owed"] + row["bonus"]
+        if format == "csv" or (row["external"] and total):
+            sums = {**row, "total": total}
+            writer.writerow(
+                [escape_formula(row[name]) for name in names] + [f"{sums[one] * unit:.2f}" for one in money]
+            )
     return out.getvalue()
-
-
-def _plain(text: str) -> str:
-    """Text that no spreadsheet runs."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 class Message(Body):

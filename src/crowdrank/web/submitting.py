@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
 import uuid
 from collections.abc import Sequence
@@ -332,15 +331,7 @@ def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[s
 
 def kept_value(question: Question, order: Sequence[int], value: Any, field: str = "answer") -> dict[str, Any]:
     """Return an answer to a question as it is kept; refuse one that does not fit what was asked."""
-    keys = {
-        "grade": "grade",
-        "preference": "winner",
-        "ranking": "order",
-        "choice": "choice",
-        "text": "text",
-        "slider": "value",
-    }
-    key = keys[question.kind]
+    key = {"preference": "winner", "ranking": "order", "slider": "value"}.get(question.kind, question.kind)
     if question.cant_tell and value == CANT_TELL:
         return dict(CANT_TELL)
     allowed = {key, "strength"} if question.strength and question.kind == "preference" else {key}
@@ -369,18 +360,11 @@ def kept_value(question: Question, order: Sequence[int], value: Any, field: str 
     if question.kind == "text":
         if not isinstance(said, str) or not 0 < len(said) <= MAX_TEXT:
             raise Fault("invalid", f"{place} must be a text of up to {MAX_TEXT} characters", field=place)
-        plain = said.encode("utf-8", "replace").decode()
-        return {"text": "".join(letter for letter in plain if letter.isprintable() or letter == "\n")}
+        return {"text": storable(said)}
     if question.kind == "slider":
-        if (
-            isinstance(said, bool)
-            or not isinstance(said, int | float)
-            or not math.isfinite(said)
-            or not question.least <= said <= question.most
-        ):
-            raise Fault(
-                "invalid", f"{place} must be a number from {question.least:g} to {question.most:g}", field=place
-            )
+        if isinstance(said, bool) or not isinstance(said, int | float) or not question.least <= said <= question.most:
+            words = f"a number from {question.least:g} to {question.most:g}"
+            raise Fault("invalid", f"{place} must be {words}", field=place)
         return {"value": said}
     letters = {LABELS[at]: item for at, item in enumerate(order)}
     groups = said if isinstance(said, list) else []

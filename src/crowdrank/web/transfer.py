@@ -264,9 +264,8 @@ def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -
         elif question.kind == "text":
             yield {**about, **item, "text": kept["text"]}
         else:
-            yield {
-                **about,
-                **{name: kept[name] for name in ("left", "right", "winner", "strength", "order") if name in kept},
+            yield about | {
+                name: kept[name] for name in ("left", "right", "winner", "strength", "order") if name in kept
             }
 
 
@@ -313,14 +312,14 @@ def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
         if not has_header:
             writer.writerow(row)
             has_header = True
-        writer.writerow([_escape_formula(cell) for cell in row.values()])
+        writer.writerow([escape_formula(cell) for cell in row.values()])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
 
 
-def _escape_formula(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, behind an apostrophe that our reader takes off again."""
+def escape_formula(cell: Any) -> Any:
+    """Return text that a spreadsheet would take for a formula behind an apostrophe that our reader takes off again."""
     runs = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if runs else cell
 
@@ -437,7 +436,7 @@ def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_escape_formula(row.get(name)) for name in names] for row in found.values())
+    writer.writerows([escape_formula(row.get(name)) for name in names] for row in found.values())
     yield out.getvalue()
 
 
@@ -543,20 +542,11 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
         if stars:
             row["grade"] -= 1
         row = {name: str(cell) if name in _ID_COLUMNS else cell for name, cell in row.items()}
-        row.setdefault("query", "")
         row["seconds"] = row.pop("duration", None)
-        key = json.dumps([format, row["annotator"], row["query"], *_items_of(row)])
+        key = json.dumps([format, row["annotator"], row.get("query", ""), *_items_of(row)])
         seen[key] += 1
         name = str(uuid.uuid5(_SPACE, f"{key}#{seen[key]}"))
-        yield {
-            "seconds": None,
-            "annotator_kind": "person",
-            "counted": True,
-            "withdrawn": False,
-            "comment": "",
-            **row,
-            "submission": name,
-        }
+        yield {**_DEFAULTS, **row, "submission": name}
 
 
 _DEFAULTS: Row = {
