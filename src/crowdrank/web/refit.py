@@ -25,7 +25,7 @@ _PAUSE_RATIO = 10.0
 """Between two fits, items with new judgments are read anew no more often, and in a tenth of the time at most."""
 
 _FIRST_SECONDS = 2.0
-"""The first judgments of a campaign wait so long: their sender wants to see something."""
+"""New judgments wait at least so long, where fits are quick: their sender wants to see something."""
 
 FEW_NEW = 20
 KEPT_FITS = 3
@@ -40,7 +40,7 @@ class FitError(Exception):
 class Worker:
     """The process that fits, and the lines that it says."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, kind: str = "") -> None:
         command = [sys.executable, "-m", "crowdrank.web.refit_worker"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
@@ -49,7 +49,7 @@ class Worker:
         threading.Thread(target=self._listen, name="refit-lines", daemon=True).start()
         try:
             # the address may hold a password, which a command line would show to everybody
-            self.ask({"database": database})
+            self.ask({"database": database, "kind": kind})
         except FitError:
             self.end()
             raise
@@ -102,7 +102,7 @@ class Refit:
         self._worker: Worker | None = None
         self._wake = threading.Event()
         self._stopping = False
-        self._last = time.monotonic()
+        self._last, self._took = time.monotonic(), 0.0
         self._failures = 0
         self._held: int | None = None
         """The fit that the process holds, where it can read items anew; up to which judgment it did, and when."""
@@ -130,7 +130,7 @@ class Refit:
     def _run(self) -> None:
         if self._is_fitting_process():
             # it takes seconds to load what it needs, and nobody waits yet
-            self._worker = Worker(self.collection.store.url)
+            self._worker = Worker(self.collection.store.url, self.collection.settings.kind)
         while not self._stopping:
             self._wake.wait(1.0)
             self._wake.clear()
@@ -159,7 +159,7 @@ class Refit:
         if row.state == "closed":
             return True if not row.is_final or row.fit_changes != row.changes else None
         new = row.seq - (row.fit_seq or 0) + (row.fit_changes is not None and row.changes != row.fit_changes)
-        patience = min(_FIRST_SECONDS, self.idle) if row.fit_seq is None else self.idle
+        patience = min(self.idle, max(_FIRST_SECONDS, _PAUSE_RATIO * self._took))
         if new >= max(FEW_NEW, row.seq // 100) or (new > 0 and waited >= patience):
             return False
         # nobody is kept waiting for the next requests, nor a campaign for its end
@@ -178,7 +178,7 @@ class Refit:
             if not self._stopping:
                 log.warning({"event": "refit_failed", "reason": str(error)[:200]})
             raise
-        self._last, self._failures = time.monotonic(), 0
+        self._last, self._failures, self._took = time.monotonic(), 0, seconds
         log.info({"event": "refit", "seconds": round(seconds, 3), "final": cold})
 
     def update_due(self) -> bool:

@@ -15,9 +15,10 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from statistics import fmean, median, variance
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -96,7 +97,8 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
         row = sql.campaign.first(connection, campaign=campaign)
         settings = Settings.from_plain(json.loads(row.settings))
         collection = Collection(campaign, settings, store, Path())
-        ids, rows, others, after = item_ids(collection, connection), [], [], 0
+        rows, others = list[dict[str, Any]](), list[dict[str, Any]]()
+        ids, after = item_ids(collection, connection), 0
         while judged := page(collection, connection, after, row.seq, _PAGE):
             after = judged[-1].seq
             for one in judged:
@@ -518,7 +520,8 @@ def main() -> None:
     yield_to_annotators()
     warnings.simplefilter("ignore")
     given = commands()
-    store = open_store(next(given)["database"], read_only=True, n_threads=1)
+    first = next(given)
+    store = open_store(first["database"], read_only=True, n_threads=1)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -526,6 +529,8 @@ def main() -> None:
         out.write(json.dumps(line, allow_nan=False) + "\n")
         out.flush()
 
+    if first.get("kind"):
+        warm_up(first["kind"])
     held: Held | None = None
     for command in given:
         if command.get("update"):
@@ -535,6 +540,21 @@ def main() -> None:
                 _answer(say, update, store, command["campaign"], held, say)
         else:
             held = fit_all(store, command["campaign"], held, say, cold=bool(command.get("cold"))) or held
+
+
+def warm_up(kind: str) -> None:
+    """Fit made-up judgments, so that all that a fit needs is loaded before anybody waits for one."""
+    said: dict[str, Any] = {"query": "", "time": 0.0, "counted": True, "annotator_kind": "person"}
+    items = [SimpleNamespace(query="", item=name, id=number) for number, name in enumerate("abcd")]
+    answers: dict[str, list[dict[str, Any]]] = {
+        "grade": [{"item": name, "grade": place % 2} for place, name in enumerate("abcd")],
+        "preference": [{"left": one, "right": two, "winner": "left"} for one, two in combinations("abcd", 2)],
+        "ranking": [{"order": [["a"], ["b"], ["c"], ["d"]]}],
+    }
+    rows = [{**said, **one, "annotator": who, "submission": who} for who in "xyz" for one in answers[kind]]
+    grades = ("worse", "better") if kind == "grade" else ()
+    settings = Settings(name="", kind=kind, budget=1, grades=grades)
+    fit(Snapshot(0, 0, settings, 0, rows, [], items, [], {}, [], []), None, lambda line: None, cold=True)
 
 
 def fit_all(store: Store, campaign: int, held: Held | None, say: Say, *, cold: bool) -> Held | None:

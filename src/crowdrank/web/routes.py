@@ -633,14 +633,12 @@ async def personal_link(service: Running, caller: Owner, annotator: Id) -> MadeI
 
 @owner_router.get(f"{API}/comments")
 async def comments(
-    service: Running,
-    caller: Viewer,
+    request: Request, service: Running, caller: Viewer,
     search: Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")] = "",
     before: Annotated[int, Field(ge=1, le=2**62), must_be("the number of a judgment")] = 2**62,
-) -> dict[str, Any]:
+) -> Response:  # fmt: skip
     """List comments that have these words, the latest first."""
-    collection = service.collection
-    return await service.read(lambda c: overview.comments_view(collection, c, search, before))
+    return await view_answer(service, request, overview.comments_view, search, before)
 
 
 @owner_router.post(f"{API}/campaign/state")

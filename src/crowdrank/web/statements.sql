@@ -717,7 +717,11 @@ SELECT id, at, actor, kind, detail FROM event WHERE campaign = :campaign AND id 
 SELECT seq FROM fit WHERE id = :fit
 
 -- name: insert_course
-INSERT INTO course (campaign, seq, spent, doubt, alpha, at) VALUES (:campaign, :seq, :spent, :doubt, :alpha, :at)
+-- where judgments are many, only once they are 2 % more
+INSERT INTO course (campaign, seq, spent, doubt, alpha, at)
+  SELECT CAST(:campaign AS BIGINT), CAST(:seq AS BIGINT), CAST(:spent AS BIGINT), CAST(:doubt AS DOUBLE PRECISION),
+  CAST(:alpha AS DOUBLE PRECISION), CAST(:at AS BIGINT) WHERE NOT EXISTS
+  (SELECT 1 FROM course WHERE campaign = :campaign AND seq > 50 AND seq * 50 > CAST(:seq AS BIGINT) * 49)
 
 -- name: course
 SELECT seq, spent, doubt, alpha FROM course WHERE campaign = :campaign ORDER BY id

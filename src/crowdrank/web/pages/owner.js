@@ -9,7 +9,7 @@ const FORMATS = { jsonl: "jsonl", csv: "csv", parquet: "parquet", native: "jsonl
 const PARTS = { overview: "Overview", items: "Items", review: "Review", people: "Annotators", pay: "Pay", settings: "Settings", log: "Log" };
 const tags = {}, seen = {}, links = [];
 let token = "", drawn = "", view = null, role = "owner";
-const table_state = { search: "", sort: "rank", descending: false, page: 0, question: "" }, people_state = { search: "", page: 0 };
+const table_state = { search: "", sort: "rank", descending: false, page: 0, question: "" }, people_state = { search: "", page: 0 }, comment_state = { search: "" };
 
 const say = (text, bad = false) => { status.textContent = text; status.className = bad ? "bad" : ""; };
 const number = (value) => (value == null ? "–" : typeof value !== "number" ? String(value) : Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(2).replace(/^-0\.00$/, "0.00"));
@@ -215,7 +215,8 @@ function addItems() {
 // ------------------------------------------------------------------------------------------ review
 
 async function review() {
-  const found = await ask("GET", "/review");
+  const found = await ask("GET", "/review"), { comments } = await ask("GET", `/comments?${new URLSearchParams(comment_state)}`);
+  const words = input("search", comment_state.search, { id: "words", placeholder: "words" });
   const cases = found.queue.map((one, place) => {
     const tell = el("input", { type: "checkbox", id: `tell-${place}` }), note = input("text", "", { id: `note-${place}`, placeholder: "why, if you like", "aria-label": `Note on case ${place + 1}` });
     const give = (value, words) => button(words, () => act(() => ask("POST", "/review", { target: one.target, answer: value, note: note.value, tell: tell.checked }), `Decided: ${words}. The next fit takes it as known.`), { "aria-label": `${words} (case ${place + 1})` });
@@ -239,7 +240,10 @@ async function review() {
   });
   return () => [...(doubtful.length ? [section("Annotators", `${number(doubtful.length)} ${doubtful.length === 1 ? "annotator needs" : "annotators need"} a look`, el("p", { className: "muted" }, "Nobody is left out by itself. Whom you let go on comes back here after as many judgments again."), ...doubtful)] : []),
     section("Review", found.n_open ? `${number(found.n_open)} ${found.n_open === 1 ? "case waits" : "cases wait"} for a decision` : "Nothing waits for a decision",
-    el("p", { className: "muted" }, `Disputed by annotators, or reported by one. What you decide is known to the next fit; ${number(found.n_decided)} decided so far.`), found.n_decided ? el("div", { className: "row" }, button("Save decisions", () => download("/review/known", "known.csv"))) : null, ...cases)];
+    el("p", { className: "muted" }, `Disputed by annotators, or reported by one. What you decide is known to the next fit; ${number(found.n_decided)} decided so far.`), found.n_decided ? el("div", { className: "row" }, button("Save decisions", () => download("/review/known", "known.csv"))) : null, ...cases),
+    section("Comments", comments.length || comment_state.search ? "What annotators said" : "Nobody has commented yet",
+      el("form", { className: "row", onsubmit: (event) => { event.preventDefault(); comment_state.search = words.value; drawn = ""; refresh(); } }, el("label", { for: "words" }, "Search"), words, el("button", {}, "Find")),
+      comments.length ? table(comments, [["When", (row) => when(row.at / 1e6)], ["Annotator", (row) => row.annotator], ["About", (row) => [row.query, row.items.join(", ")].filter(Boolean).join(": "), "words"], ["Comment", (row) => row.comment, "words"]]) : comment_state.search ? el("p", { className: "muted" }, "No comment has that.") : null)];
 }
 
 // ------------------------------------------------------------------------------------------ annotators
@@ -334,7 +338,7 @@ async function refresh() {
     view = await ask("GET", "/campaign");
     if (!refresh.role) { refresh.role = (await maybe(`/campaigns`))?.campaigns?.find((one) => one.place === base)?.role ?? "owner"; role = refresh.role; }
     const draw = await DRAW[wanted]();
-    const tag = JSON.stringify([wanted, role, Object.entries(tags), table_state, people_state, bonus, before, links.length]);
+    const tag = JSON.stringify([wanted, role, Object.entries(tags), table_state, people_state, comment_state, bonus, before, links.length]);
     const busy = main.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
     if (tag !== drawn && wanted === part() && !(busy && drawn.startsWith(`["${wanted}"`))) { drawn = tag; redraw(draw()); }
     age();
