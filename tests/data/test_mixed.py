@@ -152,11 +152,12 @@ def test_different_levels_of_two_pieces_are_refused():
         together([low, high])
 
 
-def test_a_time_in_one_piece_only_is_refused():
+def test_a_time_in_one_piece_only_is_left_out():
     timed = Grades.from_frame({"item": ["x"], "annotator": ["ann"], "grade": [1], "time": [5]})
     plain = Grades.from_frame({"item": ["y"], "annotator": ["ann"], "grade": [2]})
-    with pytest.raises(JudgmentError, match="some grades have a time and others do not"):
-        together([timed, plain])
+    for sets in ([timed, plain], [plain, timed]):
+        with pytest.warns(DataWarning, match="the times of grades are left out, since 1 grades have none"):
+            assert together(sets).time is None
 
 
 def test_groups_go_along_where_every_annotator_has_one():

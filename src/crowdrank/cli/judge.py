@@ -53,7 +53,7 @@ def judge(
     """
     from ..judging.answers import Answers
     from ..judging.people import write_campaign
-    from ..judging.running import make_runner
+    from ..judging.running import Runner
 
     check_files([answers if not Path(answers).is_dir() else None, people], [board, report], format=format)
     check_report(report)
@@ -63,7 +63,7 @@ def judge(
     elif asked["cache"] is None:
         asked["cache"] = True
     if people is None and campaign is not None and Path(campaign).exists():
-        asked["people"] = _votes_of_campaign(campaign, talk)
+        asked["people"] = _votes_of_campaign(campaign, out, talk)
     else:
         asked["people"] = people
     texts: Any = answers
@@ -72,7 +72,7 @@ def judge(
 
         texts = read_table("-")
     if dry_run:
-        _show_preview(make_runner(texts, models, out=None, **asked).preview(), talk)
+        _show_preview(Runner(texts, models, out=None, **asked).preview(), talk)
         return
     run = _run(talk, texts, models, out, asked)
     if campaign is not None and not Path(campaign).exists():
@@ -85,7 +85,7 @@ def judge(
             else "judges contradict each other nowhere, so there is nothing for people to do"
         )
     _deliver(run, board, format, talk)
-    if report is not None and run.consensus is not None:
+    if report is not None:
         from ..report import write_report
 
         write_report(run.consensus, run.compared, report)
@@ -147,7 +147,6 @@ def _tell(run: JudgeRun, out: str, talk: Talk) -> None:
 def _deliver(run: JudgeRun, board: str | None, format: str | None, talk: Talk) -> None:
     """Show the leaderboard with intervals and tiers, or write it."""
     consensus = run.consensus
-    assert consensus is not None
     ratings = consensus.rating() if consensus.items.single else None
     failed = deliver_consensus(consensus, board, format, LEVEL, talk, lambda: (consensus, None), ratings=ratings)
     if failed is not None:
@@ -163,7 +162,7 @@ def _keys(given: list[str] | None) -> Any:
     return pairs(given, "--key-from", "gpt-x=MY_KEY")
 
 
-def _votes_of_campaign(campaign: str, talk: Talk) -> Any:
+def _votes_of_campaign(campaign: str, out: str, talk: Talk) -> Any:
     """What people answered so far in a campaign that was served."""
     from ..judging.people import votes_of_people
     from ..web import server
@@ -176,8 +175,15 @@ def _votes_of_campaign(campaign: str, talk: Talk) -> Any:
     from ..web.upkeep import counted_votes
 
     votes = votes_of_people(counted_votes(campaign, database), campaign)
-    number = 0 if votes is None else len(votes)
-    talk.say(f"{counted(number, 'vote')} of people in {campaign}, which are trusted")
+    if votes is None:
+        talk.say(f"people gave no vote in {campaign} yet")
+        return None
+    path = Path(campaign).with_suffix(".votes.csv")
+    votes.write_csv(path)
+    talk.say(
+        f"{counted(len(votes), 'vote')} of people, which are trusted; in {path} by the queries of the answers, for: "
+        f"crowdrank audit {path} {out}"
+    )
     return votes
 
 

@@ -361,10 +361,18 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     columns: dict[str, Any] = {name: np.concatenate([getattr(judged, name) for judged in sets]) for name in own}
     if any(judged.weight is not None for judged in sets):
         columns["weight"] = np.concatenate([judged.row_weight for judged in sets])
-    if _in_all(sets, "time", "a time"):
-        columns["time"] = np.concatenate([judged.time for judged in sets])
-    if _in_all(sets, "block", "queries that were taken together"):
-        columns["block"] = np.concatenate([judged.block for judged in sets])
+    untimed = sum(len(judged) for judged in sets if judged.time is None)
+    columns["time"] = None if untimed else np.concatenate([judged.time for judged in sets])
+    if untimed and any(judged.time is not None for judged in sets):
+        warn(f"the times of {first.kind}s are left out, since {untimed} {first.kind}s have none")
+    blocks = [judged.block for judged in sets if judged.block is not None]
+    if blocks:
+        if len(blocks) < len(sets):
+            raise JudgmentError(
+                f"some {first.kind}s have queries that were taken together and others do not; give it to all of them, "
+                "or to none of them"
+            )
+        columns["block"] = np.concatenate(blocks)
     if any(judged.duration is not None for judged in sets):
         columns["duration"] = _fill_column(sets, "duration", np.nan)
     preferences = [judged for judged in sets if isinstance(judged, Preferences)]
@@ -435,16 +443,6 @@ def _judgment_numbers(sets: Sequence[Preferences]) -> dict[str, Any]:
         numbers.append(own + start)
         start += len(judged)
     return {"judgment": np.concatenate(numbers).astype(np.int32)}
-
-
-def _in_all(sets: Sequence[Judged], column: str, what: str) -> bool:
-    """Whether all sets have a column; some having it and others not is refused."""
-    have = [getattr(judged, column) is not None for judged in sets]
-    if any(have) and not all(have):
-        raise JudgmentError(
-            f"some {sets[0].kind}s have {what} and others do not; give it to all of them, or to none of them"
-        )
-    return all(have)
 
 
 def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:

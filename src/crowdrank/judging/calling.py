@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -89,30 +89,25 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(f"two models are called {name!r}; give each judge a name of its own")
-    prices = {}
-    for name, value in (price or {}).items():
-        if name not in names:
-            raise ParameterError(
-                f"there is a price for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
-            )
-        prices[name] = _price(name, value)
     variables = key_from if isinstance(key_from, Mapping) else dict.fromkeys(names, key_from) if key_from else {}
-    for name, variable in variables.items():
-        if name not in names:
-            raise ParameterError(
-                f"there is a key for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
-            )
-        if not os.environ.get(variable, "").strip():
-            raise ParameterError(
-                f"the environment variable {variable!r} is not set; export it with the key of {name!r}"
-            )
-    return [
-        Model(
-            model.name, model.url, model.function, (0.0, 0.0) if model.function else prices.get(model.name),
-            os.environ.get(variables.get(model.name, "OPENAI_API_KEY"), "").strip() if model.url else "",
-        )
-        for model in models
-    ]  # fmt: skip
+    for what, named in (("price", price or {}), ("key", variables)):
+        for name in named:
+            if name not in names:
+                raise ParameterError(
+                    f"there is a {what} for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
+                )
+    prices = {name: _price(name, value) for name, value in (price or {}).items()}
+    known = []
+    for model in models:
+        variable = variables.get(model.name, "OPENAI_API_KEY")
+        key = os.environ.get(variable, "").strip() if model.url else ""
+        if model.url and model.name in variables and not key:
+            raise ParameterError(f"environment variable {variable!r} is not set; export it with {model.name}'s key")
+        if not (key.isascii() and key.isprintable()):
+            raise ParameterError(f"the key in {variable} has a character that no key has; copy it there once more")
+        cost = (0.0, 0.0) if model.function else prices.get(model.name)
+        known.append(replace(model, price=cost, key=key))
+    return known
 
 
 def _model(name: str | None, given: Any) -> Model:
@@ -259,7 +254,13 @@ class Caller:
         self._refused: dict[str, set[str]] = {model.name: set() for model in models}
         self._client: Any = None
         if any(model.url for model in models):
-            self._client = _client(parallel, timeout)
+            try:
+                import httpx
+            except ImportError:
+                raise MissingExtraError("models are asked by the package httpx; install crowdrank[judge]") from None
+            limits = httpx.Limits(max_connections=parallel, max_keepalive_connections=parallel)
+            times = httpx.Timeout(timeout, connect=min(timeout, 10.0))
+            self._client = httpx.AsyncClient(timeout=times, limits=limits)
 
     async def close(self) -> None:
         """End the connections."""
@@ -310,7 +311,7 @@ class Caller:
             before = self.store.find(key)
             if before is not None:
                 # what this run paid before it was stopped is in its ledger already
-                return before[0], False
+                return before, False
         send = self._call_function if model.function is not None else self._call_server
         reserved = most_cost(model, messages, self.max_tokens)
         pace, what = self._paces[model.name], ""
@@ -354,9 +355,7 @@ class Caller:
                 await _nap(max(wait, fault.wait or 0.0), self.stop)
         raise _NoReply(what)
 
-    async def _call_function(
-        self, model: Model, question: Question, messages: Sequence[Mapping[str, str]], reserved: float
-    ) -> Reply:
+    async def _call_function(self, model: Model, question: Question, *_: Any) -> Reply:
         """What a Python function says; what it raises is the user's to see."""
         assert model.function is not None
         if inspect.iscoroutinefunction(model.function):
@@ -455,16 +454,6 @@ async def _nap(seconds: float, stop: asyncio.Event) -> None:
     """Wait so long, or until the run is stopped."""
     with suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
-
-
-def _client(parallel: int, timeout: float) -> Any:
-    """What sends requests."""
-    try:
-        import httpx
-    except ImportError:
-        raise MissingExtraError("models are asked by the package httpx; install crowdrank[judge]") from None
-    limits = httpx.Limits(max_connections=parallel, max_keepalive_connections=parallel)
-    return httpx.AsyncClient(timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)), limits=limits)
 
 
 def _retry_after(text: str | None) -> float | None:

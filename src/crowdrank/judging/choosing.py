@@ -36,9 +36,6 @@ _MIN_ANSWERS_OF_JUDGE = 20
 _MAX_LISTED_ITEMS = 400
 """Up to so many items all pairs are listed with the queries that are left for them."""
 
-_MIN_CERTAINTY_GAIN = 1e-4
-"""A round that is expected to bring less certainty than this is not worth asking."""
-
 _MIN_QUERIES = 20
 """From so many queries on errors are by query; fewer of them tell too little of how they differ."""
 
@@ -135,8 +132,10 @@ class Chooser:
         self._pairs_asked: set[tuple[str, Any, frozenset[Any]]] = set()
         self._rng = np.random.default_rng(seed)
         self._queries: dict[Any, list[Any]] = {}
+        self._members: dict[Any, list[Any]] = {}
         for query, item in zip(answers.query, answers.item, strict=True):
             self._queries.setdefault(item if across else (query, item), []).append(query)
+            self._members.setdefault(query, []).append(item)
         self.targets = sorted(self._queries, key=str)
         self._shared: dict[tuple[Any, Any], list[Any]] = {}
 
@@ -174,10 +173,12 @@ class Chooser:
         return everything
 
     def fit(self, preferences: Preferences) -> tuple[Consensus, Consensus]:
-        """Return the consensus with the errors of its model, to choose by, and with those to tell how sure it is.
+        """Return the consensus to choose by, and the one that tells how sure it is.
 
-        Several judges are weighed by what they turn out to be worth. The two orders of a pair, and all that is asked of
-        one query, depend on each other: what is told has errors by query once there are enough of them.
+        Several judges are weighed by what they turn out to be worth. Verdicts may vary less than coins of their
+        probability do, as ties, or more, as the two orders of a pair and all that is asked of one query depend on each
+        other. What is chosen by has errors as much wider or narrower, once there are enough queries to see it; what is
+        told has errors by query where those are wider, since what few verdicts predict well may look surer than it is.
         """
         with warnings.catch_warnings(), collect_notices():
             warnings.simplefilter("ignore")
@@ -187,13 +188,18 @@ class Chooser:
             trusted = None if self.people is None else self.people.annotators.ids.to_list()
             name = "latent_score" if preferences.n_annotators > 1 else "bradley_terry"
             model: Consensus = aggregate(preferences, name, trusted=trusted, robust="none", shared="none")
-            if preferences.block is not None and len(np.unique(preferences.block)) >= _MIN_QUERIES:
-                with suppress(ParameterError):
-                    method = make("aggregator", name, model.params)
-                    by_query = with_robust_errors(model, method, preferences, "query")
-                    # what few verdicts predict well may look surer than it is
-                    if by_query.estimates["robust"]["wider"] > 1:
-                        return model, by_query
+            n_queries = 0 if preferences.block is None else len(np.unique(preferences.block))
+            if n_queries < _MIN_QUERIES:
+                return model, model
+            with suppress(ParameterError):
+                told = with_robust_errors(model, make("aggregator", name, model.params), preferences, "query")
+                width, chosen_by, n = told.estimates["robust"]["wider"], model, preferences.n_items
+                if n_queries >= 2 * n:
+                    assert model.std_error is not None
+                    square = width**2 * n_queries / (n_queries - n)
+                    blocks = tuple(block if block is None else square * block for block in model.covariance or ())
+                    chosen_by = replace(model, std_error=square**0.5 * model.std_error, covariance=blocks)
+                return chosen_by, told if width > 1 else model
         return model, model
 
     # what can be asked ------------------------------------------------------------------------------------------------
@@ -239,30 +245,22 @@ class Chooser:
 
     def _ranked_set(self, query: Any, one: Any, other: Any, scores: Mapping[Any, float] | None) -> list[Any]:
         """Items to rank together: two, and those of their query that stand nearest to them."""
-        others = [item for item in self._in_query()[query] if item not in (one, other)]
+        others = [item for item in self._members[query] if item not in (one, other)]
         draws = self._rng.random(len(others)).tolist()
         middle = 0.0 if scores is None else 0.5 * (scores.get(one, 0.0) + scores.get(other, 0.0))
         distance = [0.0 if scores is None else abs(scores.get(item, 0.0) - middle) for item in others]
         near = [item for _, _, item in sorted(zip(distance, draws, others, strict=True), key=lambda row: row[:2])]
         return [one, other, *near[: self.set_size - 2]]
 
-    def _in_query(self) -> dict[Any, list[Any]]:
-        """Items of each query."""
-        if not hasattr(self, "_members"):
-            self._members: dict[Any, list[Any]] = {}
-            for query, item in zip(self.answers.query, self.answers.item, strict=True):
-                self._members.setdefault(query, []).append(item)
-        return self._members
-
     @property
     def sizes(self) -> list[int]:
         """Numbers of items that are ranked together."""
-        return [len(self.targets)] if self.across else [len(members) for members in self._in_query().values()]
+        return [len(self.targets)] if self.across else [len(members) for members in self._members.values()]
 
     @property
     def n_cases(self) -> int:
         """How many questions there are in all: the most that could be asked."""
-        sizes = [len(members) for members in self._in_query().values()]
+        sizes = [len(members) for members in self._members.values()]
         if self.kind == "grade":
             return len(self.judges) * sum(sizes)
         pairs = sum(size * (size - 1) // 2 for size in sizes)
@@ -358,14 +356,15 @@ class Chooser:
         left, right = proposed.things["left"].tolist(), proposed.things["right"].tolist()
         for one, other, judge in zip(left, right, proposed.annotator.tolist(), strict=True):
             names = [who[judge], *(name for name in (panel if pairs else judges) if name != who[judge])]
-            for name in names:
-                new = self.take(self._cases(targets[one], targets[other], name, scores))
-                cases += new
-                if new:
-                    break
+            cases += self._take_first(targets[one], targets[other], names, scores)
             if len(cases) >= number:
                 break
         return cases, proposed.expected_gain
+
+    def _take_first(self, one: Any, other: Any, judges: Iterable[str], scores: Mapping[Any, float]) -> list[Case]:
+        """The next cases about two items of the first judge who has any left."""
+        found = (self.take(self._cases(one, other, judge, scores)) for judge in judges)
+        return next((cases for cases in found if cases), [])
 
     def _panel(
         self, preferences: Preferences, consensus: Consensus, targets: Sequence[Any], prices: Mapping[str, float]
@@ -402,11 +401,8 @@ class Chooser:
         pairs = [pairs[place] for place in self._rng.permutation(len(pairs))]
         cases: list[Case] = []
         for turn, (one, other) in enumerate(sorted(pairs, key=lambda pair: often.get(frozenset(pair), 0))):
-            for judge in [*judges[turn % len(judges) :], *judges[: turn % len(judges)]]:
-                new = self.take(self._cases(one, other, judge, scores))
-                cases += new
-                if new:
-                    break
+            place = turn % len(judges)
+            cases += self._take_first(one, other, [*judges[place:], *judges[:place]], scores)
             if len(cases) >= number:
                 break
         return cases
@@ -435,18 +431,13 @@ class Chooser:
         """Pairs of item codes with a question left, ``None`` for all pairs of a query."""
         if not self.across or len(targets) > _MAX_LISTED_ITEMS:
             return None
-        left = [
-            (i, j)
-            for i, j in combinations(range(len(targets)), 2)
-            if any(self._is_open(targets[i], targets[j], judge) for judge in judges)
-        ]
+        left = []
+        for i, j in combinations(range(len(targets)), 2):
+            queries, pair = self._queries_of(targets[i], targets[j]), (self._item(targets[i]), self._item(targets[j]))
+            if any(self._is_left(judge, query, *pair) for judge in judges for query in queries):
+                left.append((i, j))
         codes = np.array(left, np.int32).reshape(-1, 2)
         return np.ascontiguousarray(codes[:, 0]), np.ascontiguousarray(codes[:, 1])
-
-    def _is_open(self, one: Any, other: Any, judge: str) -> bool:
-        """Whether a judge has something left to say about two items."""
-        pair = self._item(one), self._item(other)
-        return any(self._is_left(judge, query, *pair) for query in self._queries_of(one, other))
 
     def _open(self, preferences: Preferences, cases: Iterable[Case]) -> OpenRequests | None:
         """Pairs under way, as the scheme knows them."""
@@ -457,8 +448,3 @@ class Chooser:
         query = None if preferences.items.single else pl.Series([case.query for case in pairs])
         codes = {side: preferences.items.codes(query, ids) for side, ids in (("left", one), ("right", other))}
         return OpenRequests(codes, None if self.across else pl.Series([case.judge for case in pairs]))
-
-
-def is_worth_asking(gain: float, certainty: Certainty) -> bool:
-    """Return whether a round brings more than nothing to speak of."""
-    return gain > _MIN_CERTAINTY_GAIN * max(certainty.wrong, 1e-12)

@@ -17,6 +17,7 @@ from .running import JudgeRun
 
 _PEOPLE_PER_CASE = 3
 _ITEMS = ".items.csv"
+_COLUMNS = ("left", "right", "winner", "annotator", "time")
 
 
 def write_campaign(
@@ -39,13 +40,7 @@ def write_campaign(
         return 0
     path = Path(path)
     rows = [
-        (
-            f"case {number}",
-            item,
-            answers.content[answers.rows[query, item]],
-            answers.query_content.get(query, ""),
-            query,
-        )
+        (f"case {number}", item, answers.content[answers.rows[query, item]], answers.query_content.get(query), query)
         for number, (query, items) in enumerate(cases, 1)
         for item in items
     ]
@@ -64,17 +59,13 @@ def write_campaign(
 
 def votes_of_people(rows: Iterable[Mapping[str, Any]], path: str | Path) -> pl.DataFrame | None:
     """Return what people answered in a campaign, with the queries that the pairs are of; ``None`` where nobody did."""
-    items = read_table(Path(path).with_suffix(_ITEMS)) if Path(path).with_suffix(_ITEMS).exists() else None
-    of_query = {}
-    if items is not None:
-        of_query = dict(zip(items["query"].to_list(), items["of_query"].to_list(), strict=True))
+    table = Path(path).with_suffix(_ITEMS)
+    of_query = dict(read_table(table).select("query", "of_query").iter_rows()) if table.exists() else {}
     votes = []
     for row in rows:
-        if row.get("annotator_kind") != "person":
-            continue
-        query = of_query.get(row.get("query"), row.get("query"))
-        known = {} if query is None else {"query": query}
-        votes.append(
-            {**known, **{name: row[name] for name in ("left", "right", "winner", "annotator")}, "group": "person"}
-        )
+        if row.get("annotator_kind") == "person":
+            # what is exported of a single case does not name it
+            query = row.get("query", "case 1")
+            given = {"query": of_query.get(query, query), **{name: row.get(name) for name in _COLUMNS}}
+            votes.append({name: value for name, value in given.items() if value is not None} | {"group": "person"})
     return pl.DataFrame(votes) if votes else None

@@ -10,10 +10,13 @@ import signal
 import threading
 import time
 import uuid
+import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,8 +33,8 @@ from ..protocols import Progress
 from ..schemes.information import Goal
 from ..wording import counted, first_few, one_of, option
 from .answers import STYLE, Answers, family_of
-from .calling import UNAFFORDABLE, Caller, Model, Outcome, most_cost, read_models
-from .choosing import Case, Certainty, Chooser, is_worth_asking
+from .calling import UNAFFORDABLE, Caller, Outcome, most_cost, read_models
+from .choosing import Case, Certainty, Chooser
 from .prompts import KINDS, LETTERS, Prompter, Question
 from .store import Store
 
@@ -39,6 +42,14 @@ PROGRAM = "program"
 _LARGEST_ROUND = 100
 _SECONDS_BETWEEN_SYNCS = 0.5
 _WINNERS = {"A": "left", "B": "right", "tie": "tie"}
+_REASONS = {
+    "sure": "the goal is reached: {}",
+    "calls": "all calls are made; {}",
+    "money": "the rest of the budget pays for no further call; {}",
+    "interrupted": "you interrupted it; {}, and the same command goes on",
+    "lost": "no model is left to ask; {}",
+    "nothing": "nothing is left that is worth its price; {}",
+}
 
 
 class JudgeError(CrowdrankError, RuntimeError):
@@ -52,7 +63,7 @@ class JudgeRun:
     Parameters
     ----------
     judgments
-        The judgments, with covariates where they are preferences; ``None`` where none came.
+        The judgments, with covariates where they are preferences.
     consensus, compared
         Scores of all items, with their errors, and the preferences they come from: grades and rankings are compared
         within their query.
@@ -75,9 +86,9 @@ class JudgeRun:
     (2, ((None, ('longer', 'short')),))
     """
 
-    judgments: Preferences | Grades | Rankings | None
-    consensus: Consensus | None
-    compared: Preferences | None
+    judgments: Preferences | Grades | Rankings
+    consensus: Consensus
+    compared: Preferences
     calls: int
     cost: float
     sure: float
@@ -104,214 +115,96 @@ class Preview:
     notes: tuple[str, ...]
 
 
-def make_runner(
-    answers: Any,
-    models: Any,
-    *,
-    kind: str = "preference",
-    question: str | None = None,
-    rubric: str | None = None,
-    levels: Sequence[Any] | None = None,
-    budget: float | None = None,
-    calls: int | None = None,
-    price: Mapping[str, Any] | None = None,
-    goal: str = "order",
-    sure: float = 0.95,
-    orders: str = "both",
-    scheme: str = "information",
-    set_size: int = 4,
-    per_query: bool = False,
-    people: Any = None,
-    features: Features | None = None,
-    out: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | bool = True,
-    key_from: Any = None,
-    parallel: int = 16,
-    timeout: float = 120.0,
-    max_tokens: int = 256,
-    temperature: float = 0.0,
-    columns: Mapping[str, str] | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Runner:
-    """Return a run that has not begun, everything in it checked."""
-    one_of(kind, KINDS, "kind", of_verb=True)
-    one_of(orders, ("both", "random"), "orders", of_verb=True)
-    one_of(scheme, ("information", "k-overlap"), "scheme", of_verb=True)
-    wanted = Goal.parse(goal)
-    for name, value, least, most in (
-        ("sure", sure, 0.5, 1.0), ("set_size", set_size, 2, len(LETTERS)), ("parallel", parallel, 1, 1000),
-        ("timeout", timeout, 0.01, 86_400), ("max_tokens", max_tokens, 1, 10**6), ("temperature", temperature, 0, 2),
-        ("calls", 1 if calls is None else calls, 1, 10**9), ("budget", 0 if budget is None else budget, 0, 10**9),
-    ):  # fmt: skip
-        if not least <= value <= most:
-            raise ParameterError(f"{option(name, value)} must lie between {least:g} and {most:g}")
-    judges = read_models(models, price, key_from)
-    lacking = [model.name for model in judges if model.price is None]
-    if budget is not None and lacking:
-        raise ParameterError(
-            f"a budget needs the price of every model, and {first_few(map(repr, lacking))} has none; "
-            f"give it as --price {lacking[0]}=IN,OUT for a million tokens (price={{{lacking[0]!r}: (IN, OUT)}}), or "
-            "use --calls"
-        )
-    prompter = Prompter.of(kind, question, rubric, levels)
-    texts = Answers.read(answers, columns)
-    across = texts.recurs and not per_query
-    chooser = Chooser(
-        texts, [model.name for model in judges], kind=kind, orders=orders, set_size=set_size, goal=wanted,
-        across=across, scheme=scheme, seed=seed, features=features, people=_people(people),
-    )  # fmt: skip
-    if not chooser.n_cases or (kind == "grade" and len(texts) < 2):
-        raise ParameterError("no query has two answers, so nothing can be compared; add answers of another item")
-    most = max(chooser.sizes)
-    if wanted.k >= most:
-        where = f"{'there are' if across else 'no query has more than'} {counted(most, 'item')}"
-        raise ParameterError(
-            f"{option('goal', goal)} leaves nothing to decide, as {where}; name at most top-{most - 1}, or use order"
-        )
-    if out == "-":
-        raise ParameterError("--out is the file that a stopped run goes on from; give it a name, such as votes.jsonl")
-    path = None if out is None else Path(out)
-    kept: Any = cache or None
-    if cache is True:
-        kept = None if path is None else Path(f"{path}.cache")
-    return Runner(
-        texts, judges, prompter, chooser, sure=sure, budget=budget, calls=calls, path=path, cache=kept,
-        parallel=parallel, timeout=timeout, max_tokens=max_tokens, temperature=temperature, progress=progress,
-    )  # fmt: skip
-
-
-def _people(given: Any) -> Preferences | None:
-    """Preferences of people."""
-    if given is None:
-        return None
-    judged = as_judgments(given)
-    if not isinstance(judged, Preferences):
-        judged = judged.as_preferences()
-    if not judged.n_annotators:
-        raise JudgmentError("the judgments of people do not say who gave them; add an annotator column")
-    return judged
-
-
-@takes_arguments_of(make_runner)
-def judge(*args: Any, **given: Any) -> JudgeRun:
-    """Ask models which answers are better, only what is worth its price, until the order is sure.
-
-    Parameters
-    ----------
-    answers
-        Table or file of item and content [, query] [, query_content] [, family], or a folder with a file per item.
-    models
-        Judges, as ``NAME@URL`` of servers that speak chat completions; or Python functions that take a question with
-        ``kind``, ``query`` and ``texts`` and return ``{"winner": "A"}``; or a dict of names and either.
-    kind
-        ``"preference"`` of two answers, a ``"grade"`` of one, or a ``"ranking"`` of ``set_size``.
-    question, rubric
-        What is asked; and what to go by, as a text, its file, or a Jinja2 file (``.j2``) for the whole prompt.
-    levels
-        Of grades: the levels, worst first; 1 to 5 by default.
-    budget, calls
-        The most money, which needs a ``price`` for every model, and the most answered requests. Neither is exceeded.
-    price
-        Model -> money for a million tokens in and out, as in ``{"gpt-x": (0.5, 1.5)}``.
-    goal, sure
-        What should be sure: the ``"order"`` (that share of all pairs), the first places (``"top-3"``) or the
-        ``"best"`` (with that probability).
-    orders
-        ``"both"`` orders of a pair are shown, or one at ``"random"``.
-    scheme
-        ``"information"``, or ``"k-overlap"`` for all pairs in turn.
-    per_query
-        Whether items are ranked within each query, though they are in several.
-    people
-        Judgments of people, which are trusted.
-    features
-        Features of the items, so that what is learned of some tells of the others, and most are never asked about.
-    out
-        File to which judgments are appended as they come, as JSON lines; a run that was stopped goes on from there.
-    cache
-        File of replies, by default beside ``out``; ``False`` for none.
-    key_from
-        Environment variable of the key, OPENAI_API_KEY by default; or a dict of models and variables.
-    parallel, timeout, max_tokens, temperature
-        Requests under way at most, seconds of one, tokens of a reply, and how random replies are.
-    columns
-        Our word (item, query, content, query_content, family) -> name of the column.
-    seed
-        Seed of orders and draws.
-    progress
-        Called with (calls, most calls, what is known).
-
-    Examples
-    --------
-    >>> texts = {"item": ["short", "longer", "longest"], "content": ["tea", "green tea", "hot green tea"]}
-    >>> def longer(question):
-    ...     first, second = map(len, question.texts)
-    ...     return {"winner": "A" if first > second else "B" if second > first else "tie"}
-    >>> run = judge(texts, [longer], calls=12, sure=1)
-    >>> run.consensus.order(), run.calls <= 12
-    (['longest', 'longer', 'short'], True)
-    """
-    runner = make_runner(*args, **given)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(runner.run(interruptible=True))
-    # in a notebook a loop runs already
-    found: list[Any] = []
-
-    def work() -> None:
-        try:
-            found.append(asyncio.run(runner.run()))
-        except BaseException as error:
-            found.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    run: JudgeRun = found[0]
-    return run
-
-
-@takes_arguments_of(make_runner)
-async def ajudge(*args: Any, **given: Any) -> JudgeRun:
-    """Ask models as :func:`judge` does, inside a running event loop.
-
-    Examples
-    --------
-    >>> import asyncio
-    >>> def longer(question):
-    ...     return {"winner": "A" if len(question.texts[0]) > len(question.texts[1]) else "B"}
-    >>> answers = {"query": ["q", "q"], "item": ["x", "y"], "content": ["yes", "yes, since it is"]}
-    >>> asyncio.run(ajudge(answers, longer, calls=4)).consensus.order()
-    ['y', 'x']
-    """
-    return await make_runner(*args, **given).run()
-
-
 class Runner:
-    """One run over answers."""
+    """One run over answers, all arguments checked before it begins; they are those of :func:`judge`."""
 
     def __init__(
-        self, answers: Answers, models: Sequence[Model], prompter: Prompter, chooser: Chooser, *, sure: float,
-        budget: float | None, calls: int | None, path: Path | None, cache: Any, parallel: int, timeout: float,
-        max_tokens: int, temperature: float, progress: Progress | None,
-    ) -> None:  # fmt: skip
-        self.answers, self.models, self.prompter, self.chooser = answers, list(models), prompter, chooser
-        self.sure, self.budget, self.calls, self.path, self.cache = sure, budget, calls, path, cache
-        self.parallel, self.progress = parallel, progress
+        self,
+        answers: Any,
+        models: Any,
+        *,
+        kind: str = "preference",
+        question: str | None = None,
+        rubric: str | None = None,
+        levels: Sequence[Any] | None = None,
+        budget: float | None = None,
+        calls: int | None = None,
+        price: Mapping[str, Any] | None = None,
+        goal: str = "order",
+        sure: float = 0.95,
+        orders: str = "both",
+        scheme: str = "information",
+        set_size: int = 4,
+        per_query: bool = False,
+        people: Any = None,
+        features: Features | None = None,
+        out: str | os.PathLike[str] | None = None,
+        cache: str | os.PathLike[str] | bool = True,
+        key_from: Any = None,
+        parallel: int = 16,
+        timeout: float = 120.0,
+        max_tokens: int = 256,
+        temperature: float = 0.0,
+        columns: Mapping[str, str] | None = None,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        one_of(kind, KINDS, "kind", of_verb=True)
+        one_of(orders, ("both", "random"), "orders", of_verb=True)
+        one_of(scheme, ("information", "k-overlap"), "scheme", of_verb=True)
+        wanted = Goal.parse(goal)
+        for name, value, least, most in (
+            ("sure", sure, 0.5, 1.0), ("set_size", set_size, 2, len(LETTERS)), ("parallel", parallel, 1, 1000),
+            ("timeout", timeout, 0.01, 86_400), ("max_tokens", max_tokens, 1, 10**6),
+            ("temperature", temperature, 0, 2), ("calls", 1 if calls is None else calls, 1, 10**9),
+            ("budget", 0 if budget is None else budget, 0, 10**9),
+        ):  # fmt: skip
+            if not least <= value <= most:
+                raise ParameterError(f"{option(name, value)} must lie between {least:g} and {most:g}")
+        self.models = read_models(models, price, key_from)
+        lacking = [model.name for model in self.models if model.price is None]
+        if budget is not None and lacking:
+            raise ParameterError(
+                f"a budget needs the price of every model, and {first_few(map(repr, lacking))} has none; give it as "
+                f"--price {lacking[0]}=IN,OUT for a million tokens (price={{{lacking[0]!r}: (IN, OUT)}}), or use "
+                "--calls"
+            )
+        self.prompter = Prompter.of(kind, question, rubric, levels)
+        self.answers = texts = Answers.read(answers, columns)
+        across = texts.recurs and not per_query
+        self.chooser = Chooser(
+            texts, [model.name for model in self.models], kind=kind, orders=orders, set_size=set_size, goal=wanted,
+            across=across, scheme=scheme, seed=seed, features=features, people=_people(people),
+        )  # fmt: skip
+        if not self.chooser.n_cases or (kind == "grade" and len(texts) < 2):
+            raise ParameterError("no query has two answers, so nothing can be compared; add answers of another item")
+        largest = max(self.chooser.sizes)
+        if wanted.k >= largest:
+            where = f"{'there are' if across else 'no query has more than'} {counted(largest, 'item')}"
+            raise ParameterError(
+                f"{option('goal', goal)} leaves nothing to decide, as {where}; name at most top-{largest - 1}, or use "
+                "order"
+            )
+        if out == "-":
+            raise ParameterError(
+                "--out is the file that a stopped run goes on from; give it a name, such as votes.jsonl"
+            )
+        self.path = None if out is None else Path(out)
+        self.cache: Any = cache or None
+        if cache is True:
+            self.cache = None if out is None else Path(f"{out}.cache")
+        self.sure, self.budget, self.calls, self.parallel, self.progress = sure, budget, calls, parallel, progress
         self.settings: dict[str, Any] = {
             "parallel": parallel, "timeout": timeout, "max_tokens": max_tokens, "temperature": temperature
         }  # fmt: skip
         self.rows: list[dict[str, Any]] = []
         self.certainty: Certainty | None = None
-        self.consensus: Consensus | None = None
         self._first_wrong: float | None = None
         self._file: BinaryIO | None = None
         self._synced = 0.0
-        self._family = {model.name: answers.family.get(model.name) or family_of(model.name) for model in models}
+        self._family = {model.name: texts.family.get(model.name) or family_of(model.name) for model in self.models}
+        finding = texts.finding()
+        self._notes = () if finding is None else (finding,)
 
     # texts in and rows out --------------------------------------------------------------------------------------------
 
@@ -389,17 +282,16 @@ class Runner:
 
     def _asked_cases(self) -> list[Case]:
         """The cases of the rows that are there."""
-        if self.prompter.kind == "preference":
-            return [Case(row["annotator"], row.get("query"), (row["left"], row["right"])) for row in self.rows]
-        if self.prompter.kind == "grade":
-            return [Case(row["annotator"], row.get("query"), (row["item"],)) for row in self.rows]
-        rankings: dict[str, list[dict[str, Any]]] = {}
-        for row in self.rows:
-            rankings.setdefault(row["ranking"], []).append(row)
-        return [
-            Case(one[0]["annotator"], one[0].get("query"), tuple(row["item"] for row in sorted(one, key=_place_shown)))
-            for one in rankings.values()
-        ]
+        together: dict[Any, list[dict[str, Any]]] = {}
+        for number, row in enumerate(self.rows):
+            together.setdefault(row.get("ranking", number), []).append(row)
+        cases = []
+        for rows in together.values():
+            one = rows[0]
+            shown = sorted(rows, key=itemgetter("shown")) if len(rows) > 1 else rows
+            items = [one["left"], one["right"]] if "left" in one else [row["item"] for row in shown]
+            cases.append(Case(one["annotator"], one.get("query"), tuple(items)))
+        return cases
 
     def _recover(self, store: Store) -> None:
         """Write down replies that arrived before a former run was killed and are not in its file."""
@@ -447,8 +339,7 @@ class Runner:
                 2 * number * max(most_cost(model, worst.messages, self.settings["max_tokens"]) for model in self.models)
             )
             cost = cost if self.budget is None else min(cost, self.budget)
-        finding = self.answers.finding()
-        return Preview(tuple(questions), number, cost, () if finding is None else (finding,))
+        return Preview(tuple(questions), number, cost, self._notes)
 
     async def run(self, *, interruptible: bool = False) -> JudgeRun:
         """Ask until there is a reason to stop, and return what came of it."""
@@ -516,7 +407,11 @@ class Runner:
                     if len(left_out) == len(self.models) and not tasks and not queue:
                         left_out = poor
                     if self.rows and len(left_out) < len(self.models):
-                        choosing = asyncio.create_task(self._choose(caller, list(tasks.values()), left_out))
+                        choosing = asyncio.create_task(
+                            asyncio.to_thread(
+                                self._next_round, list(self.rows), self._prices(caller, left_out), list(tasks.values())
+                            )
+                        )
                 waiting: set[asyncio.Task[Any]] = {*tasks, *([] if choosing is None else [choosing])}
                 if not waiting:
                     exhausted = False
@@ -577,40 +472,31 @@ class Runner:
 
     def _prices(self, caller: Caller, without: set[str]) -> dict[str, float]:
         """What a call of each judge costs: the mean so far, or a guess; 1 where there are no prices."""
-        paid: dict[str, list[float]] = {}
-        for row in self.rows:
-            if row.get("calls"):
-                paid.setdefault(row["annotator"], []).append(row["cost"] / row["calls"])
-        left = [model for model in self.models if model.name not in caller.lost_models() and model.name not in without]
-        if not any(model.price and any(model.price) for model in self.models):
+        left = [model for model in self.models if model.name not in {*caller.lost_models(), *without}]
+        if not any(any(model.price or ()) for model in self.models):
             return {model.name: 1.0 for model in left}
         costs = {}
         for model in left:
-            mean = math.fsum(paid.get(model.name, [])) / max(len(paid.get(model.name, [])), 1)
-            costs[model.name] = max(mean or model.cost(500, 20), 1e-9)
+            paid = [row["cost"] / row["calls"] for row in self.rows if row["annotator"] == model.name and row["calls"]]
+            costs[model.name] = max(math.fsum(paid) / max(len(paid), 1) or model.cost(500, 20), 1e-9)
         return costs
-
-    async def _choose(self, caller: Caller, under_way: Sequence[Case], left_out: set[str]) -> tuple[list[Case], str]:
-        """The next round, or why there is none."""
-        rows, prices = list(self.rows), self._prices(caller, left_out)
-        return await asyncio.to_thread(self._next_round, rows, prices, under_way)
 
     def _next_round(
         self, rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], under_way: Sequence[Case]
     ) -> tuple[list[Case], str]:
         """Learn from the rows; the cases of the next round, or why there is none."""
         preferences = self.chooser.preferences(rows)
-        model, self.consensus = self.chooser.fit(preferences)
-        self.certainty = Certainty.of(self.consensus, self.chooser.goal)
-        if self.certainty.sure >= self.sure:
+        model, told = self.chooser.fit(preferences)
+        self.certainty = Certainty.of(told, self.chooser.goal)
+        # nothing is ever quite sure: 1 asks for all that may be asked
+        if self.certainty.sure >= self.sure < 1:
             return [], "sure"
         if self._first_wrong is None:
             self._first_wrong = max(self.certainty.wrong, 1e-9)
         share = min(self.certainty.wrong / self._first_wrong, 1.0)
         number = max(min(self.parallel, _LARGEST_ROUND), math.ceil(_LARGEST_ROUND * share))
-        cases, gain = self.chooser.choose(preferences, model, number, prices, under_way)
-        worth = self.chooser.scheme != "information" or is_worth_asking(gain, self.certainty)
-        return (cases, "") if cases and worth else ([], "nothing")
+        cases, _ = self.chooser.choose(preferences, model, number, prices, under_way)
+        return cases, "" if cases else "nothing"
 
     def _report(self, caller: Caller) -> None:
         """Say how far the run is."""
@@ -633,43 +519,26 @@ class Runner:
             reasons = [*lost.values(), *caller.sentences()]
             if reasons:
                 raise JudgeError(f"no model gave an answer: {first_few(reasons)}")
-            if why in ("money", "calls"):
-                raise ParameterError(
-                    "the budget does not pay for a single call; raise it, or use --dry-run to see costs"
-                )
-        judgments, preferences, more = None, None, ""
-        if self.rows:
-            preferences = self.chooser.preferences(self.rows)
-            model, self.consensus = self.chooser.fit(preferences)
-            self.certainty = Certainty.of(self.consensus, self.chooser.goal)
-            if why in ("calls", "money", "interrupted") and self.certainty.sure < self.sure:
-                more = self._what_more_brings(caller, preferences, model)
-            judgments = self._judgments()
-        finding = self.answers.finding()
-        notes = [*([] if finding is None else [finding]), *lost.values(), *caller.sentences()]
-        sure = 0.0 if self.certainty is None else self.certainty.sure
+            if why == "interrupted":
+                raise JudgeError("you interrupted it before any answer came; the same command goes on")
+            raise ParameterError("the budget does not pay for a single call; raise it, or use --dry-run to see costs")
+        preferences = self.chooser.preferences(self.rows)
+        model, consensus = self.chooser.fit(preferences)
+        self.certainty = Certainty.of(consensus, self.chooser.goal)
+        goal, sure = self.chooser.goal, self.certainty.sure
+        first = "best item is" if goal.k == 1 else f"top {goal.k} are"
+        known = f"the {first} right with a probability of {sure:.3f}"
+        if not goal.k:
+            known = f"{sure:.1%} of pairs are expected in the right order"
+        more = ""
+        if why in ("calls", "money", "interrupted") and sure < self.sure:
+            more = self._what_more_brings(caller, preferences, model)
         return JudgeRun(
-            judgments=judgments, consensus=self.consensus, compared=preferences, calls=caller.ledger.answered,
-            cost=caller.ledger.spent, sure=sure, stopped=self._sentence(why, sure) + more, notes=tuple(notes),
-            disputed=self._disputed_pairs(), rows=tuple(self.rows),
+            judgments=self._judgments(), consensus=consensus, compared=preferences, calls=caller.ledger.answered,
+            cost=caller.ledger.spent, sure=sure, stopped=f"stopped since {_REASONS[why].format(known)}{more}",
+            notes=(*self._notes, *lost.values(), *caller.sentences()), disputed=self._disputed_pairs(),
+            rows=tuple(self.rows),
         )  # fmt: skip
-
-    def _sentence(self, why: str, sure: float) -> str:
-        """Why the run ended."""
-        goal = self.chooser.goal
-        known = (
-            f"{sure:.1%} of pairs are expected in the right order"
-            if not goal.k
-            else f"the {'best item is' if goal.k == 1 else f'top {goal.k} are'} right with a probability of {sure:.3f}"
-        )
-        return {
-            "sure": f"stopped since the goal is reached: {known}",
-            "calls": f"stopped since all calls are made; {known}",
-            "money": f"stopped since the rest of the budget pays for no further call; {known}",
-            "interrupted": f"stopped since you interrupted it; {known}, and the same command goes on",
-            "lost": f"stopped since no model is left to ask; {known}",
-            "nothing": f"stopped since nothing is left that is worth its price; {known}",
-        }[why]
 
     def _what_more_brings(self, caller: Caller, preferences: Preferences, model: Consensus) -> str:
         """What another hundred calls are expected to bring."""
@@ -683,16 +552,12 @@ class Runner:
 
     def _judgments(self) -> Preferences | Grades | Rankings:
         """The judgments as the package holds them."""
-        import warnings
-
         table = pl.DataFrame(self.rows, infer_schema_length=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
             if self.prompter.kind == "preference":
                 return Preferences.from_frame(table, covariates=[*STYLE, "self"])
-            if self.prompter.kind == "ranking":
-                return Rankings.from_frame(table)
-            return Grades.from_frame(table)
+            return (Rankings if self.prompter.kind == "ranking" else Grades).from_frame(table)
 
     def _disputed_pairs(self) -> tuple[tuple[Any, tuple[Any, ...]], ...]:
         """Pairs of answers on which verdicts contradict each other."""
@@ -705,6 +570,98 @@ class Runner:
         return tuple(key for key, signs in said.items() if {1, -1} <= signs)
 
 
-def _place_shown(row: Mapping[str, Any]) -> int:
-    """Place at which an item of a ranking was shown."""
-    return int(row["shown"])
+def _people(given: Any) -> Preferences | None:
+    """Preferences of people."""
+    if given is None:
+        return None
+    judged = as_judgments(given)
+    if not isinstance(judged, Preferences):
+        judged = judged.as_preferences()
+    if not judged.n_annotators:
+        raise JudgmentError("the judgments of people do not say who gave them; add an annotator column")
+    return judged
+
+
+@takes_arguments_of(Runner)
+def judge(*args: Any, **given: Any) -> JudgeRun:
+    """Ask models which answers are better, only what is worth its price, until the order is sure.
+
+    Parameters
+    ----------
+    answers
+        Table or file of item and content [, query] [, query_content] [, family], or a folder with a file per item.
+    models
+        Judges, as ``NAME@URL`` of servers that speak chat completions; or Python functions that take a question with
+        ``kind``, ``query`` and ``texts`` and return ``{"winner": "A"}``; or a dict of names and either.
+    kind
+        ``"preference"`` of two answers, a ``"grade"`` of one, or a ``"ranking"`` of ``set_size``.
+    question, rubric
+        What is asked; and what to go by, as a text, its file, or a Jinja2 file (``.j2``) for the whole prompt.
+    levels
+        Of grades: the levels, worst first; 1 to 5 by default.
+    budget, calls
+        The most money, which needs a ``price`` for every model, and the most answered requests. Neither is exceeded.
+    price
+        Model -> money for a million tokens in and out, as in ``{"gpt-x": (0.5, 1.5)}``.
+    goal, sure
+        What should be sure: the ``"order"`` (that share of all pairs), the first places (``"top-3"``) or the
+        ``"best"`` (with that probability).
+    orders
+        ``"both"`` orders of a pair are shown, or one at ``"random"``.
+    scheme
+        ``"information"``, or ``"k-overlap"`` for all pairs in turn.
+    per_query
+        Whether items are ranked within each query, though they are in several.
+    people
+        Judgments of people, which are trusted.
+    features
+        Features of the items, so that what is learned of some tells of the others, and most are never asked about.
+    out
+        File to which judgments are appended as they come, as JSON lines; a run that was stopped goes on from there.
+    cache
+        File of replies, by default beside ``out``; ``False`` for none.
+    key_from
+        Environment variable of the key, OPENAI_API_KEY by default; or a dict of models and variables.
+    parallel, timeout, max_tokens, temperature
+        Requests under way at most, seconds of one, tokens of a reply, and how random replies are.
+    columns
+        Our word (item, query, content, query_content, family) -> name of the column.
+    seed
+        Seed of orders and draws.
+    progress
+        Called with (calls, most calls, what is known).
+
+    Examples
+    --------
+    >>> texts = {"item": ["short", "longer", "longest"], "content": ["tea", "green tea", "hot green tea"]}
+    >>> def longer(question):
+    ...     first, second = map(len, question.texts)
+    ...     return {"winner": "A" if first > second else "B" if second > first else "tie"}
+    >>> run = judge(texts, [longer], calls=12, sure=1)
+    >>> run.consensus.order(), run.calls <= 12
+    (['longest', 'longer', 'short'], True)
+    """
+    runner = Runner(*args, **given)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(runner.run(interruptible=True))
+    # in a notebook a loop runs already
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, runner.run()).result()
+
+
+@takes_arguments_of(Runner)
+async def ajudge(*args: Any, **given: Any) -> JudgeRun:
+    """Ask models as :func:`judge` does, inside a running event loop.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> def longer(question):
+    ...     return {"winner": "A" if len(question.texts[0]) > len(question.texts[1]) else "B"}
+    >>> answers = {"query": ["q", "q"], "item": ["x", "y"], "content": ["yes", "yes, since it is"]}
+    >>> asyncio.run(ajudge(answers, longer, calls=4)).consensus.order()
+    ['y', 'x']
+    """
+    return await Runner(*args, **given).run()

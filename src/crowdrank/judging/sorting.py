@@ -11,13 +11,11 @@ from typing import Any
 import polars as pl
 
 from ..data.column_names import plain_name
-from ..data.features import Features
 from ..data.frames import to_frame
 from ..errors import DataWarning, ParameterError
 from ..features.extraction import texts as features_of_texts
 from ..features.raw_items import CONTENT_COLUMNS
 from ..io.tables import read_table
-from ..protocols import Progress
 from .answers import Answers
 from .running import JudgeRun, judge
 
@@ -26,24 +24,9 @@ _MIN_THINGS_TO_LEARN = 30
 
 
 def sort(
-    things: Any,
-    ask: str,
-    models: Any,
-    *,
-    goal: str = "top-10",
-    sure: float = 0.95,
-    budget: float | None = None,
-    calls: int | None = None,
-    price: Mapping[str, Any] | None = None,
-    orders: str = "random",
-    out: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | bool = True,
-    key_from: Any = None,
-    parallel: int = 16,
-    columns: Mapping[str, str] | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> JudgeRun:
+    things: Any, ask: str, models: Any, *, goal: str = "top-10", orders: str = "random",
+    columns: Mapping[str, str] | None = None, **given: Any,
+) -> JudgeRun:  # fmt: skip
     """Order texts by a question, such as which is more urgent, and ask models about few of them.
 
     Features of the texts (style and words) learn along: most things are never asked about, and have the score that
@@ -56,9 +39,15 @@ def sort(
     ask
         The question, which two texts are shown with.
     models
-        As for :func:`judge`, whose other arguments mean the same here.
+        As for :func:`judge`.
     goal
         What should be sure: the first places (``"top-10"``), the ``"best"`` or the whole ``"order"``.
+    orders
+        One order of each pair at ``"random"``, or ``"both"``.
+    columns
+        Our word (item, content) -> name of the column.
+    **given
+        Further arguments of :func:`judge`, such as ``calls``, ``budget`` and ``out``.
 
     Examples
     --------
@@ -70,15 +59,11 @@ def sort(
     '4'
     """
     table = _table(things, columns)
-    features: Features | None = None
     if len(table) >= _MIN_THINGS_TO_LEARN:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            features = features_of_texts(table, columns={"item": "item", "text": "content"})
-    return judge(
-        table, models, question=ask, goal=goal, sure=sure, budget=budget, calls=calls, price=price, orders=orders,
-        out=out, cache=cache, key_from=key_from, parallel=parallel, features=features, seed=seed, progress=progress,
-    )  # fmt: skip
+            given["features"] = features_of_texts(table, columns={"item": "item", "text": "content"})
+    return judge(table, models, question=ask, goal=goal, orders=orders, **given)
 
 
 def _table(things: Any, columns: Mapping[str, str] | None) -> pl.DataFrame:

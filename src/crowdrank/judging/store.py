@@ -118,12 +118,10 @@ class Store:
         before = execute("SELECT TOTAL(cost) FROM lost WHERE run = ?", (self.run,)).fetchone()[0]
         return Ledger(budget, calls, spent=cost + lost + before, answered=number + n_lost)
 
-    def find(self, key: str) -> tuple[Reply, bool] | None:
-        """Return a reply that arrived before, and whether it was this run's."""
-        row = self._connection.execute(
-            "SELECT content, logprobs, cost, run FROM reply WHERE key = ?", (key,)
-        ).fetchone()
-        return None if row is None else (Reply(row[0], json.loads(row[1]), row[2]), row[3] == self.run)
+    def find(self, key: str) -> Reply | None:
+        """Return a reply that arrived before, in this run or another."""
+        row = self._connection.execute("SELECT content, logprobs, cost FROM reply WHERE key = ?", (key,)).fetchone()
+        return None if row is None else Reply(row[0], json.loads(row[1]), row[2])
 
     def begin(self, cost: float) -> int:
         """Write down that a call is under way, and return its number."""

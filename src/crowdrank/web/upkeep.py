@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,15 +41,19 @@ def broken_promises(connection: sa.Connection) -> list[str]:
 
 
 def counted_votes(campaign: str, database: str) -> list[dict[str, Any]]:
-    """Return the judgments that count in a campaign, as the rows of a table."""
-    store = open_store(database)
-    try:
-        collection, _ = open_collection(store, read_campaign(campaign), "")
-        with store.snapshot() as connection:
-            rows = [row for row in all_judgments(collection, connection) if is_usable(row)]
-        return list(table_rows(collection, rows))
-    finally:
-        store.close()
+    """Return the judgments that count in a campaign, as the rows of a table, also while it is served."""
+    with TemporaryDirectory() as work:
+        copy = str(Path(work, "copy.db"))
+        with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        store = open_store(copy)
+        try:
+            collection, _ = open_collection(store, read_campaign(campaign), "")
+            with store.snapshot() as connection:
+                rows = [row for row in all_judgments(collection, connection) if is_usable(row)]
+            return list(table_rows(collection, rows))
+        finally:
+            store.close()
 
 
 _ROWS_AT_ONCE = 2_000
