@@ -1,4 +1,4 @@
-"""Make the pages that follow from the code: a page per method with their index, the reference, the command line.
+"""Make the pages that follow from the code: methods and their index, the reference, the command line.
 
 ``python docs/make.py`` writes them; ``python docs/make.py --check`` exits 1 when one is not up to date.
 """
@@ -65,53 +65,50 @@ def methods_table(cards: list[Card]) -> str:
     return "\n".join(lines)
 
 
+METHOD_PAGES = {
+    "grades": "Methods for grades and classes",
+    "preferences": "Methods for preferences",
+    "rankings": "Methods for rankings, and for all kinds",
+    "joint": "Methods that learn from judgments and features",
+    "rankers": "Rankers",
+    "schemes": "What to ask next",
+}
+"""Page of methods -> its title."""
+
+
+def page_of(c: Card) -> str:
+    """Page that a method is on, in ``docs/methods``."""
+    if c.family != "aggregator":
+        return NAMESPACES[c.family]
+    return {("grade",): "grades", ("preference",): "preferences"}.get(tuple(c.kinds), "rankings")
+
+
 def page_name(c: Card) -> str:
-    """File of a method's page, in ``docs/methods``; a name in two families has the second family's added."""
-    earlier = list(FAMILIES)[: list(FAMILIES).index(c.family)]
-    suffix = f"-{c.family}" if any(c.name in FAMILIES[family] for family in earlier) else ""
-    return f"{c.name.replace('_', '-')}{suffix}.md"
-
-
-def page_title(c: Card) -> str:
-    """Title of a method's page; a name in two families says which in the second."""
-    plainly = f"{c.name.replace('_', '-')}.md"
-    return f"`{c.name}`" if page_name(c) == plainly else f"`{c.name}` ({TITLES[c.family].lower().rstrip('s')})"
+    """Where a method is described, from the folder ``docs/methods``."""
+    return f"{page_of(c)}.md#{c.name}"
 
 
 def index_page(families: dict[str, list[Card]]) -> str:
-    """Every method, by question and by kind of judgment."""
+    """Every method, by question and by family."""
     cards = {(family, c.name): c for family, members in families.items() for c in members}
     parts = [
         "# Methods",
-        "A page per method: the model, when to use it, parameters, notes, an example, its cost and what was measured. "
-        "Made from the code by `docs/make.py`; `crowdrank methods NAME` shows the same in a terminal. "
-        "[Measures](measures.md) and [noise models](noise-models.md) have pages of their own.",
-        "## By question",
+        "Of each method the model, when to use it, parameters, notes, an example, its cost and what was measured. "
+        "Made from the code by `docs/make.py`; `crowdrank methods NAME` shows the same in a terminal.",
     ]
     for question, (family, members) in QUESTIONS.items():
         listed = ", ".join(f"[`{name}`](methods/{page_name(cards[family, name])})" for name in members.split())
         parts.append(f"**{question}** {listed}.")
     parts.append('The usual choice comes first; `method="auto"` picks by the data and says why.')
-    parts.append("## By kind of judgment")
-    rows = ["| | " + " | ".join(f"{kind}s" for kind in ("grade", "preference", "ranking")) + " |", "|---|---|---|---|"]
-    for family in ("aggregator", "joint", "scheme"):
-        cells = [
-            ", ".join(f"[`{c.name}`](methods/{page_name(c)})" for c in families[family] if kind in c.kinds)
-            for kind in ("grade", "preference", "ranking")
-        ]
-        rows.append(f"| {TITLES[family]} | " + " | ".join(cells) + " |")
-    parts.append("\n".join(rows))
     for family, members in families.items():
         parts += [f"## {TITLES[family]}", methods_table(members)]
-    for family, members in families.items():
-        parts.append(toctree(*(f"methods/{page_name(c).removesuffix('.md')}" for c in members), caption=TITLES[family]))
+    parts.append(toctree(*(f"methods/{page}" for page in METHOD_PAGES)))
     return "\n\n".join(parts) + "\n"
 
 
-def toctree(*entries: str, caption: str | None = None) -> str:
+def toctree(*entries: str) -> str:
     """The pages below a page, for the menus of the site."""
-    named = [] if caption is None else [f":caption: {caption}"]
-    return "\n".join(["```{toctree}", ":hidden:", ":glob:", *named, "", *entries, "```"])
+    return "\n".join(["```{toctree}", ":hidden:", ":glob:", "", *entries, "```"])
 
 
 def table_page(title: str, about: str, heads: list[str], rows: list[list[str]]) -> str:
@@ -180,44 +177,41 @@ def thresholds_page() -> str:
     return table_page("Thresholds", about, ["What", "Value", "Beyond it", "Constant"], rows)
 
 
-def noise_page() -> str:
+def noise_table() -> str:
     """Every noise model."""
     about = "For `crowdrank simulate --noise` and `cr.simulate.simulate(noise=...)`."
     rows = [[f"`{m.signature}`", ", ".join(f"{kind}s" for kind in m.kinds), m.description] for m in NOISES.values()]
-    return table_page("Noise models", about, ["Noise", "For", "Means"], rows)
+    return table_page("Noise models", about, ["Noise", "For", "Means"], rows).replace("# Noise", "## Noise", 1)
 
 
-def method_page(c: Card, costs: dict[tuple[str, str], str]) -> str:
+def methods_page(page: str, cards: list[Card], costs: dict[tuple[str, str], str]) -> str:
+    """The methods of a page."""
+    return "\n\n".join([f"# {METHOD_PAGES[page]}", *(method_section(c, costs) for c in cards)]) + "\n"
+
+
+def method_section(c: Card, costs: dict[tuple[str, str], str]) -> str:
     """One method: the model, when to use it, parameters, notes, an example, its cost, what was measured."""
     facts = [f"Takes {c.takes}{', nominal grades too' if c.nominal else ''}."]
     if c.aliases:
         facts.append("Also called " + ", ".join(f"`{alias}`{c.settings(alias)}" for alias in c.aliases) + ".")
     if c.references:
         facts.append("Papers: " + ", ".join(f"[{key}](../references.md)" for key in c.references) + ".")
-    parts = [f"# {page_title(c)}", plain(c.summary), " ".join(facts), "## Model", page_text(c.model)]
-    parts += ["## When to use it", page_text(c.when)]
+    parts = [f"## `{c.name}`", " ".join([plain(c.summary), *facts]), page_text(c.model)]
+    parts.append(f"**When.** {page_text(c.when)}")
     if c.parameters:
         rows = ["| Parameter | Takes | Default | Means |", "|---|---|---|---|"]
         rows += [f"| `{p.name}` | {p.type} | `{p.default!r}` | {cell(plain(p.description))} |" for p in c.parameters]
-        parts += ["## Parameters", "\n".join(rows)]
+        parts.append("\n".join(rows))
     if c.notes:
-        parts += ["## Notes", page_text(c.notes)]
+        parts.append(f"**Notes.** {page_text(c.notes)}")
     if c.examples:
-        parts += ["## Example", f"```python\n{example(c)}\n\n```"]
-    if (c.family, c.name) in costs:
-        parts += ["## Cost", costs[c.family, c.name]]
+        parts.append(f"```python\n{example(c)}\n\n```")
     shown = [page for page in sorted(EVIDENCE.glob("*.md")) if re.search(rf"\b{c.name}\b", page.read_text())]
-    if shown:
-        links = ", ".join(
-            f"[{page.read_text().splitlines()[0].removeprefix('# ')}](../evidence/{page.name})" for page in shown
-        )
-        parts += ["## Measured", f"{links}."]
-    return "\n\n".join(parts) + "\n"
-
-
-def class_name(c: Card) -> str:
-    """Class of a method."""
-    return FAMILIES[c.family][c.name].partition(":")[2]
+    links = ", ".join(
+        f"[{page.read_text().splitlines()[0].removeprefix('# ')}](../evidence/{page.name})" for page in shown
+    )
+    last = [costs.get((c.family, c.name), ""), f"Measured: {links}." if shown else ""]
+    return "\n\n".join([*parts, *filter(None, [" ".join(filter(None, last))])])
 
 
 def example(c: Card) -> str:
@@ -294,15 +288,17 @@ def reference_pages() -> dict[Path, str]:
         home = import_module(f"crowdrank.{module}")
         about = (home.__doc__ or "").strip().splitlines()[0]
         made[folder / f"{module}.md"] = reference_page(title, about, home.__name__, public_names(home))
+    made[folder / "simulate.md"] += f"\n{noise_table()}"
     order = [*REFERENCE, *LISTED_NAMESPACES]
     titles = {**{group: title for group, (title, _) in REFERENCE.items()}, **LISTED_NAMESPACES}
     lines = [
         "# Reference",
         "Every public name, made from the code by `docs/make.py`. The classes of methods (`cr.aggregators`, "
-        "`cr.rankers`, `cr.joint`, `cr.schemes`) are on [their own pages](../methods.md); "
+        "`cr.rankers`, `cr.joint`, `cr.schemes`) are on [pages of their own](../methods.md); "
         "[the stability promise](../stability.md) says what may change.",
-        "\n".join(f"- [{titles[page]}]({page}.md)" for page in order) + "\n- [Command line](../cli.md)",
-        toctree(*order, "../cli", "../measures", "../noise-models"),
+        "\n".join(f"- [{titles[page]}]({page}.md)" for page in order) 
+        + "\n- [Command line](../cli.md)\n- [Measures](../measures.md)\n- [Thresholds](../thresholds.md)",
+        toctree(*order, "../cli", "../measures", "../thresholds"),
     ]
     made[folder / "index.md"] = "\n\n".join(lines) + "\n"
     return made
@@ -423,10 +419,12 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "methods.md": index_page(families),
         DOCS / "measures.md": measures_page(),
-        DOCS / "noise-models.md": noise_page(),
         DOCS / "thresholds.md": thresholds_page(),
         DOCS / "papers.md": papers_page(),
-        **{DOCS / "methods" / page_name(c): method_page(c, costs) for c in cards},
+        **{
+            DOCS / "methods" / f"{page}.md": methods_page(page, [c for c in cards if page_of(c) == page], costs)
+            for page in METHOD_PAGES
+        },
         DOCS / "cli.md": commands_page(),
         METHODS: list_methods().write_csv(),
         **reference_pages(),
