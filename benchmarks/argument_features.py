@@ -1,20 +1,15 @@
 """What columns of style have to be worth on ukpconvarg1: ``python -m benchmarks.argument_features``.
 
-Three divisions of the votes, with 1 % of those that are learned from and with all. ``--write`` puts the table into
-``docs/raw-items.md``; a floor that is missed ends with 1.
+Three divisions of the votes, with 1 % of those that are learned from and with all; a floor that is missed ends with 1.
 """
 
 from __future__ import annotations
 
-import argparse
-import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-PAGE = Path(__file__).parents[1] / "docs" / "raw-items.md"
 SEEDS = range(3)
 FLOORS = (
     ("accuracy on judged arguments, 1 % of the votes", 0.01, "style|judged arguments|accuracy", 0.66),
@@ -54,20 +49,10 @@ def table(cells_by_share: dict[float, list[dict[str, float]]]) -> tuple[str, boo
 
 
 def main() -> int:
-    """Print or write the table."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
-    given = parser.parse_args()
+    """Print the table."""
     warnings.simplefilter("ignore")
     made, well = table(measure())
     print(made)
-    if given.write:
-        first, last = (
-            "<!-- floors: made by python -m benchmarks.argument_features --write -->",
-            "<!-- end of floors -->",
-        )
-        pattern = f"{re.escape(first)}.*?{re.escape(last)}"
-        PAGE.write_text(re.sub(pattern, lambda _: f"{first}\n\n{made}\n\n{last}", PAGE.read_text(), flags=re.DOTALL))
     return int(not well)
 
 

@@ -1,4 +1,4 @@
-"""Few annotators, and short rankings with shared error: ``python -m benchmarks.few_rankings``, for latent-score.md.
+"""Few annotators, and short rankings with shared error: ``python -m benchmarks.few_rankings``.
 
 Eight annotators rank ten items of six queries in full, with Gumbel noise as Plackett-Luce has it or by swaps as Mallows
 has it. Thirty annotators rank three of thirty items, eight times each; beside their own noise all of them see the same
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-PAGE = Path(__file__).parents[1] / "docs" / "latent-score.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "latent-score-simulated.md"
 MARKS = "<!-- rankings: made by python -m benchmarks.few_rankings -->", "<!-- end of rankings -->"
 METHODS = ("latent_score", "plackett_luce", "mallows", "borda")
 SEEDS = range(20)

@@ -1,4 +1,4 @@
-"""Intervals on simulated judges, for ``docs/llm-judges.md``: ``python -m benchmarks.judge_coverage``.
+"""Intervals on simulated judges, for ``docs/evidence/judges.md``: ``python -m benchmarks.judge_coverage``.
 
 Judges with coefficients of their own, with ties, lapses or many items; a few people beside several programs that
 share tastes; criteria; and leaderboards by category. Each line says how many of the intervals hold the truth. ``--only

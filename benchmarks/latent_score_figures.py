@@ -1,4 +1,4 @@
-"""Pictures and the table of calibration for ``docs/latent-score.md``: ``python -m benchmarks.latent_score_figures``.
+"""Pictures and tables of latent scores in simulations: ``python -m benchmarks.latent_score_figures``.
 
 Crowds are drawn from the model itself, and from one that departs from it (see :mod:`benchmarks.latent_crowd`). Pairs of
 items of one query are drawn from each fit; said is the mean probability that the fit gives to its own order, true the
@@ -230,7 +230,7 @@ def save(figure: Any, name: str) -> None:
 
 def put(name: str, text: str) -> None:
     """Put a table between its marks in the page."""
-    page = DOCS / "latent-score.md"
+    page = DOCS / "evidence" / "latent-score-simulated.md"
     before, rest = page.read_text().split(f"<!-- {name}: made by python -m benchmarks.latent_score_figures -->\n")
     after = rest.split(f"<!-- end of {name} -->")[1]
     mark = f"<!-- {name}: made by python -m benchmarks.latent_score_figures -->"

@@ -1,4 +1,4 @@
-"""Coverage of the intervals of quality: ``python -m benchmarks.quality_coverage --write`` for ``docs/uncertainty.md``.
+"""Coverage of the intervals of quality: ``python -m benchmarks.quality_coverage --write`` for ``docs/evidence/annotators.md``.
 
 Crowds of 40 annotators, of whom 5 guess, 5 answer the wrong way round and 30 are good, judge items of one query.
 The true quality of an annotator is computed, not drawn: over all pairs of items with unequal scores, the probability
@@ -29,7 +29,7 @@ METHODS = {
     "class": ("majority_vote", "dawid_skene"),
 }
 CLASS_METHODS = ("dawid_skene", "naive_bayes", "glad", "mace")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "annotators.md"
 PER_ANNOTATOR = (5, 10, 25, 100)
 TYPES = ("good", "guesser", "reversed")
 _CUTS = np.array([-2.0, -0.7, 0.7, 2.0])
@@ -268,7 +268,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--each", nargs="*", type=int, default=PER_ANNOTATOR)
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--crowds", type=int, default=60, help="crowds a line")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/uncertainty.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/annotators.md")
     parser.add_argument("--first", type=int, default=100, help="seed of the first crowd")
     parser.add_argument("--constant", type=float, help="accuracy of preferences that does not depend on the pair")
     asked = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Control on public judges of language models, for ``docs/llm-judges.md``: ``python -m benchmarks.real_judges``.
+"""Control on public judges of language models, for ``docs/evidence/judges.md``: ``python -m benchmarks.real_judges``.
 
 The sets are looked for in ``CROWDRANK_DATA``. Of ``llmfao`` the decided answers are held out in five parts, twice, and
 predicted from the others, at the estimates; of ``alpaca-eval-judges`` scores are compared with the official rates, for

@@ -1,6 +1,6 @@
 """How often pairs that a consensus calls sure are right by independent gold: ``python -m benchmarks.sure_pairs``.
 
-The sets are looked for in ``CROWDRANK_DATA``. The table goes into ``docs/uncertainty.md``.
+The sets are looked for in ``CROWDRANK_DATA``. The table goes into ``docs/evidence/annotators.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from .real_latent_score import GRADE_SETS, PREFERENCE_SETS
 
-PAGE = Path(__file__).parents[1] / "docs" / "uncertainty.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "annotators.md"
 BEGIN, END = "<!-- sure pairs: made by python -m benchmarks.sure_pairs -->", "<!-- end of sure pairs -->"
 SURE = 0.95
 MOST_PAIRS = 200_000

@@ -56,7 +56,7 @@ def draw_displays(votes: cr.Preferences, consensus: cr.Consensus, folder: Path) 
 
 
 def photograph_clutter() -> None:
-    """Run the program on the page about clutter, and keep the first screens of its least and most cluttered pages."""
+    """Run the program about clutter on the page of raw items, and keep the first screens of its least and most cluttered pages."""
     from crowdrank.features.page_rendering import Rendered, render_pages, rendering_problem
     from crowdrank.features.raw_items import RawItem
 
@@ -64,9 +64,7 @@ def photograph_clutter() -> None:
     if problem is not None:
         sys.stderr.write(f"{problem}: the pictures of clutter are left as they are\n")
         return
-    program = re.findall(
-        r"^```python\n(.*?)^```$", (IMAGES.parent / "clutter.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+    program = re.findall(r"^```py\n(.*?)^```$", (IMAGES.parent / "raw-items.md").read_text(), re.DOTALL | re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         known: dict[str, Any] = {}
         exec(program[0], known)  # our own page

@@ -9,7 +9,8 @@ from tests.test_docs import ROOT, blocks
 
 from crowdrank.cli import main, talk
 
-PAGES = ("llm-judges", "production", "which-labels", "report", "diagnostics", "raw-items", "measures")
+PAGES = ("llm-judges", "production", "which-labels", "report", "diagnostics", "raw-items", "measures",
+         "for-models", "for-search", "for-crowds", "for-papers")  # fmt: skip
 MODELS = ("gpt-4o", "oak-7b", "elm-70b", "ash-2", "yew-mini", "fir-9b")
 ELSEWHERE = {"sites/", "clips/"}
 """Pages and recordings have tests of their own."""
@@ -111,7 +112,7 @@ def test_documented_commands_run(page, folder, monkeypatch, capsys):
     for words in (shlex.split(line, comments=True)[1:] for line in lines if line.startswith("crowdrank ")):
         if ELSEWHERE & set(words):
             continue
-        by_grades = page in ("production", "raw-items") or "if-good-3" in words
+        by_grades = page in ("production", "raw-items", "for-search") or "if-good-3" in words
         (folder / "votes.csv").write_bytes((folder / ("graded.csv" if by_grades else "judged.csv")).read_bytes())
         if page == "diagnostics":
             worth = pl.DataFrame({"item": MODELS, "grade": range(6, 0, -1)})

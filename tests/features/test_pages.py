@@ -242,8 +242,8 @@ def test_measures_rank_pages_as_annotators(tmp_path):
 def test_the_program_on_the_page_about_clutter_runs(tmp_path, monkeypatch, capsys):
     needs_browser()
     pytest.importorskip("skimage")
-    text = (Path(__file__).parents[2] / "docs" / "clutter.md").read_text()
-    (program,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    text = (Path(__file__).parents[2] / "docs" / "raw-items.md").read_text()
+    (program,) = re.findall(r"^```py\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     known = {}
     exec(program.replace("N_PAGES = 20", "N_PAGES = 3").replace("N_PAGES + 4", "N_PAGES + 1"), known)
