@@ -1,4 +1,4 @@
-"""Coverage of the intervals of quality: ``python -m benchmarks.quality_coverage --write`` for ``docs/evidence/annotators.md``.
+"""Coverage of bounds of quality, for docs/evidence/annotators.md: ``python -m benchmarks.quality_coverage --write``.
 
 Crowds of 40 annotators, of whom 5 guess, 5 answer the wrong way round and 30 are good, judge items of one query.
 The true quality of an annotator is computed, not drawn: over all pairs of items with unequal scores, the probability

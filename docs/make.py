@@ -296,7 +296,7 @@ def reference_pages() -> dict[Path, str]:
         "Every public name, made from the code by `docs/make.py`. The classes of methods (`cr.aggregators`, "
         "`cr.rankers`, `cr.joint`, `cr.schemes`) are on [pages of their own](../methods.md); "
         "[the stability promise](../stability.md) says what may change.",
-        "\n".join(f"- [{titles[page]}]({page}.md)" for page in order) 
+        "\n".join(f"- [{titles[page]}]({page}.md)" for page in order)
         + "\n- [Command line](../cli.md)\n- [Measures](../measures.md)\n- [Thresholds](../thresholds.md)",
         toctree(*order, "../cli", "../measures", "../thresholds"),
     ]

@@ -56,7 +56,7 @@ def draw_displays(votes: cr.Preferences, consensus: cr.Consensus, folder: Path) 
 
 
 def photograph_clutter() -> None:
-    """Run the program about clutter on the page of raw items, and keep the first screens of its least and most cluttered pages."""
+    """Run the program about clutter on its page, and keep the first screens of the least and most cluttered pages."""
     from crowdrank.features.page_rendering import Rendered, render_pages, rendering_problem
     from crowdrank.features.raw_items import RawItem
 

@@ -12,8 +12,8 @@ from crowdrank.cli import main, talk
 PAGES = ("llm-judges", "production", "which-labels", "report", "diagnostics", "raw-items", "measures",
          "for-models", "for-search", "for-crowds", "for-papers")  # fmt: skip
 MODELS = ("gpt-4o", "oak-7b", "elm-70b", "ash-2", "yew-mini", "fir-9b")
-ELSEWHERE = {"sites/", "clips/"}
-"""Pages and recordings have tests of their own."""
+ELSEWHERE = {"sites/", "new-sites/", "measures.csv", "clips/", "audit"}
+"""Pages, recordings and audits have tests of their own."""
 
 
 def answers(rng, length):

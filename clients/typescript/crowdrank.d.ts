@@ -3,18 +3,27 @@ export interface Request {
   id: number;
   kind: "grade" | "preference" | "ranking";
   question: string;
-  query: { content: string; [key: string]: unknown };
+  query: Record<string, string>;
   items: Item[];
   /** Names of the grades, worst first; or whether ties are allowed. */
   scale: unknown;
   seed: number;
   /** Microseconds since 1970 until which it is held. */
   lease_until: number;
+  /** Where the campaign asks several questions: each by its name, kind and text. */
+  questions?: Record<string, unknown>[] | null;
+  cant_tell?: boolean | null;
 }
-export type Answer = { grade: number | string } | { winner: string } | { ranking: unknown } | { answers: Record<string, unknown> };
-export interface Judgment { request: number; answer: Answer; seconds?: number | null; submission?: string }
-export interface Given { requests: Request[]; reason?: string; retry_after?: number | null }
-export interface Result { status: number; error?: { type: string; message: string }; [key: string]: unknown }
+export type Answer =
+  | { grade: number }
+  | { winner: "a" | "b" | "tie"; strength?: number }
+  /** Labels of items, best first; those of one list tie. */
+  | { order: string[][] }
+  | { cant_tell: true }
+  | { answers: Record<string, unknown> };
+export interface Judgment { request: number; answer: Answer; seconds?: number | null; comment?: string; replaces?: string | null; submission?: string }
+export interface Given { requests: Request[]; reason?: string | null; retry_after?: number | null; completion?: Record<string, string> | null }
+export interface Result { status: number; seq?: number; replayed?: boolean; counted?: boolean; error?: { type: string; message: string }; [key: string]: unknown }
 export interface Options { /** Seconds over which a call that fails in passing is repeated. */ patience?: number }
 export declare class CallError extends Error { status: number; type: string }
 export declare class Client {

@@ -27,6 +27,7 @@ _NAMES = {
     ".data.features": "Features",
     ".data.judgments": "Grades Mixed Preferences Rankings",
     ".data.truth": "Truth",
+    ".integrations.platforms": "push",
     ".integrations.tracking": "log",
     ".integrations.widgets": "widget",
     ".io": "inspect load_ranker read_clicks read_consensus read_features read_judgments read_truth",

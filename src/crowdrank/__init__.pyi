@@ -57,6 +57,7 @@ from .data.judgments import Mixed as Mixed
 from .data.judgments import Preferences as Preferences
 from .data.judgments import Rankings as Rankings
 from .data.truth import Truth as Truth
+from .integrations.platforms import push as push
 from .integrations.tracking import log as log
 from .integrations.widgets import widget as widget
 from .io import inspect as inspect

@@ -1,10 +1,12 @@
 """Tables are read where they are: object stores, databases, folders and patterns; passwords are never shown."""
 
 import dataclasses
+import json
 import os
 import shutil
 import tempfile
 import warnings
+from pathlib import Path
 
 import adbc_driver_manager.dbapi
 import polars as pl
@@ -73,8 +75,14 @@ def _bucket():
         with tempfile.TemporaryDirectory() as folder:
             for number, part in enumerate((VOTES[:5], VOTES[5:])):
                 part.write_parquet(f"{folder}/{number}.parquet")
-                store.upload_file(f"{folder}/{number}.parquet", "votes", f"2026/{number}.parquet")
-        yield "s3://votes/2026"
+                open_to_all = {"ACL": "public-read"}
+                store.upload_file(f"{folder}/{number}.parquet", "votes", f"2026/{number}.parquet", open_to_all)
+            # the same server lists and gives objects as Google's does
+            key = {"gcs_base_url": given["AWS_ENDPOINT_URL"], "disable_oauth": True}
+            key |= dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
+            (Path(folder) / "key.json").write_text(json.dumps(key))
+            patch.setenv("GOOGLE_SERVICE_ACCOUNT", f"{folder}/key.json")
+            yield "s3://votes/2026"
     server.stop()
 
 
@@ -130,8 +138,42 @@ def test_a_real_postgresql(postgres, tmp_path):
 
 
 def test_a_real_object_store(bucket, tmp_path):
-    for number, place in enumerate((bucket, f"{bucket}/*.parquet")):
+    google = bucket.replace("s3:", "gs:")
+    for number, place in enumerate((bucket, f"{bucket}/*.parquet", google, f"{google}/*.parquet")):
         _check(place, tmp_path / str(number))
+    by_web = f"{os.environ['AWS_ENDPOINT_URL']}/votes/2026/0.parquet"
+    assert cr.read_judgments(by_web).n_judgments == 5
+    packed = cr.pack([by_web, by_web.replace("0.p", "1.p")], tmp_path / "web")
+    assert cr.aggregate(packed, "bradley_terry").order() == ORDER
+
+
+@pytest.mark.parametrize(
+    ("address", "scanned"),
+    [
+        ("hf://datasets/kim/votes", "hf://datasets/kim/votes/**/*.parquet"),
+        ("hf://datasets/kim/votes@main/a.parquet", "hf://datasets/kim/votes@main/a.parquet"),
+        ("gs://votes/2026/*.parquet", "gs://votes/2026/*.parquet"),
+        ("https://host.invalid/votes.parquet?sig=1", "https://host.invalid/votes.parquet?sig=1"),
+    ],
+)
+def test_polars_scans_what_an_address_names(address, scanned, monkeypatch):
+    asked = []
+
+    def scan(source, *, storage_options):
+        asked.append((source, storage_options["max_retries"]))
+        return VOTES.lazy()
+
+    monkeypatch.setattr(pl, "scan_parquet", scan)
+    assert cr.read_judgments(address).n_judgments == 12
+    assert asked == [(scanned, 2)]
+
+
+@pytest.mark.parametrize("address", ["hf://datasets/no-such/votes", "https://127.0.0.1:1/votes.parquet"])
+def test_without_network_there_is_one_sentence(address, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")  # so that nothing is reached where there is a network
+    with pytest.raises(JudgmentError, match=r"cannot be read: .*; check the address") as told:
+        cr.read_judgments(address)
+    assert "\n" not in str(told.value)
 
 
 def test_only_what_is_needed_is_fetched(postgres, monkeypatch):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
+from math import isnan
 from typing import Any
 
 import crowdrank as cr
 
 _KEY = "crowdrank"
+_ROUNDING = 1e-9
 
 
 def consensus_of_graders(rows: Sequence[Mapping[str, float]]) -> cr.Consensus:
@@ -61,6 +63,8 @@ def register_lm_eval(name: str = _KEY) -> None:
 def inspect_graders(**graders: Any) -> Any:
     """Return a scorer of Inspect that asks several scorers, and whose metrics are their consensus and their quality.
 
+    With epochs give :func:`inspect_reducer` along: each epoch is an answer of its own, which the consensus is found of.
+
     Parameters
     ----------
     graders
@@ -71,7 +75,13 @@ def inspect_graders(**graders: Any) -> Any:
 
     def rows(scores: Any) -> list[Mapping[str, float]]:
         # older versions give metrics the scores themselves
-        return [(getattr(one, "score", one).metadata or {})[_KEY] for one in scores]
+        found = [getattr(one, "score", one) for one in scores]
+        kept = [row for one in found for row in (one.metadata or {}).get(_KEY, ())]
+        if any(abs(one.as_float() - _mean((one.metadata or {}).get(_KEY, ()))) > _ROUNDING for one in found):
+            raise cr.errors.ParameterError(
+                "epochs were reduced to one score before the consensus; give Epochs(n, inspect_reducer())"
+            )
+        return kept
 
     @scoring.metric(name="consensus")  # type: ignore[untyped-decorator]
     def consensus() -> Any:
@@ -88,15 +98,40 @@ def inspect_graders(**graders: Any) -> Any:
     @scoring.scorer(metrics=[consensus(), quality()], name="graders")  # type: ignore[untyped-decorator]
     def scorer() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            given = {name: await one(state, target) for name, one in graders.items()}
-            grades = {name: to_number(one.value) for name, one in given.items() if one is not None}
-            told = {name: one.explanation for name, one in given.items() if one is not None}
-            value = sum(grades.values()) / max(len(grades), 1)
-            return scoring.Score(value=value, metadata={_KEY: grades, "explanations": told})
+            given = {name: one for name, ask in graders.items() if (one := await ask(state, target)) is not None}
+            grades = {name: grade for name, one in given.items() if not isnan(grade := to_number(one.value))}
+            if not grades:
+                return None
+            told = {name: one.explanation for name, one in given.items()}
+            return scoring.Score(value=_mean([grades]), metadata={_KEY: [grades], "explanations": told})
 
         return score
 
     return scorer()
+
+
+def inspect_reducer() -> Any:
+    """Return the reducer of epochs for :func:`inspect_graders`: ``Epochs(5, inspect_reducer())``.
+
+    The value is the mean over epochs and graders, as Inspect's own would be; the grades of all epochs stay beside it.
+    """
+    scoring = _package("inspect_ai.scorer", "inspect-ai")
+
+    @scoring.score_reducer(name=_KEY)  # type: ignore[untyped-decorator]
+    def reducer() -> Any:
+        def reduce(scores: list[Any]) -> Any:
+            kept = [row for one in scores for row in (one.metadata or {}).get(_KEY, ())]
+            return scoring.Score(value=_mean(kept), metadata={_KEY: kept})
+
+        return reduce
+
+    return reducer()
+
+
+def _mean(rows: Sequence[Mapping[str, float]]) -> float:
+    """The mean of all grades in rows."""
+    grades = [grade for row in rows for grade in row.values()]
+    return sum(grades) / max(len(grades), 1)
 
 
 def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:

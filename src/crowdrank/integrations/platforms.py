@@ -47,7 +47,7 @@ def push(exported: Any, to: Any) -> int:
     except Exception as error:  # whatever its client raises; a body or a message says it best
         said = " ".join(str(getattr(error, "body", None) or error or type(error).__name__).split())
         raise cr.errors.CrowdrankError(
-            f"{exported.to} did not take everything: {said[:300]}; push again when it does, which replaces what is there"
+            f"{exported.to} did not take everything: {said[:300]}; push again when it does: what is there is replaced"
         ) from error
 
 

@@ -240,7 +240,7 @@ class ShownRequest(BaseModel):
     """A request as an annotator sees it."""
 
     id: int
-    kind: str
+    kind: Literal["grade", "preference", "ranking"]
     query: dict[str, str]
     items: list[ShownItem]
     scale: Any
