@@ -23,6 +23,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,8 @@ def kills(number: int = 40, calls: int = 2_000, parallel: int = 8) -> dict[str, 
             cache = Path(work, "votes.jsonl.cache")
             if not cache.exists():
                 return []
-            with sqlite3.connect(cache) as connection:
+            # an open connection would keep the next run out
+            with closing(sqlite3.connect(cache)) as connection:
                 return [row[0] for row in connection.execute(what)]
 
         paid_again, arrived, n_before = 0, set[str](), 0
@@ -212,7 +214,8 @@ def kills(number: int = 40, calls: int = 2_000, parallel: int = 8) -> dict[str, 
                 while process.poll() is None and server.n_requests < least and time.monotonic() < until:
                     time.sleep(rng.uniform(0.001, 0.02))
                 process.send_signal(signal.SIGKILL)
-            process.communicate()
+            said = process.communicate()[1].decode()
+            assert process.returncode in ((0,) if turn == number else (0, -signal.SIGKILL)), said
             time.sleep(0.1)
             asked = [json.loads(prompt) for prompt in server.prompts[n_before:]]
             n_before = len(server.prompts)

@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import re
@@ -113,10 +114,11 @@ def test_texts_are_fenced_with_a_mark_that_no_text_knows(tmp_path):
 
 
 def test_answers_of_a_folder_with_a_file_per_model(tmp_path):
-    for item in ("m0", "m1"):
-        answers(3, [item]).drop("item").write_ndjson(tmp_path / f"{item}.jsonl")
+    for item, name in (("m0", "gpt-3.5-turbo.jsonl"), ("m1", "gpt-3.5.jsonl.gz")):
+        text = answers(3, [item]).drop("item").write_ndjson().encode()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     read = Answers.read(tmp_path)
-    assert sorted(set(read.item)) == ["m0", "m1"]
+    assert sorted(set(read.item)) == ["gpt-3.5", "gpt-3.5-turbo"]
     assert len(read) == 6
     assert read.recurs
     with pytest.raises(JudgmentError, match=r"row 2 of the answers repeats item 'x'"):
@@ -149,8 +151,15 @@ def test_output_goes_straight_into_aggregate(tmp_path, monkeypatch, capsys):
     # both orders of every pair that was begun, but for what the last calls did not reach
     shown = {(row["query"], row["left"], row["right"]) for row in rows}
     assert sum((query, right, left) in shown for query, left, right in shown) >= 0.8 * len(shown)
-    with_style = main(["aggregate", "votes.jsonl", "--across-queries", "--control", "style"])
-    assert with_style == 0
+    assert main(["aggregate", "votes.jsonl", "--across-queries", "--control", "style,self"]) == 0
+    people = [
+        {**{word: row[word] for word in ("query", "left", "right")}, "annotator": who, "winner": "left"}
+        for row in rows
+        for who in ("ann", "bob", "cy")
+    ]
+    pl.DataFrame(people).write_csv("people.csv")
+    assert main(["audit", "people.csv", "votes.jsonl"]) == 0
+    assert "qwen3 may" in capsys.readouterr().out
     votes = cr.Preferences.from_frame(pl.read_ndjson("votes.jsonl"), covariates=["length", "self"])
     assert votes.covariate_names == ("length", "self")
     assert votes.groups.ids.to_list() == ["program"]
@@ -435,6 +444,18 @@ def test_an_interrupted_run_finishes_what_is_under_way_and_leaks_no_key(tmp_path
     assert "answer to" not in err
 
 
+def test_an_interrupt_before_any_answer_is_said(tmp_path):
+    answers(3).write_csv(tmp_path / "answers.csv")
+    with ReplayServer(verdict, delay=3, faults=["500"], every=1) as server:
+        process = start(server, 10, tmp_path)
+        while server.n_requests < 1:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=30)[1]
+    assert process.returncode == 2, err
+    assert err.splitlines()[-1] == "crowdrank: you interrupted it before any answer came; the same command goes on"
+
+
 def _readable(path):
     try:
         path.read_bytes()
@@ -489,7 +510,8 @@ def test_openai_s_own_client_speaks_the_same_protocol():
     assert found.share == pytest.approx(0.85)
 
 
-def test_keys_stay_out_of_sight(monkeypatch):
+def test_keys_stay_out_of_sight(monkeypatch, caplog, tmp_path):
+    caplog.set_level(1)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     models = read_models(["x@http://127.0.0.1:9/v1"])
     assert models[0].key == KEY
@@ -500,7 +522,18 @@ def test_keys_stay_out_of_sight(monkeypatch):
     refusing = ReplayServer(verdict, faults=["401"], every=1)
     with refusing as server, pytest.raises(cr.errors.CrowdrankError, match=r"refused the key \(401\)") as caught:
         cr.judge(answers(3), f"x@{server.url}", calls=5)
-    assert KEY not in str(caught.value)
+    with ReplayServer(verdict, faults=["cut", "broken json"], every=3) as server:
+        run = cr.judge(answers(3), f"x@{server.url}", calls=12, sure=1, out=tmp_path / "votes.jsonl")
+        assert server.keys == {f"Bearer {KEY}"}
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert caplog.text
+    for where in (str(caught.value), caplog.text, repr(run), written.decode(errors="replace")):
+        assert KEY not in where
+    for wrong in (f"{KEY}\u2026", f"{KEY}\nx"):
+        monkeypatch.setenv("OPENAI_API_KEY", wrong)
+        with pytest.raises(ParameterError, match="the key in OPENAI_API_KEY has a character that no key has") as caught:
+            read_models(["x@http://127.0.0.1:9/v1"])
+        assert KEY not in str(caught.value)
 
 
 def test_without_httpx_a_sentence_names_the_extra(monkeypatch):

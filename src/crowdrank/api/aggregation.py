@@ -712,8 +712,8 @@ def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
                 "there is no covariate 'self', since the families of items are not known; give a table of item and "
                 "family with with_families(preferences, table) (--item-families FILE), and each annotator's as group"
             )
-        # texts without lists, say, have nothing to control for in that part of their style
-        none = zero_covariates(judgments, STYLE) if "style" in parse_covariates(control) else []
+        # texts without lists, say, or judges of no item's family leave nothing to control for in that part
+        none = zero_covariates(judgments, (*STYLE, "self")) if "style" in parse_covariates(control) else []
         if none and set(none) < set(wanted):
             say(
                 f"{either(none, 'and')} {'is' if len(none) == 1 else 'are'} 0 in all preferences and not controlled for"

@@ -51,6 +51,7 @@ def judge(
     # then control for length, markdown and own family
     crowdrank aggregate votes.jsonl --across-queries --control style,self
     """
+    from .. import judging
     from ..judging.answers import Answers
     from ..judging.people import write_campaign
     from ..judging.running import Runner
@@ -74,7 +75,9 @@ def judge(
     if dry_run:
         _show_preview(Runner(texts, models, out=None, **asked).preview(), talk)
         return
-    run = _run(talk, texts, models, out, asked)
+    with talk.working("asking") as progress:
+        run = judging.judge(texts, models, out=out, progress=progress, **asked)
+    _tell(run, out, talk)
     if campaign is not None and not Path(campaign).exists():
         question = asked["question"] or "Which answer is better?"
         read = Answers.read(texts, asked["columns"])
@@ -123,16 +126,6 @@ def sort(
         run = judging.sort(things, ask, models, out=out, progress=progress, **asked)
     _tell(run, out, talk)
     _deliver(run, board, format, talk)
-
-
-def _run(talk: Talk, texts: Any, models: list[str], out: str, asked: dict[str, Any]) -> JudgeRun:
-    """Ask, and say what came of it."""
-    from .. import judging
-
-    with talk.working("asking") as progress:
-        run = judging.judge(texts, models, out=out, progress=progress, **asked)
-    _tell(run, out, talk)
-    return run
 
 
 def _tell(run: JudgeRun, out: str, talk: Talk) -> None:

@@ -190,7 +190,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _of_file(path: Path) -> pl.DataFrame:
     """The answers of one item, called as its file is."""
-    name = path.name.partition(".")[0]
+    name = path.with_suffix("").stem if path.suffix in (".gz", ".bz2", ".xz", ".zst") else path.stem
     if path.suffix.lower() in SUFFIXES["text"]:
         return pl.DataFrame({"item": [name], "content": [path.read_text("utf-8", errors="replace")]})
     table = read_table(path)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..api import aggregate
 from ..api.robust_errors import with_robust_errors
@@ -305,25 +306,16 @@ class Chooser:
         return self.take([case._replace(items=case.items[::-1]) for case in sorted(self.asked, key=str)])
 
     def _connecting_pairs(self, members: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """Pairs that connect items: a ring in random order, and where neighbours share no query another partner."""
+        """Pairs that connect items: a ring in random order, and where neighbours share no query a random tree."""
         order = [members[place] for place in self._rng.permutation(len(members))]
         ring = [(one, other) for one, other in zip(order, [*order[1:], order[0]], strict=True) if one != other]
         pairs = [pair for pair in ring if self._queries_of(*pair)]
-        if len(pairs) == len(ring):
-            return pairs
-        group = {member: member for member in members}
-
-        def find(member: Any) -> Any:
-            while group[member] != member:
-                member = group[member]
-            return member
-
-        for one, other in pairs:
-            group[find(one)] = find(other)
-        for one, other in combinations(order, 2):
-            if find(one) != find(other) and self._queries_of(one, other):
-                group[find(one)] = find(other)
-                pairs.append((one, other))
+        if len(pairs) < len(ring):
+            weight = 1 + self._rng.random((len(order), len(order)))
+            for i, j in combinations(range(len(order)), 2):
+                weight[i, j] *= bool(self._queries_of(order[i], order[j]))
+            tree = minimum_spanning_tree(np.triu(weight, 1)).nonzero()
+            pairs += [(order[i], order[j]) for i, j in zip(*tree, strict=True)]
         return pairs
 
     def choose(
