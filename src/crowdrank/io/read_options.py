@@ -99,6 +99,11 @@ class ReadOptions:
         """What is graded in the rows that are wanted, where a column names it."""
         return [value for path, value in self.where.items() if names_metric(path) is not False]
 
+    @property
+    def codes(self) -> dict[str, str]:
+        """What winners mean, by their text."""
+        return {str(code): word for code, word in (self.winner_codes or {}).items()}
+
     def __post_init__(self) -> None:
         check_words(self.columns, self.kind)
         check_rules(self.duplicates or "keep", self.invalid)

@@ -65,8 +65,7 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
     sides = _sides(rows, shown, texts)
     if sides is None:
         return False
-    codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
-    named = {text: codes.get(text) or side(text, sides) for text in texts}
+    named = {text: rows.options.codes.get(text) or side(text, sides) for text in texts}
     if None in named.values():
         if not any(named.values()) and not all(text.isdecimal() for text in texts):
             return False
@@ -85,11 +84,9 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
         context = context_of(held)
         rows.roles["query"] = context[0] if context else "id"
         pair = {word: as_text(held.get(name)) for word, name in zip(("left", "right"), sides, strict=True)}
-        if None in pair.values() or pair["left"] == pair["right"]:
-            rows.drop("without two different sides")
-        else:
-            query = context[1] if context else item
-            rows.add(record, query=query, **pair, winner=named[value], annotator=person)
+        alike = None in pair.values() or pair["left"] == pair["right"]
+        cells = {"query": context[1] if context else item, **pair, "winner": named[value], "annotator": person}
+        rows.add_unless("without two different sides" if alike else None, record, **cells)
     return True
 
 

@@ -191,7 +191,7 @@ def as_seconds(value: Any) -> float | None:
     (60.0, 60.0, None)
     """
     if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        return _stamp(value)
     number = as_number(value)
     if number is not None:
         return number / 1000 if abs(number) > _LATEST_SECONDS else number
@@ -199,10 +199,9 @@ def as_seconds(value: Any) -> float | None:
         return None
     text = value.strip()
     try:
-        when = datetime.fromisoformat(text)
+        return _stamp(datetime.fromisoformat(text))
     except ValueError:
         return _platform_seconds(text)
-    return _stamp(when)
 
 
 def _platform_seconds(text: str) -> float | None:

@@ -37,18 +37,16 @@ def mturk(rows: Collector) -> Imported:
     if not names:
         raise JudgmentError("there is no column Answer.*; give the file of results as Mechanical Turk wrote it")
     wanted = rows.options.answer
-    if wanted is not None:
-        answers = [name for name in (wanted, f"Answer.{wanted}") if name in names][:1]
-        if not answers:
-            listed = first_few(map(repr, names), shown=20)
-            raise JudgmentError(f"there is no Answer column {wanted!r}; there are {listed}")
-    else:
+    answers = [name for name in (wanted, f"Answer.{wanted}") if name in names][:1]
+    if wanted is None:
         filled = [name for name in names if frame[name].null_count() < frame.height]
         answers = [name for name in filled if not _ASIDE.search(name.removeprefix("Answer."))]
+    elif not answers:
+        listed = first_few(map(repr, names), shown=20)
+        raise JudgmentError(f"there is no Answer column {wanted!r}; there are {listed}")
     if len(answers) != 1:
         short = [name.removeprefix("Answer.") for name in answers or names]
-        listed = first_few(map(repr, short), shown=20)
-        one = option("answer", short[0])
+        listed, one = first_few(map(repr, short), shown=20), option("answer", short[0])
         raise JudgmentError(f"which Answer column is meant? there are {listed}; choose one with {one}")
     inputs = {name.removeprefix("Input."): name for name in frame.columns if name.startswith("Input.")}
     cells = {"annotator": "WorkerId", "time": "SubmitTime", "duration": "WorkTimeInSeconds"}
@@ -175,11 +173,9 @@ def appen(rows: Collector) -> Imported:
         raise JudgmentError(f"there is no column {answer!r}; there are {first_few(map(repr, names), shown=20)}")
     named = _named_item(frame, answer)
     duration = "seconds from _started_at to _created_at"
-    if {"_started_at", "_created_at"} <= set(frame.columns):
-        times = [(as_seconds(a), as_seconds(b)) for a, b in frame.select("_started_at", "_created_at").iter_rows()]
-        took = [None if a is None or b is None or b < a else b - a for a, b in times]
-    else:
-        took = [None] * frame.height
+    ends = [frame[name] if name in frame.columns else [None] * len(frame) for name in ("_started_at", "_created_at")]
+    times = [(as_seconds(begin), as_seconds(end)) for begin, end in zip(*ends, strict=True)]
+    took = [None if a is None or b is None or b < a else b - a for a, b in times]
     frame = frame.with_columns(pl.Series(duration, took, dtype=pl.Float64))
     cells = {"annotator": "_worker_id", "time": "_created_at", "duration": duration}
     cells |= {"query": named["query"]} if "query" in named else {}
@@ -232,8 +228,7 @@ def _without_status(
     if column not in frame.columns:
         return frame
     status = frame[column].fill_null("no status")
-    if rows.options.keep is not None:
-        kept = rows.options.keep
+    kept = rows.options.keep or kept
     if kept is not None:
         known = {word.strip().lower() for word in kept}
         fits = status.str.to_lowercase().is_in(list(known)) | ((status == "no status") & (rows.options.keep is None))
@@ -276,12 +271,9 @@ def _add_answers(
             raise JudgmentError(f"{option('columns')} says {word} is {name!r}, and the columns are {columns}")
     answered = frame.filter(pl.col(answer).is_not_null())
     rows.drop("without an answer", frame.height - answered.height)
-    codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
-    if codes:
-        answered = answered.with_columns(pl.col(answer).replace(codes))
-    strength = _with_signs(rows, answered, answer)
-    if strength is not None:
-        answered = answered.with_columns(strength)
+    if rows.options.codes:
+        answered = answered.with_columns(pl.col(answer).replace(rows.options.codes))
+    answered = _with_signs(rows, answered, answer)
     sides = None if "item" in given else _sides(answered, answer, inputs, given)
     if sides is None and not may_grade_pairs and "item" not in given:
         _refuse_pairs(answered, answer, inputs, item)
@@ -292,7 +284,7 @@ def _add_answers(
         others["time"] = pl.Series([known[value] for value in others["time"].to_list()], dtype=pl.Float64)
     if "duration" in others:
         others["duration"] = others["duration"].cast(pl.Float64, strict=False)
-    others |= {} if strength is None else {"strength": answered[_STRENGTH]}
+    others |= {"strength": answered[_STRENGTH]} if rows.options.strength is not None else {}
 
     def add(**columns: pl.Series) -> None:
         """Add rows column by column, with the user's own choice of columns."""
@@ -328,10 +320,10 @@ def _add_answers(
     return "grade" if sides is None else "preference"
 
 
-def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> list[pl.Series] | None:
-    """Signed answers as the side they speak for, and their size; ``None`` where nobody says that they are signed."""
+def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> pl.DataFrame:
+    """The table with signed answers as the side they speak for, and their size, where they are said to be signed."""
     if rows.options.strength is None:
-        return None
+        return frame
     column, better = rows.options.strength
     if column not in (answer, answer.split(".")[-1].split(":")[-1]):
         raise JudgmentError(f"{option('strength')} names {column!r}, and the answers are in {answer!r}; name that one")
@@ -342,7 +334,7 @@ def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> list[pl.Se
     worse = "right" if better == "left" else "left"
     sides = [better if value > 0 else worse if value < 0 else "tie" for value in numbers.to_list()]
     rows.roles["strength"] = f"size of {answer}"
-    return [pl.Series(answer, sides, dtype=pl.String), numbers.abs().alias(_STRENGTH)]
+    return frame.with_columns(pl.Series(answer, sides, dtype=pl.String), numbers.abs().alias(_STRENGTH))
 
 
 def _add_gold(
@@ -399,7 +391,7 @@ def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], i
             f"each row shows {first_few(map(repr, series))}; say which of them {answer!r} is about: "
             f"{option('columns', {'item': (same or series)[0]})}"
         )
-    names = pair_columns(name for name, column in inputs.items() if frame[column].null_count() < frame.height)
+    names = pair_columns(filled)
     if names is None or not frame.height:
         return
     left, right = inputs[names[0]], inputs[names[1]]

@@ -484,18 +484,16 @@ def lm_eval(rows: Collector) -> Imported:
         values = {str(name): record.get(str(name)) for name in named}
         metrics |= dict.fromkeys(values)
         doc = as_text(record.get("doc_id")) or str(number)
-        documents.append((record if options.columns else None, f"{task[1]}: {doc}" if task else doc, values))
+        documents.append((rows.kept(record), f"{task[1]}: {doc}" if task else doc, values))
     if len(filters) > 1:
         one = option("where", {"filter": next(iter(filters))})
         raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
     metric = rows.choose_question(metrics, what="the metrics")
     rows.settle_direction(metric, is_small_good(metric))
     for kept, query, values in documents:
-        grade = as_score(values.get(metric))
-        if grade is None:
-            rows.drop("without a number" if values.get(metric) is not None else "without a value")
-        else:
-            rows.add(kept, query=query, item=model, grade=grade)
+        value, grade = values.get(metric), as_score(values.get(metric))
+        reason = None if grade is not None else "without a value" if value is None else "without a number"
+        rows.add_unless(reason, kept, query=query, item=model, grade=grade)
     rows.roles["grade"] = metric
     return rows.finish("grade")
 
@@ -516,7 +514,6 @@ class _Score(NamedTuple):
 
 def inspect_log(rows: Collector) -> Imported:
     """Return each scorer's value for each sample of an Inspect log as a grade of the model."""
-    options = rows.options
     log = _archived_log(rows.source) if rows.source.data[:4] == ZIP else document(rows.source)
     check_shape(log, {"eval": {}, "samples": [{"scores": {}, "score": {}}]}, "the file")
     if log.get("samples") is None:
@@ -537,19 +534,17 @@ def inspect_log(rows: Collector) -> Imported:
             rows.drop("without a score")
         values += wanted
     parts = dict.fromkeys(score.part for score in values)
-    part = rows.choose_question(parts, what="the scores") if len(parts) > 1 or options.answer else None
+    part = rows.choose_question(parts, what="the scores") if len(parts) > 1 or rows.options.answer else None
     scorers = ", ".join(dict.fromkeys(score.scorer for score in values))
     values = [score for score in values if part in (None, score.part)]
-    _expect_one_scale(values, pooled=options.columns.get("annotator") == "scorer")
+    _expect_one_scale(values, pooled=rows.options.columns.get("annotator") == "scorer")
     for record, query, scorer, _, value in values:
         # C, P, I and N as Inspect counts them, numbers as they are
         grade = _letter(value) if isinstance(value, str) else None
         grade = as_score(value) if grade is None else grade
-        if grade is None and as_text(value) is None:
-            rows.drop("without a score")
-        else:
-            word = as_text(value) if grade is None else grade
-            rows.add({"scorer": scorer, **record}, grade=word, query=query, item=model, annotator=scorer)
+        word = as_text(value) if grade is None else grade
+        reason, record = "without a score" if word is None else None, {"scorer": scorer, **record}
+        rows.add_unless(reason, record, grade=word, query=query, item=model, annotator=scorer)
     if as_text(log.get("status")) != "success":
         rows.notes.append(f"the log's status is {as_text(log.get('status'))!r}, so samples may be missing")
     return rows.finish("grade", metric=scorers if part is None else part)
@@ -690,15 +685,11 @@ def promptfoo(rows: Collector) -> Imported:
         if isinstance(prompt, Mapping):
             prompt = first_text(prompt, "label", "display", "raw")
         item = [text for text in (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx"))) if text]
-        kept = result if rows.options.columns else None
-        outputs.append((kept, test, " | ".join(item) or "unnamed", result.get("score"), parts))
+        outputs.append((rows.kept(result), test, " | ".join(item) or "unnamed", result.get("score"), parts))
     part = rows.choose_question(names, what="assertions of type") if rows.options.answer else None
     for kept, test, item_name, score, parts in outputs:
         grade = as_number(parts.get(part) if part else score)
-        if grade is None:
-            rows.drop("without a score")
-        else:
-            rows.add(kept, query=test, item=item_name, grade=grade)
+        rows.add_unless("without a score" if grade is None else None, kept, query=test, item=item_name, grade=grade)
     if not names:
         rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
     rows.roles["grade"] = part or "score"

@@ -14,7 +14,7 @@ from ...data.covariates import covariate_columns, parse_covariates
 from ...data.intake import order_of
 from ...data.words import not_supported, unsupported_kind, which_direction
 from ...errors import JudgmentError
-from ...wording import counted, did_you_mean, either, first_few, option, plural
+from ...wording import counted, did_you_mean, either, first_few, option
 from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
@@ -178,6 +178,13 @@ class Collector:
         if self._length == _ROWS_AT_ONCE:
             self._flush()
 
+    def add_unless(self, reason: str | None, record: Any, **cells: Any) -> None:
+        """Add a row, or count it as left out where there is a reason."""
+        if reason is None:
+            self.add(record, **cells)
+        else:
+            self.drop(reason)
+
     def add_frame(self, frame: pl.DataFrame) -> None:
         """Add the rows of a table whose columns bear the house's words."""
         self._flush()
@@ -317,20 +324,15 @@ class Collector:
             names = dict.fromkeys(name for row in self.truth for name in row)
             cells = {name: pl.Series([as_text(row.get(name)) for row in self.truth]) for name in names}
             truth = pl.DataFrame(cells).unique(maintain_order=True)
-        roles = (self.roles | dict(self.options.columns)).items()
-        imported = Imported(
-            kind,
-            frame,
-            {word: name for word, name in roles if word in frame.columns or word == "share"},
-            truth=truth,
-            recorded=recorded,
-            notes=tuple(self.notes),
-            dropped=dict(+self.dropped),
-            title=self.title,
-            unit=self.unit,
-            n_read=self.n_read,
-        )
-        return imported if kind != "grade" else self._with_scale(imported, classes=classes, metric=metric)
+        told = self.roles | dict(self.options.columns)
+        roles = {word: name for word, name in told.items() if word in frame.columns or word == "share"}
+        nominal, levels = False, None
+        if kind == "grade":
+            graded = self.options.columns.get("grade") or metric or roles.get("grade")
+            frame, truth, levels, nominal = self._with_scale(frame, truth, graded, classes=classes)
+        notes, dropped = tuple(self.notes), dict(+self.dropped)
+        about = (self.title, self.unit, self.n_read)
+        return Imported(kind, frame, roles, truth, nominal, levels, recorded, notes, dropped, *about)
 
     def _tidy(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The table without empty columns; times are kept where every row has one, and nobody is somebody."""
@@ -357,74 +359,74 @@ class Collector:
                 )
         return frame
 
-    def _with_scale(self, imported: Imported, *, classes: bool, metric: str | None) -> Imported:
-        """Grades as numbers where all are, else words in their order where it is known, else classes."""
-        frame, options = imported.frame, self.options
+    def _with_scale(
+        self, frame: pl.DataFrame, truth: pl.DataFrame | None, graded: str | None, *, classes: bool
+    ) -> tuple[pl.DataFrame, pl.DataFrame | None, tuple[str, ...] | None, bool]:
+        """Grades as numbers where all are, else words in their order where it is known, else classes.
+
+        Return the table and the truth, the levels of words, and whether these have no order.
+        """
+        options, grade = self.options, frame["grade"]
         if options.nominal or options.levels is not None:
-            return replace(imported, nominal=options.nominal)
+            return frame, truth, None, options.nominal
         if classes:
-            return _as_classes(imported)
-        numbers = numbers_in("grade", frame["grade"], commas=False)
-        levels, notes = numbers.levels, list(imported.notes)
-        order = order_of(frame["grade"]) if levels is None else None
+            self._note_classes(grade)
+            return frame, truth, None, True
+        numbers = numbers_in("grade", grade, commas=False)
+        levels = numbers.levels
+        order = order_of(grade) if levels is None else None
         if order is not None and (
             # yes and no, or good and bad, of a tool for labels are classes
             order.kind == "codes" or (order.sure and self.survey) or (order.kind == "grades" and len(order.levels) > 2)
         ):
             levels = order.levels
         if options.small_is_good is None and (levels is not None or numbers.cells.dtype.is_numeric()):
-            field = options.columns.get("grade") or metric or imported.roles.get("grade")
-            names = [name for name in (field, options.answer, *options.metrics) if name is not None]
+            names = [name for name in (graded, options.answer, *options.metrics) if name is not None]
             said = which_direction(names, levels)
             if said is not None:
                 raise JudgmentError(said)
-        grade = frame["grade"]
         if numbers.note is not None:
-            notes.append(f"answers: {numbers.note.partition(': ')[2]}")
+            self.notes.append(f"answers: {numbers.note.partition(': ')[2]}")
             grade = numbers.cells
         if levels is not None:
-            notes += [order_note("the answers are", levels)] if order is not None else []
+            self.notes += [order_note("the answers are", levels)] if order is not None else []
             if options.small_is_good:
                 levels = levels[::-1]
-                notes.append(f"small is good: {levels[-1]!r} is the best grade")
-            frame = frame.with_columns(grade=grade)
-            return replace(imported, frame=frame, levels=tuple(levels), notes=tuple(notes))
+                self.notes.append(f"small is good: {levels[-1]!r} is the best grade")
+            return frame.with_columns(grade=grade), truth, tuple(levels), False
         grade = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
         if grade.null_count():
             if options.small_is_good:
                 raise JudgmentError(
                     f"{option('small_is_good', True)} applies to numbers, but the answers are words; leave it out"
                 )
-            return _as_classes(replace(imported, notes=tuple(notes)))
+            self._note_classes(frame["grade"])
+            return frame, truth, None, True
         if not grade.is_finite().all():
             raise JudgmentError("a grade is NaN or infinite; leave such answers out")
-        truth = imported.truth
         if options.small_is_good:
             grade = 0.0 - grade
-            notes.append("small is good: the sign of each grade is reversed")
+            self.notes.append("small is good: the sign of each grade is reversed")
             if truth is not None and "grade" in truth.columns:
                 truth = truth.with_columns(0.0 - pl.col("grade").cast(pl.Float64, strict=False))
-        return replace(imported, frame=frame.with_columns(grade=grade), truth=truth, notes=tuple(notes))
+        return frame.with_columns(grade=grade), truth, None, False
 
-
-def _as_classes(imported: Imported) -> Imported:
-    """Words as classes; texts of which nearly each is another are refused."""
-    grade = imported.frame["grade"]
-    words = grade.unique().drop_nulls().to_list()
-    kind = unsupported_kind(grade.to_list())
-    if kind is not None:
-        raise JudgmentError(not_supported("the answers are", kind))
-    if len(words) > max(_MOST_CLASSES, len(grade) / 2):
-        shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
-        raise JudgmentError(
-            f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
-            f"{option('answer')}, or take them as classes with {option('nominal', True)}"
-        )
-    shown = first_few(map(repr, sorted(words)), len(words))
-    known = order_of(grade)
-    levels = option("levels", None if known is None else known.levels)
-    note = f"the answers are {plural('class')} without an order: {shown} ({levels} gives them one)"
-    return replace(imported, nominal=True, notes=(*imported.notes, note))
+    def _note_classes(self, grade: pl.Series) -> None:
+        """Say that words are classes; texts of which nearly each is another are refused."""
+        words = grade.unique().drop_nulls().to_list()
+        kind = unsupported_kind(grade.to_list())
+        if kind is not None:
+            raise JudgmentError(not_supported("the answers are", kind))
+        if len(words) > max(_MOST_CLASSES, len(grade) / 2):
+            shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
+            raise JudgmentError(
+                f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
+                f"{option('answer')}, or take them as classes with {option('nominal', True)}"
+            )
+        known = order_of(grade)
+        levels = option("levels", None if known is None else known.levels)
+        shown = first_few(map(repr, sorted(words)), len(words))
+        self.notes.append(f"the answers are classes without an order: {shown} ({levels} gives them one)")
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:

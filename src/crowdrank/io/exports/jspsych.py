@@ -102,11 +102,8 @@ def _response(trial: Trial) -> Any:
 
 def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
     """The trials of one type that have an answer."""
-    return [
-        trial
-        for trial in trials
-        if as_text(trial.get("trial_type")) == wanted and as_text(_response(trial)) not in (None, "null")
-    ]
+    alike = [trial for trial in trials if as_text(trial.get("trial_type")) == wanted]
+    return [trial for trial in alike if as_text(_response(trial)) not in (None, "null")]
 
 
 def _commonest(trials: list[Record], columns: Mapping[str, str]) -> str:
@@ -141,9 +138,8 @@ def _participant(trials: list[Record]) -> tuple[str | None, bool]:
     numbers = [as_text(trial.get("trial_index")) for trial in trials]
     named = [name for name in (*_WHO, _LIST) if any(as_text(trial.get(name)) for trial in trials)]
     for name in named:
-        if len({(as_text(trial.get(name)), number) for trial, number in zip(trials, numbers, strict=True)}) == len(
-            trials
-        ):
+        seen = {(as_text(trial.get(name)), number) for trial, number in zip(trials, numbers, strict=True)}
+        if len(seen) == len(trials):
             return name, False
     return next(iter(named), None), len(set(numbers)) == len(numbers)
 

@@ -53,7 +53,7 @@ class _Answers:
         self.rows, self.tasks = rows, read_tasks
         self.sides: tuple[str, str] | None = None
         self.labels: list[tuple[Any, str | None, list[str], Cells]] = []
-        self.codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
+        self.codes = rows.options.codes
         self.parts: list[dict[str, Any]] = []
         self.n_bare = self.n_predictions = self.n_gold_lists = 0
 

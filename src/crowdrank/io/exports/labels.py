@@ -189,10 +189,8 @@ def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells:
     asked = message_text(record.get("input")) or first_text(record, "id", "_input_hash")
     winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
     rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
-    if winner is None or loser is None or winner == loser:
-        rows.drop("without two contents")
-    else:
-        rows.add(record, query=asked, winner=winner, loser=loser, **cells)
+    alike = winner is None or loser is None or winner == loser
+    rows.add_unless("without two contents" if alike else None, record, query=asked, winner=winner, loser=loser, **cells)
 
 
 _FIRST_RECORDS = 10_000

@@ -24,7 +24,7 @@ from ...errors import JudgmentError
 from ...wording import either
 from ..delimited import long_cells, read_delimited, separator_in
 from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
-from ..tables import SHEET_PARTS, json_kind, read_sheet, read_source, rows_inside, table_format
+from ..tables import SHEET_PARTS, json_kind, read_sheet, read_source, rows_inside, rows_table, table_format
 from .cells import as_text
 
 _BLOCK = 1 << 20
@@ -73,10 +73,6 @@ class Beginning:
     def names(self) -> tuple[str, ...]:
         """The columns, or the fields of the first object."""
         return self.header or (tuple(self.objects[0]) if self.objects else ())
-
-    def first(self, name: str) -> list[Any]:
-        """The first entry of a list field, of each object that has one."""
-        return [one[name][0] for one in self.objects if isinstance(one.get(name), list) and one[name]]
 
     def values(self, name: str) -> list[Any]:
         """What a field holds in the objects."""
@@ -459,14 +455,8 @@ def text_columns(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def frame_of(rows: list[list[str]], names: Sequence[str], source: Source) -> pl.DataFrame:
     """Return rows of text as a table; cells that a short row lacks are null, cells too many are refused."""
-    width = len(names)
-    doubled = next((name for name in names if names.count(name) > 1), None)
-    if doubled is not None:
-        raise JudgmentError(f"{source.name}: column {doubled!r} appears twice in the header; rename one of them")
-    long = next((number for number, row in enumerate(rows, 1) if any(row[width:])), None)
+    long = next((number for number, row in enumerate(rows, 1) if any(row[len(names) :])), None)
     if long is not None:
-        raise JudgmentError(
-            f"{source.name}: row {long} has {len(rows[long - 1])} cells where the header has {width}; export it again"
-        )
-    padded = [[cell or None for cell in row[:width]] + [None] * (width - len(row)) for row in rows]
-    return pl.DataFrame(padded, schema=dict.fromkeys(names, pl.String), orient="row")
+        wanted = f"where the header has {len(names)}; export it again"
+        raise JudgmentError(f"{source.name}: row {long} has {len(rows[long - 1])} cells {wanted}")
+    return rows_table(source, [[cell or None for cell in row] for row in rows], names)

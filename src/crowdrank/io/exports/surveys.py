@@ -57,14 +57,12 @@ def qualtrics(rows: Collector) -> Imported:
             columns.setdefault(loop[2], {})[name] = ""
         elif match and name not in _OWN:
             columns.setdefault(match[1], {})[name] = ""
-    scales = _scales(frame, columns)
-    if not scales:
-        asked = [name for name in frame.columns if name not in _OWN]
-        raise JudgmentError(
-            f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no "
-            "items; a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
-        )
-    question = list(scales[rows.choose_question(scales)])
+    asked = [name for name in frame.columns if name not in _OWN]
+    none = (
+        f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no items; "
+    )
+    none += "a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
+    question = list(_choose_scale(rows, frame, columns, none))
     who = rows.options.columns.get("annotator", "ResponseId")
     if who not in frame.columns:
         named = option("columns", {"annotator": ...})
@@ -178,14 +176,11 @@ def surveymonkey(rows: Collector) -> Imported:
         if row and not _SURVEYMONKEY_ASIDE.fullmatch(row):
             questions.setdefault(question, {})[name] = row
     frame = rows.choose_rows(frame_of([line[:width] for line in lines[2:]], names, rows.source))
-    scales = _scales(frame, questions)
-    if not scales:
-        named = f" ({first_few(map(repr, questions))})" if questions else ""
-        raise JudgmentError(
-            f"no question{named} has several rows that are rated or ranked: a ranking needs a matrix or ranking "
-            "question, with one column for each row"
-        )
-    items = scales[rows.choose_question(scales)]
+    named = f" ({first_few(map(repr, questions))})" if questions else ""
+    none = (
+        f"no question{named} has several rows that are rated or ranked: a ranking needs a matrix or ranking question, "
+    )
+    items = _choose_scale(rows, frame, questions, f"{none}with one column for each row")
     who = next((name for name in names if re.sub(r"[^a-z]", "", name.lower()) == "respondentid"), None)
     if who is None:
         raise JudgmentError("no column is called Respondent ID; export all responses with it")
@@ -217,13 +212,8 @@ def limesurvey(rows: Collector) -> Imported:
         match = _CODED.fullmatch(name) or _ROW.fullmatch(name)
         if match and not _NOT_ANSWERS.fullmatch(name):
             questions.setdefault(match[1], {})[name] = match[match.lastindex or 2].strip()
-    scales = _scales(frame, questions)
-    if not scales:
-        raise JudgmentError(
-            f"no question has several rows, with columns such as rate[SQ001] and rate[SQ002]; the columns are "
-            f"{first_few(map(repr, frame.columns), shown=40)}"
-        )
-    items = scales[rows.choose_question(scales)]
+    none = "no question has several rows, with columns such as rate[SQ001] and rate[SQ002]; the columns are "
+    items = _choose_scale(rows, frame, questions, f"{none}{first_few(map(repr, frame.columns), shown=40)}")
     cells = _who_and_when(rows, frame, who, sent)
     if cells["time"].null_count():
         del cells["time"], rows.roles["time"]
@@ -242,13 +232,18 @@ def _who_and_when(
     return cells
 
 
-def _scales(frame: pl.DataFrame, questions: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The questions with several rows that are answered by numbers or few words."""
-    return {
+def _choose_scale(
+    rows: Collector, frame: pl.DataFrame, questions: Mapping[str, dict[str, str]], none: str
+) -> dict[str, str]:
+    """The rows of the question that is meant, of those answered by numbers or few words; ``none`` is said of none."""
+    scales = {
         asked: items
         for asked, items in questions.items()
         if len(items) > 1 and is_scale([value for name in items for value in frame[name].drop_nulls().to_list()])
     }
+    if not scales:
+        raise JudgmentError(none)
+    return scales[rows.choose_question(scales)]
 
 
 # a column for each item ----------------------------------------------------------------------------------------------
