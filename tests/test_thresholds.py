@@ -15,7 +15,7 @@ import pytest
 from tests.test_docs import program
 
 import crowdrank as cr
-from crowdrank.data.fingerprint import row_numbers_of
+from crowdrank.data.parted import row_numbers_of
 from crowdrank.io.letor import read_letor
 from crowdrank.metrics.agreement import krippendorff_alpha
 
@@ -150,7 +150,7 @@ BEYOND = [
     ("review.coded_judgments:MOST_JUDGMENTS", 100, "diagnose"), ("review.coded_judgments:_MOST_KEY", 1, "diagnose"),
     ("review.diagnosis:_MOST_FOR_SHARED", 100, "preferences"),
     ("review.habits:GLANCE", 50, "diagnose"), ("data.preferences:LONG", 10, "diagnose"),
-    ("data.fingerprint:LONG", 10, "fingerprint"),
+    ("data.parted:LONG", 10, "fingerprint"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),
     ("review.dependence:_MAX_TABLE_CELLS", 16, "diagnose"), ("review.dependence:_FEW_EVENTS", 1, "diagnose"),

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .data.consensus import score_tolerance
+from .data.files import expect_room
 from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Links, Mixed, Preferences, Rankings, parts_of, weight_of_items
-from .data.memory import expect_room
 from .errors import ConvergenceWarning, ParameterError, warn
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 from .wording import call, one_of, option, plural

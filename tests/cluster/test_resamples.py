@@ -117,6 +117,6 @@ def test_what_needs_all_judgments_at_once_is_fitted_so_or_refused(arena, monkeyp
     np.testing.assert_allclose(found.std_error, whole.std_error, rtol=1e-6)
     with pytest.raises(ParameterError, match=r"robust.* needs all judgments at once.*stream.* does not"):
         cr.aggregate(arena, "bradley_terry", robust="annotator", stream=True)
-    monkeypatch.setattr("crowdrank.data.memory.available_memory", lambda: 10_000)
+    monkeypatch.setattr("crowdrank.data.files.available_memory", lambda: 10_000)
     with pytest.raises(ParameterError, match=r"needs all 1,200 judgments at once.*bootstrap.*annotator"):
         cr.aggregate(arena, "bradley_terry", robust="annotator")

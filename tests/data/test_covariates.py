@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.data.fingerprint import fingerprint
+from crowdrank.data.parted import fingerprint
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 
 TABLE = pl.DataFrame({

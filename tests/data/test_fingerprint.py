@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from crowdrank.data.fingerprint import fingerprint
 from crowdrank.data.judgments import Grades, Mixed, Preferences, Rankings
+from crowdrank.data.parted import fingerprint
 
 FRAMES = {
     Grades: {"annotator": list("aabb"), "item": list("xyxy"), "grade": [1.0, 2.0, 3.0, 0.0]},

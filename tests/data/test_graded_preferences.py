@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.data.fingerprint import fingerprint
 from crowdrank.data.judgments import together, with_pseudonyms
+from crowdrank.data.parted import fingerprint
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.io.judgments import weighted_by_strength
 from crowdrank.resampling import plan_draws

@@ -149,7 +149,7 @@ def test_gzip_in_several_members_and_blocks(tmp_path, monkeypatch, block):
 
 @pytest.mark.parametrize(("n", "said"), [(10**8, "more than any interval needs"), (10**6, "of free memory; use fewer")])
 def test_a_bootstrap_that_does_not_fit(monkeypatch, n, said):
-    monkeypatch.setattr("crowdrank.data.memory.available_memory", lambda: 10**7)
+    monkeypatch.setattr("crowdrank.data.files.available_memory", lambda: 10**7)
     votes = {"item": ["x", "y", "x", "y"], "grade": [1, 2, 2, 3]}
     with pytest.raises(ParameterError, match=said):
         cr.aggregate(votes, "mean_grade", bootstrap=n)

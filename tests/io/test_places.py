@@ -16,7 +16,7 @@ import crowdrank as cr
 from crowdrank.cli import main
 from crowdrank.errors import JudgmentError
 from crowdrank.io.notices import collect_notices
-from crowdrank.io.places import place_of, shown_name
+from crowdrank.io.sources import place_of, shown_name
 
 VOTES = pl.DataFrame(
     [

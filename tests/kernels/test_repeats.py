@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdrank.data.fingerprint import row_numbers
+from crowdrank.data.parted import row_numbers
 from crowdrank.kernels.numbering import count_before, count_repeats
 
 

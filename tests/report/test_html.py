@@ -107,7 +107,7 @@ def test_headings_state_the_findings(demo, votes, consensus):
 
 
 def test_it_says_how_it_was_made(demo, votes):
-    from crowdrank.data.fingerprint import fingerprint
+    from crowdrank.data.parted import fingerprint
 
     _, page = demo
     command = "crowdrank aggregate votes.csv --report r.html"

@@ -20,15 +20,14 @@ import polars as pl
 
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
-from ..data.files import PathLike
+from ..data.files import PathLike, available_memory, expect_room, in_words
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, align_judgments, expect, stack_judgments
-from ..data.memory import available_memory, expect_room, in_words
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import LONG_BYTES, LONG_ROWS
 from ..io.notices import collect_notices, say
-from ..io.places import each_place
 from ..io.read_options import ReadOptions
+from ..io.sources import each_place
 from ..protocols import Executor, Parted, Progress, expect_arguments, expect_parameters, method_name, takes_argument
 from ..registry import method_class, names
 from ..wording import method_label, option

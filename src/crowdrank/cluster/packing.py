@@ -19,17 +19,16 @@ from numpy.typing import NDArray
 
 from ..data.covariates import covariate_labels
 from ..data.files import PathLike, lock_file, plain, refusal, whole_file
-from ..data.fingerprint import row_numbers, stable_hashes
 from ..data.index import NO_QUERY, Index, Items, build_items, factorize, factorize_groups, look_up
 from ..data.intake import Rows as Intake
 from ..data.intake import counting_from, numeric_levels, shared_fields
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from ..data.parted import row_numbers, stable_hashes
 from ..data.preferences import assemble_rankings
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import ROWS_AT_ONCE, Rows, build, table_chunks
-from ..io.places import shown_name
 from ..io.read_options import ReadOptions
-from ..io.sources import blaming
+from ..io.sources import blaming, shown_name
 from ..protocols import Counts, Ints, Progress
 from ..wording import one_of, option
 from .packed import (

@@ -11,7 +11,7 @@ import polars as pl
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import counted
-from .column_names import NAMES, assign_columns, check_names, could_serve
+from .column_names import assign_columns, could_serve
 from .frames import to_frame
 from .index import Items, code_items
 from .showing import Shown
@@ -65,9 +65,7 @@ class Clicks(Shown):
     def from_frame(cls, data: Any, *, columns: dict[str, str] | None = None) -> Self:
         """Return the log in a frame of query, item, position and clicked [, impression]; ``columns`` names others."""
         frame = to_frame(data)
-        names = frame.columns
-        check_names(names)
-        roles = _columns(names, columns or {})
+        roles = _columns(frame.columns, columns or {})
         position = frame[roles["position"]].cast(pl.Float64, strict=False)
         wrong = ~((position >= 1) & (position == position.round()) & (position <= 10_000)).fill_null(False)
         if wrong.any():
@@ -125,14 +123,9 @@ def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
     unknown = [name for name in given.values() if name not in names]
     if unknown:
         raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
-    lower = {name.strip().lower(): name for name in reversed(names)}
-    roles = {
-        word: lower[named[0]]
-        for word in ("position", "clicked", "impression")
-        if (named := [name for name in NAMES[word] if name in lower])
-    }
+    roles = assign_columns(("position", "clicked", "impression"), names)
     rest = [name for name in names if name not in roles.values()]
-    roles = {**assign_columns(("item", "query"), rest, {}), **roles, **given}
+    roles = {**assign_columns(("item", "query"), rest), **roles, **given}
     for word in ("item", "position", "clicked"):
         if word not in roles:
             raise JudgmentError(

@@ -414,7 +414,7 @@ def assign_columns(
     assigned = {word: given[word] for word in words if word in given}
     either: dict[str, tuple[str, ...]] = {word: EITHER for word in ("item", "query") if word in words}
     # all words by their own names first, then by foreign ones, then by those that may mean two
-    for known in ({word: (word,) for word in words}, {word: FOREIGN[word] for word in words}, either):
+    for known in ({word: (word,) for word in words}, {word: (FOREIGN | NAMES)[word] for word in words}, either):
         for word in known:
             free = (plain[name] for name in known[word] if name in plain and plain[name] not in assigned.values())
             if word not in assigned and (column := next(free, None)) is not None:

@@ -204,11 +204,10 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
     guess = _Roles(table.columns, dict(columns), table, wishes)
     candidates: dict[str, list[str]] = {}
     for role in (*(("left", "right", "winner") if guess.sides() else ("grade", "rank", "item")), "annotator", "query"):
-        taken: set[str] = set()
-        if role in ("annotator", "query"):
+        names = [columns[role]] if role in columns else [one.name for one in guess.candidates(role)]
+        if role in ("annotator", "query") and role not in columns:
             taken = {names[0] for names in candidates.values() if len(names) == 1}
-        names = [one.name for one in guess.candidates(role) if one.name not in taken]
-        names = [columns[role]] if role in columns else names
+            names = [name for name in names if name not in taken]
         if role == "query":
             names = [name for name in names if name not in candidates.get("item", [])]
         if names:
@@ -267,12 +266,6 @@ class _Roles:
 
     # the matrix of points --------------------------------------------------------------------------------------------
 
-    def candidates(self, role: str) -> list[Candidate]:
-        """Return the columns that may play a role, the likeliest first; each row of the matrix is made once."""
-        if role not in self._points:
-            self._points[role] = self._score(role)
-        return self._points[role]
-
     def best(self, role: str) -> Candidate | None:
         """Return the column with the most points in a role."""
         if role in self.given:
@@ -286,8 +279,13 @@ class _Roles:
         left, right = self.best("left"), self.best("right")
         return None if left is None or right is None or left.name == right.name else (left.name, right.name)
 
-    def _score(self, role: str) -> list[Candidate]:
-        """Points of the columns with a name for a role, or else of those with a word for it in a longer name."""
+    def candidates(self, role: str) -> list[Candidate]:
+        """Return the columns that may play a role, the likeliest first; each row of the matrix is made once.
+
+        They are those with a name for the role, or else those with a word for it in a longer name.
+        """
+        if role in self._points:
+            return self._points[role]
         apart = listed_sides(self.names) if role in ("left", "right") else ()
         usable = [
             name
@@ -318,6 +316,7 @@ class _Roles:
                     -self.facts[one.name].distinct,
                 )
             )
+        self._points[role] = columns
         return columns
 
     def _name_points(self, role: str, name: str) -> int:
@@ -683,6 +682,11 @@ class _Roles:
         facts = self.facts[name]
         return facts.numbers and not facts.one_value and not is_aside(name) and not is_gold(name)
 
+    def _unknown_numbers(self, columns: Mapping[str, str]) -> list[str]:
+        """Columns of different numbers that are not taken and whose names say nothing."""
+        free = [name for name in self.names if name not in columns.values() and not is_known(key_of(name))]
+        return [name for name in free if self._is_varied(name)]
+
     def _side_scores(self, left: str, right: str, *, named: bool) -> str | None:
         """The question which way a score of either side counts; ``None`` where there are no such scores.
 
@@ -705,11 +709,7 @@ class _Roles:
         free = [name for name in self.names if name not in columns.values()]
         rivals = [one.name for one in self.candidates("winner") if one.name in free]
         numbered = [name for name in rivals if self.facts[name].numbers]
-        numbered += [
-            name
-            for name in free
-            if name not in rivals and self._is_varied(name) and not is_known(key_of(name)) and not is_of_a_side(name)
-        ]
+        numbered += [name for name in self._unknown_numbers(columns) if name not in rivals and not is_of_a_side(name)]
         name = picked or next((name for name in numbered if self.facts[name].sample), None)
         if name is not None:
             named = "" if name == picked or name in rivals else f"{option('columns', {'winner': name})} and "
@@ -743,14 +743,7 @@ class _Roles:
     def _missing(self, kind: str, columns: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
         lacking = [word for word in NEEDED[kind] if word not in columns]
-        varied = [
-            name
-            for name in self.names
-            if name not in columns.values()
-            and self.facts[name].has_cells
-            and self._is_varied(name)
-            and not is_known(key_of(name))
-        ]
+        varied = [name for name in self._unknown_numbers(columns) if self.facts[name].has_cells]
         numeric = [name for name in varied if not self.facts[name].all_different]
         if lacking == ["grade"] and len(numeric) > 1:
             row = columns["item"] if self.facts[columns["item"]].all_different else None
@@ -985,9 +978,11 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str, named
     >>> what_numbers_mean("verdict", ["0", "1"], "model_a", "model_b")
     "'verdict' holds 0 and 1; say what they mean: winner_codes={1: 'left', 0: 'right'} or winner_codes={0: 'left', 1: 'right'}"
     """  # noqa: E501
-    numbers = [as_float(value) for value in values]
-    codes = [int(number) if number is not None and number.is_integer() else number or 0.0 for number in numbers]
-    codes = list(dict.fromkeys(codes))
+    numbers = [number for value in values if (number := as_float(value)) is not None]
+    if not numbers:
+        each = option("winner_codes", dict.fromkeys(values[:_MOST_SHOWN], ...))
+        return f"{name!r} holds {first_few(map(repr, values))}; say left, right or tie for each: {named}{each}"
+    codes = list(dict.fromkeys(int(number) if number.is_integer() else number for number in numbers))
     plain = [f"{code:g}" for code in codes]
     shown = ", ".join(plain) if len(plain) <= _MOST_SHOWN else f"{', '.join(plain[:5])} ... {plain[-1]}"
     said = f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {shown}; if"

@@ -68,10 +68,9 @@ class Trace(Shown):
 
     def frame(self) -> pl.DataFrame:
         """Return a table of one row: n_iter, converged, change and the last log_likelihood where there is one."""
-        last = {} if not self.log_likelihood else {"log_likelihood": [self.log_likelihood[-1]]}
-        errors = {} if self.errors is None else {"errors": [self.errors]}
-        columns = {"n_iter": [self.n_iter], "converged": [self.converged], "change": [self.change]}
-        return pl.DataFrame({**columns, **last, **errors})
+        columns = {"n_iter": self.n_iter, "converged": self.converged, "change": self.change}
+        last = {"log_likelihood": self.log_likelihood[-1]} if self.log_likelihood else {}
+        return pl.DataFrame([{**columns, **last, **({} if self.errors is None else {"errors": self.errors})}])
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +102,8 @@ class Quality(Shown):
 
     def frame(self) -> pl.DataFrame:
         """Return a table of annotator, quality, n_judgments and the one-number parameters, best annotator first."""
-        columns: dict[str, Any] = {
-            "annotator": self.annotators.ids,
-            "quality": self.quality,
-            "n_judgments": self.n_judgments,
-        }
+        columns: dict[str, Any] = {"annotator": self.annotators.ids, "quality": self.quality}
+        columns["n_judgments"] = self.n_judgments
         columns |= {name: value for name, value in self.parameters.items() if np.ndim(value) == 1}
         return pl.DataFrame(columns).sort("quality", "annotator", descending=[True, False])
 
@@ -316,7 +312,7 @@ class Consensus(Shown):
         return pl.DataFrame(table)
 
     def _best_first(self) -> Counts:
-        """Item codes, query after query, best first; equal scores keep the order of their ids."""
+        """Return item codes, query after query, best first; equal scores keep the order of their ids."""
         return np.lexsort((np.arange(len(self.items)), -self.scores, self.items.query))
 
     def ranks(self) -> Ints:

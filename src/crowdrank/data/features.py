@@ -350,16 +350,10 @@ def understand_features(
         chosen = [name for name in rest if name not in {*judged, *ids}]
     else:
         chosen = expect_names(features, names)
-        judged, ids = [name for name in judged if name not in chosen], []
+        judged = [name for name in judged if name not in chosen]
     grade = given.get("grade") or _grade_among(judged)
-    return FeatureColumns(
-        understood["item"],
-        understood.get("query"),
-        grade,
-        tuple(chosen),
-        tuple(judged) if features is None else (),
-        tuple(ids),
-    )
+    left_out = (tuple(judged), tuple(ids)) if features is None else ((), ())
+    return FeatureColumns(understood["item"], understood.get("query"), grade, tuple(chosen), *left_out)
 
 
 def expect_names(wanted: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -335,15 +335,22 @@ def _groups(group: Ints, group_ids: pl.Series, annotator: Ints, annotator_ids: p
     if not len(annotator_ids):
         raise JudgmentError("there is a group column but no annotator column; groups are families of annotators")
     of_annotator = np.full(len(annotator_ids), -1, np.int32)
-    of_annotator[annotator] = group
-    wrong = np.flatnonzero(of_annotator[annotator] != group)
-    if len(wrong):
-        who = int(annotator[wrong[0]])
-        named = [group_ids[int(code)] for code in (group[wrong[0]], of_annotator[who])]
-        shown = f"{short(named[0])} and {short(named[1])}"
-        raise JudgmentError(f"annotator {short(annotator_ids[who])} stands in two groups, {shown}; name one")
+    of_annotator[annotator[::-1]] = group[::-1]  # that of the first row
+    expect_one_group(annotator, group, of_annotator, annotator_ids, group_ids)
     used, group_ids = compact(of_annotator, group_ids)
     return {"group": used, "groups": Index(group_ids)}
+
+
+def expect_one_group(
+    annotator: Ints, group: Ints, of_annotator: Ints, annotator_ids: pl.Series, group_ids: pl.Series
+) -> None:
+    """Refuse annotators with another group than the one that is theirs, if it is known."""
+    theirs = of_annotator[annotator]
+    wrong = np.flatnonzero((theirs >= 0) & (theirs != group))
+    if len(wrong):
+        shown = " and ".join(short(group_ids[int(code)]) for code in (theirs[wrong[0]], group[wrong[0]]))
+        who = short(annotator_ids[int(annotator[wrong[0]])])
+        raise JudgmentError(f"annotator {who} stands in two groups, {shown}; name one")
 
 
 def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describe: str, where: Any) -> Bools | None:
@@ -552,13 +559,7 @@ def read_winners(
     values = values.cast(pl.String)
     sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
     words = _words(values, winner_codes, sides)
-    if len(words) > 8:
-        outcome = np.append(words, np.int8(0))[number]
-    else:
-        # a comparison a word beats a look-up a row
-        outcome = np.zeros(len(number), np.int8)
-        for value in np.flatnonzero(words):
-            outcome += words[value] * (number == value).view(np.int8)
+    outcome = np.append(words, np.int8(0))[number]
     as_item = _item_codes(values, item_ids)
     number = _without_blanks(number, values, as_item, winner_codes)
     outcome[number < 0] = 0

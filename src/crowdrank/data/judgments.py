@@ -16,7 +16,7 @@ from .column_names import understand_pairs
 from .frames import to_frame
 from .grades import Grades
 from .index import NO_QUERY, Index, Items, Sized, build_items, factorize
-from .intake import place_items, short
+from .intake import expect_one_group, place_items, short
 from .judged import AnyJudged, Judged
 from .preferences import Preferences, Rankings
 from .showing import Shown
@@ -336,11 +336,7 @@ def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) ->
     group = np.full(len(annotators), -1, np.int32)
     for (judged, code), of_groups in zip(given, of_sets, strict=True):
         group_codes = of_groups[judged.group]
-        differ = np.flatnonzero((group[code] >= 0) & (group[code] != group_codes))
-        if len(differ):
-            who, first = int(code[differ[0]]), int(group[code[differ[0]]])
-            shown = f"{short(ids[first])} and {short(ids[int(group_codes[differ[0]])])}"
-            raise JudgmentError(f"annotator {short(annotators.ids[who])} stands in two groups, {shown}; name one")
+        expect_one_group(code, group_codes, group, annotators.ids, ids)
         group[code] = group_codes
     if (group < 0).any():
         lacking = short(annotators.ids[int(np.argmin(group))])
@@ -417,20 +413,21 @@ def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
             f"covariate {lost[0]!r} stands in some sets of preferences and not in others; add it to all of them, or "
             "leave it out"
         )
-    transforms_of = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
-    for name in names:
-        ways = list(dict.fromkeys(one[name] for one in transforms_of))
-        if len(ways) > 1:
-            raise JudgmentError(
-                f"covariate {name!r} is made in two ways, {ways[0]} and {ways[1]}; read all sets of preferences with "
-                "the same columns and transform"
-            )
-    parts = []
+    parts, transforms = [], list[str]()
     for judged in sets:
         assert judged.covariates is not None
-        parts.append(judged.covariates[:, [judged.covariate_names.index(name) for name in names]])
-    transforms = tuple(transforms_of[0][name] for name in names)
-    return {"covariates": np.concatenate(parts), "covariate_names": tuple(names), "covariate_transforms": transforms}
+        places = [judged.covariate_names.index(name) for name in names]
+        parts.append(judged.covariates[:, places])
+        own = [judged.covariate_transforms[place] for place in places]
+        transforms = transforms or own
+        for name, way, other in zip(names, transforms, own, strict=True):
+            if way != other:
+                raise JudgmentError(
+                    f"covariate {name!r} is made in two ways, {way} and {other}; read all sets of preferences with "
+                    "the same columns and transform"
+                )
+    fields = {"covariate_names": tuple(names), "covariate_transforms": tuple(transforms)}
+    return {"covariates": np.concatenate(parts), **fields}
 
 
 def _judgment_numbers(sets: Sequence[Preferences]) -> dict[str, Any]:

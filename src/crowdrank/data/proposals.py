@@ -95,20 +95,11 @@ class Requests(Shown):
 
     def frame(self) -> pl.DataFrame:
         """Return a table of query, item (or left, right), annotator, n_more, reason, cost and expected_gain."""
-        named = self.annotators.ids.gather(np.maximum(self.annotator, 0)) if len(self.annotators) else None
-        who = (
-            pl.repeat(None, len(self), dtype=pl.String, eager=True)
-            if named is None
-            else named.set(pl.Series(self.annotator < 0), None)
-        )
-        rest = {
-            "annotator": who,
-            "n_more": self.n_more,
-            "reason": self._reasons(),
-            "cost": self.costs,
-            "expected_gain": self.gains,
-        }
-        return judged_frame(self.items, self.things, rest)
+        who = pl.repeat(None, len(self), dtype=pl.String, eager=True)
+        if len(self.annotators):
+            who = self.annotators.ids.gather(np.maximum(self.annotator, 0)).set(pl.Series(self.annotator < 0), None)
+        rest = {"annotator": who, "n_more": self.n_more, "reason": self._reasons()}
+        return judged_frame(self.items, self.things, {**rest, "cost": self.costs, "expected_gain": self.gains})
 
     def units(self) -> Counts:
         """Return the place of the request that each judgment asked for belongs to."""
@@ -128,18 +119,23 @@ class Requests(Shown):
     def sentence(self) -> str:
         """Return how many requests there are, what they cost and what they are expected to change, in one line."""
         if not len(self):
-            return f"nothing to ask: {self._why_nothing()}"
+            why = f"{self.scheme} wants nothing more"
+            if self.n_unworthy:
+                why = "nothing left is worth its price"
+            elif self.n_nobody:
+                why = f"nobody is left who could be asked about what {self.scheme} wants; add annotators to the pool"
+            elif self.n_unaffordable:
+                why = "the budget does not pay for a single judgment; raise it"
+            return f"nothing to ask: {why}"
         columns: Any = np.sort(np.stack(list(self.things.values()), axis=1), axis=1)
         about = counted(len(np.unique(columns, axis=0)), "item" if len(self.things) == 1 else "pair")
         # money without decimals where it has none
         cost = f"{self.cost:,.0f}" if self.cost == round(self.cost) else f"{self.cost:,.2f}"
         parts = [f"{counted(self.n_judgments, 'request')} about {about}, cost {cost}"]
         gain = self.expected_gain
+        change = f"{gain:.4g}"
         if self.before:
-            share, left = 100 * gain / self.before, self.before - gain
-            change = f"{share:.1f} % (from {self.before:.4g} to {left:.4g})"
-        else:
-            change = f"{gain:.4g}"
+            change = f"{100 * gain / self.before:.1f} % (from {self.before:.4g} to {self.before - gain:.4g})"
         parts.append(f"expected to lower the {self.measure} by {change}")
         if self.n_unaffordable:
             parts.append(f"{self.n_unaffordable:,} more would be wanted beyond the budget")
@@ -148,16 +144,6 @@ class Requests(Shown):
         if self.n_nobody:
             parts.append(f"nobody is left for {self.n_nobody:,} more")
         return "; ".join(parts)
-
-    def _why_nothing(self) -> str:
-        """Why no request was made."""
-        if self.n_unworthy:
-            return "nothing left is worth its price"
-        if self.n_nobody:
-            return f"nobody is left who could be asked about what {self.scheme} wants; add annotators to the pool"
-        if self.n_unaffordable:
-            return "the budget does not pay for a single judgment; raise it"
-        return f"{self.scheme} wants nothing more"
 
 
 UNLIMITED = 2**62
@@ -240,12 +226,8 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
     """Price of each row: its own, that of its group, or that of everybody."""
     if "price" in names:
         values, blank, text = numbers_of(table[names["price"]])
-        _refuse(
-            blank,
-            codes,
-            ids,
-            "the price is missing; give one, or leave the whole column out and set " + option("price"),
-        )
+        missing = f"the price is missing; give one, or leave the whole column out and set {option('price')}"
+        _refuse(blank, codes, ids, missing)
         _refuse(text | ~(values > 0) | ~np.isfinite(values), codes, ids, "the price is not a number above 0")
         return values
     if not isinstance(price, Mapping):
@@ -277,5 +259,5 @@ def _refuse(wrong: Bools, codes: Any, ids: pl.Series, what: str) -> None:
         return
     shown = [f"{row + 1} ({short(ids[int(codes[row])])})" if codes[row] >= 0 else f"{row + 1}" for row in rows[:5]]
     complaint, _, remedy = what.partition("; ")
-    remedy = remedy or "correct the pool"
-    raise JudgmentError(f"{complaint} in row {first_few(shown, len(rows))} of the pool; {remedy}")
+    where = f"row {first_few(shown, len(rows))} of the pool"
+    raise JudgmentError(f"{complaint} in {where}; {remedy or 'correct the pool'}")

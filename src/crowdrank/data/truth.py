@@ -118,13 +118,9 @@ class Truth(Shown):
     def labels(self, grade: Floats) -> pl.Series:
         """Return classes as text from their numbers, as :meth:`align` gives them; null for NaN."""
         covered = np.isfinite(grade)
-        if self.levels is not None:
-            named = pl.Series([str(level) for level in self.levels]).gather(
-                np.where(covered, grade, 0).astype(np.int64)
-            )
-        else:
-            named = pl.Series([str(level) for level in numeric_levels(np.where(covered, grade, 0.0))])
-        return named.set(pl.Series(~covered), None)
+        filled = np.where(covered, grade, 0.0)
+        levels = numeric_levels(filled) if self.levels is None else [self.levels[int(code)] for code in filled]
+        return pl.Series(list(map(str, levels)), dtype=pl.String).set(pl.Series(~covered), None)
 
     def align_pairs(self, items: Items) -> tuple[Ints, Ints, Outcomes]:
         """Return the pairs whose two items are among the given ones, as their codes, with the outcome."""

@@ -6,7 +6,7 @@ import datetime
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,10 @@ from ..wording import counted, first_few, on_command_line, percent, recurring_it
 from .delimited import first_cells
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
 from .notices import Notice, hear
-from .places import shown_name
 from .plain_tables import below_title
 from .preflib import SUFFIXES
 from .read_options import ReadOptions
-from .sources import Source
+from .sources import Source, shown_name
 from .tables import read_source, table_format
 
 _MOST_VALUES = 12
@@ -56,26 +55,26 @@ class Inspection:
     """What a file is, what it would be read as, and what to type next."""
 
     file: str
-    n_rows: int | None
-    n_columns: int | None
-    format: str
-    encoding: str
-    source: str
+    n_rows: int | None = None
+    n_columns: int | None = None
+    format: str = ""
+    encoding: str = ""
+    source: str = "table"
     """Name of the importer; ``"table"`` for a plain table."""
-    title: str
+    title: str = "a plain table"
     """What kind of file it is, in words."""
-    would_read: bool
-    problem: str | None
-    kind: str | None
-    n_judgments: int | None
-    n_annotators: int | None
-    n_items: int | None
-    n_queries: int | None
-    roles: tuple[Role, ...]
-    left_out: dict[str, int]
-    not_used: tuple[str, ...]
-    notes: tuple[str, ...]
-    next: str | None
+    would_read: bool = False
+    problem: str | None = None
+    kind: str | None = None
+    n_judgments: int | None = None
+    n_annotators: int | None = None
+    n_items: int | None = None
+    n_queries: int | None = None
+    roles: tuple[Role, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    not_used: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    next: str | None = None
     """The command to type next."""
     unit: str = "row"
     """What is counted by ``n_rows``."""
@@ -168,10 +167,7 @@ def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequen
 
 def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspection:
     """The same, without what is said on the way."""
-    blank = Inspection(
-        shown_name(path), None, None, "", "", "table", "a plain table", False, None, None, None, None, None, None, (),
-        {}, (), (), None,
-    )  # fmt: skip
+    blank = Inspection(shown_name(path))
     table: Table | None = None
     try:
         source = open_votes(path, options.encoding)
@@ -325,26 +321,19 @@ def _of_judgments(inspection: Inspection, judgments: Any, given: list[str]) -> I
     items = judgments.items
     ids = items.ids.cast(pl.String).n_unique()
     recur = items.n_queries >= _FEW_IDS_QUERIES and len(items) >= _FEW_IDS_QUERIES * ids
-    notes = [recurring_items(ids, items.n_queries)]
+    words = ("kind", "n_judgments", "n_annotators", "n_items", "n_queries")
+    inspection = replace(inspection, would_read=True, **{word: getattr(judgments, word) for word in words})
     if inspection.source == "letor":
         train = shell_words(["crowdrank", "train", inspection.file, *given, "-o", _free_name("model", inspection.file)])
-        return replace(_with_counts(inspection, judgments), format="LETOR", n_columns=None, next=train)
-    words = ["crowdrank", "aggregate", inspection.file, *given]
-    words += ["--across-queries"] if recur and "--across-queries" not in given else []
+        return replace(inspection, format="LETOR", n_columns=None, next=train)
+    command = ["crowdrank", "aggregate", inspection.file, *given]
+    command += ["--across-queries"] if recur and "--across-queries" not in given else []
     if judgments.kind == "grade" and len(judgments.levels) <= _MOST_VALUES and judgments.n_annotators > 1:
-        words += ["--want", "grade"]
-    words += ["-o", _free_name("ranks.csv", inspection.file)]
-    words += ["--annotators", _free_name("who.csv", inspection.file)] if judgments.n_annotators > 1 else []
-    counts = _with_counts(inspection, judgments)
-    return replace(counts, notes=(*inspection.notes, *(notes if recur else [])), next=shell_words(words))
-
-
-def _with_counts(inspection: Inspection, judgments: Any) -> Inspection:
-    """How much there is of what would be read."""
-    return replace(
-        inspection, would_read=True, kind=judgments.kind, n_judgments=judgments.n_judgments,
-        n_annotators=judgments.n_annotators, n_items=judgments.n_items, n_queries=judgments.n_queries,
-    )  # fmt: skip
+        command += ["--want", "grade"]
+    command += ["-o", _free_name("ranks.csv", inspection.file)]
+    command += ["--annotators", _free_name("who.csv", inspection.file)] if judgments.n_annotators > 1 else []
+    notes = (*inspection.notes, *([recurring_items(ids, items.n_queries)] if recur else []))
+    return replace(inspection, notes=notes, next=shell_words(command))
 
 
 def _free_name(name: str, file: str) -> str:

@@ -27,11 +27,10 @@ from ..wording import counted, either, option
 from . import exports
 from .delimited import Scan, scan_delimited
 from .notices import say
-from .places import each_place, files_like
 from .plain_tables import IDS, Plain, at_path, plain_rows, read_plain, with_house_words
 from .preflib import SUFFIXES, preflib_of
 from .read_options import ReadOptions, read_options
-from .sources import Source, as_utf8, blaming, open_source, without_panics
+from .sources import Source, as_utf8, blaming, each_place, files_like, open_source, without_panics
 from .tables import in_any_encoding, read_table, table_format
 
 
@@ -140,14 +139,8 @@ def read_judgments(
     >>> grades.kind, list(grades.annotators), grades.grade.tolist()
     ('grade', ['ann', 'bob'], [2.0, 1.0])
     """
-    options = read_options(
-        kind=kind, columns=columns, levels=levels, nominal=nominal, winner_codes=winner_codes, duplicates=duplicates,
-        invalid=invalid, items=items, source=source, answer=answer, where=where, keep=keep, wide=wide,
-        strength=strength, small_is_good=small_is_good, swapped=swapped, missing=missing, skip_rows=skip_rows,
-        baseline_model=baseline_model, sheet=sheet, encoding=encoding, header=header, no_annotators=no_annotators,
-        agreeing=agreeing, pseudonyms=pseudonyms, strength_weights=strength_weights, judge_version=judge_version,
-    )  # fmt: skip
-    paths = each_place(path)
+    given = {name: value for name, value in locals().items() if name != "path"}
+    options, paths = read_options(**given), each_place(path)
     if not paths:
         raise JudgmentError("no file of judgments was named; give at least one")
     return read_files(paths, options)
@@ -412,13 +405,7 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     if (cells < _SEVERAL or options.no_annotators) and not graded:
         return
     plain = plain.again() if plain.again is not None else plain
-    whole = plain.whole.columns
-    # entries of lists that were read one by one have columns of their own
-    rest = [
-        column for column in plain.understood.ignored
-        if column in whole and not any(name.startswith(f"{column}[]") for name in whole)
-    ]  # fmt: skip
-    facts = [one for column in rest for one in _facts(column, plain.whole[column])]
+    facts = _unused_columns(plain)
     if named and cells >= _SEVERAL:
         _stop_split(name, plain, facts, keys)
     if graded:
@@ -480,8 +467,7 @@ def _check_ranks(name: str, plain: Plain) -> None:
     if "rank" not in keys or len(plain.frame) / count_cells([plain.frame[word] for word in keys]) < _SEVERAL:
         return
     plain = plain.again() if plain.again is not None else plain
-    rest = [column for column in plain.understood.ignored if column in plain.whole.columns]
-    splitting = _splitting(plain, [one for column in rest for one in _facts(column, plain.whole[column])], keys)
+    splitting = _splitting(plain, _unused_columns(plain), keys)
     if splitting:
         column = splitting[0].name
         row = plain.frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
@@ -506,13 +492,19 @@ def judgments_per_cell(judgments: Judgments) -> float:
     return n / max(n - count_repeats(keys), 1)
 
 
-def _facts(name: str, cells: pl.Series) -> list[ColumnFacts]:
-    """What a column holds, or what each short value in a column of objects is."""
-    whole = ColumnFacts(name, cells)
-    if not whole.is_nested:
-        return [whole]
-    paths = [path for path in short_paths(name, cells) if "[]" not in path]
-    return [ColumnFacts(path, at_path(cells, path[len(name) + 1 :].split("."))) for path in paths]
+def _unused_columns(plain: Plain) -> list[ColumnFacts]:
+    """What each column holds that is not used, or what each short value in a column of objects is.
+
+    Lists whose entries were read one by one have columns of their own.
+    """
+    facts: list[ColumnFacts] = []
+    for name, cells in ((name, plain.whole[name]) for name in plain.understood.ignored if name in plain.whole.columns):
+        if not cells.dtype.is_nested():
+            facts.append(ColumnFacts(name, cells))
+        elif not any(column.startswith(f"{name}[]") for column in plain.whole.columns):
+            paths = [path for path in short_paths(name, cells) if "[]" not in path]
+            facts += [ColumnFacts(path, at_path(cells, path[len(name) + 1 :].split("."))) for path in paths]
+    return facts
 
 
 def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[ColumnFacts]:

@@ -552,12 +552,10 @@ def with_winner(table: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFr
     flags = [_flags(table[name]) for name in names]
     if len(names) < 2 or any(one is None for one in flags):
         return table, columns
-    ties = ((free[name], _flags(table[free[name]])) for name in _TIES if name in free)
-    for name, flag in ties:
-        if flag is not None:
-            names.append(name)
-            flags.append(flag)
-            break
+    ties = [(free[name], _flags(table[free[name]])) for name in _TIES if name in free]
+    for name, flag in [one for one in ties if one[1] is not None][:1]:
+        names.append(name)
+        flags.append(flag)
     yes = np.column_stack([one for one in flags if one is not None])
     wrong = np.flatnonzero(yes.sum(axis=1) != 1)
     if len(wrong):
@@ -653,8 +651,8 @@ def _with_versions(table: pl.DataFrame, understood: Understood, version: str) ->
         raise JudgmentError(f"{said}, and the table names no annotators; add an annotator column")
     texts = _with_path(table, version, said)[version].cast(pl.String, strict=False).str.strip_chars()
     named = pl.format("{} ({})", pl.col(who).cast(pl.String), texts.alias("version"))
-    return table.with_columns(pl.when(texts.fill_null("") == "").then(pl.col(who).cast(pl.String)).otherwise(named)
-                              .alias(who))  # fmt: skip
+    whole = pl.when(texts.fill_null("") == "").then(pl.col(who).cast(pl.String)).otherwise(named)
+    return table.with_columns(whole.alias(who))
 
 
 def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:

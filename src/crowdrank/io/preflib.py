@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import polars as pl
@@ -60,12 +61,18 @@ def preflib_of(source: Source) -> Rankings:
         weight = _whole(source, line, count, "a count")
         places = _order(source, line, order, content.n_items)
         rows += [(number, rank, ranking, weight) for rank, place in enumerate(places, 1) for number in place]
-    ids = _item_ids(source, content.names, {row[0] for row in rows})
-    items = [ids[row[0]] for row in rows]
-    table = pl.DataFrame(rows, schema=["number", "rank", "ranking", "weight"], orient="row").with_columns(
-        pl.Series("item", items)
-    )
-    return Rankings.from_frame(table.drop("number"), items=pl.DataFrame({"item": list(ids.values())}))
+    # an item is called by its name, or by its number where names are not distinct
+    names = {
+        number: content.names.get(number, str(number)) for number in sorted({*content.names, *(r[0] for r in rows)})
+    }
+    doubled = [name for name, n in Counter(names.values()).items() if n > 1]
+    if doubled:
+        several = f"the name {show_value(doubled[0])} stands for several alternatives"
+        say(f"{source.name}: {several}, so items are called by number")
+        names = {number: str(number) for number in names}
+    table = pl.DataFrame(rows, schema=["item", "rank", "ranking", "weight"], orient="row")
+    named = table.with_columns(pl.Series("item", [names[row[0]] for row in rows]))
+    return Rankings.from_frame(named, items=pl.DataFrame({"item": list(names.values())}))
 
 
 def _content(source: Source) -> _Content:
@@ -129,16 +136,6 @@ def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int
             seen.add(number)
         places.append(place)
     return places
-
-
-def _item_ids(source: Source, names: dict[int, str], ranked: set[int]) -> dict[int, str]:
-    """Item id of each alternative: its name, or its number where names are not distinct."""
-    ids = {number: names.get(number, str(number)) for number in sorted({*names, *ranked})}
-    if len(set(ids.values())) == len(ids):
-        return ids
-    doubled = next(name for name in ids.values() if list(ids.values()).count(name) > 1)
-    say(f"{source.name}: the name {show_value(doubled)} stands for several alternatives, so items are called by number")
-    return {number: str(number) for number in ids}
 
 
 def _whole(source: Source, line: int, text: str, what: str) -> int:

@@ -75,7 +75,7 @@ def to_json(
     >>> from_json(document).order()
     ['y', 'x']
     """
-    best = _best_first(consensus)
+    best = consensus._best_first()
     document = _header(consensus, quality)
     if findings is not None:
         document["findings"] = [encode_params(one) for one in findings]
@@ -103,13 +103,11 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
         rows, covariance = document["items"], document.get("covariance")
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
         columns |= {name: decode_array(columns[name], "float64") for name in _FLOATS if name in columns}
-        return _rebuild(
-            document,
-            pl.DataFrame(columns),
-            probabilities=_matrix(document.get("probabilities"), np.float64, (len(rows), -1)),
-            covariance=covariance and [None if one is None else decode_array(one, "float64") for one in covariance],
-            replicates=_matrix(document.get("replicates"), np.float32, (-1, len(rows))),
-        )
+        blocks = covariance and [None if one is None else decode_array(one, "float64") for one in covariance]
+        shapes = {"probabilities": (np.float64, (len(rows), -1)), "replicates": (np.float32, (-1, len(rows)))}
+        given = [name for name in shapes if document.get(name)]
+        arrays = {name: decode_array(document[name], shapes[name][0]).reshape(shapes[name][1]) for name in given}
+        return _rebuild(document, pl.DataFrame(columns), covariance=blocks, **arrays)
     except JudgmentError:
         raise
     except _BROKEN:
@@ -278,7 +276,7 @@ def consensus_table(
 
 def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFrame | None) -> pl.DataFrame:
     """The table with probabilities, covariance and replicates as a list in each row."""
-    best = _best_first(consensus)
+    best = consensus._best_first()
     frame = consensus_table(consensus, level, ratings)
     lists: dict[str, pl.Series] = {}
     if consensus.probabilities is not None:
@@ -329,23 +327,15 @@ def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
             start += len(part)
             missing = bool(part) and part[0] is None
             covariance.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
-    return _rebuild(
-        header,
-        frame,
-        probabilities=arrays.get("probabilities"),
-        covariance=covariance,
-        replicates=arrays["replicates"].T if "replicates" in arrays else None,
-    )
+    if "replicates" in arrays:
+        arrays["replicates"] = arrays["replicates"].T
+    return _rebuild(header, frame, covariance=covariance, **arrays)
 
 
 def _rebuild(
-    header: Mapping[str, Any],
-    frame: pl.DataFrame,
-    *,
-    probabilities: Floats | None,
-    covariance: list[Floats | None] | None,
-    replicates: NDArray[np.float32] | None,
-) -> Consensus:
+    header: Mapping[str, Any], frame: pl.DataFrame, *, covariance: list[Floats | None] | None,
+    probabilities: Floats | None = None, replicates: NDArray[np.float32] | None = None,
+) -> Consensus:  # fmt: skip
     """Consensus from its parts, whose rows stand in the order of the table."""
     queries = header["queries"]
     query = None if queries is None else frame["query"]
@@ -386,7 +376,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     if not np.isfinite(score).all():
         row = int(np.argmax(~np.isfinite(score))) + 1
         raise JudgmentError(f"row {row} has a score or rank that is not a number; correct it")
-    numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
+    numbers: dict[str, Any] = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
     grades = plain_cells(frame["grade"]) if "grade" in frame.columns else None
     grades = grades.fill_nan(None) if grades is not None and grades.dtype.is_float() else grades
     levels, grade = None, None
@@ -396,21 +386,12 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
         means = graded.group_by("grade").agg(pl.col("score").mean()).sort("score", "grade")
         levels = tuple(means["grade"].to_list())
         grade = _level_codes(grades, levels)[order]
-    std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
-    if confidence is not None:
-        confidence = np.where(np.isfinite(confidence), confidence, 0.0)
+    if "confidence" in numbers:
+        numbers["confidence"] = np.nan_to_num(numbers["confidence"], nan=0.0, posinf=0.0, neginf=0.0)
     scores = join_ties(score[order], items.offsets)
     if "score" in frame.columns and "rank" in columns:
         scores = _apart_by_rank(scores, _numbers(frame[columns["rank"]])[order], items)
-    return Consensus(
-        items=items,
-        scores=scores,
-        method="file",
-        std_error=std_error,
-        levels=levels,
-        grade=grade,
-        confidence=confidence,
-    )
+    return Consensus(items=items, scores=scores, method="file", levels=levels, grade=grade, **numbers)
 
 
 def _apart_by_rank(scores: Floats, rank: Floats, items: Items) -> Floats:
@@ -454,12 +435,6 @@ def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) 
     return Items(index, table["query"].to_numpy(), table["item"]), table["row"].to_numpy().astype(np.int64)
 
 
-def _best_first(consensus: Consensus) -> Counts:
-    """Item codes in the order of the consensus's table."""
-    table = consensus.frame()
-    return consensus.items.codes(table["query"] if "query" in table.columns else None, table["item"]).astype(np.int64)
-
-
 def _reorder(blocks: Sequence[Floats | None], items: Items, order: Counts) -> list[Floats | None]:
     """Covariance of each query with rows and columns in another order of the items."""
     permuted: list[Floats | None] = []
@@ -475,11 +450,6 @@ def _level_codes(grade: pl.Series, levels: tuple[Any, ...]) -> NDArray[np.int32]
     """Position of each grade among the levels, -1 where there is none."""
     position = {level: code for code, level in enumerate(levels)}
     return np.array([-1 if value is None else position[value] for value in grade.to_list()], np.int32)
-
-
-def _matrix(values: Any, dtype: Any, shape: tuple[int, int]) -> Any:
-    """A matrix from nested lists, or ``None``."""
-    return None if values is None else decode_array(values, dtype).reshape(shape)
 
 
 def _numbers(column: pl.Series) -> Floats:

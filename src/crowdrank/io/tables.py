@@ -603,10 +603,15 @@ def _sheet_table(source: Source, rows: list[list[str | None]], names: Sequence[s
         raise JudgmentError(f"{source.name} has {width} columns where {len(names)} names were given")
     if not filled:
         raise source.no_rows()
+    return rows_table(source, filled, names)
+
+
+def rows_table(source: Source, rows: list[list[str | None]], names: Sequence[str]) -> pl.DataFrame:
+    """Return rows of text as a table, in which cells that a short row lacks are null."""
     doubled = next((name for name in names if list(names).count(name) > 1), None)
     if doubled is not None:
         raise JudgmentError(f"{source.name}: column {doubled!r} appears twice in the header; rename one of them")
-    full = [[*row, *[None] * width][:width] for row in filled]
+    full = [[*row, *[None] * len(names)][: len(names)] for row in rows]
     return pl.DataFrame(full, schema=dict.fromkeys(names, pl.String), orient="row")
 
 

@@ -15,8 +15,8 @@ import polars as pl
 from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus
 from ..data.files import PathLike
-from ..data.fingerprint import fingerprint
 from ..data.judgments import Judgments, Mixed, Preferences, count_kinds, parts_of
+from ..data.parted import fingerprint
 from ..errors import ParameterError, UnknownNameError
 from ..io.features import describe_items, web_link
 from ..io.output import check_target, write_text
