@@ -1,6 +1,6 @@
 """Load and faults of ``crowdrank serve``: latencies of people, batches of programs, kill -9, exports, a soak.
 
-    python -m benchmarks.collect people refits batch kill export soak
+    python -m benchmarks.collect first people refits batch kill export soak
     python -m benchmarks.collect batch --db postgresql://...
 
 The load comes from the same machine; the load average is printed with every figure.
@@ -192,6 +192,34 @@ def people(arguments: argparse.Namespace, folder: Path) -> None:
     finish(server)
 
 
+def first(arguments: argparse.Namespace, folder: Path) -> None:
+    """Floor: the first consensus within 3 s of the 50th judgment, all of which come within a second."""
+    server = Server(folder, 200).start()
+    tokens = server.tokens(5)
+    time.sleep(10)
+
+    async def ten(token: str) -> None:
+        connection = Connection(server.port, token)
+        for _ in range(10):
+            asked = (await connection.post("/requests", {}))[1]["requests"][0]
+            assert (await connection.post("/judgments", answer(asked)))[0] == 200
+            await asyncio.sleep(0.1)
+
+    async def fifty() -> None:
+        await asyncio.gather(*map(ten, tokens))
+
+    asyncio.run(fifty())
+    began, seen = time.monotonic(), 0
+    while seen < 50:
+        now = json.loads(server.owner("GET", "/api/v1/campaign"))["fit"]["as_of_seq"]
+        if now > seen:
+            took, load = time.monotonic() - began, os.getloadavg()[0]
+            print(f"consensus of {now} judgments {took:.1f} s after the 50th (load {load:.1f})", flush=True)
+        seen = now
+        time.sleep(0.05)
+    finish(server)
+
+
 def refits(arguments: argparse.Namespace, folder: Path) -> None:
     """Floor: p99 of 200 people at most doubled while a fit of 200,000 judgments and more is under way."""
     import sqlite3
@@ -349,7 +377,7 @@ def finish(server: Server) -> None:
 def main() -> None:
     """Run the workloads that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="+", choices=["people", "refits", "batch", "kill", "export", "soak"])
+    parser.add_argument("what", nargs="+", choices=["first", "people", "refits", "batch", "kill", "export", "soak"])
     parser.add_argument("--db", help="a PostgreSQL database that is empty; SQLite by default")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=20)

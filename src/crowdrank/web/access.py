@@ -345,11 +345,6 @@ def join(
     return Joined(int(new.id), chosen, row.kind, token)
 
 
-def consent(collection: Collection, connection: sa.Connection, annotator: int) -> None:
-    """Write down that an annotator accepts the guidelines."""
-    sql.consent.run(connection, annotator=annotator, now=collection.now(connection))
-
-
 def new_invite(
     collection: Collection, connection: sa.Connection, wanted: Invite, annotator: int | None = None
 ) -> tuple[int, str]:

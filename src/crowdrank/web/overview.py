@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,7 +32,7 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
     pace = judged.recent / span if span else None
     finish = None if not pace or row.state != "open" else int(now + left / pace * 1e6)
     # what a judgment cost so far; before the first, what one of a person costs
-    price = row.spent / row.seq if row.seq else collection.settings.cost["person"]
+    price = row.spent / row.seq if row.spent else collection.settings.cost["person"]
     return {
         "name": row.name, "kind": row.kind, "scheme": row.scheme, "state": row.state, "settings": settings,
         "seq": row.seq,
@@ -155,11 +156,11 @@ def invites_view(collection: Collection, connection: sa.Connection) -> dict[str,
 
 def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return what several annotators skipped, and why."""
-    ids = item_ids(collection, connection)
     reasons: dict[int, list[str]] = {}
     for row in sql.skip_reasons.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY):
         reasons.setdefault(row.target, []).append(row.reason)
     rows = sql.skipped_targets.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY)
+    ids = item_ids(collection, connection, rows)
     return {
         "skipped": [
             {"query": row.query, "items": [ids[one] for one in json.loads(row.items)], "n_skipped": row.n_skipped,
@@ -171,22 +172,23 @@ def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str,
 
 def spares_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return judgments that came too late for a seat, and whether they are paid."""
-    ids = item_ids(collection, connection)
+    rows = sql.spare_judgments.rows(connection, campaign=collection.id)
+    ids = item_ids(collection, connection, rows)
     return {
         "spares": [
             {"seq": row.seq, "annotator": row.name, "query": row.query, "paid": bool(row.paid), "at": row.at,
              "items": [ids[one] for one in json.loads(row.items)]}
-            for row in sql.spare_judgments.rows(connection, campaign=collection.id)
+            for row in rows
         ]
     }  # fmt: skip
 
 
 def comments_view(collection: Collection, connection: sa.Connection, search: str, before: int) -> dict[str, Any]:
     """Return comments that have these words, the latest first, and the number to go on from."""
-    ids = item_ids(collection, connection)
     words = "".join(f"!{letter}" if letter in "!%_" else letter for letter in search.lower())
     pattern = f"%{words}%" if words else "_%"
     rows = sql.comments.rows(connection, campaign=collection.id, before=before, pattern=pattern, limit=_COMMENTS)
+    ids = item_ids(collection, connection, rows)
     return {
         "comments": [
             {"seq": row.seq, "submission": row.submission, "comment": row.comment, "at": row.at,
@@ -197,13 +199,18 @@ def comments_view(collection: Collection, connection: sa.Connection, search: str
     }  # fmt: skip
 
 
-def item_ids(collection: Collection, connection: sa.Connection) -> dict[int, str]:
-    """Return the owner's ids of all items."""
-    return {row.id: row.item for row in sql.item_ids.rows(connection, campaign=collection.id)}
+def item_ids(collection: Collection, connection: sa.Connection, about: Sequence[Any] | None = None) -> dict[int, str]:
+    """Return the owner's ids of all items, or of those that some rows are about."""
+    if about is None:
+        return {row.id: row.item for row in sql.item_ids.rows(connection, campaign=collection.id)}
+    items = {item for row in about for item in json.loads(row.items)}
+    return {row.id: row.item for row in sql.names_of_items.rows(connection, items=sorted(items))}
 
 
 def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[str, dict[str, Any]]:
     """Return how each annotator did on items of known truth, and whether that is worse than chance (binomial, 1 %)."""
+    if not collection.settings.checks:
+        return {}
     truths = {row.id: row.truth for row in sql.truths.rows(connection, campaign=collection.id)}
     counts: dict[str, list[Any]] = {}
     for row in sql.check_judgments.rows(connection, campaign=collection.id):

@@ -33,15 +33,7 @@ from .campaign_file import Settings
 from .collection import Collection, Store, open_store, sql
 from .overview import item_ids
 from .questions import Question
-from .transfer import (
-    is_usable,
-    judgment_frame,
-    neighbouring_judgments,
-    page,
-    plain_judgment,
-    question_rows,
-    touched_judgments,
-)
+from .transfer import is_usable, judgment_frame, page, plain_judgment, question_rows
 
 _NICENESS = 10
 PIECE = 500
@@ -249,10 +241,17 @@ def _read_touched(store: Store, connection: sa.Connection, campaign: int, held: 
     row = sql.campaign.first(connection, campaign=campaign)
     settings = Settings.from_plain(json.loads(row.settings))
     collection = Collection(campaign, settings, store, Path())
-    ids, touched = item_ids(collection, connection), touched_judgments(collection, connection, held.seq, row.seq)
-    new = [one for one in touched if one.seq > held.seq and one.annotator in held.annotators]
-    touched = [one for one in touched if one.items in {other.items for other in new}]
-    rows = [*touched, *neighbouring_judgments(collection, connection, new, row.seq)]
+    ids = item_ids(collection, connection)
+    rows = sql.touched_judgments.rows(connection, campaign=campaign, after=held.seq, upto=row.seq)
+    new = [one for one in rows if one.seq > held.seq and one.annotator in held.annotators]
+    here = {one.items for one in new}
+    rows = [one for one in rows if one.items in here]
+    if new and settings.kind != "grade":
+        # and those on other targets that share an item with these
+        items = {item for one in new for item in json.loads(one.items)}
+        near = sql.targets_of_queries.rows(connection, campaign=campaign, queries=sorted({one.query for one in new}))
+        wanted = [one.id for one in near if one.items not in here and not items.isdisjoint(json.loads(one.items))]
+        rows += sql.judgments_of_targets.rows(connection, targets=wanted, upto=row.seq)
     return row.seq, settings, [(one, plain_judgment(collection, one, ids)) for one in rows], ids
 
 

@@ -367,7 +367,7 @@ async def comment(service: Running, caller: Annotator, submission: str, body: Co
 @annotator_router.post("/consent")
 async def accept(service: Running, caller: Annotator) -> dict[str, bool]:
     """Accept the guidelines."""
-    await service.write(access.consent, caller.annotator)
+    await service.write(lambda collection, c: sql.consent.run(c, annotator=caller.annotator, now=collection.now(c)))
     return {"consented": True}
 
 

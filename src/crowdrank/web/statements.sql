@@ -347,8 +347,8 @@ SELECT r.state, COUNT(*) AS n FROM request r JOIN annotator a ON a.id = r.annota
 -- name: judgment_counts
 SELECT COALESCE(SUM(CASE WHEN withdrawn_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS withdrawn, COALESCE(SUM(CASE
   WHEN counted = 0 AND withdrawn_at IS NULL THEN 1 ELSE 0 END), 0) AS spare, COALESCE(SUM(CASE WHEN paid = 0
-  THEN 1 ELSE 0 END), 0) AS unpaid, COALESCE(SUM(CASE WHEN at >= :since THEN 1 ELSE 0 END), 0) AS recent,
-  MIN(CASE WHEN at >= :since THEN at END) AS first FROM judgment WHERE campaign = :campaign
+  THEN 1 ELSE 0 END), 0) AS unpaid, COALESCE(SUM(CASE WHEN at >= :since AND source = '' THEN 1 ELSE 0 END), 0) AS
+  recent, MIN(CASE WHEN at >= :since AND source = '' THEN at END) AS first FROM judgment WHERE campaign = :campaign
 
 -- name: annotators
 SELECT id, name, kind, state, n_answered, joined_at, message FROM annotator WHERE campaign = :campaign ORDER BY id
@@ -380,6 +380,9 @@ SELECT j.submission, j.seq, j.at, j.paid, a.name, t.query, t.items FROM judgment
   JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target
   WHERE j.campaign = :campaign AND j.counted = 0 AND j.withdrawn_at IS NULL
   ORDER BY j.seq DESC LIMIT 500
+
+-- name: names_of_items
+SELECT id, item FROM item WHERE id IN :items
 
 -- name: item_ids
 SELECT id, item FROM item WHERE campaign = :campaign
@@ -687,9 +690,9 @@ INSERT INTO review (campaign, target, answer, shown, note, actor, at)
 UPDATE annotator SET message = :message WHERE id = :annotator AND campaign = :campaign
 
 -- name: owed
-SELECT a.id, a.name, a.kind, a.external, COUNT(*) AS n, CAST(COALESCE(SUM(r.cost), 0) AS BIGINT) AS owed FROM request r
-  JOIN annotator a ON a.id = r.annotator WHERE a.campaign = :campaign AND r.state = 'answered'
-  GROUP BY a.id, a.name, a.kind, a.external ORDER BY a.id
+SELECT a.id, a.name, a.kind, a.external, r.n, r.owed FROM annotator a JOIN (SELECT annotator, COUNT(*) AS n,
+  CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS owed FROM request WHERE state = 'answered' GROUP BY annotator) r
+  ON r.annotator = a.id WHERE a.campaign = :campaign ORDER BY a.id
 
 -- name: forget_consents
 UPDATE annotator SET consented_at = NULL WHERE campaign = :campaign

@@ -88,11 +88,11 @@ def item_view(collection: Collection, connection: sa.Connection, item: int) -> d
 
 def _said_of(collection: Collection, connection: sa.Connection, targets: list[int]) -> dict[str, Any]:
     """Judgments and skips of targets, in the owner's ids."""
-    ids = item_ids(collection, connection)
-    judged = sql.judgments_of_targets.rows(connection, targets=targets, upto=2**62)
+    judged = sql.judgments_of_targets.rows(connection, targets=targets, upto=2**62)[-500:]
     skips = sql.skips_of_targets.rows(connection, targets=targets)
+    ids = item_ids(collection, connection, [*judged, *skips])
     return {
-        "judgments": [plain_judgment(collection, row, ids) for row in judged[-500:]],
+        "judgments": [plain_judgment(collection, row, ids) for row in judged],
         "skips": [
             {"annotator": row.annotator, "reason": row.reason or "", "time": (row.ended_at or 0) / 1e6,
              "items": [ids[one] for one in json.loads(row.items)]}
@@ -320,10 +320,11 @@ def reviews_csv(collection: Collection, connection: sa.Connection) -> str:
     """Return the decisions as a table: of grades what ``crowdrank aggregate --known`` takes."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    ids = item_ids(collection, connection)
+    decided = sql.reviews.rows(connection, campaign=collection.id)
+    ids = item_ids(collection, connection, decided)
     grades = collection.settings.kind == "grade"
     writer.writerow(["query", "item", "grade"] if grades else ["query", "items", "answer", "by"])
-    for row in sql.reviews.rows(connection, campaign=collection.id):
+    for row in decided:
         names, answer = [ids[one] for one in json.loads(row.items)], json.loads(row.answer)
         told = [names[0], answer["grade"]] if grades else [" ".join(names), row.shown, row.actor]
         writer.writerow(map(escape_formula, [row.query, *told]))

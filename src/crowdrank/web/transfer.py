@@ -71,8 +71,8 @@ Row = dict[str, Any]
 
 def judgment_page(collection: Collection, connection: sa.Connection, after: int, limit: int) -> Row:
     """Return judgments behind a number, and the number to go on from."""
-    ids = item_ids(collection, connection)
     rows = page(collection, connection, after, 2**62, limit)
+    ids = item_ids(collection, connection, rows)
     judgments = [plain_judgment(collection, row, ids) for row in rows]
     return {"judgments": judgments, "next_after": rows[-1].seq if rows else after}
 
@@ -80,24 +80,6 @@ def judgment_page(collection: Collection, connection: sa.Connection, after: int,
 def page(collection: Collection, connection: sa.Connection, after: int, upto: int, limit: int) -> list[Any]:
     """Return rows of judgments behind one number, up to another."""
     return sql.judgment_page.rows(connection, campaign=collection.id, after=after, upto=upto, limit=limit)
-
-
-def touched_judgments(collection: Collection, connection: sa.Connection, after: int, upto: int) -> list[Any]:
-    """Return all rows, up to a number, of judgments on targets that have one behind another number."""
-    return sql.touched_judgments.rows(connection, campaign=collection.id, after=after, upto=upto)
-
-
-def neighbouring_judgments(
-    collection: Collection, connection: sa.Connection, touched: list[Any], upto: int
-) -> list[Any]:
-    """Return all rows, up to a number, of judgments on other targets that share an item with these rows."""
-    if collection.settings.kind == "grade" or not touched:
-        return []
-    items = {item for row in touched for item in json.loads(row.items)}
-    queries, here = sorted({row.query for row in touched}), {row.items for row in touched}
-    rows = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=queries)
-    wanted = [row.id for row in rows if row.items not in here and not items.isdisjoint(json.loads(row.items))]
-    return sql.judgments_of_targets.rows(connection, targets=wanted, upto=upto)
 
 
 def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row:

@@ -64,7 +64,7 @@ class BrokenPromisesError(CrowdrankError):
 
 
 @contextmanager
-def _opened(database: str, *, read_only: bool = False, empty: bool = False) -> Iterator[Store]:
+def _open(database: str, *, read_only: bool = False, empty: bool = False) -> Iterator[Store]:
     """The store in a database, which has to hold a campaign, or none where it is to be filled."""
     store = open_store(database, read_only=read_only)
     try:
@@ -86,7 +86,7 @@ def _opened(database: str, *, read_only: bool = False, empty: bool = False) -> I
 def check(options: Options) -> str:
     """Return a sentence that the totals agree with the stored judgments; a difference is an error."""
     database = options.database(options.campaign)
-    with _opened(database, read_only=True) as store:
+    with _open(database, read_only=True) as store:
         broken = store.submit_read(broken_promises).result()
         number = store.submit_read(lambda c: c.exec_driver_sql("SELECT COUNT(*) FROM judgment").scalar_one()).result()
     if broken:
@@ -96,11 +96,11 @@ def check(options: Options) -> str:
 
 def copy(options: Options, target: str) -> str:
     """Copy a paused or closed campaign into an empty database, compare the two, and return what was copied."""
-    with _opened(options.database(options.campaign)) as source:
+    with _open(options.database(options.campaign)) as source:
         states = source.submit_read(lambda c: list(c.exec_driver_sql("SELECT state FROM campaign").scalars())).result()
         if "open" in states:
             raise ParameterError("the campaign is open; pause or close it first, so that nothing is missed")
-        with _opened(target, empty=True) as goal:
+        with _open(target, empty=True) as goal:
             numbers, same = _copy_all(source, goal)
     if not same:
         raise BrokenPromisesError("the copy differs from the original; drop it and copy again")
@@ -112,7 +112,7 @@ def backup(options: Options, path: str) -> str:
     """Write everything into a new SQLite file while the service runs, recount it, and return what was written."""
     if Path(path).exists():
         raise ParameterError(f"{path} is there already; name another file to back up to")
-    with _opened(options.database(options.campaign), read_only=True) as source, _opened(path, empty=True) as goal:
+    with _open(options.database(options.campaign), read_only=True) as source, _open(path, empty=True) as goal:
         # the reader sees one moment of the database, however long it takes
         numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
         broken = goal.submit_read(broken_promises).result()
@@ -126,7 +126,7 @@ def restore(options: Options, path: str) -> str:
     if not Path(path).is_file():
         raise ParameterError(f"there is no backup {path}; name a file that --backup wrote")
     database = options.database(options.campaign)
-    with _opened(path, read_only=True) as source, _opened(database, empty=True) as goal:
+    with _open(path, read_only=True) as source, _open(database, empty=True) as goal:
         numbers, same = _copy_all(source, goal)
     if not same:
         raise BrokenPromisesError(f"{database} differs from {path}; drop it and restore again")

@@ -78,7 +78,7 @@ class Webhook:
         ).result()
         if not rows and not events:
             return True
-        ids = store.submit_read(lambda c: item_ids(collection, c)).result()
+        ids = store.submit_read(lambda c: item_ids(collection, c, rows)).result()
         told: list[dict[str, Any]] = [
             {"type": "judgment", "judgment": plain_judgment(collection, one, ids)} for one in rows
         ]

@@ -7,7 +7,7 @@ import { markdown } from "/static/markdown.js";
 import { ranking } from "/static/ranking.js";
 import { form } from "/static/questions.js";
 import { past } from "/static/history.js";
-import { speak, t } from "/static/words.js";
+import { question, speak, t } from "/static/words.js";
 
 const part = (id) => document.getElementById(id);
 const main = part("main"), status = part("status"), dialog = part("dialog"), bar = part("bar");
@@ -212,13 +212,13 @@ function finished(words, completion) {
 }
 
 function asked(one) {
-  return one.query.content ? el("section", { className: "query", dir: direction(one.query.content), tabindex: "0", "aria-label": one.question }, one.query.content_type === "markdown" ? markdown(one.query.content) : el("div", { className: "text" }, one.query.content)) : null;
+  return one.query.content ? el("section", { className: "query", dir: direction(one.query.content), tabindex: "0", "aria-label": question(one.question) }, one.query.content_type === "markdown" ? markdown(one.query.content) : el("div", { className: "text" }, one.query.content)) : null;
 }
 
 function show(one, answer = null, above = []) {
   clearTimeout(timer);
   request = one; old = answer; begun = performance.now(); busy = false; sendOrder = null; remark = "";
-  const head = [news, ...above, replacing ? el("p", { className: "banner" }, t("changing"), el("button", { type: "button", onclick: next }, t("cancel"))) : null, asked(one), one.questions ? null : el("p", { className: "question", id: "question", dir: "auto" }, one.question)];
+  const head = [news, ...above, replacing ? el("p", { className: "banner" }, t("changing"), el("button", { type: "button", onclick: next }, t("cancel"))) : null, asked(one), one.questions ? null : el("p", { className: "question", id: "question", dir: "auto" }, question(one.question))];
   const items = () => el("div", { className: one.items.length === 2 ? "items pair" : "items" }, ...one.items.map((item) => card(item, one.items.length > 1)));
   if (one.questions) {
     const made = form(one, old, { say, send });

@@ -26,6 +26,9 @@ export function t(key, given = {}) {
   return (words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => String(given[name] ?? ""));
 }
 
+// a question of the owner's stays as it is; one that no owner wrote is asked in the language of the page
+export const question = (text) => words[text] ?? text;
+
 export function when(microseconds) {
   return new Date(microseconds / 1000).toLocaleString(words.language, { dateStyle: "medium", timeStyle: "short" });
 }
