@@ -585,7 +585,7 @@ def test_an_error_of_ours_is_one_sentence(called, monkeypatch, caplog):
     def broken(collection, connection):
         raise RuntimeError("secret content")
 
-    monkeypatch.setattr(overview, "invites_view", broken)
+    monkeypatch.setattr(overview, "list_view", broken)
     response = called.get("/invites", called.owner_token)
     assert response.status_code == 500
     assert kind_of(response) == "internal"

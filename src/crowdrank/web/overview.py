@@ -144,14 +144,10 @@ def _of_fit(collection: Collection, connection: sa.Connection, question: str) ->
     return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}
 
 
-def annotators_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
-    """Return who takes part."""
-    return {"annotators": [row._asdict() for row in sql.annotators.rows(connection, campaign=collection.id)]}
-
-
-def invites_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
-    """Return the invites; their tokens are known to nobody any more."""
-    return {"invites": [row._asdict() for row in sql.invites.rows(connection, campaign=collection.id)]}
+def list_view(collection: Collection, connection: sa.Connection, name: str) -> dict[str, Any]:
+    """Return the rows of annotators, invites (their tokens are known to nobody any more) or members."""
+    rows = getattr(sql, name).rows(connection, campaign=collection.id)
+    return {name: [row._asdict() for row in rows]}
 
 
 def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:

@@ -583,7 +583,7 @@ def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> Non
 
 
 _add_view("campaign", overview.campaign_view, "Show progress, money and forecast.")
-_add_view("annotators", overview.annotators_view, "List who takes part.")
+_add_view("annotators", partial(overview.list_view, name="annotators"), "List who takes part.")
 _add_view("skipped", overview.skipped_view, "List what several annotators skipped.")
 _add_view("spares", overview.spares_view, "List judgments that came too late for a seat.")
 _add_view("review", steering.review_view, "Show what is disputed or was reported, and what was decided.")
@@ -595,7 +595,7 @@ _add_view("course", overview.course_and_findings, "Show findings, how doubt fell
 async def invites(service: Running, caller: Owner) -> dict[str, Any]:
     """List invites."""
     collection = service.collection
-    return await service.read(lambda c: overview.invites_view(collection, c))
+    return await service.read(lambda c: overview.list_view(collection, c, "invites"))
 
 
 @owner_router.post(f"{API}/invites")
@@ -683,8 +683,8 @@ async def campaigns(request: Request, service: Running, caller: Anyone) -> dict[
 @owner_router.get(f"{API}/members")
 async def members(service: Running, caller: Owner) -> dict[str, Any]:
     """List who helps to run the campaign."""
-    rows = await service.read(lambda c: sql.members.rows(c, campaign=service.collection.id))
-    return {"members": [row._asdict() for row in rows]}
+    collection = service.collection
+    return await service.read(lambda c: overview.list_view(collection, c, "members"))
 
 
 @owner_router.post(f"{API}/members")

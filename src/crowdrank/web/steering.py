@@ -74,30 +74,23 @@ def item_view(collection: Collection, connection: sa.Connection, item: int) -> d
     else:
         found = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=[row.query])
         targets = [one.id for one in found if item in json.loads(one.items)]
+    judged = sql.judgments_of_targets.rows(connection, targets=targets, upto=2**62)[-500:]
+    skips = sql.skips_of_targets.rows(connection, targets=targets)
+    ids = item_ids(collection, connection, [*judged, *skips])
     return {
         **row._asdict(), "consensus": json.loads(scores[0].row) if scores else None,
         "questions": {
             name: json.loads(one.row) for name, other in fits_of_questions(collection, connection).items() if other
             for one in sql.scores_of_items.rows(connection, fit=other.id, items=[item])
         },
-        **_said_of(collection, connection, targets),
+        "judgments": [plain_judgment(collection, one, ids) for one in judged],
+        "skips": [
+            {"annotator": one.annotator, "reason": one.reason or "", "time": (one.ended_at or 0) / 1e6,
+             "items": [ids[number] for number in json.loads(one.items)]}
+            for one in skips
+        ],
         "decisions": [_decision(one) for one in sql.reviews.rows(connection, campaign=collection.id)
                       if item in json.loads(one.items)],
-    }  # fmt: skip
-
-
-def _said_of(collection: Collection, connection: sa.Connection, targets: list[int]) -> dict[str, Any]:
-    """Judgments and skips of targets, in the owner's ids."""
-    judged = sql.judgments_of_targets.rows(connection, targets=targets, upto=2**62)[-500:]
-    skips = sql.skips_of_targets.rows(connection, targets=targets)
-    ids = item_ids(collection, connection, [*judged, *skips])
-    return {
-        "judgments": [plain_judgment(collection, row, ids) for row in judged],
-        "skips": [
-            {"annotator": row.annotator, "reason": row.reason or "", "time": (row.ended_at or 0) / 1e6,
-             "items": [ids[one] for one in json.loads(row.items)]}
-            for row in skips
-        ],
     }  # fmt: skip
 
 
@@ -237,7 +230,12 @@ def review_view(collection: Collection, connection: sa.Connection) -> dict[str, 
             {
                 "target": row.id, "query": row.query, **facts,
                 "query_content": contents[json.loads(row.items)[0]].query_content[:_SHOWN_CONTENT],
-                "items": [_page_of(contents[one]) for one in json.loads(row.items)], **said[row.id],
+                "items": [
+                    {"id": one, "item": contents[one].item, "content": contents[one].content[:2000],
+                     "content_type": contents[one].content_type}
+                    for one in json.loads(row.items)
+                ],
+                **said[row.id],
                 "decision": _decision(decided[row.id]) if row.id in decided else None,
             }
             for row, facts in open_first
@@ -263,11 +261,6 @@ def _doubtful_annotators(collection: Collection, connection: sa.Connection) -> l
         and row["state"] == "active" and row["n_answered"] >= 2 * seen.get(row["id"], 0)
     ]  # fmt: skip
     return sorted(doubtful, key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"]))
-
-
-def _page_of(row: Any) -> dict[str, Any]:
-    """An item as those see it who run the campaign."""
-    return {"id": row.id, "item": row.item, "content": row.content[:2000], "content_type": row.content_type}
 
 
 def _said_by_target(collection: Collection, connection: sa.Connection, targets: list[int]) -> dict[int, Any]:

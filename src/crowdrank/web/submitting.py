@@ -337,63 +337,56 @@ def kept_value(question: Question, order: Sequence[int], value: Any, field: str 
     allowed = {key, "strength"} if question.strength and question.kind == "preference" else {key}
     if question.kind == "grade" and isinstance(value, dict):
         value = {name: one for name, one in value.items() if name != "label"}
-    if not isinstance(value, dict) or not {key} <= set(value) <= allowed:
-        raise Fault("invalid", f"{field} must be an object with the one key {key!r}", field=field)
+    whole = isinstance(value, dict) and {key} <= set(value) <= allowed
+    _expect(whole, field, f"an object with the one key {key!r}")
     said, place = value[key], f"{field}.{key}"
     if question.kind == "grade":
         top = len(question.grades) - 1
-        if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said <= top:
-            raise Fault("invalid", f"{place} must be a whole number from 0 to {top}", field=place)
+        _expect(_is_number(said, int) and 0 <= said <= top, place, f"a whole number from 0 to {top}")
         return {"grade": said}
     if question.kind == "preference":
-        return _kept_preference(question, order, value, field)
+        sides = {"a": "left", "b": "right"} | ({"tie": "tie"} if question.ties else {})
+        words = "'a', 'b' or 'tie'" if question.ties else "'a' or 'b'"
+        _expect(isinstance(said, str) and said in sides, place, words)
+        kept: dict[str, Any] = {"left": order[0], "right": order[1], "winner": sides[said]}
+        if question.strength and said != "tie":
+            strength, most = value.get("strength"), len(question.strength)
+            fits = _is_number(strength, int) and 1 <= strength <= most
+            _expect(fits, f"{field}.strength", f"a whole number from 1 to {most}")
+            kept["strength"] = strength
+        return kept
     if question.kind == "choice":
         chosen = said if question.several else [said]
-        if (
-            not isinstance(chosen, list)
-            or not all(isinstance(one, str) and one in question.choices for one in chosen)
-            or len(set(chosen)) < len(chosen)
-        ):
-            words = "a list of some of" if question.several else "one of"
-            raise Fault("invalid", f"{place} must be {words} {', '.join(question.choices[:20])}", field=place)
+        fits = isinstance(chosen, list) and all(isinstance(one, str) and one in question.choices for one in chosen)
+        words = f"{'a list of some of' if question.several else 'one of'} {', '.join(question.choices[:20])}"
+        _expect(fits and len(set(chosen)) == len(chosen), place, words)
         return {"choice": sorted(chosen, key=question.choices.index) if question.several else said}
     if question.kind == "text":
-        if not isinstance(said, str) or not 0 < len(said) <= MAX_TEXT:
-            raise Fault("invalid", f"{place} must be a text of up to {MAX_TEXT} characters", field=place)
+        _expect(isinstance(said, str) and 0 < len(said) <= MAX_TEXT, place, f"a text of up to {MAX_TEXT} characters")
         return {"text": storable(said)}
     if question.kind == "slider":
-        if isinstance(said, bool) or not isinstance(said, int | float) or not question.least <= said <= question.most:
-            words = f"a number from {question.least:g} to {question.most:g}"
-            raise Fault("invalid", f"{place} must be {words}", field=place)
+        fits = _is_number(said, int | float) and question.least <= said <= question.most
+        _expect(fits, place, f"a number from {question.least:g} to {question.most:g}")
         return {"value": said}
     letters = {LABELS[at]: item for at, item in enumerate(order)}
     groups = said if isinstance(said, list) else []
     flat = [one for group in groups if isinstance(group, list) for one in group]
-    whole = all(isinstance(group, list) and group for group in groups)
-    if not whole or any(not isinstance(one, str) for one in flat) or sorted(flat) != sorted(letters):
-        raise Fault(
-            "invalid",
-            f"{place} must hold each of {', '.join(letters)} once, in lists from best to worst, ties in one list",
-            field=place,
-        )
+    whole = all(isinstance(group, list) and group for group in groups) and all(isinstance(one, str) for one in flat)
+    if not whole or sorted(flat) != sorted(letters):
+        words = f"hold each of {', '.join(letters)} once, in lists from best to worst, ties in one list"
+        raise Fault("invalid", f"{place} must {words}", field=place)
     return {"order": [[letters[one] for one in group] for group in groups]}
 
 
-def _kept_preference(question: Question, order: Sequence[int], value: dict[str, Any], field: str) -> dict[str, Any]:
-    """A preference with its sides, and how strong it is where that is asked."""
-    sides = {"a": "left", "b": "right"} | ({"tie": "tie"} if question.ties else {})
-    if not isinstance(value["winner"], str) or value["winner"] not in sides:
-        words = "'a', 'b' or 'tie'" if question.ties else "'a' or 'b'"
-        raise Fault("invalid", f"{field}.winner must be {words}", field=f"{field}.winner")
-    kept: dict[str, Any] = {"left": order[0], "right": order[1], "winner": sides[value["winner"]]}
-    if question.strength and kept["winner"] != "tie":
-        strength, most = value.get("strength"), len(question.strength)
-        if isinstance(strength, bool) or not isinstance(strength, int) or not 1 <= strength <= most:
-            raise Fault(
-                "invalid", f"{field}.strength must be a whole number from 1 to {most}", field=f"{field}.strength"
-            )
-        kept["strength"] = strength
-    return kept
+def _expect(fits: Any, field: str, words: str) -> None:
+    """Refuse an answer with a field that does not fit."""
+    if not fits:
+        raise Fault("invalid", f"{field} must be {words}", field=field)
+
+
+def _is_number(value: Any, kind: Any) -> bool:
+    """Whether a value is a number of a kind, which true and false are not."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def shown_value(order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
