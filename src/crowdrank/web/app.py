@@ -119,47 +119,33 @@ def make_app(*services: Service, start: Callable[[], Any] | None = None, stop: C
     app.state.services = services
     for router in ROUTERS:
         app.include_router(router)
-    app.add_exception_handler(Fault, _on_fault)
-    app.add_exception_handler(RequestValidationError, _on_refused)
-    app.add_exception_handler(CrowdrankError, _on_user_error)
-    app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_error)
+    for kind in (Fault, RequestValidationError, CrowdrankError, HTTPException, Exception):
+        app.add_exception_handler(kind, _answer_error)
     return Guard(app, services)
 
 
-async def _on_fault(request: Request, error: Any) -> Response:
-    """A fault as an answer."""
+async def _answer_error(request: Request, error: Any) -> Response:
+    """What went wrong as an answer; of errors of ours it says nothing of what was sent."""
+    status = None
+    if isinstance(error, HTTPException) and isinstance(error.__cause__, Fault):
+        # a body that was refused while it was read
+        error = error.__cause__
+    if isinstance(error, RequestValidationError):
+        error = refusal(error.errors()[0])
+    elif isinstance(error, HTTPException):
+        status, nothing = error.status_code, Fault("not_found", "there is nothing here")
+        error = nothing if status in (404, 405) else Fault("bad_request", "this call cannot be understood")
+    elif not isinstance(error, CrowdrankError):
+        error = Fault("internal", "something went wrong here; try again, and tell the owner if it happens again")
+    elif not isinstance(error, Fault):
+        # a mistake in what was sent, found deeper down
+        error = Fault("invalid", str(error))
     headers = {}
     if error.retry_after is not None:
         headers["retry-after"] = str(max(1, round(error.retry_after)))
     if error.kind == "unauthorized":
         headers["www-authenticate"] = "Bearer"
-    return Answer(error.plain(), error.status, headers)
-
-
-async def _on_error(request: Request, error: Any) -> Response:
-    """An error of ours as an answer that says nothing of what was sent."""
-    fault = Fault("internal", "something went wrong here; try again, and tell the owner if it happens again")
-    return await _on_fault(request, fault)
-
-
-async def _on_user_error(request: Request, error: Any) -> Response:
-    """A mistake in what was sent, found deeper down, as an answer."""
-    return Answer({"error": {"type": "invalid", "message": str(error)}}, 422)
-
-
-async def _on_refused(request: Request, error: Any) -> Response:
-    """What does not fit in what was sent, as an answer."""
-    return await _on_fault(request, refusal(error.errors()[0]))
-
-
-async def _on_http_error(request: Request, error: Any) -> Response:
-    """A path or method that does not exist, or a body that was refused while it was read, as an answer."""
-    if isinstance(error.__cause__, Fault):
-        return await _on_fault(request, error.__cause__)
-    kind = {404: "not_found", 405: "not_found"}.get(error.status_code, "bad_request")
-    words = "there is nothing here" if kind == "not_found" else "this call cannot be understood"
-    return Answer({"error": {"type": kind, "message": words}}, error.status_code)
+    return Answer(error.plain(), status or error.status, headers)
 
 
 class Guard:
@@ -205,7 +191,7 @@ class Guard:
         except Exception:
             log.exception({"event": "error", "route": _route_of(scope)})
             if not started:
-                await (await _on_error(Request(scope), None))(scope, receive, send_with_headers)
+                await (await _answer_error(Request(scope), None))(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - began
             route = _route_of(scope)

@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +245,7 @@ class Settings:
         )
         return cls(**{**document, **tuples, "questions": questions})
 
-    @property
+    @cached_property
     def main_question(self) -> Question:
         """The question that the scheme and the consensus go by."""
         for one in self.questions:
@@ -255,7 +256,7 @@ class Settings:
             cant_tell=self.cant_tell,
         )  # fmt: skip
 
-    @property
+    @cached_property
     def more_questions(self) -> tuple[Question, ...]:
         """The other questions that have a consensus of their own: those about the same items, without free text."""
         kinds = (self.kind, "choice", "slider") if self.kind == "grade" else (self.kind,)

@@ -146,8 +146,8 @@ def _of_fit(collection: Collection, connection: sa.Connection, question: str) ->
 
 def list_view(collection: Collection, connection: sa.Connection, name: str) -> dict[str, Any]:
     """Return the rows of annotators, invites (their tokens are known to nobody any more) or members."""
-    rows = getattr(sql, name).rows(connection, campaign=collection.id)
-    return {name: [row._asdict() for row in rows]}
+    listed = {"annotators": sql.annotators, "invites": sql.invites, "members": sql.members}
+    return {name: [row._asdict() for row in listed[name].rows(connection, campaign=collection.id)]}
 
 
 def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -85,11 +86,8 @@ class Worker:
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    continue
+            with suppress(OSError, AttributeError):
+                stream.close()  # type: ignore[union-attr]
 
 
 class Refit:

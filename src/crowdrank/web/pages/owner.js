@@ -1,7 +1,7 @@
 // The page of those who run a campaign. One part is shown at a time, asked for again every five seconds with tags, so
 // that what has not changed is not sent or drawn again; items are searched, sorted and paged by the service.
 
-import { base, el } from "/static/kit.js";
+import { base, el, markdown } from "/static/kit.js";
 import { curve, spark, span } from "/static/pictures.js";
 
 const main = document.getElementById("main"), status = document.getElementById("status"), dialog = document.getElementById("dialog"), tabs = document.getElementById("tabs");
@@ -172,12 +172,12 @@ function stale(fit) {
   return el("p", { className: "muted", id: "stale" }, words);
 }
 
-// text as text; files and pages of others come by a call with the token and are shown from memory
+// text as text, Markdown as the annotators see it; files and pages of others come by a call with the token and are shown from memory
 function body(item) {
   const node = el("div", { className: "content", dir: "auto" });
   if (item.content_type === "image" && item.content.startsWith("https://")) node.append(el("img", { src: item.content, alt: `Item ${item.item}`, referrerpolicy: "no-referrer" }));
   else if (["image", "audio", "html"].includes(item.content_type)) node.append(button(`Save the ${item.content_type} file`, () => download(`/items/${item.id}/content`, item.content_type === "html" ? `${item.item}.html` : item.content.split("/").at(-1))));
-  else node.append(item.content);
+  else node.append(item.content_type === "markdown" ? markdown(item.content) : item.content);
   return node;
 }
 
