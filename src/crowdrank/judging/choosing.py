@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -128,7 +129,7 @@ class Chooser:
     ) -> None:  # fmt: skip
         self.answers, self.judges, self.kind, self.orders, self.set_size = answers, list(judges), kind, orders, set_size
         self.goal, self.across, self.scheme, self.seed, self.features = goal, across, scheme, seed, features
-        self.people = people
+        self.people, self.each = people, 2 if orders == "both" and kind != "grade" else 1
         self.asked: set[Case] = set()
         self._pairs_asked: set[tuple[str, Any, frozenset[Any]]] = set()
         self._rng = np.random.default_rng(seed)
@@ -199,7 +200,9 @@ class Chooser:
                     assert model.std_error is not None
                     square = width**2 * n_queries / (n_queries - n)
                     blocks = tuple(block if block is None else square * block for block in model.covariance or ())
-                    chosen_by = replace(model, std_error=square**0.5 * model.std_error, covariance=blocks)
+                    estimates = {**model.estimates, "answer_variance": square}
+                    errors = square**0.5 * model.std_error
+                    chosen_by = replace(model, std_error=errors, covariance=blocks, estimates=estimates)
                 return chosen_by, told if width > 1 else model
         return model, model
 
@@ -246,12 +249,11 @@ class Chooser:
 
     def _ranked_set(self, query: Any, one: Any, other: Any, scores: Mapping[Any, float] | None) -> list[Any]:
         """Items to rank together: two, and those of their query that stand nearest to them."""
-        others = [item for item in self._members[query] if item not in (one, other)]
+        level = dict.fromkeys(self._members[query], 0.0) | dict(scores or {})
+        middle, others = 0.5 * (level[one] + level[other]), [i for i in self._members[query] if i not in (one, other)]
         draws = self._rng.random(len(others)).tolist()
-        middle = 0.0 if scores is None else 0.5 * (scores.get(one, 0.0) + scores.get(other, 0.0))
-        distance = [0.0 if scores is None else abs(scores.get(item, 0.0) - middle) for item in others]
-        near = [item for _, _, item in sorted(zip(distance, draws, others, strict=True), key=lambda row: row[:2])]
-        return [one, other, *near[: self.set_size - 2]]
+        near = sorted(zip([abs(level[item] - middle) for item in others], draws, others, strict=True))
+        return [one, other, *(item for _, _, item in near[: self.set_size - 2])]
 
     @property
     def sizes(self) -> list[int]:
@@ -264,8 +266,7 @@ class Chooser:
         sizes = [len(members) for members in self._members.values()]
         if self.kind == "grade":
             return len(self.judges) * sum(sizes)
-        pairs = sum(size * (size - 1) // 2 for size in sizes)
-        return len(self.judges) * pairs * (2 if self.orders == "both" else 1)
+        return len(self.judges) * self.each * sum(size * (size - 1) // 2 for size in sizes)
 
     def take(self, cases: Iterable[Case]) -> list[Case]:
         """Return cases that were not asked, and take note that they are."""
@@ -285,13 +286,12 @@ class Chooser:
             groups.setdefault(None if self.across else target[0], []).append(target)
         rings: list[list[list[Case]]] = []
         number = 0
-        each = 2 if self.orders == "both" and self.kind != "grade" else 1
         for members in groups.values():
             if len(members) < 2:
                 continue
-            if calls is not None and each * len(members) > _SHARE_FOR_DESIGN * calls / len(groups):
-                size = max(int(_SHARE_FOR_DESIGN * calls / len(groups) / each), 8)
-                members = [members[place] for place in self._rng.permutation(len(members))[:size]]
+            size = len(members) if calls is None else int(_SHARE_FOR_DESIGN * calls / len(groups) / self.each)
+            if size < len(members):
+                members = [members[place] for place in self._rng.permutation(len(members))[: max(size, 8)]]
             rings.append([])
             for one, other in self._connecting_pairs(members):
                 rings[-1].append(self.take(self._cases(one, other, self.judges[number % len(self.judges)])))
@@ -301,7 +301,7 @@ class Chooser:
 
     def other_orders(self) -> list[Case]:
         """Return what a run that was stopped has left of pairs that are shown in both orders."""
-        if self.orders != "both" or self.kind == "grade":
+        if self.each == 1:
             return []
         return self.take([case._replace(items=case.items[::-1]) for case in sorted(self.asked, key=str)])
 
@@ -330,13 +330,11 @@ class Chooser:
         if self.scheme != "information":
             return self._in_turn(number, judges, scores), 0.0
         targets = self._targets_of(preferences)
-        each = 2 if self.orders == "both" and self.kind != "grade" else 1
         panel, pairs = self._panel(preferences, consensus, targets, prices)
-        roster = Roster.from_frame({"annotator": panel, "price": [prices[judge] * each for judge in panel]})
-        wanted = max(1, -(-number // each))
-        price = float(np.median(roster.price))
+        roster = Roster.from_frame({"annotator": panel, "price": [prices[judge] * self.each for judge in panel]})
+        budget = max(1, -(-number // self.each)) * float(np.median(roster.price))
         situation = Situation(
-            judgments=preferences, askable=self._askable(consensus), pairs=pairs, roster=roster, budget=wanted * price,
+            judgments=preferences, askable=self._askable(consensus), pairs=pairs, roster=roster, budget=budget,
             consensus=consensus, seed=int(self._rng.integers(2**31)), repeats=self.across,
             open=self._open(preferences, open_cases),
         )  # fmt: skip
@@ -384,15 +382,13 @@ class Chooser:
 
     def _in_turn(self, number: int, judges: Sequence[str], scores: Mapping[Any, float]) -> list[Case]:
         """All pairs in turn, those first that were asked about least."""
-        often: dict[frozenset[Any], int] = {}
-        for case in self.asked:
-            for pair in combinations(case.items, 2):
-                key = frozenset(pair if self.across else ((case.query, pair[0]), (case.query, pair[1])))
-                often[key] = often.get(key, 0) + 1
+        often = Counter(
+            pair if self.across else frozenset((query, item) for item in pair) for _, query, pair in self._pairs_asked
+        )
         pairs = [pair for pair in combinations(self.targets, 2) if self._queries_of(*pair)]
         pairs = [pairs[place] for place in self._rng.permutation(len(pairs))]
         cases: list[Case] = []
-        for turn, (one, other) in enumerate(sorted(pairs, key=lambda pair: often.get(frozenset(pair), 0))):
+        for turn, (one, other) in enumerate(sorted(pairs, key=lambda pair: often[frozenset(pair)])):
             place = turn % len(judges)
             cases += self._take_first(one, other, [*judges[place:], *judges[:place]], scores)
             if len(cases) >= number:

@@ -131,21 +131,19 @@ class Store:
 
     def end(self, number: int, lost: float = 0.0) -> None:
         """Write down that a call ended without a reply; ``lost`` is what it may have cost."""
-        self._connection.execute("BEGIN")
-        self._connection.execute("DELETE FROM under_way WHERE number = ?", (number,))
-        if lost:
-            self._connection.execute(
-                "INSERT INTO lost VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET cost = cost + excluded.cost",
-                (self.run, lost),
-            )
-        self._connection.execute("COMMIT")
+        more = "INSERT INTO lost VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET cost = cost + excluded.cost"
+        self._strike_off(number, more, (self.run, lost))
 
     def keep(self, number: int, key: str, model: str, shown: Sequence[Any], reply: Reply) -> None:
         """Keep a reply and strike its call off what is under way, both or neither."""
         values = (key, self.run, model, json.dumps(shown), reply.content, json.dumps(reply.logprobs), reply.cost)
+        self._strike_off(number, "INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, time.time()))
+
+    def _strike_off(self, number: int, more: str, values: Sequence[Any]) -> None:
+        """Strike a call off what is under way and write what came of it, both or neither."""
         self._connection.execute("BEGIN")
         self._connection.execute("DELETE FROM under_way WHERE number = ?", (number,))
-        self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, time.time()))
+        self._connection.execute(more, values)
         self._connection.execute("COMMIT")
 
     def replies(self) -> list[tuple[str, list[Any], Reply]]:

@@ -452,7 +452,8 @@ def _annotators(situation: Situation, consensus: Consensus, share: float, most: 
     from .kernels.choosing import Annotators
 
     alpha, deviation = preference_discriminations(consensus)
-    square = alpha**2 + deviation**2
+    # where answers are known to vary less than coins of their probability do, as with ties, each tells the more
+    square = (alpha**2 + deviation**2) / float(consensus.estimates.get("answer_variance", 1.0))
     if situation.roster is None:
         mean, one = float((square[:-1] if len(square) > 1 else square).mean()), np.ones(1)
         anybody = Annotators(np.sqrt(mean) * one, mean * one, situation.price * one, np.full(1, UNLIMITED), False)
