@@ -1,11 +1,14 @@
 """``cr.changed``: paired runs, what caused a change, and looks that may be repeated."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.auditing.changes import betting_sequence
+from crowdrank.auditing.changes import betting_interval, log_capital
 from crowdrank.errors import JudgmentError, ParameterError
 
 
@@ -58,26 +61,56 @@ def test_preferences_of_two_runs():
     assert dict(found.frame().select("item", "change").rows()) == {"x": "better", "y": "worse"}
 
 
-def test_betting_as_confseq_has_it():
-    # confseq 0.0.11: betting_cs(x, alpha=a, breaks=1000, running_intersection=True), its last bounds
-    x = np.array([0.2, 0.9, 0.55, 0.7, 0.6, 0.8, 0.4, 0.75, 0.65, 0.85] * 12)
-    assert betting_sequence(x, 0.05) == pytest.approx((0.580, 0.690), abs=1e-9)
-    assert betting_sequence(x, 0.01) == pytest.approx((0.566, 0.701), abs=1e-9)
+@pytest.mark.parametrize(("wins", "n"), [(5, 9), (40, 60), (330, 600)])
+def test_bets_on_coins_are_those_of_robbins(wins, n):
+    """Against a fair coin the integral of (1 + c)^wins (1 - c)^losses is an incomplete beta function [Robbins70]."""
+    from scipy.special import betaincc, betaln
+
+    coins = np.arange(n) < wins
+    wanted = (n + 1) * np.log(2) + betaln(wins + 1, n - wins + 1) + np.log(betaincc(wins + 1, n - wins + 1, 0.5))
+    assert log_capital(coins.astype(float), 0.5) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_bets_equal_an_exact_twin_and_the_interval_is_where_they_reach_the_level():
+    """The product of 1 + c (x / m - 1) as a polynomial in c with fractions, integrated term by term."""
+    values = [Fraction(k, 20) for k in (3, 18, 11, 14, 12, 16, 8, 15, 13, 17, 11, 20, 0, 14)]
+
+    def twin(values, mean):
+        terms = [Fraction(1)]
+        for x in values:
+            edge = x / mean - 1
+            terms = [a + edge * b for a, b in zip([*terms, 0], [0, *terms], strict=True)]
+        return math.log(sum(term / (power + 1) for power, term in enumerate(terms)))
+
+    x = np.array([float(one) for one in values])
+    for mean in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)):
+        assert log_capital(x, float(mean)) == pytest.approx(twin(values, mean), abs=1e-9)
+    low, high = betting_interval(x, 0.05)
+    assert twin(values, Fraction(low)) == pytest.approx(math.log(40), abs=1e-6)
+    assert twin([1 - one for one in values], 1 - Fraction(high)) == pytest.approx(math.log(40), abs=1e-6)
+    assert betting_interval(x[::-1], 0.05) == pytest.approx((low, high), abs=1e-9)
+    assert betting_interval(np.zeros(30), 0.05)[0] == 0.0
+    assert betting_interval(np.ones(30), 0.05)[1] == 1.0
 
 
 def test_false_alarms_under_daily_looks():
-    """Sixty looks while values come in: sequences keep 5 %, a plain interval does not."""
+    """Sixty looks at runs that do not differ, the second judge of a prompt coming a day later: at most 5 % in all."""
     from crowdrank.metrics.significance import mean_interval
 
     rng = np.random.default_rng(4)
-    n, looks = 120, range(20, 620, 10)
-    alarms = {"anytime": 0, "once": 0}
+    n, alarms = 150, {"anytime": 0, "once": 0}
     for _ in range(n):
-        x = rng.beta(2, 2, 610)
-        low, high = betting_sequence(x, 0.05)  # what was left out at any earlier look stays out
-        alarms["anytime"] += not low <= 0.5 <= high
-        bounds = [mean_interval(x[:look]) for look in looks]
-        alarms["once"] += any(not low <= 0.5 <= high for low, high in bounds)
+        grades = np.clip(np.round(3 + rng.normal(size=(420, 1, 1)) + rng.normal(size=(420, 2, 2))), 1, 5)
+        move = grades[..., 1] - grades[..., 0]
+        looks = []
+        for day in range(1, 61):
+            seen = move[: 7 * day].mean(axis=1)
+            seen[7 * (day - 1) :] = move[7 * (day - 1) : 7 * day, 0]
+            looks.append(seen)
+        alarms["anytime"] += any(
+            max(log_capital(0.5 + sign * one / 8, 0.5) for sign in (1, -1)) >= math.log(2 / 0.05) for one in looks
+        )
+        alarms["once"] += any(low > 0 or high < 0 for low, high in map(mean_interval, looks))
     assert alarms["anytime"] <= 0.05 * n
     assert alarms["once"] > 0.2 * n
 

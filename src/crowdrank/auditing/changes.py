@@ -20,7 +20,10 @@ from .labels import Labels
 
 LOOKS = ("once", "anytime")
 _MIN_PAIRS = 2
-_N_MEANS = 1000
+_NODES = np.polynomial.legendre.leggauss(32)
+"""Where and by how much shares of the capital are bet: any mixture of bets holds, this one is an integral."""
+
+_LEAST_MEAN = 1e-9
 _SHOWN_CAUSES = 3
 
 
@@ -48,7 +51,7 @@ class Change(Shown):
         return len(self.table)
 
     def __repr__(self) -> str:
-        return "\n".join(["Change(" + ", ".join(f"{k} {v}" for k, v in self.counts().row(0, named=True).items()) + ")"])
+        return f"Change({', '.join(f'{k} {v}' for k, v in self.counts().row(0, named=True).items())})"
 
     def frame(self) -> pl.DataFrame:
         """Return the row of each item, the largest differences first."""
@@ -82,15 +85,14 @@ def changed(
 
     Judgments are paired by annotator, query and item (or pair of items): only what both runs judged is compared. The
     difference of an item is the mean over pairs, tested by Student's t with Holm's correction over items, so the chance
-    that anything is called a change though nothing is one is at most one less the level. With ``looks="anytime"`` the
-    intervals are confidence sequences by betting [WaudbySmith24]_, which hold at all times together: anyone may look
-    every day while judgments come in.
+    that anything is called a change though nothing is one is at most one less the level. With ``looks="anytime"``
+    intervals and p values are those of betting [WaudbySmith24]_, which hold at all times together, in whatever order
+    judgments come in: anyone may look every day. Judgments of a query count as one, by their mean.
 
     Parameters
     ----------
     old, new
-        Judgments of the two runs, of one kind: grades, preferences or rankings; frames, or paths. Where they have a
-        time, it is their order; otherwise rows are taken in the order of their ids.
+        Judgments of the two runs, of one kind: grades, preferences or rankings; frames, or paths.
     level
         Of the intervals, over all items together.
     looks
@@ -131,9 +133,10 @@ def changed(
         if len(move) < _MIN_PAIRS:
             continue
         if looks == "anytime":
-            low, high = betting_sequence((move + span) / (2 * span) if span else move * 0 + 0.5, alpha)
+            share = np.clip((move + span) / (2 * span), 0.0, 1.0) if span else np.full(len(move), 0.5)
+            low, high = betting_interval(share, alpha)
             bounds = (2 * span * low - span, 2 * span * high - span)
-            p = 0.0 if bounds[0] > 0 or bounds[1] < 0 else 1.0
+            p = min(1.0, 2 * float(np.exp(-max(log_capital(share, 0.5), log_capital(1 - share, 0.5)))))
         else:
             bounds, p = mean_interval(move, 1 - alpha), paired_t(move, np.zeros(len(move)))
         rows.append({"item": item, "old": part["value"].mean(), "new": part["value_new"].mean(),
@@ -142,7 +145,7 @@ def changed(
     if not rows:
         raise JudgmentError("no item was judged twice or more in both runs; at least 2 pairs per item are needed")
     table = pl.DataFrame(rows)
-    adjusted = table["p_value"].to_numpy() if looks == "anytime" else holm(table["p_value"].to_numpy())
+    adjusted = holm(table["p_value"].to_numpy())
     sure = pl.Series(adjusted <= 1 - level)
     better, worse = (pl.lit(sure) & (pl.col("difference") * sign > 0) for sign in (1, -1))
     word = pl.when(better).then(pl.lit("better")).when(worse).then(pl.lit("worse")).otherwise(pl.lit("none"))
@@ -209,29 +212,36 @@ def _causes(pairs: pl.DataFrame, items: list[str]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def betting_sequence(values: Floats, alpha: float) -> tuple[float, float]:
-    """Return the interval of the mean of values in 0 to 1 that holds at all times together, at the last of them.
+def log_capital(values: Floats, mean: float) -> float:
+    r"""Return the log of what bets have won by now against a mean of values in 0 to 1 that is no larger than this.
 
-    Hedged capital [WaudbySmith24]: bets of predictable plug-in size for and against each candidate mean; those at which
-    either half of the capital never reached ``1 / alpha`` are left.
+    A share :math:`c` of the capital is bet on each value, for all :math:`c` in 0 to 1 alike, and wins
+    :math:`\int_0^1 \prod_i (1 + c (x_i / m - 1)) \, dc` [WaudbySmith24]_. If the mean is :math:`m`, that ever reaches
+    :math:`1 / \alpha` with a chance of at most :math:`\alpha`, in whatever order the values came in.
 
     Examples
     --------
-    >>> [round(end, 2) for end in betting_sequence(np.full(200, 0.75), 0.05)]
-    [0.72, 0.76]
+    >>> round(float(np.exp(log_capital(np.ones(9), 0.5))), 1)  # the integral of (1 + c)^9
+    102.3
     """
-    x, t = np.asarray(values, np.float64), np.arange(1, len(values) + 1)
-    mean = np.minimum((0.5 + np.cumsum(x)) / (t + 1), 1.0)
-    spread = np.append(0.25, (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1))[:-1]
-    bet = np.sqrt(2 * np.log(2 / alpha) / (t * np.log(1 + t) * spread))
-    means = np.arange(_N_MEANS + 1) / _N_MEANS
-    kept = np.zeros(len(means), bool)
-    for place, m in enumerate(means):
-        up = np.minimum(bet, 0.5 / m if m > 0 else np.inf)
-        down = np.minimum(bet, 0.5 / (1 - m) if m < 1 else np.inf)
-        capital = np.maximum(np.cumsum(np.log1p(up * (x - m))), np.cumsum(np.log1p(-down * (x - m))))
-        kept[place] = capital.max() < np.log(2 / alpha)
-    if not kept.any():
-        return float(x.mean()), float(x.mean())
-    inside = means[kept]
-    return max(float(inside[0]) - 1 / _N_MEANS, 0.0), min(float(inside[-1]) + 1 / _N_MEANS, 1.0)
+    share, weight = (0.5 + 0.5 * _NODES[0], 0.5 * _NODES[1])
+    return float(np.logaddexp.reduce(np.log1p(np.outer(share, values / mean - 1)).sum(axis=1) + np.log(weight)))
+
+
+def betting_interval(values: Floats, alpha: float) -> tuple[float, float]:
+    """Return the interval of the mean of values in 0 to 1 that holds at all times together, with the values so far.
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in betting_interval(np.full(200, 0.75), 0.05)]
+    [0.73, 0.76]
+    """
+    from scipy.optimize import brentq
+
+    def lowest(x: Floats) -> float:
+        def lead(mean: float) -> float:
+            return log_capital(x, mean) + np.log(alpha / 2)
+
+        return float(brentq(lead, _LEAST_MEAN, x.mean())) if x.mean() > _LEAST_MEAN and lead(_LEAST_MEAN) > 0 else 0.0
+
+    return lowest(values), 1.0 - lowest(1.0 - values)
