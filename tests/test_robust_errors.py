@@ -139,7 +139,7 @@ def test_a_few_annotators_who_agree_do_not_narrow_errors_unasked(monkeypatch):
     assert (unasked.std_error >= plain.std_error).all()
     np.testing.assert_allclose(np.sqrt(np.diagonal(unasked.covariance[0])), unasked.std_error)
     assert np.linalg.eigvalsh(unasked.covariance[0])[0] > -1e-9
-    assert "keep the model's" in heard[0]
+    assert "keep the model's" in heard[-1]
 
 
 def test_preferences_asked_once_are_not():
@@ -216,3 +216,15 @@ def test_the_trace_is_kept_in_files(tmp_path):
     write_consensus(consensus, tmp_path / "result.json")
     assert json.loads((tmp_path / "result.json").read_text())["trace"]["errors"] == "cluster-robust by annotator"
     assert cr.read_consensus(tmp_path / "result.json").trace.errors == "cluster-robust by annotator"
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+@pytest.mark.parametrize(("n_judges", "copies", "wider"), [(6, True, 2**0.5), (6, False, 1.0), (1, False, 2**0.5)])
+def test_what_few_annotators_are_asked_again_counts_by_how_far_it_repeats(n_judges, copies, wider):
+    """Copies of an answer count as one, independent ones as two; one annotator alone shows neither."""
+    rng = np.random.default_rng(0)
+    won = rng.normal(size=(300, 1, 1)) + rng.logistic(size=(300, n_judges, 2)) > 0
+    answer = np.where(won[..., [0, 0]] if copies else won, "left", "right")
+    rows = [(f"j{j}", f"q{q}", "x", "y", one) for (q, j, _), one in np.ndenumerate(answer)]
+    found = cr.aggregate(cr.Preferences.from_rows(rows), "latent_score").estimates["repeats"]
+    assert found["wider"] == pytest.approx(wider, abs=0.06)

@@ -277,3 +277,16 @@ def test_a_method_that_trusts_nobody_is_not_told_to():
     votes = verdicts_of({"gpt-4o": 90, "human-1": 6, "human-2": 6})
     sentence = cr.findings(cr.aggregate(votes, "bradley_terry"), votes).of("mostly_programs").sentence
     assert sentence.endswith("method='latent_score' trusted='human-*'")
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [(("gpt-4", "claude-3"), "only_programs"), (("ann", "bob"), "shared_unseen"), (("gpt-4",), "one_annotator")],
+)
+def test_errors_that_nothing_can_show_are_told(names, kind):
+    rng = np.random.default_rng(0)
+    rows = [(who, f"q{k}", "x", "y", "left" if rng.random() < 0.7 else "right") for k in range(40) for who in names]
+    judged = cr.Preferences.from_rows(rows).across_queries()
+    found = cr.findings(cr.aggregate(judged, "latent_score"), judged).of(kind)
+    assert found is not None
+    assert "would change" in found.sentence

@@ -77,12 +77,14 @@ def with_robust_errors(
     assert consensus.covariance is not None
     assert consensus.std_error is not None
     errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
+    number = int(np.median(errors.n_clusters[errors.n_clusters > 0])) if errors.n_clusters.any() else 0
+    if unasked and number < _FEW_CLUSTERS:
+        consensus = _with_repeats_as_one(consensus, judgments)
     if not (errors.n_clusters > 1).any():
         if unasked:
             return consensus
         where = "" if robust == "query" else " of a query"
         raise ParameterError(f"{option('robust', robust)} needs two or more {_PLURAL[robust]}{where}; leave it out")
-    number = int(np.median(errors.n_clusters[errors.n_clusters > 0]))
     clusters = f"{number:,} {_PLURAL[robust]}"
     kept = ""
     if unasked and number < _FEW_CLUSTERS:
@@ -91,7 +93,10 @@ def with_robust_errors(
         kept = f"; {which} would have a narrower one and keep the model's" if n_narrower else ""
     wider = _times_as_wide(consensus, errors)
     if number < _FEW_CLUSTERS and not unasked:
-        _warn_of_few(clusters, number)
+        warnings.warn(
+            f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
+            f"{counted(number - 1, 'degree')} of freedom; ask about more of them", DataWarning, stacklevel=3,
+        )  # fmt: skip
     why = f"{_DEPENDS}: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
@@ -127,20 +132,49 @@ def with_shared_error(consensus: Consensus, judgments: Judgments | Mixed, shared
         return consensus
     wider = float(np.sqrt(factor))
     say(f"annotators err together: standard errors are {wider:.2f} times as wide as those of independent annotators")
+    return _widen(consensus, factor, {"shared": {"wider": wider}})
+
+
+def _widen(consensus: Consensus, factor: float, estimates: dict[str, Any]) -> Consensus:
+    """The consensus with variances so many times as large, and what was estimated."""
+    assert consensus.std_error is not None
     blocks = consensus.covariance
     return replace(
-        consensus, std_error=consensus.std_error * wider,
+        consensus, std_error=consensus.std_error * float(np.sqrt(factor)),
         covariance=None if blocks is None else tuple(None if block is None else block * factor for block in blocks),
-        estimates={**consensus.estimates, "shared": {"wider": wider}},
+        estimates={**consensus.estimates, **estimates},
     )  # fmt: skip
 
 
-def _warn_of_few(clusters: str, number: int) -> None:
-    """Warn the caller of the verb that few clusters say little."""
-    warnings.warn(
-        f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
-        f"{counted(number - 1, 'degree')} of freedom; ask about more of them", DataWarning, stacklevel=4,
-    )  # fmt: skip
+def _with_repeats_as_one(consensus: Consensus, judgments: Any) -> Consensus:
+    r"""The consensus with errors widened where few annotators answered the same question several times.
+
+    Answers of one annotator to one question agree more often, :math:`A_w`, than those of two annotators, :math:`A_b`:
+    they correlate by :math:`r = (A_w - A_b) / (1 - A_b)`, and :math:`m` of them are worth :math:`m / (1 + (m - 1) r)`
+    [Kish65]_. One annotator's answers alone do not show :math:`A_b`; there they count as one.
+    """
+    block, low, high = _questions(judgments)
+    answer = 1 + np.where(judgments.left < judgments.right, judgments.outcome, -judgments.outcome)
+    thing = row_codes(block, low, high)
+    own = row_codes(thing, judgments.annotator)
+
+    def n_pairs(*keys: Any) -> float:
+        number = np.bincount(row_codes(*keys)).astype(np.float64)
+        return float((number * (number - 1)).sum())
+
+    again = n_pairs(own)
+    if not again:
+        return consensus
+    others = n_pairs(thing) - again
+    within = n_pairs(own, answer) / again
+    between = (n_pairs(thing, answer) - n_pairs(own, answer)) / others if others else 0.0
+    repeat = float(np.clip((within - between) / (1 - between), 0.0, 1.0)) if others and between < 1 else 1.0
+    factor = 1.0 + repeat * again / len(thing)
+    say(
+        f"what an annotator is asked again counts for less (answers of one correlate by {repeat:.2f}): standard errors "
+        f"are {np.sqrt(factor):.2f} times as wide as if each answer were somebody else's"
+    )
+    return _widen(consensus, factor, {"repeats": {"correlation": repeat, "wider": float(np.sqrt(factor))}})
 
 
 def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> Consensus:

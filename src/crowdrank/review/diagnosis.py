@@ -45,7 +45,7 @@ _EARLIEST, _LATEST = 1e9, 4e9
 """Times from 2001 to 2096 in seconds are shown as dates; others are the numbers given."""
 # threshold (sample): judgments looked at for errors that annotators share
 _MOST_FOR_SHARED = 100_000
-_FEWEST_OVERLAPPING = 5
+FEWEST_OVERLAPPING = 5
 """Annotators with things in common, from which on errors that they share can be seen."""
 
 
@@ -141,7 +141,7 @@ def shared_error_factor(judgments: Judgments, consensus: Consensus) -> float | N
     """
     coded = code_judgments(judgments, _MOST_FOR_SHARED)
     pairs = _pairs(judgments, coded, consensus, None)
-    if pairs is None or len(np.unique([pairs.one, pairs.other])) < _FEWEST_OVERLAPPING:
+    if pairs is None or len(np.unique([pairs.one, pairs.other])) < FEWEST_OVERLAPPING:
         return None
     use = pairs.dependent
     common = pairs.sums.number[use] * (pairs.n_things / pairs.n_looked_at)

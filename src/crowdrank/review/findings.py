@@ -23,7 +23,7 @@ from ..protocols import Bools, takes_argument
 from ..quality import INTERVAL
 from ..registry import method_class
 from ..wording import SHOWN, counted, either, first_few, of_all, option, percent
-from .diagnosis import group_sentences
+from .diagnosis import FEWEST_OVERLAPPING, group_sentences
 from .facts import POOR, Facts
 from .fragility import Fragility
 from .habits import consistency, recorded_sentences
@@ -388,8 +388,8 @@ def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str) -> Findin
     return Finding(code, "annotators", flag.severity, sentence, {"n": len(who), "n_annotators": n}, who)
 
 
-def _is_program(text: str) -> bool | None:
-    """Whether a name is one of programs or of people; ``None`` where that is not clear."""
+def is_program(text: str) -> bool | None:
+    """Return whether a name is one of programs or of people; ``None`` where that is not clear."""
     words = set(re.findall(r"[a-z]+", text.lower()))
     program = not words.isdisjoint(NAME_WORDS["programs"])
     # a first name too, unless a number stands beside it
@@ -412,17 +412,28 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
         of_group = dict(zip(map(str, judged.annotators), groups.to_list(), strict=True))
     ids = [str(one) for one in table["annotator"]]
     items = set(facts.consensus.items.ids.cast(pl.String).head(_MOST_NAMED))
-    models = items if any(map(_is_program, items)) else set()
+    models = items if any(map(is_program, items)) else set()
     kinds = []
     for one in ids:
-        kind = _is_program(of_group.get(one, ""))
-        kind = _is_program(one) if kind is None else kind
+        kind = is_program(of_group.get(one, ""))
+        kind = is_program(one) if kind is None else kind
         kinds.append(True if kind is None and one in models else kind)
     number = table["n_judgments"].to_numpy()
     programs = [one for one, kind in zip(ids, kinds, strict=True) if kind]
     others = [one for one, kind in zip(ids, kinds, strict=True) if not kind]
     share = float(number[[kind is True for kind in kinds]].sum() / number.sum())
-    if not programs or not others or share <= 0.5:
+    if programs and not others:
+        numbers = {"n_programs": len(programs)}
+        return [
+            say(
+                "only_programs",
+                numbers,
+                programs,
+                programs=counted(len(programs), "program"),
+                trusted=option("trusted"),
+            )
+        ]
+    if not programs or share <= 0.5:
         return []
     sure = None not in kinds
     trusted = option("trusted", _shortest_name(others, ids, of_group))
@@ -486,7 +497,9 @@ def _dependent(facts: Facts) -> list[Finding]:
         return []
     n = int((odd.families()["origin"] == "found").sum()) if len(odd.families()) else 0
     if not n:
-        return []
+        few = odd.n_annotators < FEWEST_OVERLAPPING and facts.consensus.std_error is not None
+        numbers = {"n_annotators": odd.n_annotators}
+        return [say("shared_unseen", numbers, annotators=counted(odd.n_annotators, "annotator"))] if few else []
     ids = odd.annotators().filter(pl.col("family").is_not_null())["annotator"].to_list()
     numbers = {"n_families": n, "effective_annotators": odd.effective_annotators, "n_annotators": odd.n_annotators}
     return [say("dependent", numbers, ids, groups=f"{n} group errs" if n == 1 else f"{n} groups err")]
