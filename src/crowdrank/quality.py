@@ -980,6 +980,7 @@ def held_out_quality(
     known: Bools | None = None,
     sampled: bool = False,
     everything: Callable[[], Iterable[Preferences]] | None = None,
+    left_out: Bools | None = None,
 ) -> Quality | None:
     r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
 
@@ -1006,7 +1007,8 @@ def held_out_quality(
     ``None`` where the judgments do not name annotators. Of more than a million judgments a sample is taken
     (:func:`~crowdrank.data.parted.sampled_rows`), unless they are ``sampled`` already. ``everything`` yields all
     preferences that a sample was taken from, with the same items and annotators: where the method needs counts of pairs
-    only, the sample gives the consensus of the others, and each annotator is judged by all of their own.
+    only, the sample gives the consensus of the others, and each annotator is judged by all of their own. ``left_out``
+    annotators, (n_annotators,), are judged by the consensus of all others, and these not at all.
 
     Notes
     -----
@@ -1016,6 +1018,8 @@ def held_out_quality(
     """
     if not judgments.n_annotators:
         return None
+    if left_out is not None:
+        return _fold_by_fold(method, judgments, n_folds, known, left_out)
     counted = _FoldedPairs.of(method, judgments, n_folds) if isinstance(judgments, Preferences) else None
     if counted is not None and known is None:
         return counted.quality(method, everything)
@@ -1026,10 +1030,16 @@ def held_out_quality(
     return _fold_by_fold(method, judgments, n_folds, known)
 
 
-def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None) -> Quality:
-    """Quality from a fit without each fold of the annotators."""
-    agreement = Agreement.none(judgments.n_annotators)
-    folds, levels = annotator_folds(judgments, n_folds), bool(getattr(method, "levelled", False))
+def _fold_by_fold(
+    method: Aggregator,
+    judgments: Judgments | Mixed,
+    n_folds: int,
+    known: Bools | None,
+    left_out: Bools | None = None,
+) -> Quality:
+    """Quality from a fit without each fold of the annotators, or without those left out."""
+    agreement, levels = Agreement.none(judgments.n_annotators), bool(getattr(method, "levelled", False))
+    folds = annotator_folds(judgments, n_folds) if left_out is None else [left_out]
     for part in folds:
         inside = part[judgments.annotator]
         others = judgments.select(~inside)
@@ -1046,8 +1056,9 @@ def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int
             chosen = scores if levels else None
             found = replace(found, grades=grade_association(own, mean_grades(others), others.judged_items, chosen))
         agreement += found
+    heard = judgments if left_out is None else judgments.select(~left_out[judgments.annotator])
     nominal = isinstance(judgments, Grades) and judgments.nominal
-    noise = _class_reliability(judgments, agreement) if nominal else _reliability(method, judgments, agreement, n_folds)
+    noise = _class_reliability(heard, agreement) if nominal else _reliability(method, heard, agreement, n_folds)
     return _shrink_shares(judgments, agreement, noise)
 
 

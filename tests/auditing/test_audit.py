@@ -278,3 +278,59 @@ def test_labels_to_buy_where_people_judged_everything():
     found = cr.audit(votes, people=["ann", "bob", "cy"])
     assert found.next_labels.columns[:3] == ["query", "item", "other"]
     assert "to buy, best first" in found.html()
+
+
+def test_quality_is_by_the_consensus_of_people_alone():
+    """Programs that agree with each other do not gain by it; those of unlike quality keep their order."""
+    people, good = labels(0.9, n=300, n_more=0, people=("ann", "bob", "cy", "dee"))
+    rng = np.random.default_rng(8)
+    noise = rng.integers(1, 6, 300)
+    bad = [(f"noise{k}", *row[1:3], int(noise[number])) for k in range(6) for number, row in enumerate(good)]
+    alone = cr.audit(cr.Grades.from_rows(people), cr.Grades.from_rows(good)).frame().row(0, named=True)
+    found = cr.audit(cr.Grades.from_rows(people), cr.Grades.from_rows(good + bad)).frame()
+    quality = dict(found.select("program", "quality").rows())
+    assert quality["bot"] == pytest.approx(alone["quality"], abs=0.01)
+    assert quality["bot"] > 0.85 > 0.6 > max(value for name, value in quality.items() if name != "bot")
+
+
+def test_parts_that_do_not_differ_are_not_said_to():
+    false = 0
+    for seed in range(40):
+        people, program = labels(0.8, n=160, n_more=0, seed=seed)
+        by = pl.DataFrame({"item": [f"i{k}" for k in range(160)], "part": [f"p{k % 8 // 7}" for k in range(160)]})
+        found = cr.audit(cr.Grades.from_rows(people), cr.Grades.from_rows(program), by=by)
+        false += found.slices["differs"].any()
+    assert false <= 5
+
+
+def test_length_is_a_habit_and_wrong_sides_are_told(tmp_path, monkeypatch, capsys):
+    from crowdrank.cli.running import main
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(400):
+        left, right = rng.choice(6, 2, replace=False)
+        length = rng.integers(50, 500, 2)
+        for who in ("ann", "bob", "cy", "gpt-4"):
+            taste = 3.0 * np.log(length[0] / length[1]) if who == "gpt-4" else 0.0
+            won = 0.5 * (right - left) + taste + rng.logistic() > 0
+            rows.append((who, f"p{k}", f"m{left}", f"m{right}", "left" if won else "right", *length))
+    names = ["annotator", "query", "left", "right", "winner", "length_left", "length_right"]
+    table = pl.DataFrame(rows, schema=names, orient="row").with_columns(kind=pl.col("query").str.slice(0, 2))
+    table.write_csv("votes.csv")
+    words = ["audit", "votes.csv", "--people", "ann,bob,cy", "--across-queries"]
+    assert main([*words, "--control", "length", "--by", "kind", "-o", "a.json"]) == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert any("likes long items: gpt-4" in text for text in found["habits"]), found["habits"]
+    # a column of the prompt has its parts though items are the same in all prompts
+    assert {one["slice"]: one["n_items"] for one in found["slices"]} == {
+        **{f"p{k}": 111 for k in range(1, 4)}, **{f"p{k}": 11 for k in range(4, 10)}
+    }  # fmt: skip
+    capsys.readouterr()
+    table.filter(pl.col("annotator") != "gpt-4").write_csv("people.csv")
+    own = table.filter(annotator="gpt-4")
+    other = own.with_columns(annotator=pl.lit("gpt-4o"), winner=pl.lit("left"))
+    pl.concat([own, other]).write_csv("judges.csv")
+    assert main(["audit", "judges.csv", "people.csv"]) == 0
+    assert "'gpt-4' and 'gpt-4o' are taken for people; the file of people comes first" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -114,14 +115,11 @@ def below(lead: Floats, margin: float) -> float:
 
 def _by_signs(gap: Floats) -> float:
     """Share of all patterns of sign whose sum is as small as the one seen; values are few, so it is counted."""
-    from scipy.stats import binom
-
     sizes, counts = np.unique(np.round(np.abs(gap), 9), return_counts=True)
     sums, chances = np.zeros(1), np.ones(1)
-    for size, count in zip(sizes, counts, strict=True):
-        flips = np.arange(count + 1)
-        sums = (sums[:, None] + size * (2 * flips - count)).ravel()
-        chances = (chances[:, None] * binom.pmf(flips, count, 0.5)).ravel()
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        sums = (sums[:, None] + size * (2 * np.arange(count + 1) - count)).ravel()
+        chances = (chances[:, None] * [comb(count, flips) / 2**count for flips in range(count + 1)]).ravel()
     return float(min(chances[sums <= gap.sum() + 1e-7].sum(), 1.0))
 
 

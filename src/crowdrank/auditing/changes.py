@@ -129,7 +129,9 @@ def changed(
     groups = [(item[0], part) for item, part in pairs.group_by("item", maintain_order=True)]
     alpha = (1 - level) / max(len(groups), 1)
     for item, part in groups:
-        move = _by_query(part)
+        # judgments of a query depend
+        alone = part["query"].n_unique() == 1
+        move = (part if alone else part.group_by("query").agg(pl.col("move").mean()).sort("query"))["move"].to_numpy()
         if len(move) < _MIN_PAIRS:
             continue
         if looks == "anytime":
@@ -189,13 +191,6 @@ def _rows(judgments: Any) -> pl.DataFrame:
     return pl.concat([won, turned.select(won.columns)])
 
 
-def _by_query(part: pl.DataFrame) -> Floats:
-    """Mean move of each query where there are several, otherwise of each pair: judgments of a query depend."""
-    if part["query"].n_unique() > 1:
-        part = part.group_by("query").agg(pl.col("move").mean()).sort("query")
-    return part["move"].to_numpy()
-
-
 def _causes(pairs: pl.DataFrame, items: list[str]) -> pl.DataFrame:
     """Share of the difference of each item by annotator and by query, the largest first."""
     frames = [pl.DataFrame(schema={"item": pl.String, "unit": pl.String, "id": pl.String, "share": pl.Float64,
@@ -240,7 +235,7 @@ def betting_interval(values: Floats, alpha: float) -> tuple[float, float]:
 
     def lowest(x: Floats) -> float:
         def lead(mean: float) -> float:
-            return log_capital(x, mean) + np.log(alpha / 2)
+            return log_capital(x, mean) + float(np.log(alpha / 2))
 
         return float(brentq(lead, _LEAST_MEAN, x.mean())) if x.mean() > _LEAST_MEAN and lead(_LEAST_MEAN) > 0 else 0.0
 

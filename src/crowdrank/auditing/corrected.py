@@ -32,9 +32,10 @@ def figures(people: Labels, values: Floats, threshold: float | None, classes: tu
     """Return the means, rates and win rates that labels of a kind have."""
     n = len(values)
     if people.kind != "grade":
-        names = pl.concat([people.cells["item"], people.cells["other"].alias("item")]).unique().sort()
+        both = people.cells.filter(pl.Series((people.number > 0) & ~np.isnan(values)))
+        names = pl.concat([both["item"], both["other"].alias("item")]).value_counts().sort("item")
         ahead = (0.5 + 0.5 * people.mean, 0.5 + 0.5 * values)
-        for name in names:
+        for name in names.filter(pl.col("count") >= _MIN_CASES)["item"]:
             left = (people.cells["item"] == name).to_numpy()
             plays = left | (people.cells["other"] == name).to_numpy()
             sides = [np.where(plays, np.where(left, one, 1.0 - one), np.nan) for one in ahead]
@@ -84,7 +85,7 @@ def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, An
         "program_says": float(figure.program[said].mean()), "corrected": joint.mean, "lower": joint.lower,
         "upper": joint.upper, "relative_width": (joint.upper - joint.lower) / width if width > 0 else 1.0,
         "weight": joint.lam, "n_people": n, "n_program": int(said.sum()),
-        "labels_to_halve": labels_for(0.5, h, f, other, joint), "labels_to_halve_alone": 4 * n,
+        "labels_to_halve": min(labels_for(0.5, h, f, other, joint) or 4 * n, 4 * n), "labels_to_halve_alone": 4 * n,
         **rogan_gladen(h, f, figure.program[said], level),
     }  # fmt: skip
 

@@ -12,7 +12,9 @@ import polars as pl
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, align_judgments, stack_judgments
 from ..data.naming import named_annotators
 from ..errors import JudgmentError, ParameterError
+from ..io.notices import say
 from ..protocols import Bools, Counts, Floats
+from ..review.findings import is_program
 from ..wording import counted, first_few, option
 
 ENOUGH = "at least 50 items with two people each are needed"
@@ -49,9 +51,19 @@ class Sides:
         busy = np.bincount(judgments.annotator, minlength=judgments.n_annotators) > 0
         sides = cls(judgments, is_person & busy)
         if not sides.is_person.any():
-            raise JudgmentError("no judgment is a person's; name the people, or give their file first")
+            raise JudgmentError(f"no judgment is a person's; name the people, or give their file first: {ENOUGH}")
         if not (~is_person & busy).any():
-            raise JudgmentError("no judgment is a program's; give the programs' file second, or name fewer people")
+            raise JudgmentError(
+                "no judgment is a program's; give the programs' file second, or name fewer people: judgments of a "
+                "program on 50 items that two people judged would do"
+            )
+        names = [judgments.annotators.ids[int(code)] for code in np.flatnonzero(sides.is_person)]
+        odd = [str(name) for name in names if is_program(str(name))]
+        if odd:
+            say(
+                f"{first_few(map(repr, odd))} are taken for people; the file of people comes first, that of programs "
+                "second"
+            )
         return sides
 
     @cached_property
@@ -71,11 +83,6 @@ class Sides:
     def of_program(self, code: int) -> Judgments:
         """Return the judgments of one program."""
         return self.judgments.select(self.judgments.annotator == code)
-
-    def with_people(self, code: int) -> Judgments:
-        """Return the judgments of people and of one program."""
-        own = self.judgments.annotator == code
-        return self.judgments.select(own | self.is_person[self.judgments.annotator])
 
 
 def _put_together(people: Judgments, programs: Judgments) -> tuple[Judgments, Bools]:

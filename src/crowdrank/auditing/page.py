@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from ..report.drawing import BLUE, GREEN, GREY, ORANGE, RowsDisplay, name_rows
 from ..report.page import Column, Section, Table, headline, origin, picture, render_page
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
 _SEVERITY = {"yes": "good", "no": "problem", "undecided": "warning"}
 _DIGITS = 3
 _MAX_LINES = 24
-_COLOURS = {"yes": GREEN, "no": ORANGE, "undecided": GREY, "people alone": GREY, "the program alone": ORANGE,
-            "corrected": BLUE}  # fmt: skip
-_UNSEEN = ("sentence", "spread", "p_worse", "share_lost", "weight", "labels_to_halve_alone")
+_MOST_ROWS = 200
+"""Rows of a table on the page."""
+
+_COLOURS = {"yes": GREEN, "no": ORANGE, "undecided": BLUE, "a person": GREY, "people alone": GREY,
+            "the program alone": ORANGE, "corrected": BLUE}  # fmt: skip
+_BOUNDS = {"advantage": ("low", "high"), "corrected": ("lower", "upper")}
+"""Columns of the ends of an interval that are not named like their value."""
+
+_UNSEEN = ("sentence", "spread", "p_value", "p_worse", "won", "lost", "share_lost", "weight", "labels_to_halve_alone")
 """Columns that a reader of the page does without; JSON and tables have them."""
 
 
@@ -31,8 +38,8 @@ class IntervalsDisplay(RowsDisplay):
 
     width, margin, min_lines = 7.2, 1.2, 2
 
-    def __init__(self, table: pl.DataFrame, label: str, line: float | None = None) -> None:
-        self.table, self.label, self.line = table, label, line
+    def __init__(self, table: pl.DataFrame, label: str) -> None:
+        self.table, self.label = table, label
 
     def _draw(self) -> None:
         """Draw on the axes."""
@@ -45,8 +52,6 @@ class IntervalsDisplay(RowsDisplay):
             self.ax_.plot([], [], "o", color=_COLOURS[mark], label=mark)
         names = self.table.with_columns(first=pl.col("name").is_first_distinct())
         name_rows(self.ax_, names.select(pl.when("first").then("name").otherwise(pl.lit(""))).to_series().to_list())
-        if self.line is not None:
-            self.ax_.axvline(self.line, color=GREY, linewidth=1, linestyle="--")
         self.ax_.grid(axis="x")
         self.ax_.set_xlabel(self.label)
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
@@ -72,7 +77,7 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
                   "interval holds however bad the program is.",), _figures_picture(found)),
         _section("leaderboard", "Leaderboard", "Ranks by people, by the program, and with its help",
                  [("Ranks", found.leaderboard)]),
-        _section("slices", "Parts", _slices_heading(found), [("Parts", found.slices)]),
+        _section("slices", "Parts", "Parts in which a program does better or worse", [("Parts", found.slices)]),
         _section("items", "Disagreements", "Items on which programs and people differ most",
                  [("Items", found.disagreements)]),
         _section("next", "What to ask next", f"{counted(len(found.next_labels), 'label')} of people to buy, best first",
@@ -96,40 +101,75 @@ def _section(
     pictures: tuple[Any, ...] = (),
 ) -> Section | None:  # fmt: skip
     """A part of the page with its tables; ``None`` where they are empty."""
-    shown = [
-        Table.of(f"{key}-{number}", caption, frame, _columns(frame))
-        for number, (caption, frame) in enumerate(tables)
-        if len(frame)
-    ]
+    shown = []
+    for number, (caption, frame) in enumerate(tables):
+        rows = _with_bounds(frame.head(_MOST_ROWS))
+        more = f": the first {_MOST_ROWS} of {len(frame):,}, JSON has all" if len(frame) > _MOST_ROWS else ""
+        if len(rows):
+            shown.append(Table.of(f"{key}-{number}", f"{caption}{more}", rows, _columns(rows)))
     return Section(key, kicker, heading, sentences, pictures, tuple(shown)) if shown else None
 
 
+def _with_bounds(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with intervals beside their values in one column, and who won a comparison in words."""
+    for name in frame.select(cs.numeric()).columns:
+        stem = name.removesuffix("_rank")
+        low, high = _BOUNDS.get(name, (f"{stem}_lower", f"{stem}_upper"))
+        if low in frame.columns and high in frame.columns:
+            texts = [None if None in row else f"{row[0]:.3g} ({row[1]:.3g} to {row[2]:.3g})"
+                     for row in frame.select(name, low, high).iter_rows()]  # fmt: skip
+            frame = frame.with_columns(pl.Series(name, texts, pl.String)).drop(low, high)
+    if "won" in frame.columns:
+        word = pl.when("won").then(pl.lit("program")).when("lost").then(pl.lit("person")).otherwise(pl.lit("open"))
+        frame = frame.with_columns(word.alias("as good or better"))
+    return frame
+
+
 def _verdict_picture(found: Audit) -> tuple[Any, ...]:
-    """How often each program is as good as a person, coloured by the verdict."""
-    rows = [(_of_criterion(row, "program"), row["advantage"], row["low"], row["high"], row["verdict"])
-            for row in found.programs.drop_nulls("advantage").head(_MAX_LINES).iter_rows(named=True)]  # fmt: skip
-    said = "How often a program agrees with the other people as well as a person does, or better."
-    return _picture(rows, "share of items on which it is as good or better", said, "advantage", 0.5)
+    """How often each program agrees as well as a person, coloured by the verdict, and how often people do."""
+    rows = []
+    keys = [name for name in ("criterion", "program") if name in found.people.columns]
+    own = {row[:-1]: row[-1] for row in found.people.group_by(keys).agg(pl.col("person_better").mean()).rows()}
+    for row in found.programs.drop_nulls("advantage").head(_MAX_LINES // 2).iter_rows(named=True):
+        name = _of_criterion(row, "program")
+        person = own[tuple(row[key] for key in keys)]
+        rows += [
+            (name, row["advantage"], row["low"], row["high"], row["verdict"]),
+            (name, person, None, None, "a person"),
+        ]
+    said = "How often a program agrees with the other people as well as a person does, or better; and how often the "
+    said += "person agrees as well as the program. It passes where it is behind by less than the margin."
+    return _picture(rows, "share of items on which it is as good or better", said, "advantage")
 
 
 def _figures_picture(found: Audit) -> tuple[Any, ...]:
-    """The figures in three ways, those that the programs sharpen most first."""
-    table = found.corrected
-    if not len(table) or (table["n_program"] <= table["n_people"]).all():
+    """The figures in three ways, those that the programs sharpen most first; shares and others by themselves."""
+    if _nothing_left(found):
         return ()
-    rows = []
-    for row in table.sort("relative_width").head(_MAX_LINES // 3).iter_rows(named=True):
-        name = f"{_of_criterion(row, 'figure')}, {row['program']}"
-        rows += [(name, row["people"], row["people_lower"], row["people_upper"], "people alone"),
-                 (name, row["program_says"], None, None, "the program alone"),
-                 (name, row["corrected"], row["lower"], row["upper"], "corrected")]  # fmt: skip
-    return _picture(rows, "figure", "Figures by people alone, by the program alone, and corrected.", "corrected")
+    table = found.corrected.with_columns(share=pl.max_horizontal("people", "program_says", "corrected") <= 1)
+    pictures: tuple[Any, ...] = ()
+    for (share,), part in table.sort("relative_width").group_by("share", maintain_order=True):
+        rows = []
+        for row in part.head(_MAX_LINES // 3).iter_rows(named=True):
+            name = f"{_of_criterion(row, 'figure')}, {row['program']}"
+            rows += [(name, row["people"], row["people_lower"], row["people_upper"], "people alone"),
+                     (name, row["program_says"], None, None, "the program alone"),
+                     (name, row["corrected"], row["lower"], row["upper"], "corrected")]  # fmt: skip
+        said = "Figures by people alone, by the program alone, and corrected."
+        pictures += _picture(rows, "figure", said, "corrected-shares" if share else "corrected")
+    return pictures
 
 
-def _picture(rows: list[Any], label: str, caption: str, key: str, line: float | None = None) -> tuple[Any, ...]:
+def _nothing_left(found: Audit) -> bool:
+    """Whether people judged all that programs did, so that there is nothing to correct."""
+    table = found.corrected
+    return not len(table) or bool((table["n_program"] <= table["n_people"]).all())
+
+
+def _picture(rows: list[Any], label: str, caption: str, key: str) -> tuple[Any, ...]:
     """A picture of values with intervals."""
     schema = {"name": pl.String, **dict.fromkeys(("value", "lower", "upper"), pl.Float64), "mark": pl.String}
-    return (picture(IntervalsDisplay(pl.DataFrame(rows, schema=schema, orient="row"), label, line), caption, key),)
+    return (picture(IntervalsDisplay(pl.DataFrame(rows, schema=schema, orient="row"), label), caption, key),)
 
 
 def _matrix(confusion: pl.DataFrame) -> pl.DataFrame:
@@ -160,7 +200,7 @@ def _figures_heading(found: Audit) -> str:
     best = found.corrected.sort("relative_width").row(0, named=True)
     figure = headline(_of_criterion(best, "figure"))
     said = f"{figure} is {best['corrected']:.3g} ({best['lower']:.3g} to {best['upper']:.3g})"
-    if (found.corrected["n_program"] <= found.corrected["n_people"]).all():
+    if _nothing_left(found):
         return f"{said}; people judged all that programs did, so nothing is left to correct"
     width = best["relative_width"]
     return f"{said} with {best['program']}; the interval is {width:.2f} times as wide as that of people alone"
@@ -171,18 +211,11 @@ def _of_criterion(row: dict[str, Any], name: str) -> str:
     return f"{row[name]} ({row['criterion']})" if "criterion" in row else str(row[name])
 
 
-def _slices_heading(found: Audit) -> str:
-    """How many parts differ, in a sentence."""
-    if not len(found.slices):
-        return "Parts"
-    n = int(found.slices["differs"].sum())
-    return f"{counted(n, 'part')} of {len(found.slices)} differ clearly" if n else "No part differs clearly"
-
-
 def _advice(found: Audit) -> list[str]:
     """What to do, in sentences."""
     refused = found.programs.filter(pl.col("verdict") == "no")
-    advice = [f"do not report figures by {_of_criterion(row, 'program')} alone; use the corrected ones"
+    instead = "those of people" if _nothing_left(found) else "the corrected ones"
+    advice = [f"do not report figures by {_of_criterion(row, 'program')} alone; use {instead}"
               for row in refused.iter_rows(named=True)]  # fmt: skip
     best = found.corrected
     if len(best):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..api import aggregate, as_judgments, check_level, evaluate_runs, propose
+from ..api import aggregate, as_judgments, check_level, diagnose, evaluate_runs, propose
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.judgments import Grades, Judgments
@@ -25,7 +25,7 @@ from ..metrics.significance import holm, mean_interval
 from ..protocols import Counts, Floats
 from ..quality import held_out_quality
 from ..registry import method_class
-from ..review.diagnosis import diagnose, match_items
+from ..review.diagnosis import match_items
 from ..wording import counted
 from .alternative import Alternative, alternative_test
 from .corrected import MAX_NEXT, Figure, corrected_row, figures, next_labels
@@ -43,7 +43,11 @@ _SHOWN = 20
 _MAX_ITEMS_RANKED = 200
 """Items up to which a leaderboard is made with the program's help."""
 
+_MOST_DOUBT = 0.5
+"""Width of an interval of quality beyond which it is not known: people agree too little with each other."""
+
 _METHODS = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "plackett_luce"}
+_RANKS = ("rank", "rank_lower", "rank_upper")
 _MIN_SLICE = 5
 _CLEAR = 0.05
 _TABLES = ("corrected", "people", "confusion", "disagreements", "slices", "leaderboard", "next_labels")
@@ -129,14 +133,8 @@ class Audit(Shown):
     @classmethod
     def together(cls, parts: Mapping[str, Audit]) -> Audit:
         """Return audits of several criteria as one, with a column that names the criterion."""
-        tables: dict[str, Any] = {}
-        for name in ("programs", *_TABLES):
-            frames = [
-                getattr(one, name).select(pl.lit(key).alias("criterion"), pl.all())
-                for key, one in parts.items()
-                if len(getattr(one, name))
-            ]
-            tables[name] = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+        tables: dict[str, Any] = {name: _join({key: getattr(one, name) for key, one in parts.items()}, "criterion")
+                  for name in ("programs", *_TABLES)}  # fmt: skip
         named = pl.concat_str(["criterion", "sentence"], separator=": ")
         tables["programs"] = tables["programs"].with_columns(sentence=named)
         habits = tuple(f"{key}: {text}" for key, one in parts.items() for text in one.habits)
@@ -154,6 +152,7 @@ def audit(
     run: Any | None = None,
     metric: str = "ndcg@10",
     items: Any | None = None,
+    control: str | Sequence[str] | None = None,
     level: float = 0.9,
     seed: int = 0,
 ) -> Audit:
@@ -185,6 +184,9 @@ def audit(
         some.
     items
         A table or file of item and text or url (and query), shown beside disagreements and labels to buy.
+    control
+        Covariates of preferences, such as ``"length"`` or ``"self"``, as in :func:`crowdrank.diagnose`: which programs
+        go by them is one of the habits.
     level
         Of intervals.
     seed
@@ -216,34 +218,31 @@ def audit(
         # what there is to say of the judgments is not what was asked
         warnings.simplefilter("ignore")
         # a plain method: people are few, and the program is to be compared with what they say
-        consensus = aggregate(sides.of_people(), "majority_vote" if labels.nominal else _METHODS[labels.kind])
-        tables: dict[str, list[pl.DataFrame]] = {name: [] for name in ("programs", *_TABLES)}
-        habits: list[str] = []
-        untested: list[dict[str, Any]] = []
+        method = method_class("aggregator", "majority_vote" if labels.nominal else _METHODS[labels.kind])()
+        consensus = aggregate(sides.of_people(), method)
+        quality = _quality_of_programs(method, sides)
+        tables: dict[str, dict[str, pl.DataFrame]] = {name: {} for name in ("programs", *_TABLES)}
+        habits = [] if labels.kind == "grade" else _habits_of_pairs(sides, consensus, control)
         for code, own in values.items():
-            one, reason = _Program(sides, of_people, int(code), own, consensus, level), reasons[code]
+            one, reason = _Program(sides, of_people, int(code), own, quality.get(code, {}), level), reasons[code]
             if reason is not None and not ((of_people.number > 1) & ~np.isnan(own)).any():
-                untested.append({"program": one.name, "verdict": "undecided", "n_items": 0,
-                                 "sentence": f"not decided with these labels: {reason}"})  # fmt: skip
+                row = {"verdict": "undecided", "n_items": 0, "sentence": f"not decided with these labels: {reason}"}
+                tables["programs"][one.name] = pl.DataFrame([row])
                 continue
             found = alternative_test(of_people, own, margin, level, ids)
-            tables["programs"].append(one.summary(found, reason, margin))
-            tables["people"].append(found.table)
-            tables["corrected"].append(one.correct_figures(threshold, run, metric))
-            tables["confusion"].append(one.confusion())
-            tables["disagreements"].append(one.disagreements(found.gain))
-            tables["slices"].append(pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by)))
-            tables["leaderboard"].append(one.leaderboard())
-            tables["next_labels"].append(next_labels(of_people, own, seed))
+            own_tables = {
+                "programs": one.summary(found, reason, margin), "people": found.table,
+                "corrected": one.correct_figures(threshold, run, metric), "confusion": one.confusion(),
+                "disagreements": one.disagreements(found.gain), "leaderboard": one.leaderboard(),
+                "slices": pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by)),
+                "next_labels": next_labels(of_people, own, seed),
+            }  # fmt: skip
+            for name, table in own_tables.items():
+                tables[name][one.name] = table
             habits += one.habits()
-            for name in _TABLES:
-                if len(tables[name][-1]) and "program" not in tables[name][-1].columns:
-                    tables[name][-1] = tables[name][-1].select(pl.lit(one.name).alias("program"), pl.all())
-    tables["programs"].append(pl.DataFrame(untested))
-    frames = {name: [one for one in parts if len(one)] for name, parts in tables.items()}
-    joined = {
-        name: pl.concat(part, how="diagonal_relaxed") if part else pl.DataFrame() for name, part in frames.items()
-    }
+    # those that could be tested first
+    tables["programs"] = dict(sorted(tables["programs"].items(), key=lambda pair: "advantage" not in pair[1].columns))
+    joined = {name: _join(parts, "program") for name, parts in tables.items()}
     if not len(joined["next_labels"]):
         joined["next_labels"] = _labels_by_propose(sides.of_people())
     for name in ("disagreements", "next_labels"):
@@ -262,7 +261,7 @@ class _Program:
     people: Labels
     code: int
     values: Floats
-    consensus: Consensus
+    quality: dict[str, float]
     level: float
 
     @property
@@ -290,25 +289,11 @@ class _Program:
             sentence = f"{self.name} is not decided with these labels: it wins against {n_won} of {n} people and loses "
             sentence += f"to {n_lost} ({bounds}); {_labels_to_decide(found.table, margin)}"
         row = {
-            "program": self.name, "verdict": verdict, "winning_rate": found.winning_rate, "advantage": found.advantage,
+            "verdict": verdict, "winning_rate": found.winning_rate, "advantage": found.advantage,
             "low": found.lower, "high": found.upper, "share_lost": found.share_lost, "n_items": found.n_items,
-            **self._quality(), **self._agreement(), "sentence": sentence,
+            **self.quality, **self._agreement(), "sentence": sentence,
         }  # fmt: skip
         return pl.DataFrame([row], infer_schema_length=None)
-
-    def _quality(self) -> dict[str, float | None]:
-        """Quality by the consensus of people, corrected for how noisy that is, with its 90 % interval."""
-        names = ("quality", "quality_lower", "quality_upper")
-        judged = self.sides.with_people(self.code)
-        try:
-            method = method_class("aggregator", self.consensus.method)(**self.consensus.params)
-            quality = held_out_quality(method, judged)
-        except CrowdrankError:
-            quality = None
-        if quality is None:
-            return dict.fromkeys(names)
-        row = quality.frame().filter(pl.col("annotator").cast(pl.String) == self.name).to_dicts()[0]
-        return {name: row.get(key) for name, key in zip(names, ("quality", "lower", "upper"), strict=True)}
 
     def _agreement(self) -> dict[str, float | None]:
         """Agreement with what most people say, beside that of a person with the others."""
@@ -320,7 +305,9 @@ class _Program:
                 row["rank_correlation"] = float(spearman(people.mean[known], values[known]))
             row["error"] = float(np.abs(people.mean[known] - values[known]).mean())
             return row
-        shares, levels = _label_shares(people)
+        levels, place = np.unique(people.value, return_inverse=True)
+        shares = np.zeros((len(values), len(levels)))
+        np.add.at(shares, (people.cell, place), 1 / people.number[people.cell])
         place = np.searchsorted(levels, values[known]).clip(0, len(levels) - 1)
         given = np.where(levels[place] == values[known], shares[known][np.arange(known.sum()), place], 0.0)
         most = shares[known].max(axis=1)
@@ -422,9 +409,9 @@ class _Program:
         for (value,), part in sorted(joined.group_by(column), key=lambda one: str(one[0])):
             own = part["gain"].to_numpy()
             if len(own) >= _MIN_SLICE and len(total) - len(own) >= _MIN_SLICE:
-                error = float(own.std(ddof=1)) / len(own) ** 0.5
-                rest_mean = (total.sum() - own.sum()) / (len(total) - len(own))
-                z = abs(own.mean() - rest_mean) / max(error, 1e-9)
+                rest = joined.filter(pl.col(column) != value)["gain"].to_numpy()
+                error, other = (float(one.std(ddof=1)) / len(one) ** 0.5 for one in (own, rest))
+                z = abs(own.mean() - rest.mean()) / max(float(np.hypot(error, other)), 1e-9)
                 rows.append({"by": column, "slice": str(value), "n_items": len(own), "gain": float(own.mean()),
                              "std_error": error, "p_value": 2 * (1 - NormalDist().cdf(z))})  # fmt: skip
         if not rows:
@@ -446,33 +433,23 @@ class _Program:
         if judged.kind != "preference" or judged.items.n_queries > 1 or judged.n_items > _MAX_ITEMS_RANKED:
             return pl.DataFrame()
         trusted = judged.annotators.ids.filter(pl.Series(self.sides.is_person)).to_list()
-        fits: dict[str, Judgments] = {
-            "people": self.sides.of_people(), "program": self.sides.of_program(self.code),
-            "corrected": self.sides.with_people(self.code),
-        }  # fmt: skip
-        table: pl.DataFrame | None = None
-        for name, part in fits.items():
+        who = judged.annotator
+        rows = {"people": self.sides.is_person[who], "program": who == self.code}
+        rows["corrected"] = rows["people"] | rows["program"]
+        table = pl.DataFrame({"item": judged.items.ids})
+        for name, chosen in rows.items():
+            part = judged.select(chosen)
             fitted = aggregate(part, "latent_score", trusted=trusted if name == "corrected" else None)
             frame = fitted.intervals(self.level).join(fitted.frame().select("item", "rank"), on="item")
-            frame = frame.select("item", pl.col("rank").alias(f"{name}_rank"),
-                                 pl.col("rank_lower").alias(f"{name}_lower"),
-                                 pl.col("rank_upper").alias(f"{name}_upper"))  # fmt: skip
-            table = frame if table is None else table.join(frame, on="item")
-        assert table is not None
+            ends = {f"{name}_{end}": column for end, column in zip(("rank", "lower", "upper"), _RANKS, strict=True)}
+            table = table.join(frame.select("item", **ends), on="item")
         return table.sort("corrected_rank", "item")
 
     def habits(self) -> list[str]:
-        """Return sentences about leniency, spread and, of preferences, sides and ties."""
+        """Return sentences about leniency and spread of grades."""
         people, values = self.people, self.values
         known = (people.number > 0) & ~np.isnan(values)
-        if people.kind != "grade":
-            own = self.sides.of_program(self.code)
-            try:
-                return [f"{self.name}: {text}" for text in diagnose(own, match_items(self.consensus, own))
-                        .annotator_messages]  # fmt: skip
-            except CrowdrankError:
-                return []
-        if people.nominal or known.sum() < 2:
+        if people.kind != "grade" or people.nominal or known.sum() < 2:
             return []
         lead = values[known] - people.mean[known]
         said = []
@@ -489,6 +466,12 @@ class _Program:
             said.append(f"{self.name} {where}: {extreme[0]:.0%} of its grades are the lowest or highest, of people's "
                         f"{extreme[1]:.0%}")  # fmt: skip
         return said
+
+
+def _join(parts: Mapping[str, pl.DataFrame], column: str) -> pl.DataFrame:
+    """Tables as one, with a column that names which each row is from."""
+    frames = [part.select(pl.lit(key).alias(column), pl.all()) for key, part in parts.items() if len(part)]
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
 
 def _labels_by_propose(people: Judgments) -> pl.DataFrame:
@@ -520,24 +503,46 @@ def _with_texts(table: pl.DataFrame, judged: Judgments, about: Any | None) -> pl
     return table
 
 
-def _label_shares(people: Labels) -> tuple[Floats, Floats]:
-    """Share of each label among those of each cell, (n_cells, n_levels), and the labels."""
-    levels, place = np.unique(people.value, return_inverse=True)
-    counts = np.zeros((len(people.instance), len(levels)))
-    np.add.at(counts, (people.cell, place), 1.0)
-    return counts / np.maximum(people.number, 1)[:, None], levels
-
-
 def _labels_to_decide(table: pl.DataFrame, margin: float) -> str:
     """How many items with two people each would decide, in words, if differences stay what they are."""
-    open_rows = table.filter(~pl.col("won") & ~pl.col("lost"))
-    if not len(open_rows):
-        return "more people would decide"
     quantile = NormalDist().inv_cdf(1 - _CLEAR / len(table)) + NormalDist().inv_cdf(_POWER)
-    gap = np.maximum(np.abs(open_rows["difference"].to_numpy() - margin), 1e-3)
-    needed = float(np.median((quantile * open_rows["spread"].to_numpy() / gap) ** 2))
+    lead = table["difference"].to_numpy() - margin
+    items = (quantile * table["spread"].to_numpy() / np.maximum(np.abs(lead), 1e-3)) ** 2
+    items[(table["won"] | table["lost"]).to_numpy()] = 0.0
+    # it passes by winning against half of the people, and fails by losing to more than half
+    n_wins, n_losses = int(np.ceil(_PASSING * len(table))), int(len(table) * (1 - _PASSING)) + 1
+    wins, losses = np.sort(items[lead < 0]), np.sort(items[lead >= 0])
+    needed = wins[n_wins - 1] if len(wins) >= n_wins else losses[n_losses - 1]
     now = int(table["n_items"].median() or 0)  # type: ignore[arg-type]
     if needed > _MAX_LABELS:
-        return f"more than {_MAX_LABELS:,} items would be needed, as it is hardly better or worse than the margin"
+        return f"more than {_MAX_LABELS:,} items would be needed, as it is about as good as a person less the margin"
     number = max(int(np.ceil(needed / 10) * 10), now + 10)
     return f"about {number:,} items of each person, with two people each, would decide (there are {now:,})"
+
+
+def _quality_of_programs(method: Any, sides: Sides) -> dict[int, dict[str, float]]:
+    """Quality of each program by the consensus of people, corrected for how noisy that is, with its 90 % interval."""
+    try:
+        found = held_out_quality(method, sides.judgments, left_out=~sides.is_person)
+    except CrowdrankError:
+        found = None
+    if found is None:
+        return {}
+    lower, upper = (found.parameters[name] for name in ("lower", "upper"))
+    return {
+        code: {"quality": float(found.quality[code]), "quality_lower": float(lower[code]),
+               "quality_upper": float(upper[code])}
+        for code in sides.programs if found.parameters["n_pairs"][code] and upper[code] - lower[code] <= _MOST_DOUBT
+    }  # fmt: skip
+
+
+def _habits_of_pairs(sides: Sides, consensus: Consensus, control: str | Sequence[str] | None) -> list[str]:
+    """Sentences about sides, ties, length, own family and shared errors of programs that compare items."""
+    if control:
+        # beside people, whose likings tell what is the program's own
+        return list(diagnose(sides.judgments, control=control).annotator_messages)
+    own = sides.judgments.select(~sides.is_person[sides.judgments.annotator])
+    try:
+        return list(diagnose(own, match_items(consensus, own)).annotator_messages)
+    except CrowdrankError:
+        return []

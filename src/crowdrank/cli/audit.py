@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,16 +11,17 @@ from ..errors import CrowdrankError, JudgmentError, ParameterError
 from .outputs import check_files, check_report, deliver, for_people, report_written, write_summary, write_wanted
 from .running import FAILED, command_line
 from .talk import Talk, complain
-from .votes import Reading, read_votes
+from .votes import Reading, read_settled, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
 
-_MOST_VALUES = 100
+_MOST_VALUES, _MOST_SAID = 100, 40
 _CRITERION = "criterion"
 """Column whose values are audited one by one where nothing else is said of it."""
 
-_SHOWN_COLUMNS = ("criterion", "program", "verdict", "winning_rate", "advantage", "low", "high", "quality", "n_items")
+_SHOWN_COLUMNS = ("criterion", "program", "verdict", "winning_rate", "advantage", "low", "high", "quality",
+                  "quality_lower", "quality_upper", "n_items")  # fmt: skip
 
 
 def audit(
@@ -30,6 +32,8 @@ def audit(
     criterion: str | None,
     by: str | None,
     run: str | None,
+    control: str | None,
+    item_families: str | None,
     reading: Reading,
     corrected: str | None,
     next_labels: str | None,
@@ -57,16 +61,28 @@ def audit(
     # what to ask people next
     crowdrank audit people.csv judges.csv --next ask.csv
     """
+    import json
+
+    import polars as pl
+
+    from .. import api
     from ..auditing import Audit
     from ..auditing import audit as find
+    from ..auditing.labels import Labels
+    from ..data.judgments import parts_of
     from ..io.features import describe_votes
+    from ..io.notices import collect_notices
+    from ..io.output import format_for, write_text
+    from ..io.tables import read_table
     from .terminal_tables import show_frame
 
     check_files(
-        [*votes, reading.items, run], [out, corrected, next_labels, report, summary], format=format,
+        [*votes, reading.items, run, item_families], [out, corrected, next_labels, report, summary], format=format,
         tables=[corrected, next_labels],
     )  # fmt: skip
     check_report(report)
+    if item_families is not None:
+        api.expect_self(control)
     conditions = _conditions(fail_if, ("winning_rate", "advantage", "low", "high", "share_lost", "quality", "n_items",
                                        "accuracy", "kappa", "rank_correlation", "error"))  # fmt: skip
     if people is None and len(votes) != 2:
@@ -74,13 +90,18 @@ def audit(
             "give a file of people's judgments and then one of the programs', or one file with --people group=person"
         )
     sets = [votes] if people is not None else [[votes[0]], [votes[1]]]
-    columns = _columns(votes)
+    tables = []
+    for name in votes:
+        try:
+            tables.append(read_table(name) if name != "-" else pl.DataFrame())
+        except CrowdrankError:
+            # no plain table, so nothing can be asked of its columns
+            tables.append(pl.DataFrame())
     column, equals, value = (people or "").partition("=")
-    if equals and column != "group" and all(column in names for names in columns):
+    if equals and column != "group" and all(column in table.columns for table in tables):
         reading, people = reading.but(columns={**reading.columns, "group": column}), f"group={value}"
-    spoken_of = {*reading.where, *reading.columns.values()}
-    has_criteria = _CRITERION not in spoken_of and all(_CRITERION in names for names in columns)
-    if criterion is None and has_criteria and len(_values(votes, _CRITERION, least=0)) > 1:
+    unasked = criterion is None and _CRITERION not in {*reading.where, *reading.columns.values()}
+    if unasked and all(_CRITERION in table.columns for table in tables) and len(_values(votes, tables, _CRITERION)) > 1:
         talk.say(f"each {_CRITERION} is audited by itself; --where {_CRITERION}=... takes one of them")
         criterion = _CRITERION
 
@@ -88,25 +109,43 @@ def audit(
     if about is None:
         about = describe_votes(votes, reading.kind, reading.columns)
 
-    def found_in(part: Reading) -> Audit:
-        judged = [read_votes(files, part, talk) for files in sets]
-        parts = None if by is None else _parts(votes, part, by)
+    def rows_with(column: str, value: str, part: Reading = reading) -> Reading:
+        return part.but(where={**part.where, column: value})
+
+    def found_in(part: Reading, *, said: bool = False) -> Audit:
+        # how the files are read is said once
+        with collect_notices() if said else nullcontext():
+            heard = Talk(quiet=True) if said else talk
+            judged = [read_settled(files, part, heard, control, "keep", item_families) for files in sets]
+        parts = []
+        if by is not None:
+            with collect_notices():
+                for one in _values(votes, tables, by):
+                    judgments = read_votes(votes, rows_with(by, one, part), Talk(quiet=True))
+                    cells = [Labels.of(own).cells.select("query", "item") for own in parts_of(judgments)]
+                    parts += [table.with_columns(pl.lit(one).alias(by)) for table in cells]
         with talk.working("comparing programs with people"):
-            return find(*judged, people=people, by=parts, run=run, items=about, **how)
+            by_part = pl.concat(parts) if parts else None
+            return find(*judged, people=people, by=by_part, run=run, items=about, control=control, **how)
 
     if criterion is None:
         found = found_in(reading)
     else:
-        values = _values(votes, criterion)
-        found = Audit.together({one: found_in(_where(reading, criterion, one)) for one in values})
+        found = Audit.together({
+            one: found_in(rows_with(criterion, one), said=number > 0)
+            for number, one in enumerate(_values(votes, tables, criterion))
+        })  # fmt: skip
     shown = found.frame().select([name for name in _SHOWN_COLUMNS if name in found.frame().columns])
-    if not for_people(out, format) and _wants_json(out, format):
-        _write_json(found.plain(), out)
+    if not for_people(out, format) and format_for(out, format) == "json":
+        write_text(json.dumps(found.plain(), ensure_ascii=False, indent=1, default=str) + "\n", out or "-")
         report_written(out, talk)
     else:
         deliver(found.frame(), out, format, talk, lambda: show_frame(shown, bold="verdict", cut=("program",)))
-    for sentence in (*found.sentences, *found.habits):
+    said = (*found.sentences, *found.habits)
+    for sentence in said[:_MOST_SAID]:
         talk.say(sentence)
+    if len(said) > _MOST_SAID:
+        talk.say(f"... and {len(said) - _MOST_SAID:,} more sentences, which --report FILE.html and -o FILE.json have")
     write_wanted(corrected, lambda: found.corrected, talk)
     write_wanted(next_labels, lambda: found.next_labels, talk)
     if report is not None:
@@ -193,63 +232,14 @@ def _conclude(
         raise typer.Exit(FAILED)
 
 
-def _wants_json(out: str | None, format: str | None) -> bool:
-    """Whether the result is to be JSON, which holds everything."""
-    from ..io.output import format_for
-
-    return format_for(out, format) == "json"
-
-
-def _write_json(value: dict[str, Any], out: str | None) -> None:
-    """Write everything as one JSON object."""
-    import json
-
-    from ..io.output import write_text
-
-    write_text(json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n", out or "-")
-
-
-def _columns(votes: list[str]) -> list[list[str]]:
-    """The columns of each file; none of a file that is no table."""
-    from ..io.tables import read_table
-
-    names = []
-    for name in votes:
-        try:
-            names.append(read_table(name).columns if name != "-" else [])
-        except CrowdrankError:
-            names.append([])
-    return names
-
-
-def _values(votes: list[str], column: str, least: int = 1) -> list[str]:
+def _values(votes: list[str], tables: list[pl.DataFrame], column: str) -> list[str]:
     """The values of a column of the files."""
     import polars as pl
 
-    from ..io.tables import read_table
-
-    found: set[str] = set()
-    for name in votes:
-        table = read_table(name)
+    for name, table in zip(votes, tables, strict=True):
         if column not in table.columns:
             raise JudgmentError(f"{name} has no column {column!r}; its columns are {', '.join(table.columns)}")
-        found |= set(table[column].cast(pl.String).drop_nulls().to_list())
-    if not least <= len(found) <= _MOST_VALUES:
+    found = pl.concat([table[column].cast(pl.String) for table in tables]).drop_nulls().unique().sort().to_list()
+    if len(found) > _MOST_VALUES:
         raise JudgmentError(f"{column} has {len(found):,} values; name a column with 1 to {_MOST_VALUES}")
-    return sorted(found)
-
-
-def _where(reading: Reading, column: str, value: str) -> Reading:
-    """How the rows with a value are read."""
-    return reading.but(where={**reading.where, column: value})
-
-
-def _parts(votes: list[str], reading: Reading, column: str) -> pl.DataFrame:
-    """Item, query and the value of a column."""
-    import polars as pl
-
-    frames = []
-    for value in _values(votes, column):
-        judged = read_votes(votes, _where(reading, column, value), Talk(quiet=True))
-        frames.append(judged.items.frame().with_columns(pl.lit(value).alias(column)))
-    return pl.concat(frames)
+    return found

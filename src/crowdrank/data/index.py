@@ -478,6 +478,8 @@ def _nearest(wanted: str, ids: pl.Series) -> str:
     near = nearest(wanted, sample, cutoff=0.6)
     if near:
         return f"; did you mean {near!r}?"
+    if len(sample) == 1:
+        return f"; there is only {sample[0]!r}"
     return f"; there are {len(ids)} ids, the first is {sample[0]!r}" if sample else ""
 
 
