@@ -40,7 +40,7 @@ def read(rows: Collector) -> Imported:
             elif response.get("value") is None:
                 rows.drop("without an answer")
             else:
-                answers.append((rows.kept(record), item, response["value"], as_text(response.get("user_id"))))
+                answers.append((rows.hold(record), item, response["value"], as_text(response.get("user_id"))))
                 shown = record.get("fields")
                 # what annotators were shown stands among the keys of a record in flat layouts
                 fields.append(shown if isinstance(shown, Mapping) else record)

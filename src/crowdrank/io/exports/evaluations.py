@@ -484,7 +484,7 @@ def lm_eval(rows: Collector) -> Imported:
         values = {str(name): record.get(str(name)) for name in named}
         metrics |= dict.fromkeys(values)
         doc = as_text(record.get("doc_id")) or str(number)
-        documents.append((rows.kept(record), f"{task[1]}: {doc}" if task else doc, values))
+        documents.append((rows.hold(record), f"{task[1]}: {doc}" if task else doc, values))
     if len(filters) > 1:
         one = option("where", {"filter": next(iter(filters))})
         raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
@@ -685,7 +685,7 @@ def promptfoo(rows: Collector) -> Imported:
         if isinstance(prompt, Mapping):
             prompt = first_text(prompt, "label", "display", "raw")
         item = [text for text in (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx"))) if text]
-        outputs.append((rows.kept(result), test, " | ".join(item) or "unnamed", result.get("score"), parts))
+        outputs.append((rows.hold(result), test, " | ".join(item) or "unnamed", result.get("score"), parts))
     part = rows.choose_question(names, what="assertions of type") if rows.options.answer else None
     for kept, test, item_name, score, parts in outputs:
         grade = as_number(parts.get(part) if part else score)

@@ -123,7 +123,7 @@ class Collector:
         self._n_elsewhere += not fits
         return fits
 
-    def kept(self, record: Any) -> Any:
+    def hold(self, record: Any) -> Any:
         """Return a record that is added later, as far as the user's own choice of fields needs it."""
         return record if self.options.columns else None
 

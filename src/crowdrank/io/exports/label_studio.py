@@ -181,7 +181,7 @@ class _Answers:
         elif kind in ("rating", "number"):
             self._keep(task, {"item": item, "grade": number}, cells, gold=gold)
         elif not gold:
-            self.labels.append((rows.kept(task), as_text(item), labels, cells))
+            self.labels.append((rows.hold(task), as_text(item), labels, cells))
         elif len(labels) > 1:
             self.n_gold_lists += 1
         else:

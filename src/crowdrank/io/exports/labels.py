@@ -37,7 +37,7 @@ def doccano(rows: Collector) -> Imported:
             for person, labels in _labels_by_annotator(record, part.suffix == ".csv"):
                 rows.n_read += 1
                 if labels:
-                    answers.append((rows.kept(record), item, labels, {"annotator": person or member}))
+                    answers.append((rows.hold(record), item, labels, {"annotator": person or member}))
                 else:
                     rows.drop("no label")
     nobody = any(member is None for member, _ in members)
@@ -113,7 +113,7 @@ def prodigy(rows: Collector) -> Imported:
             asked = (message_text(record.get(name)) for name in ("prompt", "question", "query", "input", "text"))
             item = as_text(record.get("_input_hash"))
             about = next((text for text in asked if text), None) or item
-            choices.append(_Choice(rows.kept(record), item, about, shown, chosen, cells))
+            choices.append(_Choice(rows.hold(record), item, about, shown, chosen, cells))
         elif not record.get("_is_binary") and (marks := _marks(record)) is not None:
             raise JudgmentError(not_supported("the answers are", marks, other=False))
         else:
