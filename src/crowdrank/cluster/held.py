@@ -32,6 +32,8 @@ class HeldJudgments(PackedJudgments):
     part_of_unit: Ints = field(kw_only=True)
     """Part of each query, or of each annotator where parts share queries."""
     ordered: bool = field(default=True, kw_only=True)
+    _sorted: dict[int, Judgments] = field(default_factory=dict, init=False)
+    """Parts that were asked for: sorting the rows of one takes longer than most of what is done with it."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return hold_judgments, (self.whole,)
@@ -71,6 +73,12 @@ class HeldJudgments(PackedJudgments):
         """Return the judgments of one part."""
         if self.n_parts == 1 and not self.ordered:
             return self.whole
+        if number not in self._sorted:
+            self._sorted[number] = self._sort_part(number)
+        return self._sorted[number]
+
+    def _sort_part(self, number: int) -> Judgments:
+        """The rows of a part, sorted."""
         chunk, bounds = self._rows_by_part
         rows = {name: column[bounds[number] : bounds[number + 1]] for name, column in chunk.columns.items()}
         items = self.items

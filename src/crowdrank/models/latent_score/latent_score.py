@@ -729,20 +729,24 @@ class _Common(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _ScoreBlock:
-    """The judgments of a block, and their responses once the levels of all blocks are known."""
+    """The judgments of a block, and their responses once the levels of all blocks are known: all, and the taken ones."""
 
     judgments: Any
-    laid_out: list[Layout] = field(default_factory=list)
+    laid_out: dict[tuple[int, int] | None, Layout] = field(default_factory=dict)
 
     def layout(self, common: _Common) -> Layout:
         """Return the responses; a block keeps them from step to step."""
         if not self.laid_out:
             method = common.method
-            self.laid_out.append(lay_out_part(self.judgments, common.scale, bins=method.bins, lapse=method.lapse))
-        (own,) = self.laid_out
-        if common.taken is not None:
-            fold, place = common.taken
-            own = hold_out_grades(own, fold, common.level_sums)[place]
+            self.laid_out[None] = lay_out_part(self.judgments, common.scale, bins=method.bins, lapse=method.lapse)
+        own = self.laid_out.get(common.taken)
+        if own is None:
+            assert common.taken is not None
+            everything, (fold, place) = self.laid_out[None], common.taken
+            own = hold_out_grades(everything, fold, common.level_sums)[place]
+            # those of one trial at a time
+            self.laid_out.clear()
+            self.laid_out.update({None: everything, common.taken: own})
         if common.kind is None or common.active is None:
             return own
         kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
