@@ -125,7 +125,7 @@ class Actions(Shown):
         return self._of("review")
 
     @property
-    def hold(self) -> list[Any]:
+    def kept(self) -> list[Any]:
         """Annotators to keep."""
         return self._of("keep")
 

@@ -342,7 +342,7 @@ class ClassFit:
     rereads: bool = False
 
     @property
-    def hold(self) -> Bools:
+    def kept(self) -> Bools:
         """Mask of the items whose grades are kept as they are, (n_items,)."""
         return np.zeros(len(self.probabilities), bool) if self.as_given is None else self.as_given
 
