@@ -1,6 +1,7 @@
 """A small file of every layout: found by its signature, read rightly, and what is left out is said."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,8 @@ from crowdrank.io import listen
 from crowdrank.io.exports import EXPORTS, IMPORTERS, Export, detect, read
 from crowdrank.io.exports.streaming import Beginning
 from crowdrank.io.read_options import ReadOptions
+
+SAID = re.compile(r"rows\.(?:refuse|note)\(\s*\"(\w+)\"")
 
 BY_NAME = {f"{sample.importer}-{sample.name}": sample for sample in SAMPLES}
 
@@ -149,3 +152,11 @@ def test_columns_of_a_header_tell_its_tool():
     assert export.is_told_by(Beginning(header=("INPUT:x", "OUTPUT:y")))
     assert not export.is_told_by(Beginning(header=("INPUT:x", "y")))
     assert not export.is_told_by(Beginning(objects=({"INPUT:x": 1, "OUTPUT:y": 2},)))
+
+
+def test_each_sentence_of_an_export_is_said_by_its_reader():
+    """By its key, and no reader says what its table lacks."""
+    folder = Path(cr.__file__).parent / "io" / "exports"
+    said = {path.stem: set(SAID.findall(path.read_text(encoding="utf-8"))) for path in folder.glob("*.py")}
+    written = {(export.reader.split(".")[0], key) for export in EXPORTS.values() for key in export.says}
+    assert written == {(module, key) for module, keys in said.items() for key in keys}

@@ -40,6 +40,7 @@ class Export:
     scores: Mapping[str, str] = field(default_factory=dict)
     leaves_out: Mapping[str, str] = field(default_factory=dict)
     refusal: str = ""
+    says: Mapping[str, str] = field(default_factory=dict)
 
     def is_told_by(self, start: Beginning) -> bool:
         """Whether the beginning of a file has one of the signs."""

@@ -45,9 +45,7 @@ def read(rows: Collector) -> Imported:
                 # what annotators were shown stands among the keys of a record in flat layouts
                 fields.append(shown if isinstance(shown, Mapping) else record)
     if without_status:
-        rows.notes.append(
-            "this format has no status: drafts and discarded answers count; export with to_list(flatten=True) to see it"
-        )
+        rows.note("no_status")
     rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
     kind = "preference" if _add_pairs(rows, name, answers, fields) else _add(rows, name, answers)
     return rows.finish(kind)

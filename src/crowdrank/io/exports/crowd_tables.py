@@ -156,9 +156,7 @@ def appen(rows: Collector) -> Imported:
     if _UNIT not in frame.columns:
         raise JudgmentError(f"there is no column {_UNIT}; give the full report as Appen wrote it")
     if "_worker_id" not in frame.columns:
-        raise JudgmentError(
-            "this is Appen's aggregated report, one row per unit; download the full report, one row per judgment"
-        )
+        rows.refuse("aggregated")
     frame = rows.choose_rows(frame)
     if "_tainted" in frame.columns and not (rows.options.keep and "tainted" in rows.options.keep):
         tainted = pl.Series([bool(as_truth(value)) for value in frame["_tainted"].to_list()], dtype=pl.Boolean)

@@ -88,17 +88,9 @@ def alpaca_eval(rows: Collector) -> Imported:
     own = ("instruction", "input", "generator_1", "generator_2", "annotator", "annotator_index", "preference")
     rows.take(records(rows.source, _wanted_fields(rows, own, ("output_1", "output_2"))), annotation)
     if rows.dropped[outside] > _MOST_OUTSIDE * rows.n_read:
-        raise JudgmentError(
-            f"'preference' is outside 1 to 2 in {rows.dropped[outside]:,} of {counted(rows.n_read, 'annotation')}, "
-            "which AlpacaEval does not write; if it grades how much one is better, give it as a signed column: --from "
-            "table --column left=generator_1,right=generator_2,query=instruction --strength preference=right"
-        )
+        rows.refuse("outside", dropped=rows.dropped[outside], annotations=counted(rows.n_read, "annotation"))
     if values[0] and values[1] and not values[2]:
-        raise JudgmentError(
-            "'preference' holds 0 and 1 and never 2, which AlpacaEval does not write; if 1 means that generator_2 is "
-            "better: --from table --column left=generator_1,right=generator_2,winner=preference,query=instruction "
-            "--winner-codes 0=left,1=right"
-        )
+        rows.refuse("never_2")
     return rows.finish("preference", recorded=True)
 
 
@@ -123,17 +115,12 @@ def arena(rows: Collector) -> Imported:
         if word is not None or "winner_model_a" not in record:
             winner, bad = side(word), word is not None and "bad" in word.lower()
             if word is not None and winner is None:
-                raise JudgmentError(
-                    f"battle {number} has the winner {word!r}, which is none of model_a, model_b and tie"
-                )
+                rows.refuse("unknown_winner", number=number, word=word)
         else:
             flags = {name: _flag(record[name]) for name in _HOT if name in record}
             won = [name for name, flag in flags.items() if flag]
             if len(won) != 1 or None in flags.values():
-                raise JudgmentError(
-                    f"battle {number} has {len(won)} winners in winner_model_a, winner_model_b and winner_tie; one of "
-                    "them must be 1 and the others 0"
-                )
+                rows.refuse("several_winners", number=number, n=len(won))
             winner, bad = _HOT[won[0]], "bad" in won[0]
         left, right = as_text(record.get("model_a")), as_text(record.get("model_b"))
         if winner is None:
@@ -174,10 +161,7 @@ def arena_hard(rows: Collector) -> Imported:
     def games(record: Record, number: int) -> Judged:
         model, baseline = as_text(record.get("model")), as_text(record.get("baseline")) or options.baseline_model
         if baseline is None:
-            raise JudgmentError(
-                "the file does not name the other model, which old files lack; say which it was, as in "
-                f"{option('baseline_model', 'gpt-4-0314')}"
-            )
+            rows.refuse("no_baseline", baseline_model=option("baseline_model", "gpt-4-0314"))
         # A is the baseline in the first game and the model in the second
         sides = ((baseline, model), (model, baseline))
         for game, (left, right) in zip(record.get("games") or (), sides, strict=False):
@@ -251,10 +235,7 @@ def mt_bench(rows: Collector) -> Imported:
         rows.title = "MT-Bench scores (model, score)"
         return rows.finish("grade")
     if rows.dropped["error"] and not options.agreeing:
-        rows.notes.append(
-            "a failed game leaves the other one in; FastChat drops both, and ties games that differ: "
-            f"{option('agreeing', True)}"
-        )
+        rows.note("failed_game", agreeing=option("agreeing", True))
     return rows.finish("preference")
 
 
@@ -466,9 +447,7 @@ def lm_eval(rows: Collector) -> Imported:
     model = path.parent.name if source.path is not None or path.exists() else ""
     task = _SAMPLES.fullmatch(path.name.removesuffix(".gz").rsplit(".jsonl", 1)[0].rsplit(".json", 1)[0])
     if not model and "item" not in options.columns:
-        raise JudgmentError(
-            "the folder of the samples names the model, so standard input cannot be used; give the file"
-        )
+        rows.refuse("no_folder")
     filters: dict[str, None] = {}
     metrics: dict[str, None] = {}
     documents: list[tuple[Record | None, str, Record]] = []
@@ -625,10 +604,7 @@ def openai_evals(rows: Collector) -> Imported:
     kind = "match" if matched else "metrics"
     rows.unit = f"{kind} event"
     if not events[kind]:
-        raise JudgmentError(
-            f"the log has no match or metrics events, only {first_few(map(repr, other))}; these do not say what is "
-            "right, so score the samples and give a table of model, sample and score"
-        )
+        rows.refuse("no_scores", other=first_few(map(repr, other)))
     metric = "correct"
     if not matched:
         measured = [item for record in events[kind] for item in (record.get("data") or {}).items()]
@@ -655,9 +631,7 @@ _PROMPTFOO_ERROR = 2.0
 def promptfoo(rows: Collector) -> Imported:
     """Return the score of each provider and prompt on each test."""
     if table_format(rows.source) == "csv":
-        raise JudgmentError(
-            "promptfoo's CSV names neither tests nor providers; write JSON with promptfoo eval -o results.json"
-        )
+        rows.refuse("csv")
     tests: dict[str, int] = {}
     names: dict[str, None] = {}
     outputs: list[tuple[Any, str, str, Any, dict[str, Any]]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
@@ -126,6 +126,14 @@ class Collector:
     def hold(self, record: Any) -> Any:
         """Return a record that is added later, as far as the user's own choice of fields needs it."""
         return record if self.options.columns else None
+
+    def refuse(self, key: str, **found: Any) -> NoReturn:
+        """Refuse the file by a sentence of its export."""
+        raise JudgmentError(self.export.says[key].format(**found))
+
+    def note(self, key: str, **found: Any) -> None:
+        """Note something by a sentence of the export."""
+        self.notes.append(self.export.says[key].format(**found))
 
     def drop(self, reason: str, n: int = 1) -> None:
         """Count what is left out."""

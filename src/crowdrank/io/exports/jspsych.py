@@ -77,9 +77,7 @@ def read(rows: Collector) -> Imported:
     if "item" not in options.columns:
         _check_stimuli(chosen)
     if "button" in wanted:
-        rows.notes.append(
-            f"answers are the numbers of buttons, from 0; give {option('levels')} if the last is not the best"
-        )
+        rows.note("buttons", levels=option("levels"))
     return rows.finish("grade")
 
 

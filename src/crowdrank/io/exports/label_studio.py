@@ -38,9 +38,7 @@ def read(rows: Collector) -> Imported:
         return _Answers(rows, lambda: tasks(rows.source)).read_file()
     if not {"annotation_id", "annotator"} <= first.keys():
         raise JudgmentError("no annotations and no annotation_id; export the project as JSON")
-    rows.notes.append(
-        "this format does not say which annotations are ground truth or were skipped; export JSON, not JSON-MIN, to see"
-    )
+    rows.note("short_format")
     fields = _answer_fields(rows)
     rows.title += " with one row per annotation (annotation_id)"
     return _Answers(rows, lambda: _rows(rows.source, fields)).read_file()
@@ -82,9 +80,7 @@ class _Answers:
             rows.notes.append(f"{counted(self.n_predictions, 'prediction')} ignored")
         skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
         if kind == "pairwise" and skipped > _MANY_SKIPPED:
-            rows.notes.append(
-                f"{percent(skipped)} were skipped; some of them may be ties, which pairwise does not offer"
-            )
+            rows.note("many_skipped", share=percent(skipped))
         return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"))
 
     def _question(self) -> tuple[str, str]:
@@ -223,10 +219,7 @@ class _Answers:
         if isinstance(value, Mapping):
             named = _named_buckets(value)
             if len(named) > 1:
-                raise JudgmentError(
-                    f"the ranker sorts into buckets ({first_few(map(repr, named))}), which are grades in words; their "
-                    f"order is not in the file: give it, worst first, as in {option('levels', list(named))}"
-                )
+                rows.refuse("buckets", named=first_few(map(repr, named)), levels=option("levels", list(named)))
             value = next(iter(named.values()), [])
         query = self._context(task)
         rows.roles |= {"item": "value.ranker", "rank": "place in value.ranker"}

@@ -42,9 +42,7 @@ def doccano(rows: Collector) -> Imported:
                     rows.drop("no label")
     nobody = any(member is None for member, _ in members)
     if nobody and not any(cells["annotator"] for *_, cells in answers):
-        rows.notes.append(
-            "the file does not say who labelled; without the shared mode, doccano exports one file per member"
-        )
+        rows.note("nobody")
     rows.roles |= {"annotator": "user"} if nobody else {}
     # labels are classes, also the bare numbers that old files have in their place
     return rows.finish("grade", classes=not rows.add_classes(answers))
@@ -176,10 +174,7 @@ def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
         for left, right, winner in pairs:
             rows.add(choice.record, query=choice.asked, left=left, right=right, winner=winner, **choice.cells)
     rows.roles |= {"left": what, "right": what, "winner": "accept", "query": "text or prompt of the task"}
-    rows.notes.append(
-        "the options differ between tasks, so what was chosen is preferred to the other options of its task; if "
-        f"options are classes of the task: {option('kind', 'grade')}"
-    )
+    rows.note("compared", kind=option("kind", "grade"))
 
 
 def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells: dict[str, Any]) -> None:

@@ -46,9 +46,8 @@ def qualtrics(rows: Collector) -> Imported:
     frame = _finished_rows(rows, rows.choose_rows(frame))
     if not frame.height:
         reasons = first_few([f"{n:,} {reason}" for reason, n in rows.dropped.items()])
-        raise JudgmentError(
-            f"all {counted(rows.n_read, 'response')} are left out ({reasons}); to read them by their Status: "
-            f"{option('keep', every)}"
+        rows.refuse(
+            "all_left_out", responses=counted(rows.n_read, "response"), reasons=reasons, keep=option("keep", every)
         )
     columns: dict[str, dict[str, str]] = {}
     for name in frame.columns:
@@ -148,10 +147,7 @@ def google_forms(rows: Collector) -> Imported:
     labels = labels_in(pl.concat([frame[name] for name in items]).drop_nulls(), ", ")
     if labels is not None and not options.nominal:
         ticked = list(dict.fromkeys(label for given in labels for label in given))
-        raise JudgmentError(
-            f"the grid has boxes, of which several may be ticked ({first_few(map(repr, ticked))}); ask for one answer "
-            f"in each row, or take what was ticked together as a class with {option('nominal', True)}"
-        )
+        rows.refuse("boxes", ticked=first_few(map(repr, ticked)), nominal=option("nominal", True))
     return rows.finish(add_survey(rows, frame, items, cells), metric=question)
 
 
@@ -343,10 +339,7 @@ def best_worst(rows: Collector) -> Imported:
     frame = rows.choose_rows(text_table(rows.source))
     layout = layout_of(frame.columns)
     if layout is None:
-        raise JudgmentError(
-            "a column best and three or more columns of items are needed; rename the columns to best, item1, item2 "
-            "and item3"
-        )
+        rows.refuse("no_columns")
     # an answer may name a column, or the number or letter that it ends in, in place of the item there
     place_of = {key_of(name)[-1]: name for name in layout.items}
     place_of |= {name.lower(): name for name in layout.items} | {key_of(name): name for name in layout.items}
@@ -356,9 +349,7 @@ def best_worst(rows: Collector) -> Imported:
     named_places = all(value.lower() in place_of for _, value in asked)
     if are_items and named_places and any(record[place_of[value.lower()]] != value for record, value in asked):
         values = first_few(map(repr, sorted({value for _, value in asked})))
-        raise JudgmentError(
-            f"{either(map(repr, layout.answers), 'and')} hold {values}, which may be items or places; rename the items"
-        )
+        rows.refuse("items_or_places", answers=either(map(repr, layout.answers), "and"), values=values)
     free = [name for name in frame.columns if name not in (*layout.items, *layout.answers)]
     who = None
     if "annotator" not in rows.options.columns:
@@ -407,17 +398,11 @@ def ballots(rows: Collector) -> Imported:
     if places := place_columns(frame.columns):
         named = {name: name.replace("_", " ") for name in places}
         if places_of(frame, named) is None:
-            raise JudgmentError(
-                f"{either(map(repr, places[:8]), 'and')} hold numbers, or an item twice, so it is not clear whether "
-                "cells are items or ranks; write one row per item and rank"
-            )
+            rows.refuse("items_or_ranks", names=either(map(repr, places[:8]), "and"))
         return rows.finish(add_survey(rows, frame, named, _who_and_when(rows, frame, who)))
     column = order_column(frame.columns, frame.fill_null("").rows())
     if column is None:
-        raise JudgmentError(
-            "no columns are named after places (1st, 2nd, ...), and none holds orders such as x>y=z; "
-            "write one row per item and rank"
-        )
+        rows.refuse("no_places")
     for number, record in enumerate(frame.iter_rows(named=True), 1):
         if record[column] is None:
             rows.drop("without an order")
