@@ -547,7 +547,10 @@ def test_without_httpx_a_sentence_names_the_extra(monkeypatch):
 
 
 def test_doubtful_cases_go_to_people_and_come_back_as_trusted(tmp_path, monkeypatch, capsys):
+    from tests.web.calling import Called
+
     from crowdrank.web.campaign_file import read_campaign
+    from crowdrank.web.collection import open_store
 
     monkeypatch.chdir(tmp_path)
     answers(6).write_csv("answers.csv")
@@ -561,20 +564,24 @@ def test_doubtful_cases_go_to_people_and_come_back_as_trusted(tmp_path, monkeypa
         both = {frozenset(one[1:]) | {one[0]} for one in shown if (one[0], one[2], one[1]) in shown}
         assert len(campaign.items) == 2 * len(both)
         items = pl.read_csv("people.items.csv")
-        pair = items.filter(pl.col("query") == "case 1")
-        votes = [
-            {"query": "case 1", "left": pair["item"][0], "right": pair["item"][1], "winner": "left", "annotator": who,
-             "annotator_kind": "person", "counted": True}
-            for who in ("ann", "bob")
-        ]  # fmt: skip
-        from crowdrank.judging.people import votes_of_people
-
-        people = votes_of_people(votes, "people.toml")
-        assert people["query"].to_list() == [pair["of_query"][0]] * 2
-        run = cr.judge("answers.csv", f"x@{server.url}", calls=60, sure=1, people=people)
-    assert "ann" in run.compared.annotators.ids.to_list()
+        store = open_store("people.db")
+        called = Called(store, campaign)
+        for who in ("ann", "bob"):
+            token = called.join(who, kind="person")
+            assert called.judge(token, {"winner": "a"}).status_code == 200
+        capsys.readouterr()
+        # the campaign may be served meanwhile
+        assert main([*command[:5], "60", "--sure", "1", *command[6:]]) == 0
+        store.close()
+    said = capsys.readouterr().err
+    assert "2 votes of people, which are trusted; in people.votes.csv" in said
+    assert "crowdrank audit people.votes.csv votes.jsonl" in said
+    votes = pl.read_csv("people.votes.csv")
+    assert set(votes["query"]) <= set(items["of_query"])
+    assert set(votes.columns) == {"query", "left", "right", "winner", "annotator", "time", "group"}
+    run = cr.judge("answers.csv", function, calls=20, people=votes)
+    assert {"ann", "bob"} < set(run.compared.annotators.ids)
     assert run.consensus.method == "latent_score"
-    capsys.readouterr()
 
 
 def test_sort_finds_the_first_of_many_by_asking_about_few():
