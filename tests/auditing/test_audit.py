@@ -333,4 +333,4 @@ def test_length_is_a_habit_and_wrong_sides_are_told(tmp_path, monkeypatch, capsy
     other = own.with_columns(annotator=pl.lit("gpt-4o"), winner=pl.lit("left"))
     pl.concat([own, other]).write_csv("judges.csv")
     assert main(["audit", "judges.csv", "people.csv"]) == 0
-    assert "'gpt-4' and 'gpt-4o' are taken for people; the file of people comes first" in capsys.readouterr().err
+    assert "taken for people: 'gpt-4' and 'gpt-4o'; the file of people goes first" in capsys.readouterr().err

@@ -24,7 +24,7 @@ _NODES = np.polynomial.legendre.leggauss(32)
 """Where and by how much shares of the capital are bet: any mixture of bets holds, this one is an integral."""
 
 _LEAST_MEAN = 1e-9
-_SHOWN_CAUSES = 3
+_SHOWN_CAUSES, _LEAST_CAUSE = 3, 0.1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,11 +70,12 @@ class Change(Shown):
             return [f"none of {counted(row['n_items'], 'item')} moved beyond noise"]
         said = []
         for one in self.table.filter(pl.col("change") != "none").iter_rows(named=True):
-            item = self.causes.filter(pl.col("item") == one["item"]).head(_SHOWN_CAUSES)
-            causes = ", ".join(f"{c['unit']} {c['id']} {c['share']:.0%}" for c in item.iter_rows(named=True))
+            large = self.causes.filter(pl.col("item") == one["item"], pl.col("share") >= _LEAST_CAUSE)
+            rows = large.sort("share", descending=True).head(_SHOWN_CAUSES).rows()
+            causes = ", ".join(f"{unit} {name} {share:.0%}" for _, unit, name, share, _ in rows)
             said.append(f"{one['item']} is {one['change']}: {one['old']:.3g} to {one['new']:.3g} "
                         f"({one['lower']:+.3g} to {one['upper']:+.3g}, {counted(one['n_pairs'], 'pair')}); "
-                        f"most of it by {causes}")  # fmt: skip
+                        f"{f'most of it by {causes}' if causes else 'no annotator or query stands out'}")  # fmt: skip
         return said
 
 

@@ -48,29 +48,29 @@ class Sides:
             if who is not None:
                 raise ParameterError(f"two sets say who the people are; leave {option('people')} out, or give one set")
             judgments, is_person = _put_together(people, programs)
-        busy = np.bincount(judgments.annotator, minlength=judgments.n_annotators) > 0
-        sides = cls(judgments, is_person & busy)
+        who = np.unique(judgments.annotator)
+        sides = cls(judgments, is_person & np.isin(np.arange(judgments.n_annotators), who))
         if not sides.is_person.any():
             raise JudgmentError(f"no judgment is a person's; name the people, or give their file first: {ENOUGH}")
-        if not (~is_person & busy).any():
+        if not sides.programs:
             raise JudgmentError(
                 "no judgment is a program's; give the programs' file second, or name fewer people: judgments of a "
                 "program on 50 items that two people judged would do"
             )
-        names = [judgments.annotators.ids[int(code)] for code in np.flatnonzero(sides.is_person)]
-        odd = [str(name) for name in names if is_program(str(name))]
+        odd = [
+            name for name in map(str, judgments.annotators.ids.filter(pl.Series(sides.is_person))) if is_program(name)
+        ]
         if odd:
             say(
-                f"{first_few(map(repr, odd))} are taken for people; the file of people comes first, that of programs "
-                "second"
+                f"taken for people: {first_few(map(repr, odd))}; the file of people goes first, that of programs second"
             )
         return sides
 
     @cached_property
     def programs(self) -> list[int]:
         """Codes of the programs that judged something."""
-        busy = np.bincount(self.judgments.annotator, minlength=self.judgments.n_annotators) > 0
-        return np.flatnonzero(~self.is_person & busy).tolist()
+        who = np.unique(self.judgments.annotator)
+        return who[~self.is_person[who]].tolist()
 
     def name(self, code: int) -> Any:
         """Return the id of an annotator."""
