@@ -729,7 +729,7 @@ class _Common(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _ScoreBlock:
-    """The judgments of a block, and their responses once the levels of all blocks are known: all, and the taken ones."""
+    """The judgments of a block, and once the levels of all blocks are known, their responses: all, and those taken."""
 
     judgments: Any
     laid_out: dict[tuple[int, int] | None, Layout] = field(default_factory=dict)
