@@ -184,6 +184,9 @@ def _metrics() -> list[Sample]:
             assessment("expected_answer", "ann", expectation={"value": "42"})]}, "data": {"spans": []}}
         for n in range(2)
     ]  # fmt: skip
+    # as search_traces of MLflow 3.18 gives it
+    told = {"state": "OK", "request": {"q": "one"}, "response": "two", "spans": [], "tags": {}}
+    frame = [{**told, **{key: one["info"][key] for key in ("trace_id", "assessments")}} for one in traces]
     split = {
         "columns": [
             "inputs",
@@ -215,6 +218,7 @@ def _metrics() -> list[Sample]:
         Sample("helm", "per_instance_stats.json", json.dumps(helm, indent=1).encode(), n=3, items=3,
                dropped={"perturbed": 3}),
         Sample("mlflow", "traces.json", json.dumps(traces).encode(), n=4, annotators=2, items=2),
+        Sample("mlflow", "frame.json", json.dumps(frame).encode(), n=4, annotators=2, items=2),
         Sample("mlflow", "eval_results_table.json", json.dumps(split).encode(), n=3, items=3),
         Sample("comet", "metrics.json", json.dumps(comet).encode(), n=2, items=2),
         Sample("truescore", "results.csv", table(head, verdicts), n=6, annotators=2, items=4),

@@ -70,8 +70,13 @@ def test_one_judges_and_sorts_in_jupyterlab(lab):
         page.goto(lab)
 
         def run(number):
-            page.locator(".jp-Notebook-cell").nth(number).locator(".cm-content").click()
-            page.keyboard.press("Shift+Enter")
+            cell = page.locator(".jp-CodeCell").nth(number)
+            prompt = cell.locator(".jp-InputArea-prompt").first
+            # a key that is pressed while the page is still made is lost
+            while not re.fullmatch(r"\[(\*|\d+)\]:", prompt.inner_text().strip()):
+                cell.locator(".cm-content").click()
+                page.keyboard.press("Control+Enter")
+                page.wait_for_timeout(2000)
 
         page.wait_for_selector(".jp-Notebook-cell .cm-content")
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
