@@ -38,11 +38,11 @@ def read(rows: Collector) -> Imported:
     options = rows.options
     trials = [trial for trial in _trials(rows.source) if rows.is_wanted(trial)]
     rows.n_read = len(trials)
-    wanted = options.answer or _commonest(trials, options.columns)
+    wanted = options.answer or _commonest(rows, trials)
     who, one_session = _participant(trials)
     alone = Path(rows.source.name).stem if who is None and one_session else None
     chosen = _trials_with_answer(trials, wanted)
-    sides = _sides_of(chosen, options.columns)
+    sides = _sides_of(rows, chosen)
     for trial in trials:
         kind = as_text(trial.get("trial_type")) or "without a trial_type"
         if kind != wanted:
@@ -71,11 +71,11 @@ def read(rows: Collector) -> Imported:
     rows.roles |= {"annotator": who} if who else {}
     if sides is not None:
         if options.winner_codes is None:
-            _check_winners(sides, chosen)
+            _check_winners(rows, sides, chosen)
         rows.roles |= {"left": sides.left, "right": sides.right}
         return rows.finish("preference")
     if "item" not in options.columns:
-        _check_stimuli(chosen)
+        _check_stimuli(rows, chosen)
     if "button" in wanted:
         rows.note("buttons", levels=option("levels"))
     return rows.finish("grade")
@@ -104,7 +104,7 @@ def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[
     return [trial for trial in alike if as_text(_response(trial)) not in (None, "null")]
 
 
-def _commonest(trials: list[Record], columns: Mapping[str, str]) -> str:
+def _commonest(rows: Collector, trials: list[Record]) -> str:
     """The type of rating trial of which there are most: sliders and scales, buttons with numbers, or pairs."""
     counts: Counter[str] = Counter()
     answered: Counter[str] = Counter()
@@ -116,15 +116,13 @@ def _commonest(trials: list[Record], columns: Mapping[str, str]) -> str:
     answered = +answered
     if not +counts:
         for kind, n in answered.items():
-            counts[kind] += n if _sides_of(_trials_with_answer(trials, kind), columns) else 0
+            counts[kind] += n if _sides_of(rows, _trials_with_answer(trials, kind)) else 0
     commonest = counts.most_common(1)
     if not commonest or not commonest[0][1]:
         known = [kind for kind, _ in answered.most_common() if kind]
         held = f", only {first_few(map(repr, known))}" if known else ""
-        raise JudgmentError(
-            f"{counted(len(trials), 'trial')}, of which none has a slider, a scale or numbered buttons{held}; name the "
-            f"trial type that holds the answers with {option('answer', (known or ['html-button-response'])[0])}"
-        )
+        answer = option("answer", (known or ["html-button-response"])[0])
+        rows.refuse("no_ratings", trials=counted(len(trials), "trial"), held=held, answer=answer)
     return commonest[0][0]
 
 
@@ -142,18 +140,16 @@ def _participant(trials: list[Record]) -> tuple[str | None, bool]:
     return next(iter(named), None), len(set(numbers)) == len(numbers)
 
 
-def _check_stimuli(trials: list[Record]) -> None:
+def _check_stimuli(rows: Collector, trials: list[Record]) -> None:
     """Refuse trials that all have the same stimulus where another field differs, which may be what was rated."""
     plain = [trial for trial in trials if not isinstance(_response(trial), Mapping)]
     if len({as_text(trial.get("stimulus")) for trial in plain}) != 1:
         return
     varied = _varying_keys(plain, {*_WHO, *_OWN, _LIST})
     if varied:
-        raise JudgmentError(
-            f"all {len(plain):,} trials have the stimulus {(as_text(plain[0].get('stimulus')) or '')[:60]!r}, so what "
-            f"was rated is in another field; name it with {option('columns', {'item': varied[0]})}, or two that were "
-            f"compared with {option('columns', {'left': ..., 'right': ...})}"
-        )
+        stimulus = (as_text(plain[0].get("stimulus")) or "")[:60]
+        item, sides = (option("columns", named) for named in ({"item": varied[0]}, {"left": ..., "right": ...}))
+        rows.refuse("one_stimulus", n=len(plain), stimulus=stimulus, item=item, sides=sides)
 
 
 def _varying_keys(trials: Sequence[Trial], aside: set[str]) -> list[str]:
@@ -183,7 +179,7 @@ class _Sides(NamedTuple):
         return side(answer, (self.left, self.right), shown) or as_text(answer)
 
 
-def _sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> _Sides | None:
+def _sides_of(rows: Collector, trials: Sequence[Trial]) -> _Sides | None:
     """How trials of one type tell the two things they show; ``None`` where they show one.
 
     In this order: the fields that the user names, buttons that are not the same in all trials, two fields such as
@@ -191,6 +187,7 @@ def _sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> _Sides | N
     """
     if not trials:
         return None
+    columns = rows.options.columns
     fields = None if {"left", "right"}.isdisjoint(columns) else (columns.get("left", ""), columns.get("right", ""))
     if fields is None:
         if "item" in columns or "grade" in columns:
@@ -198,10 +195,7 @@ def _sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> _Sides | N
         choices = [_entries(trial.get("choices")) for trial in trials]
         if all(len(one) > 1 for one in choices) and len({tuple(sorted(one)) for one in choices}) > 1:
             if any(len(one) > 2 for one in choices):
-                raise JudgmentError(
-                    "trials offer three or more buttons that are not always the same; only choices between two are "
-                    "read, so write one row per button and rank"
-                )
+                rows.refuse("many_buttons")
             return _Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
         fields = pair_columns(_varying_keys(trials, {*_OWN, "stimulus", "choices"}))
     if fields is not None:
@@ -213,7 +207,7 @@ def _sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> _Sides | N
     return None
 
 
-def _check_winners(sides: _Sides, trials: Sequence[Trial]) -> None:
+def _check_winners(rows: Collector, sides: _Sides, trials: Sequence[Trial]) -> None:
     """Refuse answers, such as numbers of buttons, that do not say which of the two was chosen."""
     winners = [sides.winner(trial, _response(trial)) for trial in trials]
     unclear = list(dict.fromkeys(one for one in winners if one and one not in ("left", "right", "tie")))
@@ -231,10 +225,8 @@ def _check_winners(sides: _Sides, trials: Sequence[Trial]) -> None:
         )
     if numbers:
         raise JudgmentError(what_numbers_mean("response", values, sides.left, sides.right))
-    raise JudgmentError(
-        f"pairs of {sides.left!r} and {sides.right!r}, but 'response' holds {first_few(map(repr, unclear))}; say what "
-        f"each means with {option('winner_codes', dict.fromkeys(unclear[:2], ...))}"
-    )
+    codes = option("winner_codes", dict.fromkeys(unclear[:2], ...))
+    rows.refuse("words", left=sides.left, right=sides.right, held=first_few(map(repr, unclear)), codes=codes)
 
 
 def _two(values: Sequence[str | None]) -> tuple[str, str] | None:
