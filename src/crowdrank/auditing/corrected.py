@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..metrics.significance import PoweredMean, prediction_powered_mean
+from ..metrics.significance import prediction_powered_mean
 from ..protocols import Bools, Counts, Floats
 from .labels import Labels
 
@@ -80,25 +80,17 @@ def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, An
     joint = prediction_powered_mean(h, f, other, level=level, clusters=clusters)
     alone = prediction_powered_mean(h, f, other, level=level, lam=0.0, clusters=clusters)
     width = alone.upper - alone.lower
+    # at m labels the variance is that of the residuals over m, and that of the program over what it judged besides
+    left = float(np.var(h)) / (4 * n) - (joint.lam**2 * float(np.var(other)) / len(other) if len(other) else 0.0)
+    halving = float(np.var(h - joint.lam * f)) / left if left > 0 else np.inf
     return {
         "figure": figure.name, "people": alone.mean, "people_lower": alone.lower, "people_upper": alone.upper,
         "program_says": float(figure.program[said].mean()), "corrected": joint.mean, "lower": joint.lower,
         "upper": joint.upper, "relative_width": (joint.upper - joint.lower) / width if width > 0 else 1.0,
         "weight": joint.lam, "n_people": n, "n_program": int(said.sum()),
-        "labels_to_halve": min(labels_for(0.5, h, f, other, joint) or 4 * n, 4 * n), "labels_to_halve_alone": 4 * n,
+        "labels_to_halve": int(min(np.ceil(halving), 4 * n)), "labels_to_halve_alone": 4 * n,
         **rogan_gladen(h, f, figure.program[said], level),
     }  # fmt: skip
-
-
-def labels_for(share: float, h: Floats, f: Floats, other: Floats, joint: PoweredMean) -> int | None:
-    """Return the labels of people at which the corrected interval has this share of the width people alone have now.
-
-    At n labels the variance is that of the residuals over n, and that of the program over what it judged besides;
-    ``None`` where the second alone is too wide.
-    """
-    goal = share**2 * float(np.var(h)) / len(h)
-    fixed = joint.lam**2 * float(np.var(other)) / len(other) if len(other) else 0.0
-    return int(np.ceil(float(np.var(h - joint.lam * f)) / (goal - fixed))) if goal > fixed else None
 
 
 def rogan_gladen(h: Floats, f: Floats, everywhere: Floats, level: float) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, align_judgments, stack_judgments
+from ..data.judgments import Grades, Judgments, Mixed, Rankings, align_judgments, stack_judgments
 from ..data.naming import named_annotators
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
@@ -69,8 +69,7 @@ class Sides:
     @cached_property
     def programs(self) -> list[int]:
         """Codes of the programs that judged something."""
-        who = np.unique(self.judgments.annotator)
-        return who[~self.is_person[who]].tolist()
+        return [int(code) for code in np.unique(self.judgments.annotator) if not self.is_person[code]]
 
     def name(self, code: int) -> Any:
         """Return the id of an annotator."""
@@ -147,25 +146,20 @@ class Labels:
     def of(cls, judgments: Judgments) -> Labels:
         """Return the labels of judgments; what an annotator was asked several times counts once, by the mean."""
         kind, items = judgments.kind, judgments.items
+        nominal, mean = False, pl.col("v").mean()
+        given: Any
         if isinstance(judgments, Grades):
-            values = judgments.grade if judgments.nominal else judgments.level_values[judgments.level_place]
-            block = np.zeros(len(judgments), np.int64) if judgments.block is None else judgments.block
-            item = judgments.item
-            rows = pl.DataFrame({"a": judgments.annotator, "i": item, "j": item, "v": values, "b": block})
+            nominal, given, low, high = judgments.nominal, judgments, judgments.item, judgments.item
+            value = judgments.grade if nominal else judgments.level_values[judgments.level_place]
+            mean = pl.col("v").min() if nominal else mean
         else:
-            pairs = judgments.as_preferences() if isinstance(judgments, Rankings) else judgments
-            assert isinstance(pairs, Preferences)
-            block = np.zeros(len(pairs), np.int64) if pairs.block is None else pairs.block
-            sign = np.where(pairs.left < pairs.right, 1.0, -1.0)
-            low, high = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
-            value = sign * pairs.outcome
-            rows = pl.DataFrame({"a": pairs.row_annotator, "i": low, "j": high, "v": value, "b": block})
-        nominal = isinstance(judgments, Grades) and judgments.nominal
-        mean = pl.col("v").min() if nominal else pl.col("v").mean()
+            given = judgments.as_preferences() if isinstance(judgments, Rankings) else judgments
+            low, high = np.minimum(given.left, given.right), np.maximum(given.left, given.right)
+            value, mean = np.where(given.left < given.right, 1.0, -1.0) * given.outcome, mean.sign()
+        block = np.zeros(len(given), np.int64) if given.block is None else given.block
         keys = ["b", "i", "j"]
+        rows = pl.DataFrame({"a": given.row_annotator, "i": low, "j": high, "v": value, "b": block})
         table = rows.group_by(*keys, "a").agg(mean).sort(*keys, "a")
-        if kind != "grade":
-            table = table.with_columns(pl.col("v").sign())
         cells = table.select(keys).unique().sort(keys).with_row_index("cell")
         table = table.join(cells, on=keys, maintain_order="left")
         query = items.query[cells["i"].to_numpy()]

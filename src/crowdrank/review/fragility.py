@@ -138,7 +138,10 @@ def fragility_of(
     else:
         first, other = sorted(named, key=lambda code: (-scores[code], code))
         votes = crowd.least_votes(first, other)
-    turned = _is_turned(first, None if for_first else other, part)
+
+    def turned(scores: Floats) -> bool:
+        return bool((scores[part].max() if for_first else scores[other]) > scores[first])
+
     gap = float(scores[first] - scores[other])
     units = [crowd.least_units(votes.influence, gap, unit) for unit in ("annotator", "query")]
     annotators, queries = (None if one is None else one.confirm(crowd, turned, refit=refit) for one in units)
@@ -159,13 +162,6 @@ def votes_by_query(consensus: Consensus, judgments: Judgments | Mixed) -> tuple[
     queries = np.flatnonzero(np.diff(items.offsets) > 1)
     first, second = order[items.offsets[queries]], order[items.offsets[queries] + 1]
     return queries, crowd.least_votes_each(first, second)
-
-
-def _is_turned(first: int, other: int | None, part: slice) -> Callable[[Floats], bool]:
-    """Whether scores put the other item, or any of the query, before the first."""
-    if other is not None:
-        return lambda scores: bool(scores[other] > scores[first])
-    return lambda scores: bool(scores[part].max() > scores[first])
 
 
 class _Wanted(NamedTuple):
