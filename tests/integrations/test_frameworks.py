@@ -53,7 +53,7 @@ def test_inspect_reports_consensus_and_quality_of_graders(tmp_path):
     def run(epochs):
         made = frameworks.inspect_graders(first=exact(), second=exact(), wrong=reversed_grader(), rare=seldom())
         task = inspect_ai.Task(dataset=samples, solver=says_yes(), scorer=made, epochs=epochs)
-        (log,) = inspect_ai.eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none", log_format="json")
+        (log,) = inspect_ai.eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none", log_format="eval")
         return log
 
     def metrics(log):
