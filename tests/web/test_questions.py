@@ -182,8 +182,7 @@ def test_every_question_about_items_has_a_consensus_of_its_own(called, tmp_path)
     assert max(kept.values()) <= 4
 
 
-def test_pairs_have_a_consensus_for_each_preference(tmp_path):
-    store = SqliteStore(tmp_path / "x.db")
+def test_pairs_have_a_consensus_for_each_preference(store):
     asked = tuple(Question(name=name, kind="preference", text=f"{name}?") for name in ("better", "shorter"))
     called = Called(store, kind="preference", n_items=4, questions=asked, scheme="3-overlap")
     for who in range(3):
@@ -198,7 +197,18 @@ def test_pairs_have_a_consensus_for_each_preference(tmp_path):
     orders = [[row["item"] for row in called.get(f"/consensus?question={one.name}", called.owner_token).json()["items"]]
               for one in asked]  # fmt: skip
     assert orders == [["i0-3", "i0-2", "i0-1", "i0-0"], ["i0-0", "i0-1", "i0-2", "i0-3"]]
-    store.close()
+    # every view of those who run it, on either database
+    views = (
+        "campaign",
+        "items?question=shorter",
+        "review",
+        "people",
+        "pay",
+        "course",
+        "comments",
+        "export?format=consensus",
+    )
+    assert [called.get(f"/{path}", called.owner_token).status_code for path in views] == [200] * len(views)
 
 
 @pytest.mark.parametrize(("answers", "field"), [

@@ -200,14 +200,6 @@ def test_nobody_is_sent_home_while_more_is_being_chosen(made):
     judge(collection, who[0], 4)
     told = run(collection, claim, who[1])
     assert (told.requests, told.reason, told.retry_after) == ([], "choosing", 3.0)
-    # a person gets more to do meanwhile: what others judged, a second time, within the budget and the overlap
-    person = add_annotator(collection, "eve")
-    for _ in range(4):
-        (request,) = run(collection, claim, person).requests
-        run(collection, submit, person, sent(request))
-    assert run(collection, claim, person).reason == "choosing"
-    assert {row.taken for row in ask(collection, "SELECT taken FROM target")} == {2}
-    expect_promises(collection)
     with pytest.raises(Fault, match="is being found") as early:
         collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
     assert (early.value.status, early.value.retry_after) == (503, 2)

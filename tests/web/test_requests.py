@@ -357,3 +357,18 @@ def test_no_statement_for_one_judgment_reads_a_whole_campaign(tmp_path):
             assert not [step for step in steps if step.startswith("SCAN") and "request_lease" not in step]
     finally:
         store.close()
+
+
+def test_people_judge_what_others_did_while_a_scheme_waits_for_its_fit(store):
+    """A second judgment within the overlap and the budget; programs wait, and so does everybody with a stop rule."""
+    collection = collect(store, n_items=4, scheme="agreement", overlap_max=2, overlap_first=0.0, budget=9)
+    first, second, third = (add_annotator(collection, name) for name in ("ann", "bob", "cy"))
+    program = add_annotator(collection, "robot", "program")
+    for who in (first, second):
+        for _ in range(4):
+            (request,) = run(collection, claim, who).requests
+            run(collection, submit, who, sent(request))
+        assert run(collection, claim, program).reason == "choosing"
+    assert run(collection, claim, third).reason == "choosing"
+    assert [row.taken for row in ask(collection, "SELECT taken FROM target")] == [2] * 4
+    expect_promises(collection)
