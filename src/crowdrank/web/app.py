@@ -76,20 +76,12 @@ pages = APIRouter(include_in_schema=False)
 
 @pages.get("/")
 @pages.get("/j/")
-async def annotate(request: Request, caller: Anyone) -> Response:
-    """Serve the annotator's page; of several campaigns, the list of those that one has a part in."""
-    return _serve_file("campaigns.html" if _is_above(request) else "annotate.html", request)
-
-
 @pages.get("/owner/")
-async def owner(request: Request, caller: Anyone) -> Response:
-    """Serve the owner's page, or the list of several campaigns."""
-    return _serve_file("campaigns.html" if _is_above(request) else "owner.html", request)
-
-
-def _is_above(request: Request) -> bool:
-    """Whether a call is to the service as a whole, which has several campaigns."""
-    return len(request.app.state.services) > 1 and not request.scope["below"]
+async def page(request: Request, caller: Anyone) -> Response:
+    """Serve the page of annotators or of owners; of several campaigns, the list of those that one has a part in."""
+    above = len(request.app.state.services) > 1 and not request.scope["below"]
+    name = "campaigns" if above else "owner" if request.scope["path"] == "/owner/" else "annotate"
+    return _serve_file(f"{name}.html", request)
 
 
 @pages.get("/static/{name}")

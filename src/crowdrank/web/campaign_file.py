@@ -352,14 +352,11 @@ def check_settings(settings: Settings) -> Settings:
             raise ParameterError(f"{name} = {value} must be {bound}")
     if not 0 <= settings.checks < 1:
         raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
-    if not 0 <= settings.overlap_first <= 1:
-        raise ParameterError(f"overlap_first = {settings.overlap_first} must be a share from 0 to 1, such as 0.1")
-    if not 0 <= settings.pass_mark <= 1:
-        raise ParameterError(f"pass_mark = {settings.pass_mark} must be a share from 0 to 1, such as 0.8")
+    for name, usual in (("overlap_first", 0.1), ("pass_mark", 0.8), ("listen", 0.9)):
+        if not 0 <= getattr(settings, name) <= 1:
+            raise ParameterError(f"{name} = {getattr(settings, name)} must be a share from 0 to 1, such as {usual}")
     if settings.strength and settings.kind != "preference":
         raise ParameterError(f'strength belongs to kind = "preference", and this is {settings.kind!r}; leave it out')
-    if not 0 <= settings.listen <= 1:
-        raise ParameterError(f"listen = {settings.listen} must be a share from 0 to 1, such as 0.9")
     if settings.language:
         one_of(settings.language, LANGUAGES, "language")
     if not settings.completion.keys() <= {"code", "url"} or not settings.completion.get("url", "https:").startswith(
@@ -444,18 +441,22 @@ def _expect_items(settings: Settings, items: tuple[Item, ...], name: str) -> Non
         if lonely:
             what = f"query {lonely[0]!r} has" if lonely[0] else "there is"
             raise ParameterError(f"{name}: {what} only one item, so nothing can be compared; add another")
-    if settings.training and not any(item.truth is not None for item in items):
-        raise ParameterError(f"{name}: training = {settings.training} needs items with a truth; add a truth column")
-    if settings.checks and not any(item.truth is not None for item in items):
-        raise ParameterError(f"{name}: checks = {settings.checks} needs items with a truth; add a truth column")
-    for item in items:
-        if item.truth is not None and settings.kind == "grade" and not 0 <= item.truth < len(settings.grades):
+    for key in ("training", "checks"):
+        if getattr(settings, key) and all(item.truth is None for item in items):
             raise ParameterError(
-                f"{name}: item {item.item!r} has truth {item.truth:g}, and grades count from 0 "
-                f"to {len(settings.grades) - 1}"
+                f"{name}: {key} = {getattr(settings, key)} needs items with a truth; add a truth column"
             )
+    for item in items:
+        expect_truth(settings, item, f"{name}: item {item.item!r}")
     if settings.checks and settings.kind == "grade" and all(item.truth is not None for item in items):
         raise ParameterError(f"{name}: every item has a truth, so nothing is left to ask; set checks = 0 or add items")
+
+
+def expect_truth(settings: Settings, item: Item, where: str) -> None:
+    """Refuse a truth beyond the grades."""
+    top = len(settings.grades) - 1
+    if item.truth is not None and settings.kind == "grade" and not 0 <= item.truth <= top:
+        raise ParameterError(f"{where} has truth {item.truth:g}, and grades count from 0 to {top}")
 
 
 def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,18 +84,11 @@ def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dic
             "as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False,
             "updated_seq": None, "reads_anew": None,
         }  # fmt: skip
-    age = (collection.now(connection) - fit.finished_at) / 1e6
+    age, summary = (collection.now(connection) - fit.finished_at) / 1e6, json.loads(fit.summary)
     return {
         "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round(age, 1), "method": fit.method, "error": error,
-        "final": bool(fit.is_final), "updated_seq": _updated_seq(fit),
-        "reads_anew": json.loads(fit.summary).get("reads_anew"),
+        "final": bool(fit.is_final), "updated_seq": summary.get("updated_seq"), "reads_anew": summary.get("reads_anew"),
     }  # fmt: skip
-
-
-def _updated_seq(fit: Any) -> int | None:
-    """Up to which judgment items were read anew since a fit; ``None`` where they were not."""
-    updated: int | None = json.loads(fit.summary).get("updated_seq")
-    return updated
 
 
 def consensus_view(

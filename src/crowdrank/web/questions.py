@@ -84,8 +84,7 @@ def _check_question(one: Question, where: str, before: list[Question], kind: str
     """A question that can be asked of requests of a kind."""
     if one.name in {other.name for other in before} or not one.name.isprintable() or len(one.name) > 60:
         raise ParameterError(f"{where} needs a printable name of its own, of up to 60 characters")
-    fitting = {"grade": "grade", "preference": "preference", "ranking": "ranking"}
-    if one.kind in fitting and fitting[one.kind] != kind:
+    if one.kind in ("grade", "preference", "ranking") and one.kind != kind:
         raise ParameterError(f"{where} has kind {one.kind!r}, and requests of this campaign are for {kind}s")
     if one.kind == "grade" and not 2 <= len(one.grades) <= 30:
         raise ParameterError(f'{where} needs 2 to 30 grades, worst first, such as grades = ["Bad", "Good"]')

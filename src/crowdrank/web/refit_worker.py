@@ -13,9 +13,9 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain, combinations, pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import fmean, median, variance
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ from .campaign_file import Settings
 from .collection import Collection, Store, open_store, sql
 from .overview import item_ids
 from .questions import Question
-from .transfer import is_usable, judgment_frame, page, plain_judgment, question_rows
+from .transfer import is_usable, items_of, judgment_frame, page, plain_judgment, question_rows
 
 _NICENESS = 10
 PIECE = 500
@@ -49,8 +49,11 @@ _MIN_FOR_DRIFT = 24
 REVIEW = "review"
 """The name under which decisions on pairs and rankings go into a fit, as those of a trusted annotator."""
 
-_LITTLE_AGREEMENT = 1 / 3
-"""Alpha of a crowd that may be all guessing; an interval that reaches higher only says that too little is shared."""
+_LITTLE_AGREEMENT, _MIN_SHARED = 1 / 3, 20
+"""Alpha of a crowd that may be all guessing; an interval that reaches higher only says that too little is shared.
+
+Of fewer than so many targets, as many as are completed first at least, not even that is said.
+"""
 
 _BY_CHANCE = (
     "so far annotators agree no more than chance does (alpha {alpha:.2f}, {lower:.2f} to {upper:.2f}), "
@@ -194,7 +197,7 @@ def _say_consensus(
     level = _LEVEL if consensus.uncertainty is not None else None
     document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
     rows = document.pop("items")
-    n_judgments = Counter((row["query"], item) for row in judged for item in _items(row))
+    n_judgments = Counter((row["query"], item) for row in judged for item in items_of(row))
     widths = [width for row in rows if (width := _width(row)) is not None]
     document.pop("probabilities", None)
     _say_rows(say, "score", [
@@ -322,7 +325,7 @@ def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
 def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Of each annotator the median pace, how far the others agree with them from part to part, and a change in that."""
     by_target: dict[Any, list[tuple[str, Any]]] = {}
-    places = [(row["query"], *sorted(_items(row))) for row in snapshot.rows]
+    places = [(row["query"], *items_of(row)) for row in snapshot.rows]
     answers = [_answer_of(row) for row in snapshot.rows]
     for row, place, answer in zip(snapshot.rows, places, answers, strict=True):
         by_target.setdefault(place, []).append((row["annotator"], answer))
@@ -368,12 +371,6 @@ def _answer_of(row: dict[str, Any]) -> Any:
     return json.dumps(row["order"])
 
 
-def _items(row: dict[str, Any]) -> list[str]:
-    """The items that a judgment is about."""
-    groups = row["order"] if "order" in row else [[row[name] for name in ("item", "left", "right") if name in row]]
-    return list(chain.from_iterable(groups))
-
-
 def _width(row: dict[str, Any]) -> float | None:
     """How wide the interval of an item is."""
     return None if row.get("lower") is None else row["upper"] - row["lower"]
@@ -384,7 +381,7 @@ def _annotators_alone(rows: list[dict[str, Any]]) -> set[str]:
     judged: dict[str, set[tuple[str, str]]] = {}
     by: dict[tuple[str, str], set[str]] = {}
     for row in rows:
-        for item in _items(row):
+        for item in items_of(row):
             judged.setdefault(row["annotator"], set()).add((row["query"], item))
             by.setdefault((row["query"], item), set()).add(row["annotator"])
     return {name for name, items in judged.items() if all(len(by[item]) == 1 for item in items)}
@@ -406,7 +403,8 @@ def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone:
         suggested = advice.frame().select("annotator", "action", "reason")
         frame = frame.join(suggested, on="annotator", how="left", maintain_order="left")
     doubted = set() if advice is None else set(advice.flags.filter(pl.col("flag").is_in(DOUBTS))["annotator"])
-    by_chance = agreed["lower"] is not None and agreed["lower"] <= 0 and agreed["upper"] < _LITTLE_AGREEMENT
+    enough = agreed["n_shared"] >= _MIN_SHARED and agreed["lower"] is not None
+    by_chance = enough and agreed["lower"] <= 0 and agreed["upper"] < _LITTLE_AGREEMENT
     rows = []
     for row in frame.iter_rows(named=True):
         row = {name: None if isinstance(cell, float) and cell != cell else cell for name, cell in row.items()}
@@ -497,12 +495,6 @@ def _open_frame(snapshot: Snapshot, ids: dict[int, str], *, single: bool) -> Any
     return {**columns, "annotator": [name for _, _, name in rows]}
 
 
-def commands() -> Iterator[dict[str, Any]]:
-    """Lines of standard input."""
-    for line in sys.stdin:
-        yield json.loads(line)
-
-
 def yield_to_annotators() -> None:
     """Let the processes that answer people go first, and other programs on the machine no more than those.
 
@@ -518,7 +510,7 @@ def main() -> None:
     """Work until standard input ends."""
     yield_to_annotators()
     warnings.simplefilter("ignore")
-    given = commands()
+    given = map(json.loads, sys.stdin)
     first = next(given)
     store = open_store(first["database"], read_only=True, n_threads=1)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")

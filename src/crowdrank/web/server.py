@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,7 +177,6 @@ def app_of_environment() -> Any:
 def build_app(options: Options) -> Any:
     """Return the application, which closes everything when it stops."""
     from .app import make_app
-    from .collection import open_store
     from .refit import Refit
     from .service import Service
     from .setup import open_collection
@@ -185,14 +184,13 @@ def build_app(options: Options) -> Any:
 
     # two threads share the interpreter, the writer and the event loop; a long turn of one is a wait for the other
     sys.setswitchinterval(0.001)
-    stores: dict[str, Any] = {}
+    opened = ExitStack()
+    stores = opened.enter_context(open_stores(options))
     services: list[Any] = []
     campaigns = [read_campaign(path) for path in options.campaigns]
     named = [campaign.settings.name for campaign in campaigns]
     for path, campaign, place in zip(options.campaigns, campaigns, options.places(named), strict=True):
-        database = options.database(path)
-        store = stores.get(database) or stores.setdefault(database, open_store(database))
-        collection, _ = open_collection(store, campaign, "", beside=named)
+        collection, _ = open_collection(stores[options.database(path)], campaign, "", beside=named)
         service = Service(
             collection, options.url + place, behind_proxy=options.behind_proxy, login_header=options.login_header
         )
@@ -202,19 +200,16 @@ def build_app(options: Options) -> Any:
             service.webhook = Webhook(collection)
         services.append(service)
 
+    works = [work for service in services for work in (service.refit, service.webhook) if work is not None]
+
     def start() -> None:
-        for service in services:
-            for work in (service.refit, service.webhook):
-                if work is not None:
-                    work.start()
+        for work in works:
+            work.start()
 
     def stop() -> None:
-        for service in services:
-            for work in (service.refit, service.webhook):
-                if work is not None:
-                    work.stop()
-        for store in stores.values():
-            store.close()
+        for work in works:
+            work.stop()
+        opened.close()
 
     return make_app(*services, start=start, stop=stop)
 

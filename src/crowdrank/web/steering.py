@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from pydantic import Field
 
 from ..errors import ParameterError
-from .campaign_file import Item, Settings, check_settings, item_of_row
+from .campaign_file import Item, Settings, check_settings, expect_truth, item_of_row
 from .collection import Body, Collection, Fault, must_be, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
@@ -117,15 +117,11 @@ def add_items(collection: Collection, connection: sa.Connection, rows: list[dict
         cells = {"content": "", "item": "", **row}
         try:
             items.append(one := item_of_row(cells, f"item {number}", collection.folder))
+            expect_truth(collection.settings, one, f"item {number} ({one.item!r})")
         except ParameterError as error:
             raise Fault("invalid", str(error), field="items") from None
         if (one.query, one.item) in known or one in items[:-1]:
             raise Fault("invalid", f"item {number} ({one.item!r}) is there already; mend that one", field="items")
-        top = len(collection.settings.grades) - 1
-        if one.truth is not None and collection.settings.kind == "grade" and not 0 <= one.truth <= top:
-            raise Fault(
-                "invalid", f"item {number} has truth {one.truth:g}; grades count from 0 to {top}", field="items"
-            )
         known[one.query, one.item] = 0
     before = {row.id for row in sql.items.rows(connection, campaign=collection.id)}
     insert_items(connection, collection, tuple(items))

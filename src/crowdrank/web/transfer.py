@@ -237,7 +237,7 @@ def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -
         if not row["counted"] or kept is None or kept.get("cant_tell"):
             continue
         about = {name: row[name] for name in ("query", "annotator", "annotator_kind", "time", "seconds", "submission")}
-        item = {"item": row["item"] if "item" in row else " | ".join(_items_of(row))}
+        item = {"item": row["item"] if "item" in row else " | ".join(items_of(row))}
         if question.kind == "choice" and question.several:
             for label in question.choices:
                 yield {**about, **item, "criterion": label, "grade": int(label in kept["choice"])}
@@ -254,7 +254,9 @@ def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -
 def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
     """Return judgments as the rows of a table that ``crowdrank aggregate`` reads; a ranking has a row for each item."""
     named = collection.settings.kind == "ranking"
-    single = _single_query(collection)
+    # one query without a name is no query at all
+    read = collection.store.submit_read(lambda c: sql.n_named_queries.number(c, campaign=collection.id))
+    single = not read.result()
     for row in rows:
         row.pop("answers", None)
         if single:
@@ -267,11 +269,6 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
             for item in group:
                 place = None if row.get("skipped") else rank
                 yield {**row, "item": item, "rank": place, "ranking": row["submission"]}
-
-
-def _single_query(collection: Collection) -> bool:
-    """Whether the campaign has one query without a name, which is no query at all."""
-    return not collection.store.submit_read(lambda c: sql.n_named_queries.number(c, campaign=collection.id)).result()
 
 
 def _native(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
@@ -525,7 +522,7 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
             row["grade"] -= 1
         row = {name: str(cell) if name in _ID_COLUMNS else cell for name, cell in row.items()}
         row["seconds"] = row.pop("duration", None)
-        key = json.dumps([format, row["annotator"], row.get("query", ""), *_items_of(row)])
+        key = json.dumps([format, row["annotator"], row.get("query", ""), *items_of(row)])
         seen[key] += 1
         name = str(uuid.uuid5(_SPACE, f"{key}#{seen[key]}"))
         yield {**_DEFAULTS, **row, "submission": name}
@@ -569,8 +566,8 @@ def _by_judgment(judgments: Any) -> Iterator[Row]:
         yield {**{k: v for k, v in rows[0].items() if k not in ("item", "rank")}, "order": list(groups.values())}
 
 
-def _items_of(row: Row) -> list[str]:
-    """The items that a judgment is about, in a fixed order."""
+def items_of(row: Row) -> list[str]:
+    """Return the items that a judgment is about, in a fixed order."""
     if "item" in row:
         return [row["item"]]
     if "left" in row:
@@ -661,7 +658,7 @@ def _answer(collection: Collection, row: Row, known: dict[tuple[str, str], int])
         beside = {name: _with_ids(value, own) for name, value in row.get("answers", {}).items()}
         more = {"answers": beside} if collection.settings.questions else {}
         if row.get("cant_tell"):
-            return {"cant_tell": True, **more}, sorted(known[query, item] for item in _items_of(row))
+            return {"cant_tell": True, **more}, sorted(known[query, item] for item in items_of(row))
         if kind == "grade":
             grade, item = row["grade"], known[query, row["item"]]
             if grade in collection.settings.grades:
