@@ -10,7 +10,7 @@ import numpy as np
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Grades, expect
 from ...errors import ParameterError
-from ...protocols import Floats, Ints
+from ...protocols import Counts, Floats, Ints
 from ...quality import LearnedQuality, held_out
 from ...wording import expect_at_least, one_of
 
@@ -120,8 +120,6 @@ class LocationScale:
         predicts held-out numbers best; with fewer than 100 numbers, ``"none"``.
     tol, max_iter
         Largest change of a score, as a share of their spread, in the last round; most rounds.
-    seed
-        Seed of the parts that are held out.
 
     Notes
     -----
@@ -148,7 +146,6 @@ class LocationScale:
     annotators: str = "learned"
     tol: float = 1e-8
     max_iter: int = 2000
-    seed: int = 0
 
     def __post_init__(self) -> None:
         one_of(self.annotators, _FORMS, "annotators")
@@ -161,8 +158,9 @@ class LocationScale:
             return Consensus.of(self, grades, np.zeros(grades.n_items))
         form, held = self.annotators, {}
         if form == "learned":
-            held = _held_out_likelihoods(grades, self.seed, self.tol, self.max_iter)
-            form = max(held, key=lambda name: held[name]) if held else "none"
+            held = _held_out_likelihoods(grades, self.max_iter)
+            # of forms that predict alike, the one with less
+            form = max(held, key=lambda name: round(held[name], 9)) if held else "none"
         crowd = _crowd_of(grades, form, self.tol, self.max_iter)
         trace = Trace(crowd.n_iter, crowd.change <= self.tol, crowd.change)
         quality: Any = None
@@ -235,23 +233,36 @@ def _crowd_of(grades: Grades, form: str, tol: float, max_iter: int) -> _Crowd:
     return _Crowd(offset, scale, variance, centre, spread, scores, np.sqrt(errors), n_iter, change)
 
 
-def _held_out_likelihoods(grades: Grades, seed: int, tol: float, max_iter: int) -> dict[str, float]:
+def _fold_of(grades: Grades) -> Counts:
+    """The fold of each number: by what others gave the item and what the annotator gave other items.
+
+    Not by itself, which would make some numbers rarer among those held out, nor by names or the order of rows.
+    """
+    who, item, weight = grades.annotator, grades.item.astype(np.int64), grades.row_weight
+    low, width = grades.grade.min(), max(float(np.ptp(grades.grade)), 1e-300)
+    # whole numbers, whose sums do not depend on their order
+    whole = np.rint(weight * np.rint((grades.grade - low) / width * 99_991)).astype(np.int64)
+    own = np.unique(item * grades.n_annotators + who, return_inverse=True)[1]
+    totals = [np.zeros(size, np.int64) for size in (grades.n_items, grades.n_annotators, int(own.max()) + 1)]
+    for total, code in zip(totals, (item, who, own), strict=True):
+        np.add.at(total, code, whole)
+    others = totals[0][item] + totals[1][who] - 2 * totals[2][own]
+    return (others * 2_654_435_761 >> 16) % _FOLDS
+
+
+def _held_out_likelihoods(grades: Grades, max_iter: int) -> dict[str, float]:
     """Mean log-likelihood of numbers that were left out, by what annotators have of their own."""
     if not grades.n_annotators or len(grades) < _FEWEST_GRADES:
         return {}
-    # by ids, so that the order of rows does not count
-    order = np.lexsort((grades.grade, grades.item, grades.annotator))
-    fold = np.empty(len(grades), np.int64)
-    fold[order] = np.random.default_rng(seed).permutation(len(grades)) % _FOLDS
-    found: dict[str, float] = {}
+    fold, found = _fold_of(grades), {}
     for form in ("none", "offset", "scale"):
         likely = np.empty(len(grades))
-        for part in range(_FOLDS):
+        for part in np.unique(fold).tolist():
             out = fold == part
             crowd = _crowd_of(grades.select(~out), form, 1e-4, min(max_iter, 100))
             who, item = grades.annotator[out], grades.item[out]
             middle = crowd.offset[who] + crowd.scale[who] * crowd.scores[item]
             spread = crowd.variance[who] + (crowd.scale[who] * crowd.errors[item]) ** 2
             likely[out] = -0.5 * (np.log(2 * np.pi * spread) + (grades.grade[out] - middle) ** 2 / spread)
-        found[form] = float(likely.mean())
+        found[form] = float(np.average(likely, weights=grades.row_weight))
     return found
