@@ -158,6 +158,56 @@ def test_a_chain_compares_every_script_so_often_and_shares_one_with_the_last():
     assert max(map(abs, lefts)) <= 2
 
 
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+def test_near_pairs_are_near_and_random_ones_remain():
+    rng = np.random.default_rng(5)
+    votes = judged(rng, np.linspace(-4, 4, 60), random_pairs(rng, 60, 300))
+    scores = dict(cr.aggregate(votes, "bradley_terry").frame().select("item", "score").rows())
+    gap = {}
+    for near in (0.0, 0.5, 1.0):
+        asked = cr.propose(votes, "chained", params={"least": 60, "near": near}, budget=100, seed=1)
+        gap[near] = np.mean([abs(scores[left] - scores[right]) for left, right in asked.select("left", "right").rows()])
+    assert gap[1.0] < 0.8 * gap[0.5] < 0.8 * gap[0.0], gap
+    begun = cr.propose(None, "chained", {"item": list("abcd")}, params={"near": 0.5})
+    assert begun["reason"][0] == "not judged yet"
+    with pytest.raises(ParameterError, match="is no share"):
+        cr.propose(votes, "chained", params={"near": 2})
+
+
+@pytest.mark.parametrize("names", [
+    ("Judge", "Left", "Right", "Chosen"), ("Judge Name", "Chosen Candidate", "Not Chosen Candidate"),
+    ("judge", "candidate_chosen", "candidate_not_chosen"),
+    ("Assessor", "Representation A", "Representation B", "Selected representation"),
+])  # fmt: skip
+def test_exports_of_comparative_judgement_are_read(tmp_path, names):
+    won = [("ann", "s1", "s2"), ("bob", "s3", "s2"), ("ann", "s3", "s1"), ("bob", "s2", "s1"), ("bob", "s1", "s3"),
+           ("kim", "s3", "s1"), ("kim", "s3", "s2"), ("ann", "s2", "s3")]  # fmt: skip
+    rows = [(*row, row[1]) if len(names) == 4 else row for row in won]
+    text = "\n".join(",".join(row) for row in [names, *rows])
+    (tmp_path / "e.csv").write_text(text)
+    found = cr.read_judgments(tmp_path / "e.csv")
+    assert cr.aggregate(found, "bradley_terry").order() == ["s3", "s1", "s2"]
+    assert found.annotators.ids.to_list() == ["ann", "bob", "kim"]
+
+
+def test_criteria_below_each_other_are_those_beside_each_other(tmp_path):
+    wide = "script,marker,content,style\na,x,5,1\na,y,4,2\nb,x,2,4\nb,y,1,5\nc,x,3,3\nc,y,3,3\n"
+    (tmp_path / "wide.csv").write_text(wide)
+    rows = [line.split(",") for line in wide.splitlines()[1:]]
+    long = [f"{row[0]},{row[1]},{name},{row[place]}" for row in rows for place, name in ((2, "content"), (3, "style"))]
+    (tmp_path / "long.csv").write_text("\n".join(["script,marker,criterion,mark", *long]))
+    said = []
+    for name in ("wide.csv", "long.csv"):
+        command = [sys.executable, "-m", "crowdrank", "aggregate", name, "-m", "mean_grade"]
+        asked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "--criteria content,style" in asked.stderr
+        more = ["--criteria", "content=.9,style=.1", "--quiet"]
+        done = subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert said[0] == said[1]
+
+
 def test_answers_that_are_too_few_give_no_number_and_no_nan(tmp_path):
     found = cr.moderate(cr.Preferences.from_rows([("ann", "q", "x", "y", "x"), ("bob", "q", "x", "y", "tie")]))
     assert found.reliability["adjusted"] is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.linalg import solve_triangular
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtri, expit, ndtr, ndtri
@@ -26,8 +27,10 @@ from .aggregation import as_judgments
 _LEVEL = 0.95
 _N_SPLITS = 40
 _N_SHUFFLES = 200
-_VARIANCES = np.geomspace(1e-3, 30.0, 30)
-"""Variances of scripts that are looked at."""
+_SPREADS = np.linspace(0.05, 6.0, 40)
+"""Standard deviations of scripts that are looked at."""
+
+_N_DRAWS = 200
 
 # threshold (refused): scripts beyond which no reliability by likelihood is computed
 _MOST_SCRIPTS = 1500
@@ -141,8 +144,8 @@ def moderate(
     coin. The split-half reliability (judges, or with fewer than four of them judgements, are halved at random forty
     times; the correlation of the two scales is stepped up by Spearman and Brown; its interval is Fisher's for that many
     scripts) shares this fault, since both halves have pairs that all answers chose. The adjusted reliability does not:
-    it takes the variance :math:`\tau^2` of scripts by marginal likelihood, which holds whatever chose the pairs, and is
-    :math:`1 - \overline{v} / \tau^2` with :math:`v` the variance of a script's score that is left
+    it is the squared correlation of the scale with true scores drawn from their posterior, given answers and pairs,
+    with the spread of scripts by its marginal likelihood, which holds whatever chose the pairs; mean and 95 % range
     ([measured](../evidence/comparative-judgement.md)). ``adaptive`` says that scripts that were compared are nearer to
     each other than under 99 % of shuffled pairings.
 
@@ -269,7 +272,7 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
         shuffled[draw] = np.abs(halved[one] - halved[other])[one != other].mean()
     found["closeness"] = float(apart / shuffled.mean()) if shuffled.mean() > 0 else 1.0
     found["adaptive"] = bool(apart < np.quantile(shuffled, 0.01))
-    found |= _adjusted_reliability(preferences, judged)
+    found |= _adjusted_reliability(preferences, judged, scores, rng)
     correlations, by = _halves(preferences, judged, rng)
     if correlations is not None:
         z, width = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean()), 0.0
@@ -299,38 +302,51 @@ def _halves(preferences: Preferences, judged: Bools, rng: np.random.Generator) -
     return (np.array(found) if found else None), "judges" if by_judge else "judgements"
 
 
-def _adjusted_reliability(preferences: Preferences, judged: Bools) -> dict[str, Any]:
-    """Reliability with the spread of scripts by marginal likelihood, which does not mind how pairs were chosen.
+def _adjusted_reliability(
+    preferences: Preferences, judged: Bools, scale: Floats, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Squared correlation of the scale with the scripts' true scores, as far as the answers tell.
 
-    Scores are normal with a variance that maximises the likelihood, scores integrated out by Laplace's method; bounds
-    are those of the variances within a likelihood ratio of 95 %.
+    True scores are normal with a variance whose prior is flat in their standard deviation. Given a variance their
+    posterior is normal by Laplace's method, and a variance counts by its marginal likelihood; neither minds how pairs
+    were chosen. What is said is the mean and the 95 % range over draws from both.
     """
     n = int(judged.sum())
     if n > _MOST_SCRIPTS:
         return {}
     left, right, decided = preferences.left, preferences.right, preferences.outcome != 0
-    size = preferences.n_items
-    likelihood, reliable = np.empty(len(_VARIANCES)), np.empty(len(_VARIANCES))
-    for place, variance in enumerate(_VARIANCES):
-        scores = BradleyTerry(ridge=1 / variance).scores(preferences)
-        gap = scores[left] - scores[right]
-        chance = expit(gap)
-        weight = chance * (1 - chance)
-        off = np.bincount(left * np.int64(size) + right, weight, size * size).reshape(size, size)
-        curvature = np.diag((off + off.T).sum(axis=0)) - off - off.T
-        curvature = curvature[np.ix_(judged, judged)] + np.eye(n) / variance
+    place = np.cumsum(judged) - 1
+    pair = place[left] * np.int64(n) + place[right]
+
+    def fit(spread: float) -> tuple[Floats, Floats, float]:
+        """The likeliest scores, the factor of their precision, and the log-likelihood of the spread."""
+        scores = BradleyTerry(ridge=1 / spread**2).scores(preferences)
+        chance = expit(scores[left] - scores[right])
         # a tie is half a win of each
         answers = np.where(decided, np.log(np.where(preferences.outcome > 0, chance, 1 - chance)), 0.0)
         answers += np.where(decided, 0.0, 0.5 * (np.log(chance) + np.log(1 - chance)))
-        prior = -0.5 * float((scores[judged] ** 2).sum()) / variance - 0.5 * n * np.log(variance)
-        likelihood[place] = answers.sum() + prior - 0.5 * np.linalg.slogdet(curvature)[1]
-        covariance = np.linalg.inv(curvature)
-        error = float(np.trace(covariance) - covariance.sum() / n) / (n - 1)
-        reliable[place] = np.clip(1 - error / variance, 0.0, 1.0)
-    within = reliable[2 * (likelihood.max() - likelihood) <= chdtri(1, 1 - _LEVEL)]
-    # the smallest variance stands for none
-    low = 0.0 if within.min() == reliable[0] else float(within.min())
-    found = (float(reliable[likelihood.argmax()]), low, float(within.max()))
+        off = np.bincount(pair, chance * (1 - chance), n * n).reshape(n, n)
+        factor = np.linalg.cholesky(np.diag((off + off.T).sum(axis=0) + 1 / spread**2) - off - off.T)
+        prior = -0.5 * float((scores[judged] ** 2).sum()) / spread**2 - n * np.log(spread)
+        return scores[judged], factor, float(answers.sum()) + prior - float(np.log(np.diag(factor)).sum())
+
+    likelihood = np.array([fit(spread)[2] for spread in _SPREADS])
+    share = np.exp(likelihood - likelihood.max())
+    drawn, weight = [], []
+    given = scale - scale.mean()
+    for number in np.flatnonzero(share > 1e-3).tolist():
+        middle, factor, _ = fit(_SPREADS[number])
+        # the factor of the precision is the inverse of one of the covariance
+        true = middle + solve_triangular(factor, rng.standard_normal((n, _N_DRAWS)), trans="T", lower=True).T
+        true -= true.mean(axis=1, keepdims=True)
+        correlation = true @ given / np.maximum(np.linalg.norm(true, axis=1) * np.linalg.norm(given), 1e-300)
+        drawn.append(correlation * np.abs(correlation))
+        weight.append(np.full(_N_DRAWS, share[number] / _N_DRAWS))
+    values, weights = np.concatenate(drawn), np.concatenate(weight)
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / weights.sum()
+    bounds = [float(values[order][np.searchsorted(below, q)]) for q in (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)]
+    found = [max(one, 0.0) for one in (float(np.average(values, weights=weights)), *bounds)]
     return dict(zip(("adjusted", "adjusted_lower", "adjusted_upper"), found, strict=True))
 
 

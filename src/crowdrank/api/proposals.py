@@ -114,6 +114,8 @@ def requests(
     needed: str | None = getattr(chosen, "needs", {}).get(judged.kind)
     if needed == "latent_score" and not judged.n_annotators:
         needed = "bradley_terry"
+    if getattr(chosen, "begins_alone", False) and not judged.n_judgments:
+        needed = None
     if needed is not None and not judged.n_judgments:
         raise ParameterError(
             f"{method_name(chosen)} chooses by the judgments so far, and there are none; begin with single or 3-overlap"

@@ -10,18 +10,25 @@ import numpy as np
 
 from ..data.judgments import Preferences, expect
 from ..data.proposals import Requests
+from ..errors import ParameterError
+from ..protocols import Floats
 from ..wording import expect_at_least
 from .situation import UNJUDGED, JudgedPairs, Situation, WishList, requests_for, thing_keys
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chained:
-    """Chain: random pairs until every item was compared at least ``least`` times, each with one item of the last.
+    """Chain: pairs until every item was compared at least ``least`` times, each with one item of the last.
 
     The next pair holds one item of the last pair and a second one, which has the fewest comparisons so far and has met
     the first least often, at random among equals. So a judge who goes along the list reads one new item at a time.
-    Pairs do not depend on answers, so reliability computed from them is honest. A chain is connected, and it begins
-    where items have been compared least. Sides are balanced: the item that stood on the left more often goes right.
+    A chain is connected, and it begins where items have been compared least. Sides are balanced: the item that stood on
+    the left more often goes right.
+
+    Pairs do not depend on answers, so reliability computed from them is honest. With ``near`` above 0 that share of
+    them is adaptive: the second item is the one nearest by the scores so far of those the first has met least often.
+    The others stay random. They join parts of the scale that would drift apart, and keep the scale separation
+    reliability from growing where there is nothing to find ([measured](../evidence/comparative-judgement.md)).
 
     When to use
     -----------
@@ -31,6 +38,9 @@ class Chained:
     ----------
     least
         Comparisons that every item should have; raise it for a surer scale.
+    near
+        Share of the pairs that are chosen near each other on the scale so far; raise it, to .5 at most, for a somewhat
+        surer order. While nothing is judged all pairs are random.
 
     Notes
     -----
@@ -45,11 +55,19 @@ class Chained:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
-    needs: ClassVar[Mapping[str, str]] = {}
+    begins_alone: ClassVar[bool] = True
     least: int = 10
+    near: float = 0.0
 
     def __post_init__(self) -> None:
         expect_at_least(self, 1, "least")
+        if not 0 <= self.near <= 1:
+            raise ParameterError(f"near={self.near} is no share; give a number from 0 to 1, such as 0.5")
+
+    @property
+    def needs(self) -> Mapping[str, str]:
+        """The consensus that near items are found by."""
+        return {"preference": "bradley_terry"} if self.near > 0 else {}
 
     def propose(self, situation: Situation) -> Requests:
         """Return pairs that bring every item to its number of comparisons, in a chain through each query."""
@@ -59,21 +77,23 @@ class Chained:
         asked = JudgedPairs.of(preferences)
         met = dict(zip(asked.key.tolist(), asked.count.tolist(), strict=True))
         rng = np.random.default_rng(situation.seed)
+        scores = None if self.near == 0 or situation.consensus is None else situation.consensus.scores
         pairs: list[tuple[int, int]] = []
+        gains: list[int] = []
         for query in range(preferences.n_queries):
             span = preferences.items.span(query)
             items = np.flatnonzero(situation.askable[span]) + span.start
             room = None if situation.n_to_choose is None else situation.n_to_choose - len(pairs)
             if len(items) > 1:
-                _walk(items, left, right, met, self.least, room, pairs, rng)
+                _walk(items, left, right, met, self, scores, room, pairs, gains, rng)
         first = np.array([one for one, _ in pairs], np.int32)
         second = np.array([other for _, other in pairs], np.int32)
         before = np.bincount(preferences.left, minlength=n) + np.bincount(preferences.right, minlength=n)
         short = np.maximum(self.least - before, 0)
-        gain = _gains(first, second, short.copy())
         new = (before[first] == 0) | (before[second] == 0) if len(pairs) else np.zeros(0, bool)
         wanted = WishList(
-            things={"left": first, "right": second}, gain=gain, reason=np.where(new, 0, 1).astype(np.int32),
+            things={"left": first, "right": second}, gain=np.array(gains, np.float64),
+            reason=np.where(new, 0, 1).astype(np.int32),
             reasons=(UNJUDGED, f"compared fewer than {self.least} times, or joins those that were"),
             measure="number of comparisons that items are short of", before=float(short[situation.askable].sum()),
             sided=True,
@@ -82,17 +102,22 @@ class Chained:
 
 
 def _walk(
-    items: Any, left: Any, right: Any, met: dict[int, int], least: int, room: int | None,
-    pairs: list[tuple[int, int]], rng: np.random.Generator,
+    items: Any, left: Any, right: Any, met: dict[int, int], scheme: Chained, scores: Floats | None, room: int | None,
+    pairs: list[tuple[int, int]], gains: list[int], rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Add the pairs of one chain, and count them."""
     n = len(left)
     number = left[items] + right[items]
     here = int(rng.choice(np.flatnonzero(number == number.min())))
-    while number.min() < least and (room is None or room > 0):
+    while number.min() < scheme.least and (room is None or room > 0):
         keys = thing_keys({"left": np.full(len(items), items[here], np.int32), "right": items.astype(np.int32)}, n)
         before = np.array([met.get(key, 0) for key in keys.tolist()])
-        order = np.lexsort((rng.random(len(items)), before, np.maximum(number, 0)))
+        first: Any = number
+        if scores is not None and rng.random() < scheme.near:
+            # of those that lack comparisons, if any
+            gap = np.abs(scores[items] - scores[items[here]])
+            first = gap + (number >= scheme.least) * (1 + 2 * gap.max())
+        order = np.lexsort((rng.random(len(items)), before, first))
         # a pair that was asked already only where nothing else is left
         fresh = order[(before[order] == before[np.arange(len(items)) != here].min()) & (order != here)]
         there = int(fresh[0])
@@ -102,15 +127,6 @@ def _walk(
         left[pairs[-1][0]] += 1
         right[pairs[-1][1]] += 1
         met[int(keys[there])] = met.get(int(keys[there]), 0) + 1
+        gains.append(int((number[[here, there]] < scheme.least).sum()))
         number[[here, there]] += 1
         here, room = there, None if room is None else room - 1
-
-
-def _gains(first: Any, second: Any, short: Any) -> Any:
-    """How many of the two items of each pair were still short of comparisons."""
-    gain = np.zeros(len(first))
-    for place, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        for one in pair:
-            gain[place] += short[one] > 0
-            short[one] -= 1
-    return gain
