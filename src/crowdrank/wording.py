@@ -97,6 +97,18 @@ def in_python(text: str) -> str:
     return "" if _surface["shell"] else text
 
 
+def all_at_once(names: Iterable[str]) -> str:
+    """Return how to read several columns or values as criteria; Python reads them one by one.
+
+    Examples
+    --------
+    >>> with on_command_line():
+    ...     print(all_at_once(["content", "style"]))
+    ; all at once: --criteria content,style
+    """
+    return f"; all at once: {option('criteria', list(names))}" if _surface["shell"] else ""
+
+
 def method_label(method: Any) -> str:
     """Return what to call a method: by its class in Python, by its name on the command line.
 

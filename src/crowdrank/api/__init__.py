@@ -27,7 +27,7 @@ _NAMES = {
     ".criteria": "Rubric criteria_weights rubric say_rubric",
     ".several_fits": "CategoryFit category_table fit_category",
     ".several_labels": "LabelSets aggregate_labels",
-    ".doubt": "difficulty lewidi soft_labels with_classifier",
+    ".doubt": "difficulty informed_by_difficulty lewidi soft_labels with_classifier",
     ".training": "as_features check_extraction check_training make_features rank train",
     "..review.actions": "Actions",
     "..review.findings": "Finding Findings",

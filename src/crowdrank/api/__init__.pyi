@@ -29,6 +29,7 @@ from .diagnosis import diagnose as diagnose
 from .diagnosis import findings as findings
 from .diagnosis import fragility as fragility
 from .doubt import difficulty as difficulty
+from .doubt import informed_by_difficulty as informed_by_difficulty
 from .doubt import lewidi as lewidi
 from .doubt import soft_labels as soft_labels
 from .doubt import with_classifier as with_classifier

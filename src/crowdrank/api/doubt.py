@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from ..data.column_names import quote_names, understand_items
 from ..data.consensus import Consensus
@@ -18,6 +21,8 @@ from ..wording import first_few, option
 
 _PARTS = ("surest third", "middle third", "least sure third")
 CLASSIFIER = "classifier"
+_CHANCE_OF = re.compile(r"^(p|prob|proba|probability|score)[_( ]|\)$|_(p|prob|proba|probability)$", re.IGNORECASE)
+"""What stands around a class in the name of a column of its probabilities."""
 
 
 def soft_labels(consensus: Consensus, judgments: Any = None) -> pl.DataFrame:
@@ -95,9 +100,9 @@ def lewidi(consensus: Consensus, judgments: Grades) -> dict[str, dict[str, Any]]
 def with_classifier(grades: Any, probabilities: Any) -> Grades:
     """Return the grades with a classifier's as those of further annotators, whose confusions are learned like others'.
 
-    ``probabilities`` is a table of item and a column for each class (``cat`` or ``P(cat)``). The class that the
-    classifier finds likeliest is its answer. Answers are those of three annotators, by thirds of how sure it was: each
-    gets a confusion of its own, so that being sure counts as far as it proves right.
+    ``probabilities`` is a table of item and a column for each class (``cat``, ``P(cat)`` or ``prob_cat``). The class
+    that the classifier finds likeliest is its answer. Answers are those of three annotators, by thirds of how sure it
+    was: each gets a confusion of its own, so that being sure counts as far as it proves right.
 
     Examples
     --------
@@ -112,7 +117,7 @@ def with_classifier(grades: Any, probabilities: Any) -> Grades:
     frame = to_frame(probabilities)
     names = understand_items(frame.columns)
     levels = [str(level) for level in grades.levels]
-    own = {column.removeprefix("P(").removesuffix(")"): column for column in frame.columns}
+    own = {_CHANCE_OF.sub("", column): column for column in frame.columns} | {name: name for name in frame.columns}
     lacking = [level for level in levels if level not in own]
     if lacking:
         raise JudgmentError(
@@ -149,26 +154,76 @@ def with_classifier(grades: Any, probabilities: Any) -> Grades:
 def difficulty(asked: pl.DataFrame, answers: Iterable[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return how often each item, and each annotator, was answered with one of ``answers``, such as "can't tell".
 
-    ``asked`` is a table of item, annotator and grade. Items: item, n_asked, cannot_tell (share) and difficulty, the
-    share expected of an annotator like the average: counts by item and annotator are fitted in turn as products, each
-    with two answers of the crowd's share as a prior. Annotators: annotator, n_asked and cannot_tell.
+    ``asked`` is a table of query where there is one, item, annotator and grade. Items: their ids, n_asked, cannot_tell
+    (share) and difficulty, the share expected of an annotator like the average: counts by item and annotator are fitted
+    in turn as products, each with two answers of the crowd's share as a prior. Annotators: annotator, n_asked and
+    cannot_tell.
     """
     words = {str(one).strip().lower() for one in answers}
     cell = pl.col("grade").cast(pl.String).str.strip_chars().str.to_lowercase()
     table = asked.with_columns(none=cell.is_in(list(words)).fill_null(False).cast(pl.Float64))
     overall = float(table["none"].mean() or 0.0)  # type: ignore[arg-type]
     table = table.with_columns(easy=pl.lit(1.0), own=pl.lit(1.0))
+    things = [name for name in ("query", "item") if name in asked.columns]
     for _ in range(50):
-        for key, factor, other in (("item", "easy", "own"), ("annotator", "own", "easy")):
-            expected = (pl.col(other) * overall).sum().over(key)
-            seen = pl.col("none").sum().over(key)
+        for keys, factor, other in ((things, "easy", "own"), (["annotator"], "own", "easy")):
+            expected = (pl.col(other) * overall).sum().over(keys)
+            seen = pl.col("none").sum().over(keys)
             table = table.with_columns(((seen + 2 * overall) / (expected + 2 * overall + 1e-12)).alias(factor))
     share = pl.col("none").mean()
-    items = table.group_by("item", maintain_order=True).agg(
+    items = table.group_by(things, maintain_order=True).agg(
         n_asked=pl.len(), cannot_tell=share, difficulty=(pl.col("easy").first() * overall).clip(0, 1)
     )
     people = table.group_by("annotator", maintain_order=True).agg(n_asked=pl.len(), cannot_tell=share)
     return items, people.sort("cannot_tell", "annotator", descending=[True, False])
+
+
+def informed_by_difficulty(consensus: Consensus, grades: Grades, items: pl.DataFrame) -> Consensus:
+    r"""Return the consensus less sure of the classes of items that annotators could not tell, and surer of others.
+
+    Of an item of difficulty :math:`d_i` annotators are right with probability :math:`\sigma(a - b \log d_i)`, where
+    :math:`a` and :math:`b \ge 0` are those that make the agreement of two answers to one item likeliest; :math:`b` has
+    a standard normal prior, so that few answers change little. The log-odds of an item's classes are multiplied by what
+    one answer says at its difficulty, in units of the mean over answers; the likeliest class stays. Without
+    probabilities of classes nothing changes. ``estimates["difficulty_effect"]`` is :math:`b`.
+    """
+    from scipy.optimize import minimize
+
+    chances, n_levels = consensus.probabilities, 0 if consensus.levels is None else len(consensus.levels)
+    if chances is None or n_levels < 2 or not len(grades):
+        return consensus
+    things = [name for name in ("query", "item") if name in items.columns]
+    ids = {"query": consensus.items.query_ids(), "item": consensus.items.ids}
+    own = pl.DataFrame({name: ids[name].cast(pl.String) for name in things})
+    known = items.with_columns(pl.col(things).cast(pl.String))
+    hard = own.join(known, on=things, how="left", maintain_order="left")["difficulty"].fill_null(strategy="mean")
+    votes = _votes(grades, consensus)
+    number = votes.sum(axis=1)
+    x = np.log(np.maximum(hard.to_numpy(), 1e-6))
+    x = x - np.average(x, weights=number)
+    pairs = number * (number - 1) / 2
+    agreed = (votes * (votes - 1)).sum(axis=1) / 2
+    # pairs of the same answers depend on each other: those of an item count as its answers but one
+    each = np.where(number > 1, 2 / np.maximum(number, 2), 0.0)
+
+    def right(point: Floats) -> Floats:
+        return np.clip(expit(point[0] - point[1] * x), 1 / n_levels + 1e-6, 1 - 1e-6)
+
+    def loss(point: Floats) -> float:
+        p = right(point)
+        same = p**2 + (1 - p) ** 2 / (n_levels - 1)
+        return float(point[1] ** 2 / 2 - (each * (agreed * np.log(same) + (pairs - agreed) * np.log(1 - same))).sum())
+
+    best = minimize(loss, np.array([1.0, 0.1]), method="L-BFGS-B", bounds=[(-5, 8), (0, 5)]).x
+    p = right(best)
+    told = np.log(p * (n_levels - 1) / (1 - p))
+    told = told / np.average(told, weights=number)
+    tempered = told[:, None] * np.log(np.maximum(chances, 1e-300))
+    tempered = np.exp(tempered - tempered.max(axis=1, keepdims=True))
+    tempered /= tempered.sum(axis=1, keepdims=True)
+    estimates = {**consensus.estimates, "difficulty_effect": float(best[1])}
+    scores = tempered.max(axis=1) if grades.nominal else consensus.scores
+    return replace(consensus, scores=scores, probabilities=tempered, estimates=estimates)
 
 
 def _entropy_bits(chances: Floats) -> Floats:

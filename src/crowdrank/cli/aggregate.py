@@ -13,7 +13,7 @@ import typer
 
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..registry import resolve
-from ..wording import SHOWN, counted, of_all
+from ..wording import SHOWN, counted, first_few, of_all
 from .outputs import (
     LEVEL,
     check_files,
@@ -31,7 +31,6 @@ from .votes import (
     expect_packed_alone,
     packed_in_words,
     read_settled,
-    read_votes,
     refuse_unpackable,
     split_list,
 )
@@ -78,21 +77,31 @@ class Outputs:
     """Of the anchors' grades, worst first."""
     probabilities: bool
     soft_labels: str | None
-    difficulty: pl.DataFrame | None
-    """How often each item was answered with "can't tell"."""
+    doubt: tuple[pl.DataFrame, pl.DataFrame] | None
+    """How often each item, and each annotator, was answered with "can't tell"."""
 
-    def item_columns(self, consensus: Consensus) -> pl.DataFrame | None:
-        """Return the table of ratings, or of tiers, that is to stand beside the items; ``None`` where neither is."""
+    def item_columns(self, consensus: Consensus, judged: Any) -> pl.DataFrame | None:
+        """Return what stands beside the items: probabilities, difficulty, ratings or tiers; ``None`` for nothing."""
+        from .. import api
+
         level = self.level or LEVEL
-        if self.probabilities:
-            from ..api import soft_labels
+        tables = [api.soft_labels(consensus, judged)] if self.probabilities else []
+        tables += [self.doubt[0]] if self.doubt is not None else []
+        tables += [consensus.rating(self.anchor, level=level)] if self.rated else []
+        tables += [consensus.tiers(level).drop("score", "rank")] if self.tiers and not self.rated else []
+        if not tables:
+            return None
+        whole = tables[0]
+        for table in tables[1:]:
+            keys = [name for name in ("query", "item") if name in whole.columns and name in table.columns]
+            whole = whole.join(table, on=keys, how="left", maintain_order="left")
+        return whole
 
-            return soft_labels(consensus)
-        if self.difficulty is not None:
-            return self.difficulty
-        if self.rated:
-            return consensus.rating(self.anchor, level=level)
-        return consensus.tiers(level).drop("score", "rank") if self.tiers else None
+    def with_doubt(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the table of annotators with how often each could not tell, those who never could included."""
+        if self.doubt is None or "annotator" not in table.columns:
+            return table
+        return table.join(self.doubt[1], on="annotator", how="full", coalesce=True, maintain_order="left_right")
 
     def with_win_rate(self, consensus: Consensus, talk: Talk) -> Consensus:
         """Say the win rate that was asked for; return the consensus with it among its estimates."""
@@ -184,6 +193,22 @@ def aggregate(
         [out, annotators, report, moderation, summary, soft_labels],
     )
     check_files(inputs, written, format=format, tables=[annotators])
+    one_ranking = {
+        "--report": report, "--bootstrap": wanted["bootstrap"], "--rating": rating, "--tiers": tiers,
+        "--win-rate": win_rate, "--intervals": intervals, "--fail-if": fail_if, "--known": known, "--stream": stream,
+        "--cluster": cluster, "--resume": resume, "--moderation": moderation, "--anchors": anchors,
+        "--classifier": classifier, "--probabilities": probabilities, "--soft-labels": soft_labels,
+    }  # fmt: skip
+    if several is not None:
+        others = {
+            **one_ranking, "--families": families, "--by": by, "--criteria": criteria, "--overall": overall,
+            "--summary": summary, "--swaps": swaps != "keep", "--want": wanted["want"] != "order",
+            **{f"--{name}": wanted[name] for name in ("control", "trusted", "robust", "reweight")},
+        }  # fmt: skip
+        for name in [name for name, value in others.items() if value]:
+            raise ParameterError(f"{name} does not apply to sets of labels; leave it or --several-labels out")
+        _label_sets(votes, reading, several, wanted, cannot_tell or [], (out, format, annotators), talk)
+        return
     method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
     api.check_aggregation(
         method, wanted["params"], want=wanted["want"], bootstrap=bootstrap, resample=wanted["resample"],
@@ -208,26 +233,17 @@ def aggregate(
     anchor = _anchor(rating)
     if families is not None:
         api.expect_self(control)
-    if several is not None:
-        _label_sets(votes, several, out, format, talk)
-        return
     if overall is not None and criteria is None:
         raise ParameterError("--overall goes with --criteria, whose weights it teaches; name those too")
     if by is not None or criteria is not None:
         mine = "--by" if by is not None else "--criteria"
-        others = {
-            "--report": report, "--annotators": annotators, "--bootstrap": bootstrap, "--rating": rating,
-            "--tiers": tiers, "--win-rate": win_rate, "--intervals": intervals, "--fail-if": fail_if, "--known": known,
-            "--stream": stream, "--cluster": cluster, "--resume": resume, "--moderation": moderation,
-            "--anchors": anchors,
-        }  # fmt: skip
         if by is not None and criteria is not None:
             raise ParameterError("--by and --criteria make different tables; give only one of them")
         if "-" in votes:
             raise ParameterError(
                 f"{mine} reads the votes several times, but standard input can be read only once; give a file"
             )
-        for name, value in others.items():
+        for name, value in {**one_ranking, "--annotators": annotators, "--cannot-tell": cannot_tell}.items():
             if value:
                 raise ParameterError(f"{name} applies to one ranking, but {mine} makes several; leave one out")
         del wanted["bootstrap"], wanted["resample"]
@@ -267,9 +283,10 @@ def aggregate(
                 )
         judged = _packed_votes(votes, reading, talk, control, outputs)
     if judged is None:
+        answered = reading
         if cannot_tell is not None:
-            reading, outputs = _set_apart(votes, reading, cannot_tell, outputs, talk)
-        judged = read_settled(votes, reading, talk, control, swaps, families)
+            answered, outputs = _set_apart(votes, reading, cannot_tell, outputs, talk)
+        judged = read_settled(votes, answered, talk, control, swaps, families)
         if classifier is not None:
             judged = api.with_classifier(judged, read_table(classifier))
         judged = api.hold_many(judged, method, bootstrap=bootstrap) or judged
@@ -364,6 +381,10 @@ def _fit_and_write(
         consensus: Any = api.aggregate(judged, **wanted, **how, progress=progress)
     if wanted["method"] != "auto":
         talk.say(f"method {consensus.method}")
+    if outputs.doubt is not None and packed is None:
+        informed = api.informed_by_difficulty(consensus, judged, outputs.doubt[0])
+        rates = {"annotators": outputs.doubt[1].to_dicts(), "items": outputs.doubt[0].to_dicts()}
+        consensus = dataclasses.replace(informed, estimates={**informed.estimates, "cannot_tell": rates})
     chosen = format_for(outputs.out, outputs.format)
     moderated = _moderate(judged, consensus, outputs, chosen) if packed is None else None
     if moderated is not None and isinstance(consensus, Consensus):
@@ -390,11 +411,11 @@ def _fit_and_write(
         look()
     elif chosen == "xlsx":
         consensus = outputs.with_win_rate(consensus, talk)
-        _write_workbook(consensus, facts, moderated, outputs, talk)
+        _write_workbook(consensus, facts, moderated, outputs, judged, talk)
         look()
     else:
         consensus = outputs.with_win_rate(consensus, talk)
-        columns = outputs.item_columns(consensus)
+        columns = outputs.item_columns(consensus, judged)
         failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, columns)
         if failed is not None:
             fatal = bool(outputs.annotators or outputs.report or outputs.summary or outputs.conditions)
@@ -403,7 +424,7 @@ def _fit_and_write(
     table = facts().table if outputs.annotators else None
     if outputs.annotators and table is not None:
         if packed is None:
-            _write_annotators(facts(), outputs.annotators, judged, talk)
+            _write_annotators(facts(), outputs, judged, talk)
         else:
             write_wanted(outputs.annotators, lambda: table, talk)
     if outputs.moderation is not None and moderated is not None:
@@ -434,21 +455,36 @@ def _fit_and_write(
     return holding
 
 
-def _label_sets(votes: Sequence[str], several: Sequence[str], out: str | None, format: str | None, talk: Talk) -> None:
+def _label_sets(
+    votes: Sequence[str], reading: Reading, several: Sequence[str], wanted: Mapping[str, Any],
+    cannot_tell: Sequence[str], written: tuple[str | None, str | None, str | None], talk: Talk,
+) -> None:  # fmt: skip
     """Write the set of labels of each item."""
+    import polars as pl
+
     from .. import api
+    from ..io.judgments import open_votes
     from ..io.output import format_for, write_sheets
-    from ..io.tables import read_table
+    from ..io.plain_tables import chosen_rows
     from .terminal_tables import show_frame
 
-    if len(votes) > 1:
-        raise ParameterError("--several-labels reads one file; put the rows together first")
-    table = read_table(votes[0])
-    alone = len(several) == 1
-    named: dict[str, Any] = {"labels": several[0]} if alone else {"columns": several}
-    found = api.aggregate_labels(table, **named)
+    taken = ("--column", "--where", "--sheet", "--encoding", "--header", "--skip-rows")
+    for word in reading.words:
+        if word.startswith("--") and word not in taken:
+            raise ParameterError(f"{word} does not apply to sets of labels; leave it or --several-labels out")
+    out, format, annotators = written
+    options = reading.options()
+    tables = [chosen_rows(open_votes(name, options.encoding), options) for name in votes]
+    table = pl.concat(tables, how="diagonal_relaxed")
+    named: dict[str, Any] = {"labels": several[0]} if len(several) == 1 else {"columns": several}
+    method = {} if wanted["method"] == "auto" else {"method": wanted["method"]}
+    given = {name: value for name, value in wanted["params"].items() if name == "choose"}
+    for name in wanted["params"].keys() - given.keys():
+        raise ParameterError(f"sets of labels have no parameter {name!r}; --set choose=0.5 takes labels from 0.5 on")
+    found = api.aggregate_labels(table, **named, **method, **given, cannot_tell=cannot_tell)
     by, on = counted(len(found.annotators), "annotator"), counted(len(found), "item")
-    talk.say(f"{counted(len(table), 'answer')} by {by} on {on}")
+    talk.say(f"{counted(len(table), 'row')} by {by} on {on}")
+    write_wanted(annotators, lambda: found.annotators, talk)
     if format_for(out, format) == "xlsx":
         write_sheets(found.sheets(), out)
         report_written(out, talk)
@@ -463,25 +499,46 @@ def _set_apart(
     import polars as pl
 
     from .. import api
+    from ..io.judgments import open_votes, read_one
+    from ..io.notices import hear
+    from ..io.places import files_like
 
-    words = {one.strip().lower() for one in answers}
-    quiet = Talk(quiet=True)
-    asked = read_votes(votes, reading.but(nominal=True, levels=None, missing=None), quiet)
-    if asked.kind != "grade" or not asked.items.single:
-        raise ParameterError("--cannot-tell applies to grades or labels of one query; leave it out, or use --missing")
-    frame = asked.frame()
+    if "-" in votes:
+        raise ParameterError(
+            "--cannot-tell reads the votes twice, but standard input can be read only once; give a file"
+        )
+    with hear(lambda _: None):
+        options = reading.options(nominal=True, levels=None, missing=reading.missing)
+        tables = [read_one(open_votes(one, options.encoding), options) for name in votes for one in files_like(name)]
+    if any(table.kind != "grade" for table in tables):
+        raise ParameterError("--cannot-tell applies to grades or labels; leave it out, or use --missing")
+    # cells as they stand: N/A is no blank here
+    frames = [
+        one.frame.with_columns(grade=plain.whole[plain.understood.columns["grade"]])
+        if (plain := one.plain)
+        else one.frame
+        for one in tables
+    ]
+    frame = pl.concat(frames, how="diagonal_relaxed")
     if "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit("all"))
+    frame = frame.with_columns(pl.col("^(query|item|annotator)$").cast(pl.String).str.strip_chars())
     items, people = api.difficulty(frame, answers)
-    said = frame.filter(pl.col("grade").cast(pl.String).str.to_lowercase().is_in(list(words)))
-    talk.say(
-        f"{len(said):,} of {len(frame):,} answers are {' or '.join(answers)}, {len(said) / max(len(frame), 1):.1%}"
-    )
+    n_doubts = round(float((items["n_asked"] * items["cannot_tell"]).sum()))
+    if not n_doubts:
+        raise ParameterError(f"no answer is {' or '.join(answers)}, which --cannot-tell names; check the spelling")
+    talk.say(f"{n_doubts:,} of {len(frame):,} answers are {' or '.join(answers)}, {n_doubts / len(frame):.1%}")
     for who, number, share in people.head(3).iter_rows():
         if share > 0:
             talk.say(f" {who}: {share:.0%} of {number:,}")
-    missing = [*(reading.missing or ()), *answers]
-    return reading.but(missing=missing), dataclasses.replace(outputs, difficulty=items)
+    never = items.filter(pl.col("cannot_tell") == 1)["item"].to_list()
+    if never:
+        talk.say(f"nobody could tell of {counted(len(never), 'item')}: {first_few(map(str, never))}")
+    changes: dict[str, Any] = {"missing": [*(reading.missing or ()), *answers]}
+    if reading.items is None:
+        # what nobody could tell keeps its place
+        changes["items"] = items.drop("n_asked", "cannot_tell", "difficulty")
+    return reading.but(**changes), dataclasses.replace(outputs, doubt=(items, people))
 
 
 def _moderate(judged: Any, consensus: Any, outputs: Outputs, chosen: str) -> Any:
@@ -501,7 +558,7 @@ def _moderate(judged: Any, consensus: Any, outputs: Outputs, chosen: str) -> Any
     return api.moderate(judged, one_scale, anchors=anchors, levels=outputs.levels, seed=outputs.seed)
 
 
-def _write_workbook(consensus: Any, facts: Any, moderated: Any, outputs: Outputs, talk: Talk) -> None:
+def _write_workbook(consensus: Any, facts: Any, moderated: Any, outputs: Outputs, judged: Any, talk: Talk) -> None:
     """Write items, annotators and what to do next as sheets; of pairs on one scale, those of a moderation meeting."""
     import polars as pl
 
@@ -512,9 +569,9 @@ def _write_workbook(consensus: Any, facts: Any, moderated: Any, outputs: Outputs
     if moderated is not None:
         sheets = moderated.sheets()
     else:
-        sheets = {"items": consensus_table(consensus, outputs.level, outputs.item_columns(consensus))}
+        sheets = {"items": consensus_table(consensus, outputs.level, outputs.item_columns(consensus, judged))}
         if facts().table is not None:
-            sheets["annotators"] = facts().table
+            sheets["annotators"] = outputs.with_doubt(facts().table)
         said = [(one.severity, one.sentence) for one in findings_of(facts())]
         sheets["what to do next"] = pl.DataFrame(said, schema=["about", "finding"], orient="row")
     write_sheets(sheets, outputs.out)
@@ -536,7 +593,7 @@ def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
     report_written(outputs.out, talk)
 
 
-def _write_annotators(facts: Facts, path: str, judgments: Any, talk: Talk) -> None:
+def _write_annotators(facts: Facts, outputs: Outputs, judgments: Any, talk: Talk) -> None:
     """Write the table of annotators with what to do about each and why, and say what that comes to."""
     import polars as pl
 
@@ -549,8 +606,8 @@ def _write_annotators(facts: Facts, path: str, judgments: Any, talk: Talk) -> No
     suggested = plan.frame().select("annotator", "action", "reason")
     joined = facts.table.join(suggested, on="annotator", how="left", maintain_order="left")
     first = ["annotator", "quality", "n_judgments", "action", "reason"]
-    write_table(joined.select(*first, pl.exclude(first)), path)
-    report_written(path, talk)
+    write_table(outputs.with_doubt(joined.select(*first, pl.exclude(first))), outputs.annotators)
+    report_written(outputs.annotators, talk)
     for line in plan.sentences():
         talk.say(f"suggested: {line}")
 
@@ -645,16 +702,20 @@ class SeveralFits:
         from ..io.tables import read_table
 
         names, weights = api.criteria_weights(list(criteria))
-        columns = read_table(self.votes[0]).columns
-        lacking = [one for one in (*names, *([overall] if overall else ())) if one not in columns]
-        if lacking:
+        table, wanted = read_table(self.votes[0]), (*names, *([overall] if overall else ()))
+        lacking = [one for one in wanted if one not in table.columns]
+        # criteria below each other: a column that says which
+        metric = next((one for one in table.columns if lacking and set(wanted) <= set(table[one].to_list())), None)
+        if lacking and metric is None:
             raise JudgmentError(
-                f"{self.votes[0]} has no column {lacking[0]!r} for --criteria; its columns are {', '.join(columns)}"
+                f"{self.votes[0]} has no column {lacking[0]!r} for --criteria, nor one that holds all of them; its "
+                f"columns are {', '.join(table.columns)}"
             )
-        answer = "grade" if understand_pairs(columns) is None else "winner"
+        answer = "grade" if understand_pairs(table.columns) is None else "winner"
         fits, judgments = {}, {}
-        for one in (*names, *([overall] if overall else ())):
-            judgments[one] = self._read(self.talk, columns={answer: one})
+        for one in wanted:
+            how = {"columns": {answer: one}} if metric is None else {"where": {metric: one}}
+            judgments[one] = self._read(self.talk, **how)
             with self.talk.working("finding the consensus"):
                 fits[one] = api.aggregate(judgments[one], **self.wanted)
         whole = fits.pop(overall) if overall else None

@@ -413,8 +413,10 @@ def assign_columns(
     plain |= {name: name for name in names if name == plain_name(name)}
     assigned = {word: given[word] for word in words if word in given}
     either: dict[str, tuple[str, ...]] = {word: EITHER for word in ("item", "query") if word in words}
+    further = {word: tuple(TABLES["more"][word].split()) for word in ("item", "annotator") if word in words}
     # all words by their own names first, then by foreign ones, then by those that may mean two
-    for known in ({word: (word,) for word in words}, {word: (FOREIGN | NAMES)[word] for word in words}, either):
+    listed = {word: (FOREIGN | NAMES)[word] for word in words}
+    for known in ({word: (word,) for word in words}, listed, either, further):
         for word in known:
             free = (plain[name] for name in known[word] if name in plain and plain[name] not in assigned.values())
             if word not in assigned and (column := next(free, None)) is not None:

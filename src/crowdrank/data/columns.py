@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError
-from ..wording import either, first_few, option
+from ..wording import all_at_once, either, first_few, in_python, option
 from .column_names import (
     AHEAD,
     BY_WINNER,
@@ -729,8 +729,9 @@ class _Roles:
         if len(naming) == 1 and bad_word(naming[0]):
             lost, won = (option("columns", {word: naming[0]}) for word in ("loser", "winner"))
             return f"{said}; if {naming[0]!r} names the worse one: {lost}; if it names the better one: {won}"
-        winner = option("columns", {"winner": naming[0] if len(naming) == 1 else ...})
-        return f"{said}; say which column tells who won: {winner} ({self._listing(free)})"
+        winner = option("columns", {"winner": naming[0] if naming else ...})
+        more = all_at_once(naming) if len(naming) > 1 else ""
+        return f"{said}; say which column tells who won: {winner}{more} ({self._listing(free)})"
 
     def _names_winners(self, name: str) -> bool:
         """Whether all cells of a column are codes of winners, of both sides."""
@@ -749,7 +750,8 @@ class _Roles:
             row = columns["item"] if self.facts[columns["item"]].all_different else None
             return _which_grade(self._with_like_names(numeric), row=row)
         several = listed_sides(self.names)
-        if "item" in lacking and any(name_points("left", name) for name in several):
+        graded = all(self.facts[name].has_cells and self.facts[name].numbers for name in several)
+        if "item" in lacking and not graded and any(name_points("left", name) for name in several):
             return (
                 f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
                 "can be read; write one row per item and rank, or one per pair and winner"
@@ -767,6 +769,7 @@ class _Roles:
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         if lacking == ["grade"]:
             self._refuse_unsupported(free)
+            self._refuse_label_sets(free)
             likely = numeric if len(numeric) == 1 else likely
             likely = [name for name in likely if not (self.facts[name].one_value or self.facts[name].long_text)]
         known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
@@ -795,6 +798,26 @@ class _Roles:
             f"{either(map(repr, like[:8]), 'and')} may be one column per item, with {whose!r} in each row; read them "
             f"so: {option('wide', like)}{named}"
         )
+
+    def _refuse_label_sets(self, free: list[str]) -> None:
+        """Refuse several labels in a cell, or columns of yes and no, with the option that reads them."""
+        held = [name for name in free if self.facts[name].has_cells and not is_aside(name)]
+        flags, lists = [name for name in held if self.facts[name].truths], []
+        for name in held:
+            parts = [part for text in self.facts[name].sample for part in re.split(r"\s*[|;,]\s*", text.strip("[]"))]
+            # the same few labels again and again
+            again = len(self.facts[name].sample) < len(parts) >= 2 * len(set(parts)) and not self.facts[name].long_text
+            if again or self.facts[name].cells.dtype == pl.List(pl.String):  # type: ignore[union-attr]
+                lists.append(name)
+        if len(flags) > 1 or len(lists) == 1:
+            names = flags if len(flags) > 1 else lists
+            one = in_python("cr.aggregate_labels with ")
+            word = "several" if not one else "columns" if len(flags) > 1 else "labels"
+            value: Any = names if one and len(flags) > 1 else ",".join(names)
+            raise JudgmentError(
+                f"{either(map(repr, names), 'and')} may hold several labels of one item; read them so: {one}"
+                f"{option(word, value)}"
+            )
 
     def _with_like_names(self, names: list[str]) -> list[str]:
         """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""
@@ -1038,7 +1061,10 @@ def _which_grade(names: list[str], *, row: str | None = None) -> str:
         )
     if are_people(names) or (row is not None and is_series(names)):
         return f"{listed} look like one column per annotator; read them so: {option('wide', names)}"
-    return f"{listed} hold numbers of the same range; which is the grade? {option('columns', {'grade': names[0]})}"
+    return (
+        f"{listed} hold numbers of the same range; which is the grade? {option('columns', {'grade': names[0]})}"
+        f"{all_at_once(names)}"
+    )
 
 
 def _nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:

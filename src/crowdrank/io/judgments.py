@@ -23,7 +23,7 @@ from ..data.intake import count_repeats, short
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of, together, with_pseudonyms
 from ..data.presented import NOT_SWAPPED
 from ..errors import CrowdrankError, DataWarning, JudgmentError, ParameterError
-from ..wording import counted, either, option
+from ..wording import all_at_once, counted, either, option
 from . import exports
 from .delimited import Scan, scan_delimited
 from .notices import say
@@ -451,7 +451,9 @@ def _stop_metrics(name: str, plain: Plain, facts: list[ColumnFacts], options: Re
             ways.append(f"a ranking for each: {option('columns', {'query': one.name})}")
         if known is None and "annotator" not in plain.frame.columns:
             ways.append(f"if it names the annotator: {option('columns', {'annotator': one.name})}")
-        raise JudgmentError(f"{name}: {one.name!r} says what was graded; choose one: {'; '.join(ways)}")
+        raise JudgmentError(
+            f"{name}: {one.name!r} says what was graded; choose one: {'; '.join(ways)}{all_at_once(values)}"
+        )
 
 
 def _check_ranks(name: str, plain: Plain) -> None:
@@ -546,11 +548,12 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     ways = [f"{option('where', {column: values[0] if values else ...})}{more}"]
     if "query" not in row:  # where there is one, another column in its place would lose it
         ways.append(option("columns", {"query": column}))
+    at_once = all_at_once(values) if 1 < len(values) <= _MOST_CRITERIA and names_metric(column) else ""
     if len(values) > _MOST_CRITERIA or name_points("query", last) or name_points("item", last):
         ways.reverse()
     raise JudgmentError(
         f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}"
-        f"{', or '.join(ways)}, or {option('duplicates', 'keep')} if they are repeats"
+        f"{', or '.join(ways)}, or {option('duplicates', 'keep')} if they are repeats{at_once}"
     )
 
 

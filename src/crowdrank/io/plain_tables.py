@@ -16,6 +16,7 @@ import polars as pl
 from ..data.column_names import (
     are_people,
     candidates,
+    given_columns,
     is_known_name,
     is_surely_item,
     key_of,
@@ -55,7 +56,7 @@ from .number_text import (
     without_missing,
 )
 from .read_options import SIDES, ReadOptions, side_words
-from .sources import NotUtf8Error, Source, show_value, title_note
+from .sources import NotUtf8Error, Source, blaming, show_value, title_note
 from .tables import Mixed, has_lines, in_any_encoding, read_long_lines, read_source, table_format
 
 LONG_BYTES = 64 << 20
@@ -137,6 +138,19 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     spared = tuple(name for name in names if name not in table.columns)
     understood = replace(plain.understood, ignored=(*plain.understood.ignored, *spared))
     return plain._replace(understood=understood, again=wholly if spared else None)
+
+
+def chosen_rows(source: Source, options: ReadOptions) -> pl.DataFrame:
+    """Return a table as it stands, only the rows that are wanted, columns that were named under our words."""
+    table, _ = read_source(
+        below_title(source, options), names=options.header, sheet=options.sheet, skip_rows=options.skip_rows
+    )
+    one = _Reading(table, dict(options.columns), options, source)
+    with blaming(source.name):
+        _choose_rows(one)
+        named = given_columns(one.table.columns, options.columns)
+    lost = [word for word, name in named.items() if word in one.table.columns and word != name]
+    return one.table.drop(lost).rename({name: word for word, name in named.items()})
 
 
 def _read_long(source: Source, options: ReadOptions) -> Plain | None:
