@@ -268,10 +268,12 @@ def test_a_model_that_always_fails_is_paused_and_the_others_go_on(status, monkey
     with ReplayServer(verdict) as server, ReplayServer(verdict, faults=[status], every=1) as broken:
         models = [f"good@{server.url}", f"bad@{broken.url}"]
         monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
-        began = time.monotonic()
-        run = cr.judge(answers(), models, calls=120, sure=1, parallel=4)
+        began, told = time.monotonic(), []
+        run = cr.judge(answers(), models, calls=120, sure=1, parallel=4, progress=lambda *said: told.append(said[2]))
         assert time.monotonic() - began < 300
         assert run.calls == 120
+        assert any(text.endswith("waiting for bad, which failed or is busy") for text in told)
+        assert not any("waiting for none" in text for text in told)
         # and those under way, and one more for each thing that a refusing server is asked without
         assert broken.n_requests <= calling.FAILURES_TO_PAUSE + 4 + len(calling._OPTIONAL)
 

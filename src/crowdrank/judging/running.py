@@ -508,7 +508,9 @@ class Runner:
             "" if self.certainty is None else f", {self.certainty.sure:.1%} sure, {self.certainty.wrong:.3g} in doubt"
         )
         most = self.calls if self.calls is not None else max(self.chooser.n_cases, ledger.answered)
-        self.progress(ledger.answered, most, f"{counted(ledger.answered, 'call')}{money}{doubt}")
+        waiting = [name for name in caller.models if caller.is_waiting(name)]
+        pause = f", waiting for {first_few(waiting)}, which failed or is busy" if waiting else ""
+        self.progress(ledger.answered, most, f"{counted(ledger.answered, 'call')}{money}{doubt}{pause}")
 
     # the end ----------------------------------------------------------------------------------------------------------
 
