@@ -102,7 +102,7 @@ def test_scores_that_are_no_grades_are_not_rounded_to_the_scale(file):
 
 @pytest.fixture(scope="module", name="order")
 def _order():
-    votes = [("ann", "q", a, b, "left") for a, b in ("xy", "yz", "xz", "xy", "yz", "xz")] * 5
+    votes = [(f"ann{number}", "q", a, b, "left") for number in range(10) for a, b in ("xy", "yz", "xz")]
     votes += [("ann", "q", "y", "x", "left"), ("bob", "p", "u", "v", "tie")]
     return cr.aggregate(cr.Preferences.from_rows(votes), "bradley_terry")
 
