@@ -1008,7 +1008,7 @@ def held_out_quality(
     (:func:`~crowdrank.data.parted.sampled_rows`), unless they are ``sampled`` already. ``everything`` yields all
     preferences that a sample was taken from, with the same items and annotators: where the method needs counts of pairs
     only, the sample gives the consensus of the others, and each annotator is judged by all of their own. ``left_out``
-    annotators, (n_annotators,), are judged by the consensus of all others, and these not at all.
+    annotators, (n_annotators,), are judged by the consensus of all others, and these not at all; not for classes.
 
     Notes
     -----

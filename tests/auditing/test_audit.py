@@ -334,3 +334,16 @@ def test_length_is_a_habit_and_wrong_sides_are_told(tmp_path, monkeypatch, capsy
     pl.concat([own, other]).write_csv("judges.csv")
     assert main(["audit", "judges.csv", "people.csv"]) == 0
     assert "taken for people: 'gpt-4' and 'gpt-4o'; the file of people goes first" in capsys.readouterr().err
+
+
+def test_quality_of_classes_goes_by_items_on_which_people_agree():
+    """Of two people who name different classes, neither decides that a program is right."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(list("abc"), 200)
+    rows = [(who, "q", f"i{k}", truth[k] if rng.random() < 0.7 else rng.choice(list("abc")))
+            for who in ("ann", "bob") for k in range(200)]  # fmt: skip
+    rows += [("good", "q", f"i{k}", truth[k]) for k in range(200)] + [("flat", "q", f"i{k}", "a") for k in range(200)]
+    found = cr.audit(cr.Grades.from_rows(rows, nominal=True), people=["ann", "bob"]).frame()
+    quality = dict(found.select("program", "quality").rows())
+    assert quality["good"] > 0.9
+    assert 0.35 < quality["flat"] < 0.6

@@ -66,7 +66,7 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
     cards += [(f"{number[word]:,}", said) for word, said in (("yes", "may"), ("no", "may not"), ("undecided",) * 2)]
     findings = [Finding("verdict", "annotators", _SEVERITY[row["verdict"]], row["sentence"], {}, (row["program"],))
                 for row in programs.iter_rows(named=True)]  # fmt: skip
-    findings += [Finding("habit", "annotators", "info", text) for text in found.habits]
+    findings += [Finding("habit", "annotators", "info", text) for text in found.habits[:_MAX_LINES]]
     sections = [
         _section("test", "The test", "How often each program agrees with people as well as a person does",
                  [("People", found.people)], pictures=_verdict_picture(found)),

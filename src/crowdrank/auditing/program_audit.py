@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
@@ -220,7 +221,9 @@ def audit(
         # a plain method: people are few, and the program is to be compared with what they say
         method = method_class("aggregator", "majority_vote" if labels.nominal else _METHODS[labels.kind])()
         consensus = aggregate(sides.of_people(), method)
-        quality = _quality_of_programs(method, sides)
+        quality: dict[int, dict[str, float]] = {}
+        with suppress(CrowdrankError):
+            quality = _quality_of_programs(method, sides)
         tables: dict[str, dict[str, pl.DataFrame]] = {name: {} for name in ("programs", *_TABLES)}
         habits = [] if labels.kind == "grade" else _habits_of_pairs(sides, consensus, control)
         for code, own in values.items():
@@ -522,18 +525,24 @@ def _labels_to_decide(table: pl.DataFrame, margin: float) -> str:
 
 def _quality_of_programs(method: Any, sides: Sides) -> dict[int, dict[str, float]]:
     """Quality of each program by the consensus of people, corrected for how noisy that is, with its 90 % interval."""
-    try:
-        found = held_out_quality(method, sides.judgments, left_out=~sides.is_person)
-    except CrowdrankError:
-        found = None
-    if found is None:
-        return {}
-    lower, upper = (found.parameters[name] for name in ("lower", "upper"))
-    return {
-        code: {"quality": float(found.quality[code]), "quality_lower": float(lower[code]),
-               "quality_upper": float(upper[code])}
-        for code in sides.programs if found.parameters["n_pairs"][code] and upper[code] - lower[code] <= _MOST_DOUBT
-    }  # fmt: skip
+    judged = sides.judgments
+    if isinstance(judged, Grades) and judged.nominal:
+        # one by one, on items of which people have one class in mind
+        person, counts = sides.is_person[judged.annotator], np.zeros((judged.n_items, len(judged.levels)))
+        np.add.at(counts, (judged.item[person], judged.level_place[person]), 1.0)
+        clear = ((counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1)[judged.item]
+        each = {code: judged.select(clear & (person | (judged.annotator == code))) for code in sides.programs}
+        qualities = {code: held_out_quality(method, part) for code, part in each.items()}
+    else:
+        qualities = dict.fromkeys(sides.programs, held_out_quality(method, judged, left_out=~sides.is_person))
+    rows = {}
+    for code, found in qualities.items():
+        if found is None or not found.parameters["n_pairs"][code]:
+            continue
+        lower, upper = (float(found.parameters[name][code]) for name in ("lower", "upper"))
+        if upper - lower <= _MOST_DOUBT:
+            rows[code] = {"quality": float(found.quality[code]), "quality_lower": lower, "quality_upper": upper}
+    return rows
 
 
 def _habits_of_pairs(sides: Sides, consensus: Consensus, control: str | Sequence[str] | None) -> list[str]:
