@@ -139,15 +139,15 @@ def fragility_of(
         first, other = sorted(named, key=lambda code: (-scores[code], code))
         votes = crowd.least_votes(first, other)
 
-    def turned(scores: Floats) -> bool:
+    def is_turned(scores: Floats) -> bool:
         return bool((scores[part].max() if for_first else scores[other]) > scores[first])
 
     gap = float(scores[first] - scores[other])
     units = [crowd.least_units(votes.influence, gap, unit) for unit in ("annotator", "query")]
-    annotators, queries = (None if one is None else one.confirm(crowd, turned, refit=refit) for one in units)
+    annotators, queries = (None if one is None else one.confirm(crowd, is_turned, refit=refit) for one in units)
     return Fragility(
         items.ids[int(first)], items.ids[int(other)], items.queries.ids[number], judgments.kind,
-        votes.confirm(crowd, turned, refit=refit), annotators, queries, for_first,
+        votes.confirm(crowd, is_turned, refit=refit), annotators, queries, for_first,
     )  # fmt: skip
 
 
