@@ -4,7 +4,8 @@ Each step runs in a process of its own, which says what it took by the clock, by
 Whole commands have floors relative to polars' own read and group-by (``--steps
 polars,polars_grades,command,auto,mean_grade,dawid_skene,auto_grades``), and the run fails where one is not met.
 ``--model`` prints the sizing table: a projection from the cost of one pass, measured at ``--rows``. ``--docs`` puts the
-table into docs/scale.md. The step ``kills`` kills a worker in each of ten rounds over 64 parts and compares the bits.
+table into docs/evidence/scale.md. The step ``kills`` kills a worker in each of ten rounds over 64 parts and compares
+the bits.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PEER_ROWS, PEER_PASSES = 1_000_000, 3
 """Grades and passes of crowd-kit's Dawid-Skene, the peer."""
 
 KILL_ROUNDS, KILL_PARTS = 10, 64
-DOCS = Path(__file__).parent.parent / "docs" / "scale.md"
+DOCS = Path(__file__).parent.parent / "docs" / "evidence" / "scale.md"
 PASSES = 60
 """Passes that an iterative fit usually needs."""
 
@@ -49,7 +50,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where files are kept; a temporary folder by default")
     parser.add_argument("--steps", default="polars,command,pack,pack_arena,memory,streamed,dask", help="by comma")
     parser.add_argument("--model", action="store_true", help="print the sizing table instead")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/scale.md too")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/evidence/scale.md too")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.step:
@@ -97,7 +98,7 @@ def _table(found: dict[str, dict[str, Any]], former: list[str]) -> str:
 
 
 def former_rows(name: str) -> list[str]:
-    """Return the rows of the table that stands in docs/scale.md."""
+    """Return the rows of the table that stands in docs/evidence/scale.md."""
     page = DOCS.read_text()
     section = page.partition(f"<!-- measured: {name} -->")[2].partition(f"<!-- end of {name} -->")[0]
     return [line for line in section.splitlines() if line.startswith("| ") and line.split()[1] in _STEPS]
@@ -115,10 +116,10 @@ def _row(step: str, row: dict[str, Any]) -> str:
 
 
 def write_docs(name: str, text: str) -> None:
-    """Put a table between its marks in docs/scale.md."""
+    """Put a table between its marks in docs/evidence/scale.md."""
     page, (begin, end) = DOCS.read_text(), (f"<!-- measured: {name} -->", f"<!-- end of {name} -->")
     if begin not in page:
-        raise SystemExit(f"docs/scale.md has no place for {name}; add {begin} and {end}")
+        raise SystemExit(f"docs/evidence/scale.md has no place for {name}; add {begin} and {end}")
     first, last = page.index(begin) + len(begin), page.index(end)
     DOCS.write_text(f"{page[:first]}\n\n{text}\n\n{page[last:]}")
 
