@@ -501,7 +501,7 @@ def _set_apart(
     from .. import api
     from ..io.judgments import open_votes, read_one
     from ..io.notices import hear
-    from ..io.places import files_like
+    from ..io.sources import files_like
 
     if "-" in votes:
         raise ParameterError(

@@ -413,7 +413,9 @@ def assign_columns(
     plain |= {name: name for name in names if name == plain_name(name)}
     assigned = {word: given[word] for word in words if word in given}
     either: dict[str, tuple[str, ...]] = {word: EITHER for word in ("item", "query") if word in words}
-    further = {word: tuple(TABLES["more"][word].split()) for word in ("item", "annotator") if word in words}
+    further: dict[str, tuple[str, ...]] = {
+        word: tuple(TABLES["more"][word].split()) for word in ("item", "annotator") if word in words
+    }
     # all words by their own names first, then by foreign ones, then by those that may mean two
     listed = {word: (FOREIGN | NAMES)[word] for word in words}
     for known in ({word: (word,) for word in words}, listed, either, further):

@@ -423,16 +423,8 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     others = [one for one, kind in zip(ids, kinds, strict=True) if not kind]
     share = float(number[[kind is True for kind in kinds]].sum() / number.sum())
     if programs and not others:
-        numbers = {"n_programs": len(programs)}
-        return [
-            say(
-                "only_programs",
-                numbers,
-                programs,
-                programs=counted(len(programs), "program"),
-                trusted=option("trusted"),
-            )
-        ]
+        words = {"programs": counted(len(programs), "program"), "trusted": option("trusted")}
+        return [say("only_programs", {"n_programs": len(programs)}, programs, **words)]
     if not programs or share <= 0.5:
         return []
     sure = None not in kinds
@@ -498,8 +490,8 @@ def _dependent(facts: Facts) -> list[Finding]:
     n = int((odd.families()["origin"] == "found").sum()) if len(odd.families()) else 0
     if not n:
         few = odd.n_annotators < FEWEST_OVERLAPPING and facts.consensus.std_error is not None
-        numbers = {"n_annotators": odd.n_annotators}
-        return [say("shared_unseen", numbers, annotators=counted(odd.n_annotators, "annotator"))] if few else []
+        people = counted(odd.n_annotators, "annotator")
+        return [say("shared_unseen", {"n_annotators": odd.n_annotators}, annotators=people)] if few else []
     ids = odd.annotators().filter(pl.col("family").is_not_null())["annotator"].to_list()
     numbers = {"n_families": n, "effective_annotators": odd.effective_annotators, "n_annotators": odd.n_annotators}
     return [say("dependent", numbers, ids, groups=f"{n} group errs" if n == 1 else f"{n} groups err")]
