@@ -13,7 +13,7 @@ from crowdrank.report.consensus_displays import percents
 from crowdrank.report.drawing import draw_figure
 from crowdrank.report.html import _NOT_COVERED
 
-PAGE = Path(__file__).parents[2] / "docs" / "uncertainty.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "annotators.md"
 
 
 def test_what_intervals_do_not_cover_has_the_figures_of_the_page():
