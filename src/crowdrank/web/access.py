@@ -335,13 +335,8 @@ def join(
         connection, campaign=collection.id, name=chosen, kind=row.kind, hash=token_hash(token),
         cost=collection.settings.cost[row.kind], now=now, external=external,
     )  # fmt: skip
-    record_event(
-        collection,
-        connection,
-        f"annotator {new.id}",
-        "joined",
-        {"kind": row.kind} | ({"session": session} if session else {}),
-    )
+    detail = {"kind": row.kind} | ({"session": session} if session else {})
+    record_event(collection, connection, f"annotator {new.id}", "joined", detail)
     return Joined(int(new.id), chosen, row.kind, token)
 
 
@@ -389,9 +384,8 @@ def revoke_member(collection: Collection, connection: sa.Connection, member: int
 
 def revoke_invite(collection: Collection, connection: sa.Connection, invite: int) -> None:
     """Let nobody join by an invite any more."""
-    if not sql.revoke_invite.run(
-        connection, invite=invite, campaign=collection.id, now=collection.now(connection)
-    ).rowcount:
+    now = collection.now(connection)
+    if not sql.revoke_invite.run(connection, invite=invite, campaign=collection.id, now=now).rowcount:
         raise Fault("not_found", "there is no such invite")
     record_event(collection, connection, "owner", "revoked", {"invite": invite})
 

@@ -359,9 +359,8 @@ def check_settings(settings: Settings) -> Settings:
         raise ParameterError(f'strength belongs to kind = "preference", and this is {settings.kind!r}; leave it out')
     if settings.language:
         one_of(settings.language, LANGUAGES, "language")
-    if not settings.completion.keys() <= {"code", "url"} or not settings.completion.get("url", "https:").startswith(
-        "https:"
-    ):
+    way_back = settings.completion.get("url", "https:")
+    if not settings.completion.keys() <= {"code", "url"} or not way_back.startswith("https:"):
         raise ParameterError(
             'completion may hold a code and a url that begins with https:, such as completion = {code = "C1A2", '
             'url = "https://app.prolific.com/submissions/complete?cc={code}"}'

@@ -7,7 +7,6 @@ proposals in pieces, then a summary. The first line names the database.
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import sys
@@ -17,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
-from statistics import fmean, median, variance
+from statistics import fmean, median
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,7 +44,6 @@ _DISPUTED = 50
 _MIN_PROPOSED = 500
 _FINDINGS = 10
 _MIN_PEOPLE, _MOST_AUDITED = 3, 20_000
-_MIN_FOR_DRIFT = 24
 REVIEW = "review"
 """The name under which decisions on pairs and rankings go into a fit, as those of a trusted annotator."""
 
@@ -323,7 +321,7 @@ def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
 
 
 def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Of each annotator the median pace, how far the others agree with them from part to part, and a change in that."""
+    """Of each annotator the median pace, and how far the others agree with them in up to twelve parts of their work."""
     by_target: dict[Any, list[tuple[str, Any]]] = {}
     places = [(row["query"], *items_of(row)) for row in snapshot.rows]
     answers = [_answer_of(row) for row in snapshot.rows]
@@ -340,26 +338,14 @@ def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
         if others and answer is not None:
             near = [1 - abs(answer - one) / span if isinstance(one, int) else float(answer == one) for one in others]
             series.setdefault(who, []).append(sum(near) / len(near))
-    return {
-        who: {"seconds": median(seconds[who]) if who in seconds else None, **_parts(series.get(who, []))}
-        for who in {row["annotator"] for row in snapshot.rows}
-    }
-
-
-def _parts(values: list[float]) -> dict[str, Any]:
-    """Means of up to twelve parts in their order, and how far the second half is from the first, if clearly."""
-    n_parts = min(12, len(values) // 5)
-    if not n_parts:
-        return {"agreement": [], "drift": None}
-    cuts = [len(values) * place // n_parts for place in range(n_parts + 1)]
-    means = [round(fmean(values[low:high]), 3) for low, high in pairwise(cuts)]
-    halves = values[: len(values) // 2], values[len(values) // 2 :]
-    drift = None
-    if len(values) >= _MIN_FOR_DRIFT:
-        apart = fmean(halves[1]) - fmean(halves[0])
-        error = math.sqrt(sum(variance(half) / len(half) for half in halves))
-        drift = round(apart, 3) if abs(apart) > 3 * max(error, 1e-9) else None
-    return {"agreement": means, "drift": drift}
+    told: dict[str, dict[str, Any]] = {}
+    for who in {row["annotator"] for row in snapshot.rows}:
+        values = series.get(who, [])
+        n_parts = min(12, len(values) // 5)
+        cuts = [len(values) * place // n_parts for place in range(n_parts + 1)] if n_parts else []
+        parts = [round(fmean(values[low:high]), 3) for low, high in pairwise(cuts)]
+        told[who] = {"seconds": median(seconds[who]) if who in seconds else None, "agreement": parts}
+    return told
 
 
 def _answer_of(row: dict[str, Any]) -> Any:

@@ -179,9 +179,7 @@ def mend_item(collection: Collection, connection: sa.Connection, item: int, mend
         one = item_of_row(cells, f"item {row.item!r}", collection.folder)
     except ParameterError as error:
         raise Fault("invalid", str(error), field="content") from None
-    sql.mend_item.run(
-        connection, item=item, content=one.content, content_type=one.content_type, truth=one.truth
-    )  # fmt: skip
+    sql.mend_item.run(connection, item=item, content=one.content, content_type=one.content_type, truth=one.truth)
     sql.mend_query.run(connection, campaign=collection.id, query=row.query, query_content=one.query_content)
     sql.note_revision.run(connection, campaign=collection.id)
     record_event(collection, connection, actor, "item mended", {"item": item, "changed": sorted(given)})
