@@ -165,6 +165,9 @@ scripts as well.
 |--:|---|--:|--:|--:|--:|--:|
 {chr(10).join(rounds)}
 
+With half of the pairs random, scale separation and split halves grow less where there is nothing to find, and scripts that lie apart
+are ordered as well as with near pairs only. No mixture makes them honest with coins: report the adjusted reliability.
+
 ## Judges and grades
 
 {judges}

@@ -256,8 +256,7 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     def separation(value: float) -> float:
         return float(np.clip(1 - error / max(value, 1e-12), 0.0, 1.0))
 
-    tails = [float(chdtri(n - 1, q)) for q in (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)]
-    sure = [separation(variance * (n - 1) / quantile) for quantile in tails]
+    sure = [separation(float(variance * (n - 1) / chdtri(n - 1, q))) for q in (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)]
     whole = separation(variance)
     found |= {"separation": whole, "separation_lower": sure[0], "separation_upper": sure[1]}
     found["separation_index"] = float(np.sqrt(whole / max(1 - whole, 1e-12)))

@@ -181,14 +181,10 @@ def aggregate_labels(
         )
     about_labels = pl.DataFrame({"label": known, "share": posterior.mean(axis=0), "share_of_answers": yes.mean(axis=0)})
     if cannot_tell:
-        of_items, of_people = difficulty(
-            asked.with_columns(grade=pl.Series(np.where(none, cannot_tell[0], ""))), cannot_tell
-        )
-        table = table.join(of_items, on=[name for name in ("query", "item") if name in table.columns], how="full",
+        items, doubts = difficulty(asked.with_columns(grade=pl.Series(np.where(none, cannot_tell[0], ""))), cannot_tell)
+        table = table.join(items, on=[name for name in ("query", "item") if name in table.columns], how="full",
                            coalesce=True, maintain_order="left_right")  # fmt: skip
-        about_people = about_people.join(
-            of_people, on="annotator", how="full", coalesce=True, maintain_order="left_right"
-        )
+        about_people = about_people.join(doubts, on="annotator", how="full", coalesce=True, maintain_order="left_right")
     return LabelSets(table=table, annotators=about_people, labels=about_labels)
 
 
