@@ -113,7 +113,10 @@ class Moderation(Shown):
         sheets = {"scripts": self.scripts, "judges": self.judges, "pairs": self.judgements}
         extra = {"boundaries": self.boundaries, "cohorts": self.cohorts}
         sheets |= {name: table for name, table in extra.items() if table is not None}
-        figures = [(name, None if value is None else str(value)) for name, value in self.reliability.items()]
+        figures = [
+            (name, f"{value:.3f}" if isinstance(value, float) else None if value is None else str(value))
+            for name, value in self.reliability.items()
+        ]
         rows = [("what to do next", step) for step in self.steps] + figures
         return {**sheets, "what to do next": pl.DataFrame(rows, schema=["about", "value"], orient="row")}
 
