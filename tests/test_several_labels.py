@@ -287,3 +287,11 @@ def test_the_command_line_takes_them_all(tmp_path):
         assert done.returncode == 0, done.stderr
         assert says in done.stdout
     assert set(json.loads((tmp_path / "s.json").read_text())) == {"x", "y"}
+
+
+def test_spans_written_as_text_are_refused_with_the_tool_that_does_them(tmp_path):
+    cells = [f'"{{""start"": {place}, ""end"": 9}}"' for place in range(3)]
+    rows = "\n".join(f"x{place},ann,{cell}" for place, cell in enumerate(cells))
+    (tmp_path / "s.csv").write_text(f"item,annotator,label\n{rows}\n")
+    with pytest.raises(JudgmentError, match="holds spans of text or sound: not supported.*Potato"):
+        cr.read_judgments(tmp_path / "s.csv")

@@ -472,6 +472,8 @@ class _Roles:
         sample = self.facts[name].sample
         if not sample or not all(cell[:1] == "{" for cell in sample):
             return
+        if (kind := unsupported_kind(sample)) is not None:
+            raise JudgmentError(not_supported(f"{name!r} holds", kind, other=False))
         try:
             held = json.loads(sample[0])
         except ValueError:
