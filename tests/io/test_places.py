@@ -82,7 +82,9 @@ def _bucket():
             key |= dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
             (Path(folder) / "key.json").write_text(json.dumps(key))
             patch.setenv("GOOGLE_SERVICE_ACCOUNT", f"{folder}/key.json")
+            pl.Config.set_default_credential_provider(None)  # where google-auth is installed, it would be asked first
             yield "s3://votes/2026"
+            pl.Config.set_default_credential_provider("auto")
     server.stop()
 
 
@@ -168,7 +170,9 @@ def test_polars_scans_what_an_address_names(address, scanned, monkeypatch):
     assert asked == [(scanned, 2)]
 
 
-@pytest.mark.parametrize("address", ["hf://datasets/no-such/votes", "https://127.0.0.1:1/votes.parquet"])
+@pytest.mark.parametrize(
+    "address", ["hf://datasets/no-such/votes", "https://127.0.0.1:1/votes.parquet", "gs://no-such/votes.parquet"]
+)
 def test_without_network_there_is_one_sentence(address, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")  # so that nothing is reached where there is a network
     with pytest.raises(JudgmentError, match=r"cannot be read: .*; check the address") as told:

@@ -88,7 +88,7 @@ def look(source: Source) -> Beginning:
         try:
             with without_panics():
                 schema = source.scan().collect_schema()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        except (Exception, pl.exceptions.PanicException) as error:  # a store's own packages raise errors of their own
             if source.table is not None:
                 raise source.unreadable(error) from None
             return Beginning()
