@@ -293,5 +293,5 @@ def test_spans_written_as_text_are_refused_with_the_tool_that_does_them(tmp_path
     cells = [f'"{{""start"": {place}, ""end"": 9}}"' for place in range(3)]
     rows = "\n".join(f"x{place},ann,{cell}" for place, cell in enumerate(cells))
     (tmp_path / "s.csv").write_text(f"item,annotator,label\n{rows}\n")
-    with pytest.raises(JudgmentError, match="holds spans of text or sound: not supported.*Potato"):
+    with pytest.raises(JudgmentError, match=r"holds spans of text or sound: not supported.*Potato"):
         cr.read_judgments(tmp_path / "s.csv")
