@@ -17,7 +17,7 @@ import pytest
 from crowdrank import wording
 from crowdrank.cli import main, running
 from crowdrank.cli.outputs import check_files
-from crowdrank.data import files, memory
+from crowdrank.data import files
 from crowdrank.errors import ParameterError
 
 SOURCE = Path(__file__).parents[1] / "src" / "crowdrank"
@@ -89,14 +89,14 @@ def test_memory_that_is_free_is_found_without_proc(monkeypatch):
             raise ValueError(name)
         return 4096 if name == "SC_PAGE_SIZE" else 1 << 22
 
-    monkeypatch.setattr(memory, "Path", lambda _: SimpleNamespace(read_text=lambda: (_ for _ in ()).throw(OSError())))
-    monkeypatch.setattr(memory.os, "sysconf", physical)
-    assert memory.available_memory() == 8 << 30
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.available_memory() == 4 << 30
+    monkeypatch.setattr(files, "Path", lambda _: SimpleNamespace(read_text=lambda: (_ for _ in ()).throw(OSError())))
+    monkeypatch.setattr(files.os, "sysconf", physical)
+    assert files.available_memory() == 8 << 30
+    monkeypatch.delattr(files.os, "sysconf")
+    assert files.available_memory() == 4 << 30
     kernel = SimpleNamespace(GlobalMemoryStatusEx=answer)
-    monkeypatch.setattr(memory.ctypes, "windll", SimpleNamespace(kernel32=kernel), raising=False)
-    assert memory.available_memory() == 5 << 30
+    monkeypatch.setattr(files.ctypes, "windll", SimpleNamespace(kernel32=kernel), raising=False)
+    assert files.available_memory() == 5 << 30
 
 
 def test_hints_can_be_pasted_into_either_shell_of_windows(monkeypatch):

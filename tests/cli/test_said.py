@@ -25,7 +25,9 @@ def test_one_annotator_is_not_told_about_others(run, tmp_path):
     ran = run("aggregate v.csv -q --set ridge=0.1 --method bradley_terry --annotators who.csv -o r.csv")
     said = run("aggregate v.csv --method bradley_terry")
     assert ran.code == said.code == 0
-    assert "me gave all judgments; with only one annotator quality cannot be estimated" in said.lines
+    assert any(
+        "me gave all judgments; with only one annotator neither quality nor error can be seen" in x for x in said.lines
+    )
     assert "others" not in said.err.replace("the others of their query", "")
     assert "too little" not in said.err
 

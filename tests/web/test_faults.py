@@ -225,7 +225,7 @@ def test_a_fit_that_comes_to_nothing_leaves_the_former_one(tmp_path, monkeypatch
     collection = collect(store, n_items=2)
     begun = {"begun": True, "seq": 3, "changes": 0}
     done = {"done": True, "seq": 3, "method": "mean_grade", "n_proposals": None, "summary": {"header": {}}}
-    good = [begun, {"piece": "score", "rows": [[1, 0, '{"item": "x", "score": 1.0}']]}, done]
+    good = [begun, {"piece": "score", "rows": [[1, 0, '{"item": "x", "score": 1.0}']]}, done, {"end": True}]
     refit = Refit(collection)
     refit._worker = Lines(*good)
     refit.fit_now()

@@ -254,7 +254,11 @@ def _held_out_likelihoods(grades: Grades, max_iter: int) -> dict[str, float]:
     """Mean log-likelihood of numbers that were left out, by what annotators have of their own."""
     if not grades.n_annotators or len(grades) < _FEWEST_GRADES:
         return {}
-    fold, found = _fold_of(grades), {}
+    fold = _fold_of(grades)
+    # where all gave the same numbers, all are in one fold, and none are left to learn from
+    if (fold == fold[0]).all():
+        return {}
+    found = {}
     for form in ("none", "offset", "scale"):
         likely = np.empty(len(grades))
         for part in np.unique(fold).tolist():
