@@ -36,8 +36,8 @@ LIBRARIES = (
 )
 """What a method may need; matplotlib, typer and the like are never a method's own need."""
 
-FIRST_TIMES, LATER_TIMES = 4.0, 1.33
-"""Of the time that the libraries take, which depends on the machine as the command does."""
+FIRST_TIMES, LATER_TIMES = 8.0, 1.33
+"""Of the time that the libraries take, which depends on the machine as the command does: .7 s where 6 s are allowed."""
 
 _LOADED = """
 import json, sys

@@ -33,7 +33,7 @@ class HeldJudgments(PackedJudgments):
     """Part of each query, or of each annotator where parts share queries."""
     ordered: bool = field(default=True, kw_only=True)
     _sorted: dict[int, Judgments] = field(default_factory=dict, init=False)
-    """Parts that were asked for: sorting the rows of one takes longer than most of what is done with it."""
+    """The part that was asked for last: sorting its rows takes longer than most of what is done with it."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return hold_judgments, (self.whole,)
@@ -74,6 +74,7 @@ class HeldJudgments(PackedJudgments):
         if self.n_parts == 1 and not self.ordered:
             return self.whole
         if number not in self._sorted:
+            self._sorted.clear()
             self._sorted[number] = self._sort_part(number)
         return self._sorted[number]
 

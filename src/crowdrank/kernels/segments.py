@@ -206,11 +206,11 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
     """
     if tolerance is None:
         tolerance = ROUNDING * segment_sizes(values, offsets)
-    lengths = np.diff(offsets)
-    segment = np.repeat(np.arange(len(lengths)), lengths)
+    lengths, largest_gap = np.diff(offsets), tolerance
     order: NDArray[Any]
     if len(lengths) > 1:
-        order = np.lexsort((values, segment))
+        segment = np.repeat(np.arange(len(lengths)), lengths)
+        order, largest_gap = np.lexsort((values, segment)), tolerance[segment[1:]]
     elif len(values) < _MIN_KERNEL_ROWS:
         order = np.argsort(values)
     else:
@@ -219,7 +219,7 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
         order = sort_order(values)
     ranked = values[order]
     # a sum and not a difference, which two infinities do not have
-    joined = ranked[1:] <= ranked[:-1] + tolerance[segment[1:]]
+    joined = ranked[1:] <= ranked[:-1] + largest_gap
     starts = offsets[1:-1]
     joined[starts[(starts > 0) & (starts < len(values))] - 1] = False
     if not (joined & (ranked[1:] != ranked[:-1])).any():
