@@ -230,3 +230,13 @@ def test_beyond_its_thresholds_there_is_no_reliability(monkeypatch, tmp_path):
     monkeypatch.setattr("crowdrank.api.moderation.MANY_JUDGEMENTS", 10)
     outputs = aggregate.Outputs(**dict.fromkeys(aggregate.Outputs.__dataclass_fields__))
     assert aggregate._moderate(preferences, None, outputs, format_for("r.json", None)) is None
+
+
+def test_reliability_does_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(2)
+    pairs = [rng.choice(12, 2, replace=False) for _ in range(200)]
+    rows = [(f"j{n % 5}", "q", f"s{a:02}", f"s{b:02}", "left" if a + rng.normal(0, 3) > b else "right")
+            for n, (a, b) in enumerate(pairs)]  # fmt: skip
+    found = [cr.moderate(cr.Preferences.from_rows(some)).reliability for some in (rows, rows[::-1])]
+    for name, value in found[0].items():
+        assert found[1][name] == (pytest.approx(value, abs=1e-6) if isinstance(value, float) else value), name

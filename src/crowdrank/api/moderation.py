@@ -244,6 +244,9 @@ def _order(consensus: Consensus) -> Ints:
 
 def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[str, Any]:
     """Reliability of a scale: by its errors, and by halves."""
+    # halves are drawn by place, which the order of the rows must not decide
+    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    preferences = preferences.select(np.lexsort((preferences.outcome, who, preferences.right, preferences.left)))
     judged = np.bincount(np.concatenate([preferences.left, preferences.right]), minlength=preferences.n_items) > 0
     scores, n = plain.scores[judged], int(judged.sum())
     assert plain.std_error is not None
@@ -264,15 +267,16 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     found |= {"separation": whole, "separation_lower": sure[0], "separation_upper": sure[1]}
     found["separation_index"] = float(np.sqrt(whole / max(1 - whole, 1e-12)))
     rng = np.random.default_rng(seed)
-    # by scores of one half the pairs of the other: a script's own answers bring it near to those it met
+    # by scores of each half the pairs of the other: a script's own answers bring it near to those it met
     half = rng.permutation(len(preferences)) < len(preferences) // 2
-    halved, rest = BradleyTerry().scores(preferences.select(half)), preferences.select(~half)
-    apart = np.abs(halved[rest.left] - halved[rest.right]).mean()
-    shuffled = np.empty(_N_SHUFFLES)
-    sides = np.concatenate([rest.left, rest.right])
-    for draw in range(_N_SHUFFLES):
-        one, other = rng.permutation(sides).reshape(2, -1)
-        shuffled[draw] = np.abs(halved[one] - halved[other])[one != other].mean()
+    apart, shuffled = 0.0, np.zeros(_N_SHUFFLES)
+    for side in (half, ~half):
+        halved, rest = BradleyTerry().scores(preferences.select(side)), preferences.select(~side)
+        apart += np.abs(halved[rest.left] - halved[rest.right]).mean()
+        sides = np.concatenate([rest.left, rest.right])
+        for draw in range(_N_SHUFFLES):
+            one, other = rng.permutation(sides).reshape(2, -1)
+            shuffled[draw] += np.abs(halved[one] - halved[other])[one != other].mean()
     found["closeness"] = float(apart / shuffled.mean()) if shuffled.mean() > 0 else 1.0
     found["adaptive"] = bool(apart < np.quantile(shuffled, 0.01))
     found |= _adjusted_reliability(preferences, judged, scores, rng)
