@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from tests.tiring_crowds import order_right, share_right, tiring_classes, tiring_preferences
 
 import crowdrank as cr
 from crowdrank.auditing.corrected import Figure, corrected_row
@@ -167,48 +168,16 @@ def looks(n=100, n_days=60):
         yield f"false alarms over {n_days} looks, {kind}, of {n} runs", f"{number / n:.3f}", floor, holds
 
 
-def tiring_classes(rng, *, tired=True):
-    """Four classes by twenty annotators who are right in 95 % at first and 20 % at last, or always in 60 %."""
-    truth, item = rng.integers(0, 4, 800), np.tile(np.arange(800), 5)
-    who = np.concatenate([(np.arange(800) + 7 * k * k + 1 + k) % 20 for k in range(5)])
-    order = rng.permutation(len(item))
-    frame = pl.DataFrame({"item": item[order], "annotator": who[order]}).with_columns(
-        time=pl.int_range(pl.len()).over("annotator").cast(float), number=pl.len().over("annotator")
-    )
-    right = 0.95 - 0.75 * (frame["time"] / frame["number"]).to_numpy() if tired else np.full(len(item), 0.6)
-    grade = np.where(rng.random(len(item)) < right, truth[frame["item"]], rng.integers(0, 4, len(item)))
-    frame = frame.drop("number").with_columns(grade=pl.Series(grade).cast(pl.String))
-    return cr.Grades.from_frame(frame, nominal=True), truth
-
-
-def tiring_pairs(rng, *, tired=True):
-    """Preferences about 30 items by twenty annotators who see well in their first half and hardly in the second."""
-    scores, who, step = rng.normal(0, 1.2, 30), np.repeat(np.arange(20), 100), np.tile(np.arange(100), 20)
-    left = rng.integers(0, 30, len(who))
-    right = (left + rng.integers(1, 30, len(who))) % 30
-    skill = np.where(step < 50, 2.0, 0.2) if tired else np.ones(len(who))
-    won = rng.logistic(size=len(who)) < skill * (scores[left] - scores[right])
-    frame = {"left": left, "right": right, "annotator": who, "winner": np.where(won, "left", "right"), "time": step}
-    return cr.Preferences.from_frame(pl.DataFrame(frame)), scores
-
-
 def drift(n=20):
     """What two halves of each annotator gain where all tire, and how often constant crowds are said to change."""
-
-    def share_right(fit, truth):
-        return np.mean(fit.frame().sort("item")["grade"].cast(int).to_numpy() == truth)
-
-    def order_right(fit, truth):
-        return cr.metrics.kendall_tau(truth, fit.frame().sort("item")["score"].to_numpy())
-
-    measures = {"dawid_skene": (tiring_classes, share_right), "latent_score": (tiring_pairs, order_right)}
+    measures = {"dawid_skene": (tiring_classes, share_right), "latent_score": (tiring_preferences, order_right)}
     for method, (make, measure) in measures.items():
         found, used, flagged = [], 0, 0
         for seed in range(n):
-            judged, truth = make(np.random.default_rng(seed))
+            judged, truth = make(seed, tired=True)
             fits = [cr.aggregate(judged, method, params={"drift": kind}) for kind in ("none", "halves")]
             found.append([measure(fit, truth) for fit in fits])
-            judged, _ = make(np.random.default_rng(1000 + seed), tired=False)
+            judged, _ = make(1000 + seed, tired=False)
             constant = cr.aggregate(judged, method, params={"drift": "halves"})
             used += constant.estimates["drift"]["variance"] > 0
             flagged += cr.findings(cr.aggregate(judged, method), judged).of("changes") is not None

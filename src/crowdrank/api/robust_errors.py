@@ -166,8 +166,8 @@ def _with_repeats_as_one(consensus: Consensus, judgments: Any) -> Consensus:
     if not again:
         return consensus
     others = n_pairs(thing) - again
-    within = n_pairs(own, answer) / again
-    between = (n_pairs(thing, answer) - n_pairs(own, answer)) / others if others else 0.0
+    agreed = n_pairs(own, answer)
+    within, between = agreed / again, (n_pairs(thing, answer) - agreed) / others if others else 0.0
     repeat = float(np.clip((within - between) / (1 - between), 0.0, 1.0)) if others and between < 1 else 1.0
     factor = 1.0 + repeat * again / len(thing)
     say(
