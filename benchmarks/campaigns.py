@@ -31,9 +31,6 @@ GRADE_SCHEMES = ("single", "2-overlap", "3-overlap", "if-good-3", "good-till-bad
 BEST = "p@1(relevant_from=2)"
 """Share of queries whose first item is the best one, where that has a grade of 2."""
 
-MARKS = "<!-- goals: written by benchmarks/campaigns.py -->", "<!-- end of goals -->"
-"""What the table of goals stands between in ``docs/which-labels.md``."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class AtRandom:
@@ -233,20 +230,6 @@ def table(frame: pl.DataFrame, measure: str, n_columns: int = 4) -> list[str]:
     return lines
 
 
-def show_goals(frame: pl.DataFrame) -> None:
-    """Write the table of goals into the page about labels."""
-    page = ROOT / "docs" / "which-labels.md"
-    before, rest = page.read_text().split(MARKS[0])
-    titles = {
-        "p@5": "Share of the true top five in the first five places",
-        BEST: "Share of leaderboards led by the best",
-    }
-    lines = [
-        f"{title}, after this many judgments:\n\n" + "\n".join(table(frame, name)) for name, title in titles.items()
-    ]
-    page.write_text(f"{before}{MARKS[0]}\n" + "\n\n".join(lines) + f"\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
-
-
 def main(names: Sequence[str]) -> None:
     """Play the settings that are named, or all."""
     from crowdrank.report import CampaignDisplay, save_display
@@ -268,8 +251,6 @@ def main(names: Sequence[str]) -> None:
             CampaignDisplay.from_curves(frame, measure=setting.measures[0]),
             ROOT / "docs" / "images" / f"campaign-{setting.name}.svg",
         )
-        if setting.name == "leaderboard":
-            show_goals(frame)
         for measure in setting.measures:
             seeds = frame["seed"].n_unique()
             parts += [f"**{setting.title}**, {measure} after this many judgments ({seeds} seeds):", ""]
