@@ -1,7 +1,7 @@
 """Labelling schemes played through on simulated and recorded crowds: ``python -m benchmarks.campaigns [NAME...]``.
 
 Recorded crowds are looked for in ``CROWDRANK_DATA``. Tables go to ``docs/evidence/campaigns.md`` and pictures to
-``docs/images``, from where ``docs/which-labels.md`` takes them.
+``docs/images``, from where the pages take them.
 """
 
 from __future__ import annotations
@@ -251,6 +251,7 @@ def main(names: Sequence[str]) -> None:
             CampaignDisplay.from_curves(frame, measure=setting.measures[0]),
             ROOT / "docs" / "images" / f"campaign-{setting.name}.svg",
         )
+        parts += [f"![{setting.title}, {setting.measures[0]}](../images/campaign-{setting.name}.svg)", ""]
         for measure in setting.measures:
             seeds = frame["seed"].n_unique()
             parts += [f"**{setting.title}**, {measure} after this many judgments ({seeds} seeds):", ""]
