@@ -297,7 +297,8 @@ def reference_pages() -> dict[Path, str]:
         "`cr.rankers`, `cr.joint`, `cr.schemes`) are on [pages of their own](../methods.md); "
         "[the stability promise](../stability.md) says what may change.",
         "\n".join(f"- [{titles[page]}]({page}.md)" for page in order)
-        + "\n- [The service's API](service.md)\n- [Command line](../cli.md)\n- [Measures](../measures.md)\n- [Thresholds](../thresholds.md)",
+        + "\n- [The service's API](service.md)\n- [Command line](../cli.md)"
+        + "\n- [Measures](../measures.md)\n- [Thresholds](../thresholds.md)",
         toctree(*order, "service", "../cli", "../measures", "../thresholds"),
     ]
     made[folder / "index.md"] = "\n\n".join(lines) + "\n"
