@@ -6,7 +6,7 @@ from tests.oracles import diagnosis as slow
 
 from crowdrank.kernels import threads
 from crowdrank.kernels.pairs import count_outcomes
-from crowdrank.review.dependence import Events, Rows, Sums, add_up
+from crowdrank.review.dependence import Events, Expected, Panel, Sums, add_up
 
 
 def test_outcomes_are_counted_alike_in_threads(monkeypatch):
@@ -38,8 +38,10 @@ def test_sums_of_pairs(n_classes, few):
     first = np.concatenate([np.flatnonzero(who == a) for a, _ in pairs])
     second = np.concatenate([np.flatnonzero(who == b) for _, b in pairs])
     events = Events(*(x.astype(np.int32) for x in (first, second, np.repeat(np.arange(len(pairs)), n_things))))
-    rows = Rows(*(x.astype(np.int32) for x in (thing, who, code, cell, wrong)))
-    found = add_up(events, rows, confusion, whole, parts, len(pairs), few=few)
+    rows = {"thing": thing.astype(np.int32), "annotator": who.astype(np.int32), "code": code.astype(np.int32)}
+    sizes = {"n_things": n_things, "n_annotators": n_annotators, "n_classes": n_classes, "mirrored": False}
+    expected = Expected(confusion, whole, parts, cell.astype(np.int32))
+    found = add_up(events, Panel(**rows, **sizes, wrong=wrong), expected, len(pairs), few=few)
     listed = list(zip(thing, who, code, cell, wrong, strict=True))
     for number, (one, other) in enumerate(pairs):
         expected = slow.pair_sums(listed, confusion, whole, parts, one, other)

@@ -198,7 +198,9 @@ def test_confusions_are_those_of_a_plain_expectation_maximisation(monkeypatch):
     given, _ = panel(rng, n=5, things=200, ties=0.15)
     thing, who = (x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(200), np.arange(5), indexing="ij"))
     code = (given.T.ravel() + 1).astype(np.int32)
-    found = expected_classes(Panel(thing, who, code, 200, 5, 3, True), np.arange(5, dtype=np.int32))
+    sizes = {"n_things": 200, "n_annotators": 5, "n_classes": 3, "mirrored": True}
+    answers = Panel(thing=thing, annotator=who, code=code, wrong=np.zeros(1000, bool), **sizes)
+    found = expected_classes(answers, np.arange(5, dtype=np.int32))
     confusion, prior = found.confusion, np.exp(found.whole - found.parts.reshape(200, 5, 3).sum(axis=1))[0]
     # at the end another round changes nothing: classes from confusions, and confusions from classes
     log = np.log(prior) + np.array(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -46,6 +45,7 @@ _MOST_PARTS = 5
 # threshold (sample): common events whose distribution is exact
 _FEW_EVENTS = 50_000
 _PART_JUDGMENTS = 30
+_FEWEST_RIVALS = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Dependence:
 
 
 def dependence(
-    panel: Panel, wrong: Bools, items: tuple[Ints, Ints] | None, clear: Floats | None = None
+    judgments: Judgments, coded: CodedJudgments, consensus: Consensus, truth: Truth | None
 ) -> Dependence | None:
     r"""Return which annotators are not independent, or ``None`` where none have enough in common.
 
@@ -107,44 +107,39 @@ def dependence(
     left out whole when two of its members are looked at. This is repeated until nothing changes. The first
     families are guessed from agreement alone, since copies in number would otherwise pass for the truth.
 
-    Parameters
-    ----------
-    panel
-        The answers; with ``known`` classes nothing is estimated, and no common level is taken off.
-    wrong
-        Whether each answer is wrong by the consensus, (n_rows,).
-    items
-        The two items of each thing, where things are pairs: answers about pairs that share an item are not independent
-        where an annotator has an order in mind, and the variance is raised as for rankings.
-    clear
-        How clear each thing is, such as the distance of two items, (n_things,), where that is known from more than the
-        answers to it: annotators then have a confusion for each of some parts of the things, from unclear to clear.
+    With ``truth`` nothing is estimated, and no common level is taken off.
     """
-    panel, wrong, items, clear, n_things = _pairs_to_test(panel, wrong, items, clear)
-    part = _parts(panel, clear)
-    listed = _events(panel)
+    if judgments.n_annotators < 2 or not len(judgments):
+        return None
+    panel = panel_of(judgments, coded, consensus, truth)
+    # things that several annotators answered, a part of them where they are very many
+    size = np.bincount(panel.thing, minlength=panel.n_things)
+    use = size > 1 if panel.known is None else (size > 1) & (panel.known >= 0)
+    n_things = int(use.sum())
+    work = float((size * (size - 1.0) / 2.0)[use].sum()) * (panel.n_classes**3 + 30)
+    if work > _MOST_WORK:
+        use &= np.random.default_rng(0).random(len(use)) < _MOST_WORK / work
+    panel = panel.keep(use)
+    listed = _events(panel) if panel.n_classes > 1 else None
     if listed is None:
         return None
     one, other, events = listed
-    family, dependent = np.arange(panel.n_annotators, dtype=np.int32), np.zeros(len(one), bool)
-    if panel.known is None:
-        family = _first_families(panel, one, other, events)
-    inflation = None
+    part, n, learned = _parts(panel), panel.n_annotators, panel.known is None
+    family = _first_families(panel, one, other, events) if learned else np.arange(n, dtype=np.int32)
+    inflation, dependent = None, np.zeros(len(one), bool)
     seen: list[Bools] = []
-    for _ in range(_N_ROUNDS if panel.known is None else 1):
-        sums = _sum_pairs(panel, part, wrong, events, family, len(one))
-        inflation = _inflation(sums, events, panel, items) if inflation is None else inflation
-        tested = _test_pairs(sums, inflation, level=panel.known is None, named=dependent)
-        excess, std_error, correlation, p_value, rate = tested
-        dependent = (rate <= FALSE_DISCOVERY) & (correlation >= MIN_CORRELATION)
+    for _ in range(_N_ROUNDS if learned else 1):
+        sums = _sum_pairs(panel, part, events, family, len(one))
+        inflation = _inflation(sums, events, panel) if inflation is None else inflation
+        tested = _test_pairs(sums, inflation, level=learned, named=dependent)
+        dependent = (tested["false_discovery"] <= FALSE_DISCOVERY) & (tested["correlation"] >= MIN_CORRELATION)
         if any((dependent == before).all() for before in seen):
             break
         seen.append(dependent)
-        family = _families(one, other, dependent, correlation, panel.n_annotators)
-    named = np.where(np.bincount(family, minlength=panel.n_annotators)[family] > 1, family, -1).astype(np.int32)
-    return Dependence(
-        one, other, sums, excess, std_error, correlation, p_value, rate, dependent, named, n_things, panel.n_things
-    )
+        family = _families(one, other, dependent, tested["correlation"], n)
+    named = np.where(np.bincount(family, minlength=n)[family] > 1, family, -1).astype(np.int32)
+    tested |= {"dependent": dependent, "family": named, "n_things": n_things, "n_looked_at": panel.n_things}
+    return Dependence(one=one, other=other, sums=sums, **tested)
 
 
 def effective_number(n: int, correlation: float) -> float:
@@ -152,27 +147,13 @@ def effective_number(n: int, correlation: float) -> float:
     return n / (1.0 + (n - 1) * min(max(correlation, 0.0), 1.0))
 
 
-def _pairs_to_test(
-    panel: Panel, wrong: Bools, items: tuple[Ints, Ints] | None, clear: Floats | None
-) -> tuple[Panel, Bools, tuple[Ints, Ints] | None, Floats | None, int]:
-    """Things that several annotators answered, a part of them where they are very many, and how many there were."""
-    size = np.bincount(panel.thing, minlength=panel.n_things)
-    use = size > 1 if panel.known is None else (size > 1) & (panel.known >= 0)
-    n_things = int(use.sum())
-    work = float((size * (size - 1.0) / 2.0)[use].sum()) * (panel.n_classes**3 + 30)
-    if work > _MOST_WORK:
-        use &= np.random.default_rng(0).random(len(use)) < _MOST_WORK / work
-    items = None if items is None else (items[0][use], items[1][use])
-    return panel.keep(use), wrong[use[panel.thing]], items, None if clear is None else clear[use], n_things
-
-
-def _parts(panel: Panel, clear: Floats | None) -> Ints:
+def _parts(panel: Panel) -> Ints:
     """Part of each thing, (n_things,), from unclear to clear, as many as answers allow; 0 where that is not known."""
     n_parts = min(_MOST_PARTS, len(panel.thing) // max(_PART_JUDGMENTS * panel.n_annotators, 1))
-    if clear is None or n_parts < 2 or not len(clear):
+    if panel.clear is None or n_parts < 2 or not panel.n_things:
         return np.zeros(panel.n_things, np.int32)
-    edges = np.unique(np.quantile(clear, np.linspace(0, 1, n_parts + 1)[1:-1]))
-    return np.searchsorted(edges, clear, side="right").astype(np.int32)
+    edges = np.unique(np.quantile(panel.clear, np.linspace(0, 1, n_parts + 1)[1:-1]))
+    return np.searchsorted(edges, panel.clear, side="right").astype(np.int32)
 
 
 def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
@@ -181,52 +162,38 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
     ends = np.cumsum(np.bincount(panel.thing, minlength=panel.n_things))[panel.thing]
     first, second = pairs_within(np.arange(len(panel.thing)), ends)
     keys = panel.annotator[first].astype(np.int64) * n + panel.annotator[second]
-    few_annotators = n * n <= _MAX_TABLE_CELLS
-    if few_annotators:
+    if n * n <= _MAX_TABLE_CELLS:
         counts = np.bincount(keys, minlength=n * n)
         pairs = np.flatnonzero(counts)
-        number = counts[pairs]
+        number, place = counts[pairs], (np.cumsum(counts > 0) - 1)[keys]
     else:
-        pairs, number = np.unique(keys, return_counts=True)
+        pairs, place, number = np.unique(keys, return_inverse=True, return_counts=True)
     enough = number >= MIN_COMMON
     if int(enough.sum()) > MOST_PAIRS:
         enough[np.argsort(-number, kind="stable")[MOST_PAIRS:]] = False
-    pairs = pairs[enough]
-    if not len(pairs):
+    if not enough.any():
         return None
-    if few_annotators:
-        table = np.full(n * n, -1, np.int32)
-        table[pairs] = np.arange(len(pairs))
-        pair = table[keys]
-    else:
-        place = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
-        pair = np.where(pairs[place] == keys, place, -1).astype(np.int32)
+    pair = np.where(enough, np.cumsum(enough) - 1, -1).astype(np.int32)[place]
     use = np.flatnonzero(pair >= 0)
     events = Events(first[use].astype(np.int32), second[use].astype(np.int32), pair[use])
-    return (pairs // n).astype(np.int32), (pairs % n).astype(np.int32), events
+    return (pairs[enough] // n).astype(np.int32), (pairs[enough] % n).astype(np.int32), events
 
 
-def _sum_pairs(panel: Panel, part: Ints, wrong: Bools, events: Events, family: Ints, n_pairs: int) -> Sums:
+def _sum_pairs(panel: Panel, part: Ints, events: Events, family: Ints, n_pairs: int) -> Sums:
     """Sums over things of each pair of annotators, given who is of one family; each part has confusions of its own."""
-
     sums = []
+    few = len(panel.thing) <= FEW and len(events.pair) <= _FEW_EVENTS
     for number in range(int(part.max(initial=0)) + 1):
         inside = part[panel.thing] == number
-        some = panel.keep(part == number)
         row = (np.cumsum(inside) - 1).astype(np.int32)
         use = inside[events.first]
         chosen = Events(row[events.first[use]], row[events.second[use]], events.pair[use])
-        expected = expected_classes(some, family)
-        rows = Rows(some.thing, some.annotator, some.code, expected.cell, wrong[inside].astype(np.int32))
-        few = few_judgments(panel) and len(events.pair) <= _FEW_EVENTS
-        model = (expected.confusion, expected.whole, expected.parts)
-        sums.append(add_up(chosen, rows, *model, n_pairs, few=few))
+        some = panel.keep(part == number)
+        sums.append(add_up(chosen, some, expected_classes(some, family), n_pairs, few=few))
     return Sums(*(np.sum(columns, axis=0) for columns in zip(*sums, strict=True)))
 
 
-def _test_pairs(
-    sums: Sums, inflation: Floats, *, level: bool, named: Bools
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+def _test_pairs(sums: Sums, inflation: Floats, *, level: bool, named: Bools) -> dict[str, Any]:
     """Excess, its standard error, correlation, p value and false discovery rate of each pair."""
     from scipy.special import gammaincc
 
@@ -243,8 +210,10 @@ def _test_pairs(
     skew = np.maximum(sums.third * inflation / variance**1.5, _LEAST_SKEW)
     shape = 4.0 / skew**2
     p_value = gammaincc(shape, np.maximum(shape + np.sqrt(shape / variance) * excess, 0.0))
-    rate = false_discovery_rates(p_value)
-    return excess / sums.number, np.sqrt(variance) / sums.number, excess / scale, p_value, rate
+    return {
+        "excess": excess / sums.number, "std_error": np.sqrt(variance) / sums.number, "correlation": excess / scale,
+        "p_value": p_value, "false_discovery": false_discovery_rates(p_value),
+    }  # fmt: skip
 
 
 def false_discovery_rates(p_value: Floats) -> Floats:
@@ -262,7 +231,7 @@ def false_discovery_rates(p_value: Floats) -> Floats:
     return discovery_rates
 
 
-def _inflation(sums: Sums, events: Events, panel: Panel, items: tuple[Ints, Ints] | None) -> Floats:
+def _inflation(sums: Sums, events: Events, panel: Panel) -> Floats:
     """What sharing items raises the variance by, for pairs of annotators whose excess could be one.
 
     Two comparisons of three items by an annotator who guesses an order have a correlation of a third, and the products
@@ -270,14 +239,13 @@ def _inflation(sums: Sums, events: Events, panel: Panel, items: tuple[Ints, Ints
     pairs hard were named in 8 % of simulated crowds, with a sixth in 3 %.
     """
     inflation = np.ones(len(sums.number))
-    if items is None:
+    if panel.items is None:
         return inflation
     near = sums.excess > np.sqrt(sums.variance)
     use = np.flatnonzero(near[events.pair])
     thing, pair = panel.thing[events.first[use]], events.pair[use].astype(np.int64)
-    n_items = int(max(items[0].max(initial=0), items[1].max(initial=0))) + 1
-    keys = np.concatenate([pair * n_items + items[0][thing], pair * n_items + items[1][thing]])
-    keys.sort()
+    n_items = int(panel.items.max(initial=0)) + 1
+    keys = np.sort((pair * n_items + panel.items[:, thing]).ravel())
     begin = np.flatnonzero(np.diff(keys, prepend=-1))
     times = np.diff(begin, append=len(keys)).astype(np.float64)
     sharing = np.bincount(keys[begin] // n_items, times * (times - 1.0), len(inflation))
@@ -355,8 +323,6 @@ ALPHA = 4.0
 FEW = 5_000
 """Up to this many answers arrays will do, and no compiled pass is loaded."""
 
-Counter: TypeAlias = Callable[[Floats | None, Floats | None], tuple[Floats, Floats]]
-
 _TOL = 1e-4
 _MAX_ITER = 60
 _TIE = 1
@@ -364,40 +330,50 @@ _WITHOUT_TIES = np.array([0, -1, 1, -1], np.int32)
 """Class among two of the classes 0, 1, 2 and -1."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
     """Answers of annotators to things, by thing and then annotator.
 
     Parameters
     ----------
-    thing, annotator, code
-        Thing, annotator and answer of each row, (n_rows,).
+    thing, annotator, code, wrong
+        Thing, annotator and answer of each row, and whether it is wrong by the truth or else by the consensus,
+        (n_rows,).
     n_things, n_annotators, n_classes
         How many of each there are; answers are the names of classes.
     mirrored
         Whether classes mean the same from the other end, as where two items are compared.
     known
         Class of each thing, (n_things,), or -1; ``None`` where nothing is known.
+    items
+        The two items of each thing, (2, n_things), where things are pairs: answers about pairs that share an item are
+        not independent where an annotator has an order in mind, and the variance is raised as for rankings.
+    clear
+        How clear each thing is, such as the distance of two items, (n_things,), where that is known from more than the
+        answers to it: annotators then have a confusion for each of some parts of the things, from unclear to clear.
     """
 
     thing: Ints
     annotator: Ints
     code: Ints
+    wrong: Bools
     n_things: int
     n_annotators: int
     n_classes: int
     mirrored: bool
     known: Ints | None = None
+    items: Ints | None = None
+    clear: Floats | None = None
 
     def keep(self, things: Bools) -> Panel:
         """Return some of the things only, renumbered."""
         number = (np.cumsum(things) - 1).astype(np.int32)
         rows = things[self.thing]
-        known = None if self.known is None else self.known[things]
-        return Panel(
-            number[self.thing[rows]], self.annotator[rows], self.code[rows], int(things.sum()), self.n_annotators,
-            self.n_classes, self.mirrored, known,
-        )  # fmt: skip
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("annotator", "code", "wrong")}
+        for name in ("known", "items", "clear"):
+            values = getattr(self, name)
+            columns[name] = None if values is None else values[..., things]
+        return replace(self, thing=number[self.thing[rows]], n_things=int(things.sum()), **columns)
 
 
 class Expected(NamedTuple):
@@ -416,7 +392,11 @@ class Expected(NamedTuple):
 
 def expected_classes(panel: Panel, family: Ints) -> Expected:
     """Return the confusions of annotators whose families, (n_annotators,), count as one voice each."""
-    cell, sizes = _cells(panel, family)
+    cells, sizes = np.arange(len(panel.thing)), np.ones(len(panel.thing), np.int64)
+    if len(np.unique(family)) < panel.n_annotators:
+        keys = panel.thing.astype(np.int64) * panel.n_annotators + family[panel.annotator]
+        _, cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    cell = cells.astype(np.int32)
     weight = None if sizes.max(initial=1) == 1 else 1.0 / sizes[cell]
     confusion, prior = _fit_classes(panel, weight)
     if panel.known is not None:
@@ -429,72 +409,53 @@ def expected_classes(panel: Panel, family: Ints) -> Expected:
     return Expected(confusion, whole + np.log(prior), parts, cell)
 
 
-def _cells(panel: Panel, family: Ints) -> tuple[Ints, Counts]:
-    """Cell of each row, and the number of rows of each cell."""
-    keys = panel.thing.astype(np.int64) * panel.n_annotators + family[panel.annotator]
-    if len(np.unique(family)) == panel.n_annotators:
-        return np.arange(len(keys), dtype=np.int32), np.ones(len(keys), np.int64)
-    _, cell, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    return cell.astype(np.int32), sizes
-
-
 def _fit_classes(panel: Panel, weight: Floats | None) -> tuple[Floats, Floats]:
     """Confusions and shares of the classes, from the vote shares on."""
-    count = _counts(panel, weight) if few_judgments(panel) else _counts_of_many(panel, weight)
-    confusion, prior = _learn_confusions(*count(None, None), panel.mirrored)
+    packed = None
+    if len(panel.thing) > FEW:
+        from ..kernels.confusion import pack_grades
+
+        sizes = (panel.n_things, panel.n_annotators, panel.n_classes)
+        packed = pack_grades(panel.thing, panel.annotator, panel.code, weight, *sizes)
+    confusion, prior = _learn_confusions(*_count_classes(panel, weight, packed, None), panel.mirrored)
     for _ in range(_MAX_ITER if panel.known is None else 0):
         before = confusion
-        confusion, prior = _learn_confusions(*count(confusion, prior), panel.mirrored)
+        counts = _count_classes(panel, weight, packed, (confusion, prior))
+        confusion, prior = _learn_confusions(*counts, panel.mirrored)
         if float(np.abs(confusion - before).max(initial=0.0)) <= _TOL:
             break
     return confusion, prior
 
 
-def few_judgments(panel: Panel) -> bool:
-    """Return whether there are so few answers that a compiled pass would take longer to load than to run."""
-    return len(panel.thing) <= FEW
+def _count_classes(
+    panel: Panel, weight: Floats | None, packed: Any, model: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats]:
+    """Expected counts by annotator, class and answer, and of the classes: by votes, or by confusions and shares.
 
-
-def _counts_of_many(panel: Panel, weight: Floats | None) -> Counter:
-    """Function that returns expected counts by annotator, class and answer, and of the classes, by compiled passes."""
-    from ..kernels.confusion import confusion_pass, pack_grades, vote_pass
-
-    sizes = (panel.n_things, panel.n_annotators, panel.n_classes)
-    packed = pack_grades(panel.thing, panel.annotator, panel.code, weight, *sizes)
-    known = np.full(panel.n_things, -1, np.int32) if panel.known is None else panel.known
-
-    def count(confusion: Floats | None, prior: Floats | None) -> tuple[Floats, Floats]:
-        if confusion is None or prior is None:
-            counts = vote_pass(packed, panel.n_annotators, panel.n_classes, known)
-        else:
-            counts = confusion_pass(packed, confusion, prior, known)
-        return counts.counts, counts.shares
-
-    return count
-
-
-def _counts(panel: Panel, weight: Floats | None) -> Counter:
-    """The same by arrays over answers."""
+    Many answers are packed for a compiled pass, which would take longer to load than arrays over few of them.
+    """
     shape = (panel.n_annotators, panel.n_classes, panel.n_classes)
-    cell = panel.annotator.astype(np.int64) * panel.n_classes + panel.code
-    amount = np.ones(len(cell)) if weight is None else weight
+    if packed is not None:
+        from ..kernels.confusion import confusion_pass, vote_pass
+
+        known = np.full(panel.n_things, -1, np.int32) if panel.known is None else panel.known
+        tallies = vote_pass(packed, *shape[:2], known) if model is None else confusion_pass(packed, *model, known)
+        return tallies.counts, tallies.shares
+    amount = np.ones((len(panel.thing), 1)) if weight is None else weight[:, None]
     certain = np.eye(panel.n_classes)
-
-    def count(confusion: Floats | None, prior: Floats | None) -> tuple[Floats, Floats]:
-        if panel.known is not None:
-            classes = certain[panel.known]
-        elif confusion is None or prior is None:
-            votes = _sums(certain[panel.code] * amount[:, None], panel.thing, panel.n_things)
-            classes = votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-300)
-        else:
-            voice = np.log(confusion)[panel.annotator, :, panel.code] * amount[:, None]
-            log = _sums(voice, panel.thing, panel.n_things) + np.log(prior)
-            classes = np.exp(log - log.max(axis=1, keepdims=True))
-            classes /= classes.sum(axis=1, keepdims=True)
-        given = _sums(classes[panel.thing] * amount[:, None], cell, shape[0] * shape[1])
-        return given.reshape(shape).transpose(0, 2, 1), classes.sum(axis=0)
-
-    return count
+    if panel.known is not None:
+        classes = certain[panel.known]
+    elif model is None:
+        votes = _sums(certain[panel.code] * amount, panel.thing, panel.n_things)
+        classes = votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-300)
+    else:
+        voice = np.log(model[0])[panel.annotator, :, panel.code] * amount
+        log = _sums(voice, panel.thing, panel.n_things) + np.log(model[1])
+        classes = np.exp(log - log.max(axis=1, keepdims=True))
+        classes /= classes.sum(axis=1, keepdims=True)
+    cell = panel.annotator.astype(np.int64) * panel.n_classes + panel.code
+    given = _sums(classes[panel.thing] * amount, cell, shape[0] * shape[1])
+    return given.reshape(shape).transpose(0, 2, 1), classes.sum(axis=0)
 
 
 def _learn_confusions(counts: Floats, shares: Floats, mirrored: bool) -> tuple[Floats, Floats]:
@@ -513,29 +474,27 @@ def _sums(values: Floats, group: Ints | Counts, n: int) -> Floats:
     return np.stack([np.bincount(group, column, n) for column in values.T], axis=1)
 
 
-def panel_of(judgments: Judgments, coded: CodedJudgments, truth: Truth | None) -> Panel:
+def panel_of(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, truth: Truth | None) -> Panel:
     """Return the answers with the classes that the truth tells; two classes where nobody tied."""
-    n_things, graded = len(coded.first), isinstance(judgments, Grades)
     known = None if truth is None else _known_classes(judgments, coded, truth)
+    answers: dict[str, Any] = {"thing": coded.thing, "annotator": coded.annotator, "n_things": len(coded.first)}
+    answers |= {"n_annotators": judgments.n_annotators, "mirrored": not isinstance(judgments, Grades)}
     code, n_classes = coded.code, coded.n_codes
-    if not graded and not (code == _TIE).any():
+    if isinstance(judgments, Grades):
+        right = (_consensus_classes(judgments, coded, consensus) if known is None else known)[coded.thing]
+        wrong = (right >= 0) & (code != right)
+        return Panel(code=code, wrong=wrong, n_classes=n_classes, known=known, **answers)
+    gap = consensus.scores[coded.first] - consensus.scores[coded.second]
+    lead = np.sign(gap) if known is None else np.where(known < 0, 0, known - _TIE)
+    wrong = lead[coded.thing] * (code - _TIE) < 0
+    if not (code == _TIE).any():
         code, n_classes = code // 2, 2
         known = None if known is None else _WITHOUT_TIES[known]
-    return Panel(coded.thing, coded.annotator, code, n_things, judgments.n_annotators, n_classes, not graded, known)
-
-
-def wrong_judgments(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, panel: Panel) -> Bools:
-    """Return which answers are wrong by the truth, where that is known, or else by the consensus, (n_rows,)."""
-    if isinstance(judgments, Grades):
-        right = _consensus_classes(judgments, coded, consensus) if panel.known is None else panel.known
-        wrong: Bools = (right[coded.thing] >= 0) & (coded.code != right[coded.thing])
-        return wrong
-    if panel.known is None:
-        side = np.sign(consensus.scores[coded.first] - consensus.scores[coded.second])
-    else:
-        top = panel.n_classes - 1
-        side = np.where(panel.known < 0, 0.0, np.sign(2.0 * panel.known - top))
-    return np.asarray(side[coded.thing] * (coded.code - _TIE) < 0)
+    items = np.stack([coded.first, coded.second])
+    # with few rivals the scores are made of the answers to be looked at, and against a truth hard pairs count too
+    enough = known is None and 2.0 * len(coded.first) / max(len(np.unique(items)), 1) >= _FEWEST_RIVALS
+    answers |= {"items": items, "clear": np.abs(gap) if enough else None}
+    return Panel(code=code, wrong=wrong, n_classes=n_classes, known=known, **answers)
 
 
 def _consensus_classes(grades: Grades, coded: CodedJudgments, consensus: Consensus) -> Ints:
@@ -621,19 +580,6 @@ class Events(NamedTuple):
     pair: Ints
 
 
-class Rows(NamedTuple):
-    """Judgments by thing, (n_rows,) each.
-
-    ``cell`` is the part of the thing's log-likelihood that a judgment belongs to: what is left out with it.
-    """
-
-    thing: Ints
-    annotator: Ints
-    code: Ints
-    cell: Ints
-    wrong: Ints
-
-
 class Sums(NamedTuple):
     """Sums over the things that both annotators judged, (n_pairs,) each.
 
@@ -661,20 +607,14 @@ class Sums(NamedTuple):
     wrong_same: Floats
 
 
-def add_up(
-    events: Events, rows: Rows, confusion: Floats, whole: Floats, parts: Floats, n_pairs: int, *, few: bool = False
-) -> Sums:
-    """Return the sums of each pair of annotators.
-
-    ``confusion`` (n_annotators, n_classes, n_classes); ``whole`` (n_things, n_classes) is the log-likelihood of each
-    class of a thing, prior included, and ``parts`` (n_cells, n_classes) what the judgments of each cell add to it.
-    ``few`` events are summed before a compiled pass is even loaded.
-    """
+def add_up(events: Events, panel: Panel, expected: Expected, n_pairs: int, *, few: bool) -> Sums:
+    """Return the sums of each pair of annotators; ``few`` events are summed before a compiled pass is even loaded."""
     if few:
-        return _add_few(events, rows, confusion, whole, parts, n_pairs)
+        return _add_few(events, panel, expected, n_pairs)
     from .kernels.pairings import add_events
 
-    columns = [read_only(column) for column in (*events, *rows, confusion, whole, parts)]
+    rows = (panel.thing, panel.annotator, panel.code, expected.cell, panel.wrong)
+    columns = [read_only(column) for column in (*events, *rows, expected.confusion, expected.whole, expected.parts)]
     run: Any = add_events
 
     def work(begin: int, end: int) -> Floats:
@@ -686,21 +626,22 @@ def add_up(
     return Sums(*(np.ascontiguousarray(column) for column in pair_sums.T))
 
 
-def _add_few(events: Events, rows: Rows, confusion: Floats, whole: Floats, parts: Floats, n_pairs: int) -> Sums:
+def _add_few(events: Events, panel: Panel, expected: Expected, n_pairs: int) -> Sums:
     """The same by arrays over events."""
     one, other = events.first, events.second
-    a, b = confusion[rows.annotator[one]], confusion[rows.annotator[other]]
-    log = whole[rows.thing[one]] - parts[rows.cell[one]]
-    log = log - np.where((rows.cell[one] != rows.cell[other])[:, None], parts[rows.cell[other]], 0.0)
+    a, b = expected.confusion[panel.annotator[one]], expected.confusion[panel.annotator[other]]
+    cell, beside = expected.cell[one], expected.cell[other]
+    log = expected.whole[panel.thing[one]] - expected.parts[cell]
+    log = log - np.where((cell != beside)[:, None], expected.parts[beside], 0.0)
     chance = np.exp(log - log.max(axis=1, keepdims=True))
     chance /= chance.sum(axis=1, keepdims=True)
     joint = np.einsum("ek,eky,ekz->eyz", chance, a, b)
     of_one, of_other = joint.sum(axis=2), joint.sum(axis=1)
-    deviation = np.eye(confusion.shape[1]) - of_one[:, None, :] - of_other[:, :, None]
+    deviation = np.eye(panel.n_classes) - of_one[:, None, :] - of_other[:, :, None]
     deviation += (2.0 * (of_one * of_other).sum(axis=1) - np.einsum("eyy->e", joint))[:, None, None]
-    y, z, event = rows.code[one], rows.code[other], np.arange(len(one))
+    y, z, event = panel.code[one], panel.code[other], np.arange(len(one))
     spread = (1.0 - np.einsum("ek,eky->e", chance, a**2)) * (1.0 - np.einsum("ek,eky->e", chance, b**2))
-    wrong_one, wrong_other = rows.wrong[one] > 0, rows.wrong[other] > 0
+    wrong_one, wrong_other = panel.wrong[one], panel.wrong[other]
     columns = (
         np.ones(len(one)), y == z, deviation[event, y, z], (joint * deviation**2).sum(axis=(1, 2)),
         (joint * deviation**3).sum(axis=(1, 2)), np.sqrt(np.maximum(spread, 0.0)), wrong_one | wrong_other,

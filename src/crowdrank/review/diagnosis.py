@@ -19,7 +19,7 @@ from ..pair_counts import one_way_parts, open_place
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import SHOWN, first_few, percent
 from .coded_judgments import CodedJudgments, code_judgments
-from .dependence import MIN_COMMON, Dependence, dependence, effective_number, panel_of, wrong_judgments
+from .dependence import MIN_COMMON, Dependence, dependence, effective_number
 from .habits import Flagged, all_ties, consistency_sentence, flag_sentence, habits, one_side, recorded_sentences
 from .sentences import FLAGS, MESSAGES
 
@@ -32,7 +32,6 @@ INTERVAL_WIDTH = 3.29
 """Standard errors from one end of a 90 % interval to the other."""
 
 _MIN_STANDARD_ERRORS = 2.0
-_FEWEST_RIVALS = 8.0
 _MIN_POSITION_BIAS = 0.2
 _MIN_SHARE_FLIPPED = 0.4
 _CIRCULAR_SHARE_OF_GUESSING = 0.25
@@ -59,7 +58,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     table = habits(judgments, coded, consensus.scores)
     groups = open_groups(judgments)
     n = len(np.unique(judgments.annotator))
-    pairs = _pairs(judgments, coded, consensus, truth)
+    pairs = dependence(judgments, coded, consensus, truth)
     worth = _effective_number(pairs, n, known=truth is not None) if n else None
     sentences = _habit_sentences(judgments, table, consensus.scores)
     sentences += [] if worth is None else _dependence_sentences(judgments.annotators, pairs, n, worth)
@@ -96,23 +95,6 @@ def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus
     return Consensus(items=items, scores=consensus.scores[codes], grade=grade, **same)
 
 
-def _pairs(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, truth: Truth | None) -> Dependence | None:
-    """Pairs of annotators with enough in common, or ``None``."""
-    if judgments.n_annotators < 2 or not len(judgments):
-        return None
-    panel = panel_of(judgments, coded, truth)
-    if panel.n_classes < 2:
-        return None
-    wrong = wrong_judgments(judgments, coded, consensus, panel)
-    if judgments.kind == "grade":
-        return dependence(panel, wrong, None)
-    distance = np.abs(consensus.scores[coded.first] - consensus.scores[coded.second])
-    # with few rivals the scores are made of the answers to be looked at, and against a truth hard pairs count too
-    rivals = 2.0 * panel.n_things / max(len(np.unique([coded.first, coded.second])), 1)
-    enough = truth is None and rivals >= _FEWEST_RIVALS
-    return dependence(panel, wrong, (coded.first, coded.second), distance if enough else None)
-
-
 def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float:
     """How many independent annotators these are worth.
 
@@ -140,7 +122,7 @@ def shared_error_factor(judgments: Judgments, consensus: Consensus) -> float | N
     looks like the truth, and no judgments of theirs can show it.
     """
     coded = code_judgments(judgments, _MOST_FOR_SHARED)
-    pairs = _pairs(judgments, coded, consensus, None)
+    pairs = dependence(judgments, coded, consensus, None)
     if pairs is None or len(np.unique([pairs.one, pairs.other])) < FEWEST_OVERLAPPING:
         return None
     use = pairs.dependent

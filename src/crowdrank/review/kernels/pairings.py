@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ...protocols import Floats, Ints
+from ...protocols import Bools, Floats, Ints
 
 
 @njit(cache=True, nogil=True)
 def add_events(
-    first: Ints, second: Ints, pair: Ints, thing: Ints, annotator: Ints, code: Ints, cell: Ints, wrong: Ints,
+    first: Ints, second: Ints, pair: Ints, thing: Ints, annotator: Ints, code: Ints, cell: Ints, wrong: Bools,
     confusion: Floats, whole: Floats, parts: Floats, begin: int, end: int, sums: Floats,
 ) -> None:  # fmt: skip
     """Add the events from begin to end to the sums, (n_pairs, 8)."""
