@@ -225,11 +225,12 @@ def test_beyond_its_thresholds_there_is_no_reliability(monkeypatch, tmp_path):
     assert found["adjusted"] is None
     assert found["separation"] is not None
     from crowdrank.cli import aggregate
+    from crowdrank.cli.votes import Asked
     from crowdrank.io.output import format_for
 
     monkeypatch.setattr("crowdrank.api.moderation.MANY_JUDGEMENTS", 10)
-    outputs = aggregate.Outputs(**dict.fromkeys(aggregate.Outputs.__dataclass_fields__))
-    assert aggregate._moderate(preferences, None, outputs, format_for("r.json", None)) is None
+    asked = Asked(moderation=None, anchors=None)
+    assert aggregate._moderate(preferences, None, asked, format_for("r.json", None)) is None
 
 
 def test_reliability_does_not_depend_on_the_order_of_the_rows():

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..registry import resolve
@@ -24,21 +21,14 @@ from .outputs import (
     write_summary,
     write_wanted,
 )
-from .running import FAILED, command_line, say_failed
-from .talk import Talk, complain, one_line
-from .votes import (
-    Reading,
-    expect_packed_alone,
-    packed_in_words,
-    read_settled,
-    refuse_unpackable,
-    split_list,
-)
+from .running import command_line, fail_where, say_failed
+from .talk import Talk, one_line
+from .votes import Asked, expect_packed_alone, packed_in_words, read_settled, refuse_unpackable, split_list
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..api import CategoryFit, Rubric
+    from ..api import CategoryFit, Moderation, Rubric
     from ..data.consensus import Consensus
     from ..io.notices import Notice
     from ..review.facts import Facts
@@ -50,108 +40,21 @@ _MOST_VALUES = 100
 _MAX_CHARACTERS = 40
 """Characters of an annotator's name that are shown."""
 
+_SCALING = ("stream", "cluster", "resume")
+_OF_ONE_RANKING = (
+    "report", "bootstrap", "rating", "tiers", "win_rate", "intervals", "fail_if", "known", *_SCALING, "moderation",
+    "anchors", "classifier", "probabilities", "soft_labels",
+)  # fmt: skip
+"""Options about a single ranking of items."""
 
-@dataclass(frozen=True)
-class Outputs:
-    """What is written and said of a consensus."""
-
-    out: str | None
-    format: str | None
-    level: float | None
-    annotators: str | None
-    anchor: str | None
-    """The item that ratings go by, ``None`` for the mean of all."""
-    rated: bool
-    tiers: bool
-    win_rate: Sequence[str] | None
-    """The item whose share of wins is said, and the one it is against."""
-    report: str | None
-    summary: str | None
-    compared: str | None
-    seed: int
-    conditions: Sequence[Any]
-    """What the command fails on."""
-    moderation: str | None
-    anchors: str | None
-    levels: Sequence[Any] | None
-    """Of the anchors' grades, worst first."""
-    probabilities: bool
-    soft_labels: str | None
-    doubt: tuple[pl.DataFrame, pl.DataFrame] | None
-    """How often each item, and each annotator, was answered with "can't tell"."""
-
-    def item_columns(self, consensus: Consensus, judged: Any) -> pl.DataFrame | None:
-        """Return what stands beside the items: probabilities, difficulty, ratings or tiers; ``None`` for nothing."""
-        from .. import api
-
-        level = self.level or LEVEL
-        tables = [api.soft_labels(consensus, judged)] if self.probabilities else []
-        tables += [self.doubt[0]] if self.doubt is not None else []
-        tables += [consensus.rating(self.anchor, level=level)] if self.rated else []
-        tables += [consensus.tiers(level).drop("score", "rank")] if self.tiers and not self.rated else []
-        if not tables:
-            return None
-        whole = tables[0]
-        for table in tables[1:]:
-            keys = [name for name in ("query", "item") if name in whole.columns and name in table.columns]
-            whole = whole.join(table, on=keys, how="left", maintain_order="left")
-        return whole
-
-    def with_doubt(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the table of annotators with how often each could not tell, those who never could included."""
-        if self.doubt is None or "annotator" not in table.columns:
-            return table
-        return table.join(self.doubt[1], on="annotator", how="full", coalesce=True, maintain_order="left_right")
-
-    def with_win_rate(self, consensus: Consensus, talk: Talk) -> Consensus:
-        """Say the win rate that was asked for; return the consensus with it among its estimates."""
-        if self.win_rate is None:
-            return consensus
-        level = self.level or LEVEL
-        shares = consensus.win_rate(*self.win_rate, level=level)
-        names = dict(zip(("item", "against"), [*self.win_rate, None], strict=False))
-        other = "the others" if names["against"] is None else names["against"]
-        bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
-        wins = f"{names['item']} wins {100 * shares['share']:.1f} % against {other}"
-        talk.say(f"{wins} ({100 * level:g} % interval {bounds})", needed=True)
-        estimates = {**consensus.estimates, "win_rate": {**names, **shares, "level": level}}
-        return dataclasses.replace(consensus, estimates=estimates)
+_NOT_OF_LABELS = (
+    *_OF_ONE_RANKING, "families", "by", "criteria", "overall", "summary", "swaps", "want", "control", "trusted",
+    "robust", "reweight",
+)  # fmt: skip
+_READING_OF_LABELS = ("--column", "--where", "--sheet", "--encoding", "--header", "--skip-rows")
 
 
-def aggregate(
-    *,
-    talk: Talk,
-    votes: list[str],
-    reading: Reading,
-    known: str | None,
-    families: str | None,
-    swaps: str,
-    by: str | None,
-    criteria: list[str] | None,
-    overall: str | None,
-    several: list[str] | None,
-    classifier: str | None,
-    cannot_tell: list[str] | None,
-    probabilities: bool,
-    soft_labels: str | None,
-    stream: bool | None,
-    cluster: str | None,
-    resume: str | None,
-    rating: str | None,
-    tiers: bool,
-    win_rate: list[str] | None,
-    intervals: float | None,
-    annotators: str | None,
-    report: str | None,
-    summary: str | None,
-    moderation: str | None,
-    anchors: str | None,
-    compared: str | None,
-    fail_if: list[str] | None,
-    out: str | None,
-    format: str | None,
-    **wanted: Any,
-) -> None:
+def aggregate(asked: Asked, talk: Talk) -> None:
     """Turn votes into a ranking, and say which annotators to look at.
 
     Writes query, item, score and rank, best first, with grade and confidence, std_error or intervals where the method
@@ -188,168 +91,123 @@ def aggregate(
     from ..io.output import format_for
     from ..io.tables import read_table
 
-    inputs, written = (
-        [*votes, reading.items, known, families, anchors, classifier],
-        [out, annotators, report, moderation, summary, soft_labels],
-    )
-    check_files(inputs, written, format=format, tables=[annotators])
-    one_ranking = {
-        "--report": report, "--bootstrap": wanted["bootstrap"], "--rating": rating, "--tiers": tiers,
-        "--win-rate": win_rate, "--intervals": intervals, "--fail-if": fail_if, "--known": known, "--stream": stream,
-        "--cluster": cluster, "--resume": resume, "--moderation": moderation, "--anchors": anchors,
-        "--classifier": classifier, "--probabilities": probabilities, "--soft-labels": soft_labels,
-    }  # fmt: skip
-    if several is not None:
-        others = {
-            **one_ranking, "--families": families, "--by": by, "--criteria": criteria, "--overall": overall,
-            "--summary": summary, "--swaps": swaps != "keep", "--want": wanted["want"] != "order",
-            **{f"--{name}": wanted[name] for name in ("control", "trusted", "robust", "reweight")},
-        }  # fmt: skip
-        for name in [name for name, value in others.items() if value]:
-            raise ParameterError(f"{name} does not apply to sets of labels; leave it or --several-labels out")
-        _label_sets(votes, reading, several, wanted, cannot_tell or [], (out, format, annotators), talk)
-        return
-    method, bootstrap, control = wanted["method"], wanted["bootstrap"], wanted["control"]
-    api.check_aggregation(
-        method, wanted["params"], want=wanted["want"], bootstrap=bootstrap, resample=wanted["resample"],
-        robust=wanted["robust"], shared=wanted["shared"],
+    votes, reading = asked.votes, asked.reading
+    check_files(
+        [*votes, reading.items, asked.known, asked.families, asked.anchors, asked.classifier],
+        [asked.out, asked.annotators, asked.report, asked.moderation, asked.summary, asked.soft_labels],
+        format=asked.format, tables=[asked.annotators],
     )  # fmt: skip
-    api.check_level(intervals, "intervals")
-    check_report(report)
-    check_report(moderation)
-    if anchors is not None and moderation is None and format_for(out, format) not in ("xlsx", "json"):
+    if asked.several is not None:
+        _label_sets(asked, talk)
+        return
+    api.check_aggregation(**asked.arguments(api.check_aggregation))
+    api.check_level(asked.intervals, "intervals")
+    check_report(asked.report)
+    check_report(asked.moderation)
+    chosen = format_for(asked.out, asked.format)
+    if asked.anchors is not None and asked.moderation is None and chosen not in ("xlsx", "json"):
         raise ParameterError(
             "--anchors grades scripts on a page or in a workbook; give --moderation FILE.html, or -o FILE.xlsx"
         )
-    if compared is not None and report is None:
+    if asked.compared is not None and asked.report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
-    for name in () if compared in (None, "all") else split_list(str(compared)):
+    for name in () if asked.compared in (None, "all") else split_list(asked.compared):
         resolve("aggregator", name)
-    conditions = []
-    if fail_if:
+    asked.conditions = []
+    if asked.fail_if:
         from ..review.conditions import parse_condition
 
-        conditions = [parse_condition(text) for text in fail_if]
-    anchor = _anchor(rating)
-    if families is not None:
-        api.expect_self(control)
-    if overall is not None and criteria is None:
+        asked.conditions = [parse_condition(text) for text in asked.fail_if]
+    # ratings go by an item, or by the mean of all
+    name, equals, anchor = (asked.rating or "mean").partition("=")
+    asked.anchor = anchor or None
+    if (name, equals) != ("mean", "") and (name != "anchor" or not anchor):
+        raise ParameterError(f"--rating {asked.rating} is not understood; write --rating anchor=ITEM, or --rating mean")
+    if asked.families is not None:
+        api.expect_self(asked.control)
+    if asked.overall is not None and asked.criteria is None:
         raise ParameterError("--overall goes with --criteria, whose weights it teaches; name those too")
-    if by is not None or criteria is not None:
-        mine = "--by" if by is not None else "--criteria"
-        if by is not None and criteria is not None:
-            raise ParameterError("--by and --criteria make different tables; give only one of them")
-        if "-" in votes:
-            raise ParameterError(
-                f"{mine} reads the votes several times, but standard input can be read only once; give a file"
-            )
-        for name, value in {**one_ranking, "--annotators": annotators, "--cannot-tell": cannot_tell}.items():
-            if value:
-                raise ParameterError(f"{name} applies to one ranking, but {mine} makes several; leave one out")
-        del wanted["bootstrap"], wanted["resample"]
-        fits = SeveralFits(votes, reading, wanted, families, swaps, talk)
-        found = None if by is not None else fits.by_criterion(criteria or [], overall, wanted["seed"])
-        table = fits.by_category(by or "") if found is None else found.table
-        if found is not None and format_for(out, format) == "xlsx":
-            from ..io.output import write_sheets
-
-            write_sheets(found.sheets(), out)
-            report_written(out, talk)
-            return
-        from .terminal_tables import show_frame
-
-        deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("item",)))
-        write_summary(summary, f"Rankings of {counted(table['item'].n_unique(), 'item')}", table, talk)
+    if asked.by is not None or asked.criteria is not None:
+        _several_rankings(asked, talk)
         return
-    if win_rate is not None and len(win_rate) not in (1, 2):
-        raise ParameterError(f"--win-rate {','.join(win_rate)} is not understood; name two items, as in --win-rate A,B")
-    outputs = Outputs(
-        out, format, LEVEL if bootstrap and intervals is None else intervals, annotators, anchor, rating is not None,
-        tiers, win_rate, report, summary, compared, wanted["seed"], conditions, moderation, anchors, reading.levels,
-        probabilities, soft_labels, None,
-    )  # fmt: skip
-    if anchors is not None:
+    if asked.win_rate is not None and len(asked.win_rate) not in (1, 2):
+        raise ParameterError(
+            f"--win-rate {','.join(asked.win_rate)} is not understood; name two items, as in --win-rate A,B"
+        )
+    asked.level = LEVEL if asked.bootstrap and asked.intervals is None else asked.intervals
+    asked.levels, asked.doubt = reading.levels, None
+    if asked.anchors is not None:
         # the levels are those of the anchors; pairs have none
-        reading = reading.but(levels=None)
-    wanted["known"] = None if known is None else read_table(known)
-    scaling = {"stream": stream, "cluster": cluster, "resume": resume}
+        asked.reading = reading.but(levels=None)
+    asked.known = None if asked.known is None else read_table(asked.known)
     judged: Any = None
-    if _goes_in_parts(votes, scaling, talk):
-        for flag, given in (("--families", families is not None), ("--swaps", swaps != "keep")):
+    if _goes_in_parts(asked, talk):
+        for flag, given in (("--families", asked.families is not None), ("--swaps", asked.swaps != "keep")):
             if given:
                 raise ParameterError(
                     f"{flag} needs all judgments of an annotator at once, but these are read in parts; give the file "
                     "itself with --no-stream, or leave it out"
                 )
-        judged = _packed_votes(votes, reading, talk, control, outputs)
+        judged = _packed_votes(asked, talk)
     if judged is None:
-        answered = reading
-        if cannot_tell is not None:
-            answered, outputs = _set_apart(votes, reading, cannot_tell, outputs, talk)
-        judged = read_settled(votes, answered, talk, control, swaps, families)
-        if classifier is not None:
-            judged = api.with_classifier(judged, read_table(classifier))
-        judged = api.hold_many(judged, method, bootstrap=bootstrap) or judged
-    holding = _fit_and_write(judged, votes, reading, wanted, scaling, outputs, talk)
-    if holding:
-        talk.flush()
-        complain(f"--fail-if: {'; '.join(holding)}")
-        raise typer.Exit(FAILED)
+        judged = read_settled(asked if asked.cannot_tell is None else _set_apart(asked, talk), talk)
+        if asked.classifier is not None:
+            judged = api.with_classifier(judged, read_table(asked.classifier))
+        judged = api.hold_many(judged, asked.method, bootstrap=asked.bootstrap) or judged
+    fail_where(_fit_and_write(judged, asked, talk), talk)
 
 
-def _anchor(rating: str | None) -> str | None:
-    """The item that ``--rating`` names, ``None`` for the mean of all."""
-    if rating in (None, "mean"):
-        return None
-    name, equals, anchor = str(rating).partition("=")
-    if name != "anchor" or not equals or not anchor:
-        raise ParameterError(f"--rating {rating} is not understood; write --rating anchor=ITEM, or --rating mean")
-    return anchor
+def _first_given(asked: Asked, names: Sequence[str]) -> str | None:
+    """The first of some options that was given, as it is typed."""
+    given = (name for name in names if getattr(asked, name) and getattr(asked, name) not in ("keep", "order"))
+    name = next(given, None)
+    return None if name is None else f"--{name.replace('_', '-')}"
 
 
-def _goes_in_parts(votes: Sequence[str], scaling: Mapping[str, Any], talk: Talk) -> bool:
+def _goes_in_parts(asked: Asked, talk: Talk) -> bool:
     """Whether votes are aggregated in parts: packed ones, those asked for so, and those beyond memory."""
     from ..api import file_advice
 
-    if expect_packed_alone(votes) or any(scaling.values()):
+    if expect_packed_alone(asked.votes) or any(getattr(asked, name) for name in _SCALING):
         return True
-    advice = file_advice(votes)
+    advice = file_advice(asked.votes)
     if advice is not None:
         talk.say(advice.sentence)
-    return advice is not None and advice.stream and scaling["stream"] is None
+    return advice is not None and advice.stream and asked.stream is None
 
 
-def _packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str | None, outputs: Outputs) -> Any:
+def _packed_votes(asked: Asked, talk: Talk) -> Any:
     """Packed judgments, or those of files that are packed first; ``None`` where files turn out to hold few."""
     from .. import api
     from ..api import in_parts
     from ..cluster.packed import is_packed, scan_judgments
     from ..data.parted import MANY_ITEMS
 
-    packed_before = is_packed(votes[0])
+    first, reading = asked.votes[0], asked.reading
+    packed_before = is_packed(first)
     given = [word for word in reading.words if word.startswith("--") and word != "--items"]
     if packed_before and given:
         raise ParameterError(
-            f"{given[0]} applies to reading files, but {votes[0]} is already packed; leave it out, or give the files"
+            f"{given[0]} applies to reading files, but {first} is already packed; leave it out, or give the files"
         )
     refuse_unpackable(reading, "give the file itself with --no-stream, or leave it out")
-    options = reading.options(control)
-    if reading.items is not None and (outputs.report is None or not packed_before):
+    options = reading.options(asked.control)
+    if reading.items is not None and (asked.report is None or not packed_before):
         raise ParameterError(
             "--items cannot be used with judgments that are read in parts; leave it out, or pack the votes and give "
             "it with --report for texts and links"
         )
     if packed_before:
-        packed = scan_judgments(votes[0])
+        packed = scan_judgments(first)
         talk.say(packed_in_words(packed))
         return packed
     with talk.working("packing the votes") as progress:
-        packed = api.pack_aside(votes, options=options, across_queries=reading.across_queries, progress=progress)
+        packed = api.pack_aside(asked.votes, options=options, across_queries=reading.across_queries, progress=progress)
     talk.say(packed_in_words(packed))
     if len(packed) < in_parts.MANY_ROWS:
         talk.say(f"fewer than {in_parts.MANY_ROWS:,} judgments are fitted as a whole")
         return None
-    if packed.n_items > MANY_ITEMS and outputs.out in (None, "-"):
+    if packed.n_items > MANY_ITEMS and asked.out in (None, "-"):
         raise ParameterError(
             f"a ranking of {packed.n_items:,} items is too long to print; name a file with --out, or pack the votes "
             "first"
@@ -357,46 +215,38 @@ def _packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: s
     return packed
 
 
-def _fit_and_write(
-    judged: Any,
-    votes: Sequence[str],
-    reading: Reading,
-    wanted: Mapping[str, Any],
-    scaling: Mapping[str, Any],
-    outputs: Outputs,
-    talk: Talk,
-) -> list[str]:
+def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
     """Fit judgments, write the consensus and what goes with it; return the conditions that hold, in words."""
     from .. import api
     from ..cluster.packed import PackedJudgments
     from ..data.consensus import Consensus
     from ..io.output import format_for
+    from ..review.conditions import check
     from ..review.facts import facts_of
 
     packed = judged if isinstance(judged, PackedJudgments) else None
-    if packed is None and outputs.annotators and not judged.n_annotators:
+    if packed is None and asked.annotators and not judged.n_annotators:
         raise ParameterError("the votes name no annotators, so there is no table of them; leave --annotators out")
+    wanted = asked.arguments(api.aggregate) | ({} if packed is not None else dict.fromkeys(_SCALING))
     with talk.working("finding the consensus") as progress:
-        how = {} if packed is None else scaling
-        consensus: Any = api.aggregate(judged, **wanted, **how, progress=progress)
-    if wanted["method"] != "auto":
+        consensus: Any = api.aggregate(judged, **wanted, progress=progress)
+    if asked.method != "auto":
         talk.say(f"method {consensus.method}")
-    if outputs.doubt is not None and packed is None:
-        informed = api.informed_by_difficulty(consensus, judged, outputs.doubt[0])
-        rates = {"annotators": outputs.doubt[1].to_dicts(), "items": outputs.doubt[0].to_dicts()}
-        consensus = dataclasses.replace(informed, estimates={**informed.estimates, "cannot_tell": rates})
-    chosen = format_for(outputs.out, outputs.format)
-    moderated = _moderate(judged, consensus, outputs, chosen) if packed is None else None
+    if asked.doubt is not None and packed is None:
+        items, people = asked.doubt
+        consensus = api.informed_by_difficulty(consensus, judged, items)
+        consensus = _with_estimate(consensus, cannot_tell={"annotators": people.to_dicts(), "items": items.to_dicts()})
+    chosen = format_for(asked.out, asked.format)
+    moderated = _moderate(judged, consensus, asked, chosen) if packed is None else None
     if moderated is not None and isinstance(consensus, Consensus):
-        estimates = {**consensus.estimates, "reliability": moderated.reliability}
-        consensus = dataclasses.replace(consensus, estimates=estimates)
+        consensus = _with_estimate(consensus, reliability=moderated.reliability)
 
     @cache
     def facts() -> Facts:
         return facts_of(consensus, judged) if packed is None else api.sampled_facts(packed, consensus)
 
     def look() -> tuple[Consensus, Findings | None]:
-        if talk.quiet and not (outputs.annotators or outputs.summary or chosen in ("json", "parquet")):
+        if talk.quiet and not (asked.annotators or asked.summary or chosen in ("json", "parquet")):
             return consensus, None
         with talk.working("checking the annotators"):
             tell_of_annotators(facts(), talk)
@@ -407,94 +257,121 @@ def _fit_and_write(
         return facts().reviewed_consensus, findings_of(facts())
 
     if not isinstance(consensus, Consensus):
-        _deliver_stored(consensus, outputs, talk)
-        look()
-    elif chosen == "xlsx":
-        consensus = outputs.with_win_rate(consensus, talk)
-        _write_workbook(consensus, facts, moderated, outputs, judged, talk)
+        _deliver_stored(consensus, asked, talk)
         look()
     else:
-        consensus = outputs.with_win_rate(consensus, talk)
-        columns = outputs.item_columns(consensus, judged)
-        failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, columns)
-        if failed is not None:
-            fatal = bool(outputs.annotators or outputs.report or outputs.summary or outputs.conditions)
-            say_failed(failed, "the annotators were not checked", fatal=fatal)
-            return []
-    table = facts().table if outputs.annotators else None
-    if outputs.annotators and table is not None:
-        if packed is None:
-            _write_annotators(facts(), outputs, judged, talk)
+        consensus = _with_win_rate(consensus, asked, talk)
+        columns = None if moderated is not None and chosen == "xlsx" else _item_columns(consensus, judged, asked)
+        if chosen == "xlsx":
+            _write_workbook(consensus, facts, moderated, columns, asked, talk)
+            look()
         else:
-            write_wanted(outputs.annotators, lambda: table, talk)
-    if outputs.moderation is not None and moderated is not None:
+            failed = deliver_consensus(consensus, asked.out, asked.format, asked.level, talk, look, columns)
+            if failed is not None:
+                fatal = bool(asked.annotators or asked.report or asked.summary or asked.conditions)
+                say_failed(failed, "the annotators were not checked", fatal=fatal)
+                return []
+    table = facts().table if asked.annotators else None
+    if table is not None and packed is not None:
+        write_wanted(asked.annotators, lambda: table, talk)
+    elif table is not None:
+        _write_annotators(facts(), table, judged, asked, talk)
+    if asked.moderation is not None and moderated is not None:
         from ..report import write_moderation
 
-        write_moderation(moderated, outputs.moderation)
-        report_written(outputs.moderation, talk)
+        write_moderation(moderated, asked.moderation)
+        report_written(asked.moderation, talk)
         for step in moderated.steps:
             talk.say(step[:1].lower() + step[1:].removesuffix("."))
-    if outputs.soft_labels is not None:
+    if asked.soft_labels is not None:
         from ..io.output import write_text
         from ..io.results import json_text
 
-        write_text(json_text(api.lewidi(consensus, judged)), outputs.soft_labels)
-        report_written(outputs.soft_labels, talk)
-    if outputs.report is not None:
-        _write_report(facts(), outputs.report, votes, reading, outputs, packed, talk)
-    from ..review.conditions import check
-
-    outcomes = [check(one, facts()) for one in outputs.conditions]
+        write_text(json_text(api.lewidi(consensus, judged)), asked.soft_labels)
+        report_written(asked.soft_labels, talk)
+    if asked.report is not None:
+        _write_report(facts(), packed, asked, talk)
+    outcomes = [check(one, facts()) for one in asked.conditions]
     holding = [outcome.sentence for outcome in outcomes if outcome.holds]
-    if outputs.summary is not None:
+    if asked.summary is not None:
         shown = None
         if isinstance(consensus, Consensus):
             sure = consensus.uncertainty is not None
-            shown = consensus.intervals(outputs.level or LEVEL).drop("basis") if sure else consensus.frame()
-        write_summary(outputs.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
+            shown = consensus.intervals(asked.level or LEVEL).drop("basis") if sure else consensus.frame()
+        write_summary(asked.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
     return holding
 
 
-def _label_sets(
-    votes: Sequence[str], reading: Reading, several: Sequence[str], wanted: Mapping[str, Any],
-    cannot_tell: Sequence[str], written: tuple[str | None, str | None, str | None], talk: Talk,
-) -> None:  # fmt: skip
+def _with_estimate(consensus: Consensus, **estimates: Any) -> Consensus:
+    """The consensus with further estimates."""
+    return dataclasses.replace(consensus, estimates={**consensus.estimates, **estimates})
+
+
+def _item_columns(consensus: Consensus, judged: Any, asked: Asked) -> pl.DataFrame | None:
+    """What stands beside the items: probabilities, difficulty, ratings or tiers; ``None`` for nothing."""
+    from .. import api
+
+    level, rated = asked.level or LEVEL, asked.rating is not None
+    tables = [api.soft_labels(consensus, judged)] if asked.probabilities else []
+    tables += [asked.doubt[0]] if asked.doubt is not None else []
+    tables += [consensus.rating(asked.anchor, level=level)] if rated else []
+    tables += [consensus.tiers(level).drop("score", "rank")] if asked.tiers and not rated else []
+    if not tables:
+        return None
+    whole = tables[0]
+    for table in tables[1:]:
+        keys = [name for name in ("query", "item") if name in whole.columns and name in table.columns]
+        whole = whole.join(table, on=keys, how="left", maintain_order="left")
+    return whole
+
+
+def _with_doubt(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+    """The table of annotators with how often each could not tell, those who never could included."""
+    if asked.doubt is None or "annotator" not in table.columns:
+        return table
+    return table.join(asked.doubt[1], on="annotator", how="full", coalesce=True, maintain_order="left_right")
+
+
+def _with_win_rate(consensus: Consensus, asked: Asked, talk: Talk) -> Consensus:
+    """The consensus with the win rate that was asked for among its estimates; it is said too."""
+    if asked.win_rate is None:
+        return consensus
+    level = asked.level or LEVEL
+    shares = consensus.win_rate(*asked.win_rate, level=level)
+    item, against = [*asked.win_rate, None][:2]
+    bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
+    wins = f"{item} wins {100 * shares['share']:.1f} % against {'the others' if against is None else against}"
+    talk.say(f"{wins} ({100 * level:g} % interval {bounds})", needed=True)
+    return _with_estimate(consensus, win_rate={"item": item, "against": against, **shares, "level": level})
+
+
+def _label_sets(asked: Asked, talk: Talk) -> None:
     """Write the set of labels of each item."""
     import polars as pl
 
     from .. import api
     from ..io.judgments import open_votes
-    from ..io.output import format_for, write_sheets
     from ..io.plain_tables import chosen_rows
-    from .terminal_tables import show_frame
 
-    taken = ("--column", "--where", "--sheet", "--encoding", "--header", "--skip-rows")
-    for word in reading.words:
-        if word.startswith("--") and word not in taken:
-            raise ParameterError(f"{word} does not apply to sets of labels; leave it or --several-labels out")
-    out, format, annotators = written
-    options = reading.options()
-    tables = [chosen_rows(open_votes(name, options.encoding), options) for name in votes]
-    table = pl.concat(tables, how="diagonal_relaxed")
-    named: dict[str, Any] = {"labels": several[0]} if len(several) == 1 else {"columns": several}
-    method = {} if wanted["method"] == "auto" else {"method": wanted["method"]}
-    given = {name: value for name, value in wanted["params"].items() if name == "choose"}
-    for name in wanted["params"].keys() - given.keys():
+    odd = [word for word in asked.reading.words if word.startswith("--") and word not in _READING_OF_LABELS]
+    for flag in filter(None, (_first_given(asked, _NOT_OF_LABELS), *odd)):
+        raise ParameterError(f"{flag} does not apply to sets of labels; leave it or --several-labels out")
+    options = asked.reading.options()
+    table = pl.concat(
+        [chosen_rows(open_votes(name, options.encoding), options) for name in asked.votes], how="diagonal_relaxed"
+    )
+    named: dict[str, Any] = {"labels": asked.several[0]} if len(asked.several) == 1 else {"columns": asked.several}
+    method = {} if asked.method == "auto" else {"method": asked.method}
+    for name in asked.params.keys() - {"choose"}:
         raise ParameterError(f"sets of labels have no parameter {name!r}; --set choose=0.5 takes labels from 0.5 on")
-    found = api.aggregate_labels(table, **named, **method, **given, cannot_tell=cannot_tell)
+    found = api.aggregate_labels(table, **named, **method, **asked.params, cannot_tell=asked.cannot_tell or [])
     by, on = counted(len(found.annotators), "annotator"), counted(len(found), "item")
     talk.say(f"{counted(len(table), 'row')} by {by} on {on}")
-    write_wanted(annotators, lambda: found.annotators, talk)
-    if format_for(out, format) == "xlsx":
-        write_sheets(found.sheets(), out)
-        report_written(out, talk)
-        return
-    deliver(found.table, out, format, talk, lambda: show_frame(found.table, bold="item", cut=("item",)))
+    write_wanted(asked.annotators, lambda: found.annotators, talk)
+    deliver(found.table, asked, talk, sheets=found.sheets, bold="item", cut=("item",))
 
 
-def _set_apart(
-    votes: Sequence[str], reading: Reading, answers: Sequence[str], outputs: Outputs, talk: Talk
-) -> tuple[Reading, Outputs]:
+def _set_apart(asked: Asked, talk: Talk) -> Asked:
     """Count "can't tell" by item and annotator, and leave these rows out of the grades."""
     import polars as pl
 
@@ -503,6 +380,7 @@ def _set_apart(
     from ..io.notices import hear
     from ..io.sources import files_like
 
+    votes, reading, answers = asked.votes, asked.reading, asked.cannot_tell
     if "-" in votes:
         raise ParameterError(
             "--cannot-tell reads the votes twice, but standard input can be read only once; give a file"
@@ -523,7 +401,7 @@ def _set_apart(
     if "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit("all"))
     frame = frame.with_columns(pl.col("^(query|item|annotator)$").cast(pl.String).str.strip_chars())
-    items, people = api.difficulty(frame, answers)
+    items, people = asked.doubt = api.difficulty(frame, answers)
     n_doubts = round(float((items["n_asked"] * items["cannot_tell"]).sum()))
     if not n_doubts:
         raise ParameterError(f"no answer is {' or '.join(answers)}, which --cannot-tell names; check the spelling")
@@ -538,27 +416,30 @@ def _set_apart(
     if reading.items is None:
         # what nobody could tell keeps its place
         changes["items"] = items.drop("n_asked", "cannot_tell", "difficulty")
-    return reading.but(**changes), dataclasses.replace(outputs, doubt=(items, people))
+    return asked.but(reading=reading.but(**changes))
 
 
-def _moderate(judged: Any, consensus: Any, outputs: Outputs, chosen: str) -> Any:
+def _moderate(judged: Any, consensus: Any, asked: Asked, chosen: str) -> Moderation | None:
     """What a moderation meeting asks of pairs, where that was asked for or JSON or a workbook has it; else ``None``."""
-    asked = outputs.moderation is not None or outputs.anchors is not None
+    wanted = asked.moderation is not None or asked.anchors is not None
     alone = judged.kind == "preference" and judged.n_queries == 1
-    if not asked and not (alone and chosen in ("json", "xlsx")):
+    if not wanted and not (alone and chosen in ("json", "xlsx")):
         return None
     from .. import api
     from ..api.moderation import MANY_JUDGEMENTS
     from ..io.tables import read_table
 
-    if not asked and len(judged) > MANY_JUDGEMENTS:
+    if not wanted and len(judged) > MANY_JUDGEMENTS:
         return None
-    anchors = None if outputs.anchors is None else read_table(outputs.anchors)
+    anchors = None if asked.anchors is None else read_table(asked.anchors)
     one_scale = consensus if alone else None
-    return api.moderate(judged, one_scale, anchors=anchors, levels=outputs.levels, seed=outputs.seed)
+    return api.moderate(judged, one_scale, anchors=anchors, levels=asked.levels, seed=asked.seed)
 
 
-def _write_workbook(consensus: Any, facts: Any, moderated: Any, outputs: Outputs, judged: Any, talk: Talk) -> None:
+def _write_workbook(
+    consensus: Consensus, facts: Callable[[], Facts], moderated: Moderation | None, columns: pl.DataFrame | None,
+    asked: Asked, talk: Talk,
+) -> None:  # fmt: skip
     """Write items, annotators and what to do next as sheets; of pairs on one scale, those of a moderation meeting."""
     import polars as pl
 
@@ -569,76 +450,71 @@ def _write_workbook(consensus: Any, facts: Any, moderated: Any, outputs: Outputs
     if moderated is not None:
         sheets = moderated.sheets()
     else:
-        sheets = {"items": consensus_table(consensus, outputs.level, outputs.item_columns(consensus, judged))}
-        if facts().table is not None:
-            sheets["annotators"] = outputs.with_doubt(facts().table)
+        sheets = {"items": consensus_table(consensus, asked.level, columns)}
+        if (table := facts().table) is not None:
+            sheets["annotators"] = _with_doubt(table, asked)
         said = [(one.severity, one.sentence) for one in findings_of(facts())]
         sheets["what to do next"] = pl.DataFrame(said, schema=["about", "finding"], orient="row")
-    write_sheets(sheets, outputs.out)
-    report_written(outputs.out, talk)
+    write_sheets(sheets, asked.out)
+    report_written(asked.out, talk)
 
 
-def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
+def _deliver_stored(consensus: Any, asked: Asked, talk: Talk) -> None:
     """Write a ranking that stays in Parquet, or say where it is."""
-    asked = {"--rating": outputs.rated, "--tiers": outputs.tiers, "--win-rate": outputs.win_rate is not None}
-    for name in [name for name, given in asked.items() if given]:
+    flag = _first_given(asked, ("rating", "tiers", "win_rate"))
+    if flag is not None:
         raise ParameterError(
-            f"{name} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
+            f"{flag} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
         )
-    if outputs.out in (None, "-"):
+    if asked.out in (None, "-"):
         where = f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it"
         talk.say(where, needed=True)
         return
-    consensus.write(outputs.out)
-    report_written(outputs.out, talk)
+    consensus.write(asked.out)
+    report_written(asked.out, talk)
 
 
-def _write_annotators(facts: Facts, outputs: Outputs, judgments: Any, talk: Talk) -> None:
+def _write_annotators(facts: Facts, table: pl.DataFrame, judgments: Any, asked: Asked, talk: Talk) -> None:
     """Write the table of annotators with what to do about each and why, and say what that comes to."""
     import polars as pl
 
     from ..api import actions
-    from ..io.output import write_table
 
     with talk.working("fitting the consensus without some annotators"):
         plan = actions(facts.reviewed_consensus, judgments)
-    assert facts.table is not None
     suggested = plan.frame().select("annotator", "action", "reason")
-    joined = facts.table.join(suggested, on="annotator", how="left", maintain_order="left")
+    joined = table.join(suggested, on="annotator", how="left", maintain_order="left")
     first = ["annotator", "quality", "n_judgments", "action", "reason"]
-    write_table(outputs.with_doubt(joined.select(*first, pl.exclude(first))), outputs.annotators)
-    report_written(outputs.annotators, talk)
+    write_wanted(asked.annotators, lambda: _with_doubt(joined.select(*first, pl.exclude(first)), asked), talk)
     for line in plan.sentences():
         talk.say(f"suggested: {line}")
 
 
-def _write_report(
-    facts: Facts, path: str, votes: Sequence[str], reading: Reading, outputs: Outputs, packed: Any, talk: Talk
-) -> None:
+def _write_report(facts: Facts, packed: Any, asked: Asked, talk: Talk) -> None:
     """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
     from .. import api
     from .. import report as reports
     from ..cluster.packed import is_packed
     from ..io.features import describe_votes
 
-    title = None
+    votes, reading, title = asked.votes, asked.reading, None
     if packed is not None:
         facts = api.facts_of_sample(packed, facts.reviewed_consensus)
         title = f"Consensus of {packed.rows:,} {packed.kind}s"
     comparison: Any = None
-    if outputs.compared is not None:
+    if asked.compared is not None:
         with talk.working("comparing methods") as progress:
-            methods = None if outputs.compared == "all" else split_list(outputs.compared)
-            comparison = api.compare_methods(facts.judgments, methods, seed=outputs.seed, progress=progress)
+            methods = None if asked.compared == "all" else split_list(asked.compared)
+            comparison = api.compare_methods(facts.judgments, methods, seed=asked.seed, progress=progress)
     with talk.working("writing the report"):
         about: Any = None if reading.items == "-" else reading.items
         if about is None:
             about = describe_votes([] if is_packed(votes[0]) else votes, reading.kind, reading.columns)
         reports.write(
-            facts.reviewed_consensus, facts.judgments, path, items=about, comparison=comparison,
+            facts.reviewed_consensus, facts.judgments, asked.report, items=about, comparison=comparison,
             command=command_line(), title=title,
         )  # fmt: skip
-    report_written(path, talk)
+    report_written(asked.report, talk)
 
 
 def tell_of_annotators(facts: Facts, talk: Talk) -> None:
@@ -684,105 +560,113 @@ def _whole(number: float) -> float:
     return int(number) if float(number).is_integer() else round(float(number), 1)
 
 
-@dataclass(frozen=True)
-class SeveralFits:
-    """``--by`` and ``--criteria``: how the votes are read, and what each fit is asked for, method included."""
-
-    votes: Sequence[str]
-    reading: Reading
-    wanted: Mapping[str, Any]
-    families: str | None
-    swaps: str
-    talk: Talk
-
-    def by_criterion(self, criteria: Sequence[str], overall: str | None, seed: int) -> Rubric:
-        """Return the ranking by several columns of grades or winners, and what they have in common."""
-        from .. import api
-        from ..data.column_names import understand_pairs
-        from ..io.tables import read_table
-
-        names, weights = api.criteria_weights(list(criteria))
-        table, wanted = read_table(self.votes[0]), (*names, *([overall] if overall else ()))
-        lacking = [one for one in wanted if one not in table.columns]
-        # criteria below each other: a column that says which
-        metric = next((one for one in table.columns if lacking and set(wanted) <= set(table[one].to_list())), None)
-        if lacking and metric is None:
-            raise JudgmentError(
-                f"{self.votes[0]} has no column {lacking[0]!r} for --criteria, nor one that holds all of them; its "
-                f"columns are {', '.join(table.columns)}"
-            )
-        answer = "grade" if understand_pairs(table.columns) is None else "winner"
-        fits, judgments = {}, {}
-        for one in wanted:
-            how = {"columns": {answer: one}} if metric is None else {"where": {metric: one}}
-            judgments[one] = self._read(self.talk, **how)
-            with self.talk.working("finding the consensus"):
-                fits[one] = api.aggregate(judgments[one], **self.wanted)
-        whole = fits.pop(overall) if overall else None
-        found = api.rubric(fits, judgments, weights=weights, overall=whole, seed=seed)
-        api.say_rubric(found)
-        return found
-
-    def by_category(self, by: str) -> pl.DataFrame:
-        """Return the ranking of all votes, and one for each value of a column."""
-        import polars as pl
-
-        from .. import api
-        from ..io.notices import hear
-        from ..io.tables import read_table
-
-        tables = [read_table(name) for name in self.votes]
-        for name, table in zip(self.votes, tables, strict=True):
-            if by not in table.columns:
-                raise JudgmentError(f"{name} has no column {by!r}; its columns are {', '.join(table.columns)}")
-        values = sorted({str(one) for table in tables for one in table[by].cast(pl.String).drop_nulls().to_list()})
-        if not 1 < len(values) <= _MOST_VALUES:
-            raise JudgmentError(f"--by {by} has {len(values):,} values; name a column with 2 to {_MOST_VALUES}")
-        judgments = self._read(self.talk)
-        said_of_all: list[Notice] = []
-        with hear(said_of_all.append), self.talk.working("finding the consensus"):
-            whole = api.fit_category(judgments, **self.wanted)
-        for notice in said_of_all:
-            self.talk.hear(notice)
-        parts = {one: self._category(by, one, whole.consensus, said_of_all) for one in values}
-        return api.category_table(whole, parts)
-
-    def _read(self, talk: Talk, **changes: dict[str, str]) -> Any:
-        """The judgments, of some rows or of one column of grades."""
-        more = {}
-        for name, added in changes.items():
-            before = getattr(self.reading, name)
-            for key in added:
-                if key in before:
-                    raise ParameterError(f"--{name.removesuffix('s')} names {key!r} twice; keep one of them")
-            more[name] = {**before, **added}
-        return read_settled(
-            self.votes, self.reading.but(**more), talk, self.wanted["control"], self.swaps, self.families
+def _several_rankings(asked: Asked, talk: Talk) -> None:
+    """Write the rankings of ``--by`` or ``--criteria`` as one table."""
+    mine = "--by" if asked.by is not None else "--criteria"
+    if asked.by is not None and asked.criteria is not None:
+        raise ParameterError("--by and --criteria make different tables; give only one of them")
+    if "-" in asked.votes:
+        raise ParameterError(
+            f"{mine} reads the votes several times, but standard input can be read only once; give a file"
         )
+    flag = _first_given(asked, (*_OF_ONE_RANKING, "annotators", "cannot_tell"))
+    if flag is not None:
+        raise ParameterError(f"{flag} applies to one ranking, but {mine} makes several; leave one out")
+    found = None if asked.by is not None else _by_criterion(asked, talk)
+    table = _by_category(asked, talk) if found is None else found.table
+    sheets = None if found is None else found.sheets
+    deliver(table, asked, talk, sheets=sheets, bold="item", cut=("item",))
+    write_summary(asked.summary, f"Rankings of {counted(table['item'].n_unique(), 'item')}", table, talk)
 
-    def _category(self, by: str, one: str, whole: Consensus, said_of_all: Sequence[Notice]) -> CategoryFit:
-        """The consensus of one category by the method of all judgments, whose scores it is compared with."""
-        from .. import api
-        from ..data.naming import named_annotators
-        from ..io.notices import hear
 
-        with _speak_of(f"{by} {one}", self.talk, said_of_all):
-            # what there is to say of the votes was said of all of them
-            with hear(lambda _: None):
-                judgments = self._read(Talk(quiet=True), where={by: one})
-            changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
-            if self.wanted["control"] is not None:
-                names = api.names_to_control(judgments, self.wanted["control"])
-                none = api.zero_covariates(judgments, names)
-                changes["control"] = [name for name in names if name not in none] or None
-                for name in none:
-                    self.talk.say(f"{by} {one}: {name} is 0 in all preferences and makes no difference there")
-            if self.wanted["trusted"]:
-                present = named_annotators(judgments, self.wanted["trusted"], "trusted", absent=True)
-                ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
-                changes["trusted"] = ids or self.wanted["trusted"]
-            with self.talk.working("finding the consensus"):
-                return api.fit_category(judgments, **{**self.wanted, **changes})
+def _by_criterion(asked: Asked, talk: Talk) -> Rubric:
+    """The ranking by several columns of grades or winners, and what they have in common."""
+    from .. import api
+    from ..data.column_names import understand_pairs
+    from ..io.tables import read_table
+
+    names, weights = api.criteria_weights(asked.criteria)
+    table, wanted = read_table(asked.votes[0]), (*names, *([asked.overall] if asked.overall else ()))
+    lacking = [one for one in wanted if one not in table.columns]
+    # criteria below each other: a column that says which
+    metric = next((one for one in table.columns if lacking and set(wanted) <= set(table[one].to_list())), None)
+    if lacking and metric is None:
+        raise JudgmentError(
+            f"{asked.votes[0]} has no column {lacking[0]!r} for --criteria, nor one that holds all of them; its "
+            f"columns are {', '.join(table.columns)}"
+        )
+    answer = "grade" if understand_pairs(table.columns) is None else "winner"
+    fits, judgments = {}, {}
+    for one in wanted:
+        how = {"columns": {answer: one}} if metric is None else {"where": {metric: one}}
+        judgments[one] = _read_some(asked, talk, **how)
+        with talk.working("finding the consensus"):
+            fits[one] = api.aggregate(judgments[one], **asked.arguments(api.aggregate))
+    whole = fits.pop(asked.overall) if asked.overall else None
+    found = api.rubric(fits, judgments, weights=weights, overall=whole, seed=asked.seed)
+    api.say_rubric(found)
+    return found
+
+
+def _by_category(asked: Asked, talk: Talk) -> pl.DataFrame:
+    """The ranking of all votes, and one for each value of a column."""
+    import polars as pl
+
+    from .. import api
+    from ..io.notices import hear
+    from ..io.tables import read_table
+
+    by, tables = asked.by, [read_table(name) for name in asked.votes]
+    for name, table in zip(asked.votes, tables, strict=True):
+        if by not in table.columns:
+            raise JudgmentError(f"{name} has no column {by!r}; its columns are {', '.join(table.columns)}")
+    values = sorted({str(one) for table in tables for one in table[by].cast(pl.String).drop_nulls().to_list()})
+    if not 1 < len(values) <= _MOST_VALUES:
+        raise JudgmentError(f"--by {by} has {len(values):,} values; name a column with 2 to {_MOST_VALUES}")
+    judgments = read_settled(asked, talk)
+    said_of_all: list[Notice] = []
+    with hear(said_of_all.append), talk.working("finding the consensus"):
+        whole = api.fit_category(judgments, **asked.arguments(api.aggregate))
+    for notice in said_of_all:
+        talk.hear(notice)
+    return api.category_table(whole, {one: _category(asked, one, whole.consensus, said_of_all, talk) for one in values})
+
+
+def _read_some(asked: Asked, talk: Talk, **changes: dict[str, str]) -> Any:
+    """The judgments of some rows, or of one column of grades."""
+    more = {}
+    for name, added in changes.items():
+        before = getattr(asked.reading, name)
+        for key in added:
+            if key in before:
+                raise ParameterError(f"--{name.removesuffix('s')} names {key!r} twice; keep one of them")
+        more[name] = {**before, **added}
+    return read_settled(asked.but(reading=asked.reading.but(**more)), talk)
+
+
+def _category(asked: Asked, one: str, whole: Consensus, said_of_all: Sequence[Notice], talk: Talk) -> CategoryFit:
+    """The consensus of one category by the method of all judgments, whose scores it is compared with."""
+    from .. import api
+    from ..data.naming import named_annotators
+    from ..io.notices import hear
+
+    with _speak_of(f"{asked.by} {one}", talk, said_of_all):
+        # what there is to say of the votes was said of all of them
+        with hear(lambda _: None):
+            judgments = _read_some(asked, Talk(quiet=True), where={asked.by: one})
+        changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
+        if asked.control is not None:
+            names = api.names_to_control(judgments, asked.control)
+            none = api.zero_covariates(judgments, names)
+            changes["control"] = [name for name in names if name not in none] or None
+            for name in none:
+                talk.say(f"{asked.by} {one}: {name} is 0 in all preferences and makes no difference there")
+        if asked.trusted:
+            present = named_annotators(judgments, asked.trusted, "trusted", absent=True)
+            ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
+            changes["trusted"] = ids or asked.trusted
+        with talk.working("finding the consensus"):
+            return api.fit_category(judgments, **asked.arguments(api.aggregate) | changes)
 
 
 @contextmanager

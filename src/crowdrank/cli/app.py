@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from ..errors import MissingExtraError, ParameterError
-from ..options import COMMANDS, READING, Option
+from ..options import COMMANDS, Option
 
 HOMES = {
     "aggregate": "aggregate", "compare": "evaluate", "evaluate": "evaluate", "diagnose": "evaluate",
@@ -151,26 +151,22 @@ def _command(verb: str) -> Any:
     text, _, examples = inspect.cleandoc(work.__doc__ or "").partition("\n\nExamples\n--------\n")
 
     def run(**given: Any) -> None:
-        from .votes import Reading, values_of
+        from .votes import Asked
 
-        apart = READING if "reading" in wanted else ()
-        values = values_of([option for option in options if option not in apart], given)
-        if apart:
-            values["reading"] = Reading.of(given)
-        quiet, digits, safe_csv = (values.pop(name, None) for name in ("quiet", "digits", "safe_csv"))
-        if digits is not None or safe_csv:
+        asked = Asked.from_typed(options, given)
+        if getattr(asked, "digits", None) is not None or getattr(asked, "safe_csv", False):
             from ..data.showing import DIGITS
             from ..io.output import SAFE_CSV
 
-            DIGITS.set(digits)
-            SAFE_CSV.set(safe_csv)
+            DIGITS.set(asked.digits)
+            SAFE_CSV.set(asked.safe_csv)
         if "talk" not in wanted:
-            work(**values, **({"quiet": quiet} if "quiet" in wanted else {}))
+            work(asked)
             return
         from .talk import Talk
 
-        with Talk(quiet=bool(quiet)) as talk:
-            work(talk=talk, **values)
+        with Talk(quiet=bool(getattr(asked, "quiet", False))) as talk:
+            work(asked, talk)
 
     run.__doc__ = text
     eager = getattr(module, "EAGER", {})

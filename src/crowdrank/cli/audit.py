@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from .outputs import check_files, check_report, deliver, for_people, report_written, write_summary, write_wanted
-from .running import FAILED, command_line
-from .talk import Talk, complain
-from .votes import Reading, read_settled, read_votes
+from .running import command_line, fail_where
+from .talk import Talk
+from .votes import Asked, Reading, read_settled, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,26 +22,11 @@ _SHOWN_COLUMNS = ("criterion", "program", "verdict", "winning_rate", "advantage"
                   "quality_lower", "quality_upper", "n_items")  # fmt: skip
 
 
-def audit(
-    *,
-    talk: Talk,
-    votes: list[str],
-    people: str | None,
-    criterion: str | None,
-    by: str | None,
-    run: str | None,
-    control: str | None,
-    item_families: str | None,
-    reading: Reading,
-    corrected: str | None,
-    next_labels: str | None,
-    report: str | None,
-    summary: str | None,
-    fail_if: list[str] | None,
-    out: str | None,
-    format: str | None,
-    **how: Any,
-) -> None:
+_QUANTITIES = ("winning_rate", "advantage", "low", "high", "share_lost", "quality", "n_items", "accuracy", "kappa",
+               "rank_correlation", "error")  # fmt: skip
+
+
+def audit(asked: Asked, talk: Talk) -> None:
     """Say whether programs may stand in for people.
 
     Each person is left out in turn: does the program agree with the other people as well as that person does? The
@@ -74,17 +57,15 @@ def audit(
     from ..io.notices import collect_notices
     from ..io.output import format_for, write_text
     from ..io.tables import read_table
-    from .terminal_tables import show_frame
 
-    check_files(
-        [*votes, reading.items, run, item_families], [out, corrected, next_labels, report, summary], format=format,
-        tables=[corrected, next_labels],
-    )  # fmt: skip
-    check_report(report)
-    if item_families is not None:
-        api.expect_self(control)
-    conditions = _conditions(fail_if, ("winning_rate", "advantage", "low", "high", "share_lost", "quality", "n_items",
-                                       "accuracy", "kappa", "rank_correlation", "error"))  # fmt: skip
+    votes, reading, people, by, criterion = asked.votes, asked.reading, asked.people, asked.by, asked.criterion
+    more = [asked.corrected, asked.next_labels]
+    inputs = [*votes, reading.items, asked.run, asked.item_families]
+    check_files(inputs, [asked.out, *more, asked.report, asked.summary], format=asked.format, tables=more)
+    check_report(asked.report)
+    if asked.item_families is not None:
+        api.expect_self(asked.control)
+    conditions = _conditions(asked.fail_if, _QUANTITIES)
     if people is None and len(votes) != 2:
         raise ParameterError(
             "give a file of people's judgments and then one of the programs', or one file with --people group=person"
@@ -92,11 +73,10 @@ def audit(
     sets = [votes] if people is not None else [[votes[0]], [votes[1]]]
     tables = []
     for name in votes:
-        try:
-            tables.append(read_table(name) if name != "-" else pl.DataFrame())
-        except CrowdrankError:
-            # no plain table, so nothing can be asked of its columns
-            tables.append(pl.DataFrame())
+        tables.append(pl.DataFrame())
+        # what is no plain table has no columns that could be asked for
+        with suppress(CrowdrankError):
+            tables[-1] = read_table(name) if name != "-" else tables[-1]
     column, equals, value = (people or "").partition("=")
     if equals and column != "group" and all(column in table.columns for table in tables):
         reading, people = reading.but(columns={**reading.columns, "group": column}), f"group={value}"
@@ -116,7 +96,7 @@ def audit(
         # how the files are read is said once
         with collect_notices() if said else nullcontext():
             heard = Talk(quiet=True) if said else talk
-            judged = [read_settled(files, part, heard, control, "keep", item_families) for files in sets]
+            judged = [read_settled(asked.but(votes=files, reading=part), heard) for files in sets]
         parts = []
         if by is not None:
             with collect_notices():
@@ -125,8 +105,8 @@ def audit(
                     cells = [Labels.of(own).cells.select("query", "item") for own in parts_of(judgments)]
                     parts += [table.with_columns(pl.lit(one).alias(by)) for table in cells]
         with talk.working("comparing programs with people"):
-            by_part = pl.concat(parts) if parts else None
-            return find(*judged, people=people, by=by_part, run=run, items=about, control=control, **how)
+            how = asked.but(people=people, by=pl.concat(parts) if parts else None, items=about).arguments(find)
+            return find(*judged, **how)
 
     if criterion is None:
         found = found_in(reading)
@@ -136,39 +116,27 @@ def audit(
             for number, one in enumerate(_values(votes, tables, criterion))
         })  # fmt: skip
     shown = found.frame().select([name for name in _SHOWN_COLUMNS if name in found.frame().columns])
-    if not for_people(out, format) and format_for(out, format) == "json":
-        write_text(json.dumps(found.plain(), ensure_ascii=False, indent=1, default=str) + "\n", out or "-")
-        report_written(out, talk)
+    if not for_people(asked.out, asked.format) and format_for(asked.out, asked.format) == "json":
+        write_text(json.dumps(found.plain(), ensure_ascii=False, indent=1, default=str) + "\n", asked.out or "-")
+        report_written(asked.out, talk)
     else:
-        deliver(found.frame(), out, format, talk, lambda: show_frame(shown, bold="verdict", cut=("program",)))
+        deliver(found.frame(), asked, talk, lambda: shown, bold="verdict", cut=("program",))
     said = (*found.sentences, *found.habits)
     for sentence in said[:_MOST_SAID]:
         talk.say(sentence)
     if len(said) > _MOST_SAID:
         talk.say(f"... and {len(said) - _MOST_SAID:,} more sentences, which --report FILE.html and -o FILE.json have")
-    write_wanted(corrected, lambda: found.corrected, talk)
-    write_wanted(next_labels, lambda: found.next_labels, talk)
-    if report is not None:
-        found.html(report, command=command_line())
-        report_written(report, talk)
-    _conclude(conditions, found.frame(), "program", talk, summary, "May programs stand in for people?", shown)
+    write_wanted(asked.corrected, lambda: found.corrected, talk)
+    write_wanted(asked.next_labels, lambda: found.next_labels, talk)
+    if asked.report is not None:
+        found.html(asked.report, command=command_line())
+        report_written(asked.report, talk)
+    holding = _holding(conditions, found.frame(), "program")
+    write_summary(asked.summary, "May programs stand in for people?", shown, talk, holding)
+    fail_where(holding, talk)
 
 
-def changed(
-    *,
-    talk: Talk,
-    old: str,
-    new: str,
-    level: float,
-    looks: str,
-    scale: list[float] | None,
-    reading: Reading,
-    causes: str | None,
-    summary: str | None,
-    fail_if: list[str] | None,
-    out: str | None,
-    format: str | None,
-) -> None:
+def changed(asked: Asked, talk: Talk) -> None:
     """Say which items moved between two runs.
 
     Judgments are paired by item, query and annotator where both runs have them. Nothing is called a change that a
@@ -184,18 +152,20 @@ def changed(
     crowdrank changed old.csv new.csv --looks anytime --range 1,5
     """
     from ..auditing import changed as find
-    from .terminal_tables import show_frame
 
-    check_files([old, new, reading.items], [out, causes, summary], format=format, tables=[causes])
-    conditions = _conditions(fail_if, ("better", "worse", "changed", "n_items"))
-    judged = [read_votes([name], reading, talk) for name in (old, new)]
+    inputs, outputs = [asked.old, asked.new, asked.reading.items], [asked.out, asked.causes, asked.summary]
+    check_files(inputs, outputs, format=asked.format, tables=[asked.causes])
+    conditions = _conditions(asked.fail_if, ("better", "worse", "changed", "n_items"))
+    judged = [read_votes([name], asked.reading, talk) for name in (asked.old, asked.new)]
     with talk.working("comparing the runs"):
-        found = find(*judged, level=level, looks=looks, scale=scale)
-    deliver(found.frame(), out, format, talk, lambda: show_frame(found.frame(), bold="item", cut=("item",)))
+        found = find(*judged, level=asked.level, looks=asked.looks, scale=asked.scale)
+    deliver(found.frame(), asked, talk, bold="item", cut=("item",))
     for sentence in found.sentences:
         talk.say(sentence)
-    write_wanted(causes, lambda: found.causes, talk)
-    _conclude(conditions, found.counts(), None, talk, summary, "What changed between two runs", found.frame())
+    write_wanted(asked.causes, lambda: found.causes, talk)
+    holding = _holding(conditions, found.counts(), None)
+    write_summary(asked.summary, "What changed between two runs", found.frame(), talk, holding)
+    fail_where(holding, talk)
 
 
 def _conditions(texts: list[str] | None, known: tuple[str, ...]) -> list[Any]:
@@ -205,16 +175,8 @@ def _conditions(texts: list[str] | None, known: tuple[str, ...]) -> list[Any]:
     return [parse_condition(text, known) for text in texts or ()]
 
 
-def _conclude(
-    conditions: list[Any],
-    table: pl.DataFrame,
-    ids: str | None,
-    talk: Talk,
-    summary: str | None,
-    title: str,
-    shown: pl.DataFrame,
-) -> None:
-    """Write the summary, and end with code 3 where a condition holds of a row."""
+def _holding(conditions: list[Any], table: pl.DataFrame, ids: str | None) -> list[str]:
+    """The conditions that hold of a row, in words."""
     from ..review.conditions import Values, check_values
 
     def read(quantity: str) -> Values | None:
@@ -224,12 +186,7 @@ def _conclude(
 
     outcomes = [check_values(one, read, "these judgments do not give it; put it on something else")
                 for one in conditions]  # fmt: skip
-    holding = [outcome.sentence for outcome in outcomes if outcome.holds]
-    write_summary(summary, title, shown, talk, holding)
-    if holding:
-        talk.flush()
-        complain(f"--fail-if: {'; '.join(holding)}")
-        raise typer.Exit(FAILED)
+    return [outcome.sentence for outcome in outcomes if outcome.holds]
 
 
 def _values(votes: list[str], tables: list[pl.DataFrame], column: str) -> list[str]:

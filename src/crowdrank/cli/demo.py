@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from ..data.consensus import Consensus
     from ..data.judgments import Preferences
     from .talk import Talk
+    from .votes import Asked
 
 
-def demo(*, talk: Talk, save: str | None) -> None:
+def demo(asked: Asked, talk: Talk) -> None:
     """Show how votes become a ranking, on a small data set.
 
     Thirty annotators compare answers of twelve language models to twenty prompts. Models, prompts and annotators are
@@ -39,6 +40,7 @@ def demo(*, talk: Talk, save: str | None) -> None:
     from ..io.tables import read_table
 
     table = read_table(FILE)
+    save = asked.save
     if save is None:
         talk.quiet = True
         votes = Preferences.from_frame(table)

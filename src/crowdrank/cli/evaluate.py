@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import ParameterError
 from .outputs import check_files, check_picture, check_report, deliver, report_written, write_wanted
 from .running import command_line
-from .votes import Reading, read_settled, read_votes
+from .votes import Asked, read_settled, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,23 +18,7 @@ if TYPE_CHECKING:
 _MAX_TESTS_SHOWN = 12
 
 
-def compare(
-    *,
-    talk: Talk,
-    votes: list[str],
-    methods: list[str] | None,
-    truth: str | None,
-    metrics: list[str] | None,
-    unjudged: str,
-    baseline: str | None,
-    reading: Reading,
-    tests: str | None,
-    orders: str | None,
-    plot: str | None,
-    out: str | None,
-    format: str | None,
-    **how: Any,
-) -> None:
+def compare(asked: Asked, talk: Talk) -> None:
     """Compare methods on the same votes.
 
     With --truth each method gets the measures asked for, with intervals over queries. Without, it is judged by how well
@@ -55,26 +39,26 @@ def compare(
     """
     from .. import api
     from ..io.truth import read_truth
-    from .terminal_tables import show_frame
 
-    check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format, tables=[tests, orders])
-    if truth is None and metrics is not None:
+    votes, reading, truth = asked.votes, asked.reading, asked.truth
+    outputs = [asked.out, asked.tests, asked.orders, asked.plot]
+    check_files([*votes, reading.items, truth], outputs, format=asked.format, tables=[asked.tests, asked.orders])
+    if truth is None and asked.metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
-    check_picture(plot, "--plot")
-    how |= {"unjudged": unjudged, "baseline": baseline}
-    api.check_comparison(methods, metrics, unjudged=unjudged, baseline=baseline)
+    check_picture(asked.plot, "--plot")
+    api.check_comparison(**asked.arguments(api.check_comparison))
     judgments = read_votes(votes, reading, talk)
-    known = None if truth is None else read_truth(truth, options=reading.options())
+    asked.truth = None if truth is None else read_truth(truth, options=reading.options())
     with talk.working("comparing methods") as progress:
-        comparison = api.compare_methods(judgments, methods, known, metrics, **how, progress=progress)
-    deliver(comparison.frame(), out, format, talk, lambda: show_frame(readable_table(comparison), bold="method"))
-    write_wanted(tests, comparison.tests, talk)
-    write_wanted(orders, comparison.orders, talk)
-    if plot is not None:
+        comparison = api.compare_methods(judgments, **asked.arguments(api.compare_methods), progress=progress)
+    deliver(comparison.frame(), asked, talk, lambda: readable_table(comparison), bold="method")
+    write_wanted(asked.tests, comparison.tests, talk)
+    write_wanted(asked.orders, comparison.orders, talk)
+    if asked.plot is not None:
         from ..report import ComparisonDisplay, save_display
 
-        save_display(ComparisonDisplay.from_comparison(comparison), plot)
-        report_written(plot, talk)
+        save_display(ComparisonDisplay.from_comparison(comparison), asked.plot)
+        report_written(asked.plot, talk)
     # that held-out votes are no truth was said when they were held out
     for sentence in () if talk.quiet else comparison.sentences()[: -1 if comparison.held_out else None]:
         talk.say(sentence)
@@ -101,21 +85,7 @@ def readable_table(comparison: Comparison) -> pl.DataFrame:
     return pl.DataFrame(shown)
 
 
-def evaluate(
-    *,
-    talk: Talk,
-    files: list[str],
-    truth: str | None,
-    metrics: list[str] | None,
-    slices: str | None,
-    per_query: str | None,
-    tests: str | None,
-    report: str | None,
-    items: str | None,
-    out: str | None,
-    format: str | None,
-    **how: Any,
-) -> None:
+def evaluate(asked: Asked, talk: Talk) -> None:
     """Measure results against a truth.
 
     The truth has query, item and grade (or rank), or query, left, right and winner; or it is a qrels file, or another
@@ -141,20 +111,20 @@ def evaluate(
     crowdrank evaluate A.run B.run --truth q.qrels --slices kinds.csv --report p.html
     """
     from ..api import describe_evaluation, evaluate_runs
-    from .terminal_tables import show_frame
 
-    if truth is None and len(files) < 2:
-        raise ParameterError(f"{files[0]!r} alone cannot be measured; name the result and then the truth")
-    runs, known = (files[:-1], files[-1]) if truth is None else (files, truth)
-    check_files(
-        [*runs, known, slices, items], [out, per_query, tests, report], format=format, tables=[per_query, tests]
-    )
+    runs, report, more = asked.files, asked.report, [asked.per_query, asked.tests]
+    if asked.truth is None:
+        if len(runs) < 2:
+            raise ParameterError(f"{runs[0]!r} alone cannot be measured; name the result and then the truth")
+        *runs, asked.truth = runs
+    check_files([*runs, asked.truth, asked.slices, asked.items], [asked.out, *more, report], format=asked.format,
+                tables=more)  # fmt: skip
     check_report(report)
     with talk.working("measuring"):
-        evaluation = evaluate_runs(runs, known, metrics, slices=slices, **how)
-    deliver(evaluation.table, out, format, talk, lambda: show_frame(evaluation.table, bold="value", cut=("run",)))
-    write_wanted(per_query, lambda: evaluation.per_query, talk)
-    write_wanted(tests, lambda: evaluation.comparisons, talk)
+        evaluation = evaluate_runs(runs, **asked.arguments(evaluate_runs))
+    deliver(evaluation.table, asked, talk, bold="value", cut=("run",))
+    write_wanted(asked.per_query, lambda: evaluation.per_query, talk)
+    write_wanted(asked.tests, lambda: evaluation.comparisons, talk)
     for sentence in describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN):
         talk.say(sentence)
     if len(evaluation.comparisons) > _MAX_TESTS_SHOWN:
@@ -166,26 +136,11 @@ def evaluate(
         from .. import report as reports
 
         with talk.working("writing the page"):
-            reports.write_evaluation(evaluation, report, items=items, command=command_line())
+            reports.write_evaluation(evaluation, report, items=asked.items, command=command_line())
         report_written(report, talk)
 
 
-def diagnose(
-    *,
-    talk: Talk,
-    votes: list[str],
-    truth: str | None,
-    method: str,
-    control: str | None,
-    item_families: str | None,
-    seed: int,
-    reading: Reading,
-    dependence: str | None,
-    families: str | None,
-    groups: str | None,
-    out: str | None,
-    format: str | None,
-) -> None:
+def diagnose(asked: Asked, talk: Talk) -> None:
     """Find annotators who guess, choose by side or copy others.
 
     Writes a row for each annotator: position bias, ties, answers that change with the order, circular answers, each
@@ -204,23 +159,23 @@ def diagnose(
     """
     from .. import api
     from ..io.truth import read_truth
-    from .terminal_tables import show_frame
 
-    more = [dependence, families, groups]
-    check_files([*votes, reading.items, truth, item_families], [out, *more], format=format, tables=more)
+    reading, control, method = asked.reading, asked.control, asked.method
+    more = [asked.dependence, asked.families, asked.groups]
+    inputs = [*asked.votes, reading.items, asked.truth, asked.item_families]
+    check_files(inputs, [asked.out, *more], format=asked.format, tables=more)
     api.check_aggregation(method)
-    if item_families is not None:
+    if asked.item_families is not None:
         api.expect_self(control)
     if control is not None and method not in ("auto", "latent_score"):
         raise ParameterError(
             f"--control needs coefficients of each annotator, which {method} does not estimate; leave --method "
             f"{method} out"
         )
-    judgments = read_settled(votes, reading, talk, control, "keep", item_families)
-    judgments = api.expect_one_kind(judgments, "diagnose")
-    known = None if truth is None else read_truth(truth, options=reading.options())
+    judgments = api.expect_one_kind(read_settled(asked, talk), "diagnose")
+    known = None if asked.truth is None else read_truth(asked.truth, options=reading.options())
     with talk.working("finding the consensus"):
-        consensus = None if control else api.aggregate(judgments, method, seed=seed)
+        consensus = None if control else api.aggregate(judgments, method, seed=asked.seed)
     with talk.working("checking the annotators"):
         diagnostics = api.diagnose(judgments, consensus, truth=known, control=control)
     for sentence in diagnostics.messages:
@@ -228,7 +183,6 @@ def diagnose(
             talk.say(sentence)
     table = diagnostics.annotators()
     shown = table.drop([name for name in table.columns if name.endswith(("_lower", "_upper"))])
-    deliver(table, out, format, talk, lambda: show_frame(shown, bold="annotator", cut=("annotator",)))
-    write_wanted(dependence, diagnostics.dependence, talk)
-    write_wanted(families, diagnostics.families, talk)
-    write_wanted(groups, diagnostics.groups, talk)
+    deliver(table, asked, talk, lambda: shown, bold="annotator", cut=("annotator",))
+    for name in ("dependence", "families", "groups"):
+        write_wanted(getattr(asked, name), getattr(diagnostics, name), talk)

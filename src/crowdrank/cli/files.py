@@ -12,13 +12,13 @@ import typer
 from ..errors import ParameterError
 from ..wording import counted
 from .outputs import check_files, report_written, write_wanted
-from .votes import Reading, packed_in_words, refuse_unpackable
+from .votes import Asked, packed_in_words, refuse_unpackable
 
 if TYPE_CHECKING:
     from .talk import Talk
 
 
-def inspect(*, files: list[str], reading: Reading, format: str) -> None:
+def inspect(asked: Asked) -> None:
     """Say what each column is taken for, and what to type next.
 
     Reads files as aggregate does, without aggregating them. Exits with 0 if all files would be
@@ -35,11 +35,11 @@ def inspect(*, files: list[str], reading: Reading, format: str) -> None:
     """
     from ..io.inspection import inspect as look_at
 
-    if format not in ("text", "json"):
-        raise ParameterError(f"--format {format} is not known; choose text or json")
-    options = reading.options()
-    looks = [look_at(name, options, given=reading.words) for name in files]
-    if format == "json":
+    if asked.format not in ("text", "json"):
+        raise ParameterError(f"--format {asked.format} is not known; choose text or json")
+    options = asked.reading.options()
+    looks = [look_at(name, options, given=asked.reading.words) for name in asked.files]
+    if asked.format == "json":
         plain: Any = [dataclasses.asdict(one) for one in looks]
         typer.echo(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False))
     else:
@@ -48,19 +48,7 @@ def inspect(*, files: list[str], reading: Reading, format: str) -> None:
         raise typer.Exit(2)
 
 
-def export(
-    *,
-    talk: Talk,
-    result: str,
-    to: str,
-    votes: str | None,
-    texts: str | None,
-    queries: str | None,
-    features: str | None,
-    confidence: str | None,
-    out: str | None,
-    **how: Any,
-) -> None:
+def export(asked: Asked, talk: Talk) -> None:
     """Write a result as the file that another tool imports.
 
     Label Studio gets predictions, Argilla suggestions, each with the confidence of the consensus. Pairs are JSON lines
@@ -87,10 +75,12 @@ def export(
     from ..io.letor import write_training
     from ..io.output import write_records
 
-    if to == "letor" and out in (None, "-"):
+    out, confidence = asked.out, asked.confidence
+    if asked.to == "letor" and out in (None, "-"):
         raise ParameterError("letor writes several files; give --out FILE")
-    check_files([result, votes, texts, queries, features], [out, confidence], format="json", tables=[confidence])
-    exported = api.export(result, to, votes, texts=texts, queries=queries, features=features, **how)
+    inputs = [asked.result, asked.votes, asked.texts, asked.queries, asked.features]
+    check_files(inputs, [out, confidence], format="json", tables=[confidence])
+    exported = api.export(**asked.arguments(api.export))
     for note in exported.notes:
         talk.say(note)
     sure = exported.confidence
@@ -100,12 +90,12 @@ def export(
         for name in write_training(exported.features, exported.weight, out):
             report_written(name, talk)
         return
-    talk.say(f"{counted(len(exported.records), 'record')} for {to}")
+    talk.say(f"{counted(len(exported.records), 'record')} for {asked.to}")
     write_records(exported.records, exported.to, out)
     report_written(out, talk)
 
 
-def pack(*, talk: Talk, votes: list[str], out: str, control: str | None, reading: Reading, **how: Any) -> None:
+def pack(asked: Asked, talk: Talk) -> None:
     """Pack votes of any size in parts that aggregate reads in turn.
 
     Files of any size are read some rows at a time, so that memory stays below 1 GB. The same votes give the same bytes
@@ -122,31 +112,17 @@ def pack(*, talk: Talk, votes: list[str], out: str, control: str | None, reading
     """
     from .. import api
 
-    check_files(votes, [])
+    reading = asked.reading
+    check_files(asked.votes, [])
     refuse_unpackable(reading, "leave it out, or change the file first")
-    options = reading.options(control)
+    how = {"options": reading.options(asked.control), "across_queries": reading.across_queries}
     with talk.working("packing the votes") as progress:
-        packed = api.pack(votes, out, options=options, across_queries=reading.across_queries, progress=progress, **how)
-    talk.say(f"{packed_in_words(packed)}, in {out}")
-    talk.say(f"next: crowdrank aggregate {out}")
+        packed = api.pack(**asked.arguments(api.pack), **how, progress=progress)
+    talk.say(f"{packed_in_words(packed)}, in {asked.out}")
+    talk.say(f"next: crowdrank aggregate {asked.out}")
 
 
-def serve(
-    *,
-    campaign: list[str],
-    demo: bool,
-    db: str | None,
-    host: str,
-    port: int,
-    token_file: str | None,
-    new_token: bool,
-    check: bool,
-    copy_to: str | None,
-    backup: str | None,
-    restore: str | None,
-    quiet: bool,
-    **how: Any,
-) -> None:
+def serve(asked: Asked) -> None:
     """Collect judgments from people in a browser and from programs.
 
     They get requests that a scheme chooses. The first start sets the campaign up and prints the owner's token
@@ -172,39 +148,38 @@ def serve(
     from ..web import server
 
     server.expect_extra()
-    if not campaign and not demo:
+    kept = [name for name in ("check", "copy_to", "backup", "restore") if getattr(asked, name)]
+    if not asked.campaign and not asked.demo:
         raise ParameterError("name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo")
-    if demo:
-        if campaign:
-            raise ParameterError(f"--demo has campaigns of its own; leave it or {campaign[0]} out")
-        if check or copy_to or backup or restore:
+    if asked.demo:
+        if asked.campaign:
+            raise ParameterError(f"--demo has campaigns of its own; leave it or {asked.campaign[0]} out")
+        if kept:
             raise ParameterError("--demo has nothing to check or copy; name a campaign file")
         from ..web.demo import serve_demo
 
-        serve_demo(host=host, port=port, db=db, quiet=quiet)
+        serve_demo(**asked.arguments(serve_demo))
         return
-    first, *others = campaign
-    options = server.Options(
-        campaign=first, others=tuple(others), db=db, host=host, port=port, log_calls=not quiet, **how
-    )
-    if check or copy_to or backup or restore:
+    first, *others = asked.campaign
+    how = asked.arguments(server.Options) | {"campaign": first, "others": tuple(others), "log_calls": not asked.quiet}
+    options = server.Options(**how)
+    if kept:
         from ..web import upkeep
 
-        if others and db is None:
+        if others and asked.db is None:
             raise ParameterError("each campaign has a database of its own; name one campaign at a time")
-        done = upkeep.check(options) if check else upkeep.copy(options, copy_to) if copy_to else None
-        done = done or (upkeep.backup(options, backup) if backup else upkeep.restore(options, str(restore)))
-        typer.echo(done)
+        works = {"copy_to": upkeep.copy, "backup": upkeep.backup, "restore": upkeep.restore}
+        typer.echo(upkeep.check(options) if asked.check else works[kept[0]](options, getattr(asked, kept[0])))
         return
     server.check_url(options)
     server.expect_port(options)
     # the token is shown once, so it must be known before that it can be written
-    check_files([], [token_file])
-    server.announce(options, token_file, new_token=new_token)
+    check_files([], [asked.token_file])
+    server.announce(options, asked.token_file, new_token=asked.new_token)
     server.run(options)
 
 
-def mcp(*, folder: str, write: bool) -> None:
+def mcp(asked: Asked) -> None:
     """Serve agents over standard input and output.
 
     Speaks the Model Context Protocol: inspect, aggregate, audit, propose, explain. Files are named relative to FOLDER,
@@ -216,4 +191,4 @@ def mcp(*, folder: str, write: bool) -> None:
     crowdrank mcp ./votes
     """
     # above the command line, since it is one of those that call us
-    import_module("crowdrank.integrations.mcp").serve(folder, write=write)
+    import_module("crowdrank.integrations.mcp").serve(asked.folder, write=asked.write)

@@ -9,29 +9,14 @@ import typer
 
 from ..wording import counted
 from .outputs import LEVEL, check_files, check_report, deliver_consensus, report_written
-from .votes import pairs
+from .votes import Asked, pairs
 
 if TYPE_CHECKING:
     from ..judging import JudgeRun
     from .talk import Talk
 
 
-def judge(
-    *,
-    talk: Talk,
-    answers: str,
-    models: list[str],
-    dry_run: bool,
-    campaign: str | None,
-    people_share: float,
-    no_cache: bool,
-    out: str,
-    board: str | None,
-    report: str | None,
-    format: str | None,
-    people: str | None,
-    **asked: Any,
-) -> None:
+def judge(asked: Asked, talk: Talk) -> None:
     """Ask language models which answers are better.
 
     ANSWERS has item, content [, query] [, query_content], or is a folder with a file per item. Each --model is asked
@@ -56,57 +41,42 @@ def judge(
     from ..judging.people import write_campaign
     from ..judging.running import Runner
 
-    check_files([answers if not Path(answers).is_dir() else None, people], [board, report], format=format)
-    check_report(report)
-    asked["key_from"] = _keys(asked["key_from"])
-    if no_cache:
-        asked["cache"] = False
-    elif asked["cache"] is None:
-        asked["cache"] = True
-    if people is None and campaign is not None and Path(campaign).exists():
-        asked["people"] = _votes_of_campaign(campaign, out, talk)
-    else:
-        asked["people"] = people
-    texts: Any = answers
-    if answers == "-":
+    campaign, out = asked.campaign, asked.out
+    inputs = [asked.answers if not Path(asked.answers).is_dir() else None, asked.people]
+    check_files(inputs, [asked.board, asked.report], format=asked.format)
+    check_report(asked.report)
+    handed_over = campaign is not None and Path(campaign).exists()
+    if asked.people is None and handed_over:
+        asked.people = _votes_of_campaign(campaign, out, talk)
+    if asked.answers == "-":
         from ..io.tables import read_table
 
-        texts = read_table("-")
-    if dry_run:
-        _show_preview(Runner(texts, models, out=None, **asked).preview(), talk)
+        asked.answers = read_table("-")
+    how = _settle_keys(asked).arguments(Runner)
+    if asked.dry_run:
+        _show_preview(Runner(**how | {"out": None}).preview(), talk)
         return
     with talk.working("asking") as progress:
-        run = judging.judge(texts, models, out=out, progress=progress, **asked)
+        run = judging.judge(**how, progress=progress)
     _tell(run, out, talk)
-    if campaign is not None and not Path(campaign).exists():
-        question = asked["question"] or "Which answer is better?"
-        read = Answers.read(texts, asked["columns"])
-        number = write_campaign(run, read, campaign, question=question, share=people_share, seed=asked["seed"])
+    if campaign is not None and not handed_over:
+        question = asked.question or "Which answer is better?"
+        read = Answers.read(asked.answers, asked.columns)
+        number = write_campaign(run, read, campaign, question=question, share=asked.people_share, seed=asked.seed)
         talk.say(
             f"wrote {campaign} with {counted(number, 'pair')} for people; collect with: crowdrank serve {campaign}"
             if number
             else "judges contradict each other nowhere, so there is nothing for people to do"
         )
-    _deliver(run, board, format, talk)
-    if report is not None:
+    _deliver(run, asked, talk)
+    if asked.report is not None:
         from ..report import write_report
 
-        write_report(run.consensus, run.compared, report)
-        report_written(report, talk)
+        write_report(run.consensus, run.compared, asked.report)
+        report_written(asked.report, talk)
 
 
-def sort(
-    *,
-    talk: Talk,
-    things: str,
-    ask: str,
-    models: list[str],
-    out: str,
-    no_cache: bool,
-    board: str | None,
-    format: str | None,
-    **asked: Any,
-) -> None:
+def sort(asked: Asked, talk: Talk) -> None:
     """Order texts by a question put to models.
 
     THINGS has text [, item], or a thing on each line. Features of the texts learn along, so most things are never asked
@@ -118,14 +88,14 @@ def sort(
     crowdrank sort tickets.csv --ask "Which is more urgent?" --model a@http://host/v1
     """
     from .. import judging
+    from ..judging.running import Runner
 
-    check_files([things], [board], format=format)
-    asked["key_from"] = _keys(asked["key_from"])
-    asked["cache"] = False if no_cache else asked["cache"] or True
+    check_files([asked.things], [asked.board], format=asked.format)
+    how = _settle_keys(asked).arguments(Runner)
     with talk.working("asking") as progress:
-        run = judging.sort(things, ask, models, out=out, progress=progress, **asked)
-    _tell(run, out, talk)
-    _deliver(run, board, format, talk)
+        run = judging.sort(asked.things, asked.ask, **how, progress=progress)
+    _tell(run, asked.out, talk)
+    _deliver(run, asked, talk)
 
 
 def _tell(run: JudgeRun, out: str, talk: Talk) -> None:
@@ -137,22 +107,21 @@ def _tell(run: JudgeRun, out: str, talk: Talk) -> None:
     talk.say(f"{counted(run.calls, 'call')}{cost}; {counted(len(run.rows), 'row')} in {out}")
 
 
-def _deliver(run: JudgeRun, board: str | None, format: str | None, talk: Talk) -> None:
+def _deliver(run: JudgeRun, asked: Asked, talk: Talk) -> None:
     """Show the leaderboard with intervals and tiers, or write it."""
     consensus = run.consensus
     ratings = consensus.rating() if consensus.items.single else None
-    failed = deliver_consensus(consensus, board, format, LEVEL, talk, lambda: (consensus, None), ratings=ratings)
+    about = lambda: (consensus, None)  # noqa: E731
+    failed = deliver_consensus(consensus, asked.board, asked.format, LEVEL, talk, about, ratings=ratings)
     if failed is not None:
         raise failed
 
 
-def _keys(given: list[str] | None) -> Any:
-    """Environment variable of the key, or one for each model."""
-    if not given:
-        return None
-    if len(given) == 1 and "=" not in given[0]:
-        return given[0]
-    return pairs(given, "--key-from", "gpt-x=MY_KEY")
+def _settle_keys(asked: Asked) -> Asked:
+    """What was asked with the environment variable of the key, or one for each model, and whether answers are kept."""
+    given = asked.key_from or []
+    keys: Any = given[0] if len(given) == 1 and "=" not in given[0] else pairs(given, "--key-from", "gpt-x=MY_KEY")
+    return asked.but(key_from=keys or None, cache=False if asked.no_cache else asked.cache or True)
 
 
 def _votes_of_campaign(campaign: str, out: str, talk: Talk) -> Any:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import MissingDataError, ParameterError
-from .outputs import check_files, deliver, for_people
+from .outputs import check_files, deliver
 
 if TYPE_CHECKING:
     from ..registry import Card
     from .talk import Talk
+    from .votes import Asked
 
 _USES = {
     "aggregator": "crowdrank aggregate votes.csv --method {}",
@@ -21,7 +22,7 @@ _USES = {
 }
 
 
-def methods(*, talk: Talk, name: str | None, paper: str | None, out: str | None, format: str | None) -> None:
+def methods(asked: Asked, talk: Talk) -> None:
     """List the methods, describe one, or list those of a paper.
 
     For one method: parameters, paper, notes. For a paper: what was printed and what is different here.
@@ -39,34 +40,31 @@ def methods(*, talk: Talk, name: str | None, paper: str | None, out: str | None,
     """
     from .. import api
     from ..api.method_listing import parameters
-    from .terminal_tables import show_frame
 
-    check_files([], [out], format=format)
-    if name is not None and paper is not None:
+    check_files([], [asked.out], format=asked.format)
+    if asked.name is not None and asked.paper is not None:
         raise ParameterError("a method and --paper exclude each other; leave one out")
-    if paper is not None:
-        _list_methods_of_paper(paper, out, format, talk)
-    elif name is not None:
-        for card in api.methods(name).cards:
-            if format is None and out is None:
+    if asked.paper is not None:
+        _list_methods_of_paper(asked, talk)
+    elif asked.name is not None:
+        for card in api.methods(asked.name).cards:
+            if asked.format is None and asked.out is None:
                 _print_card(card, parameters(card).to_dicts())
             else:
-                for_people(out, format)
-                deliver(parameters(card), out, format, talk, lambda: None)
+                deliver(parameters(card), asked, talk, bold="parameter")
     else:
         frame = api.methods()
         shown = frame.select("method", "family", "kinds", "summary")
-        deliver(frame, out, format, talk, lambda: show_frame(shown, bold="method", fill=("kinds", "summary")))
+        deliver(frame, asked, talk, lambda: shown, bold="method", fill=("kinds", "summary"))
 
 
-def _list_methods_of_paper(name: str, out: str | None, format: str | None, talk: Talk) -> None:
+def _list_methods_of_paper(asked: Asked, talk: Talk) -> None:
     """The methods of a paper: by which names they are called, what was printed, what is different here."""
     import polars as pl
 
     from .study import studies
-    from .terminal_tables import show_frame
 
-    chosen = studies(".papers").paper(name)
+    chosen = studies(".papers").paper(asked.paper)
     rows = [
         {
             "method": one.name,
@@ -79,9 +77,7 @@ def _list_methods_of_paper(name: str, out: str | None, format: str | None, talk:
     ]
     frame = pl.DataFrame(rows)
     filled = ("method", "names", "printed", "changed")
-    deliver(
-        frame, out, format, talk, lambda: show_frame(frame.drop("place"), bold="names", fill=filled, rows=len(frame))
-    )
+    deliver(frame, asked, talk, lambda: frame.drop("place"), bold="names", fill=filled, rows=len(frame))
     talk.say(f"{chosen.title} ({chosen.reference}, docs/references.md); docs/papers.md has the rest")
 
 
@@ -109,7 +105,7 @@ def _print_card(card: Card, rows: list[dict[str, str]]) -> None:
     page.print(Text(_USES[card.family].format(card.name), "cyan"))
 
 
-def datasets(*, talk: Talk, name: str | None, folder: str | None, out: str | None, format: str | None) -> None:
+def datasets(asked: Asked, talk: Talk) -> None:
     """List the known public data sets, or describe one.
 
     The list says which are present; with a name it says where to get that one and where to put it. Nothing is
@@ -128,9 +124,9 @@ def datasets(*, talk: Talk, name: str | None, folder: str | None, out: str | Non
 
     from ..datasets import data_folder, present
     from ..datasets.catalog import ENTRIES, Store, entry
-    from .terminal_tables import show_frame
 
-    check_files([], [out], format=format)
+    name, folder = asked.name, asked.folder
+    check_files([], [asked.out], format=asked.format)
     if name is not None:
         known = entry(name)
         store = Store(name, known.folder, data_folder(folder), known.description)
@@ -148,4 +144,4 @@ def datasets(*, talk: Talk, name: str | None, folder: str | None, out: str | Non
         {"name": one, "present": "present" if present(one, folder) else "missing", "description": known.description}
         for one, known in ENTRIES.items()
     ])  # fmt: skip
-    deliver(frame, out, format, talk, lambda: show_frame(frame, bold="name", fill=("description",), rows=99))
+    deliver(frame, asked, talk, bold="name", fill=("description",), rows=99)

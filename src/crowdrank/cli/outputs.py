@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ParameterError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..data.consensus import Consensus
     from ..review.findings import Findings
     from .talk import Talk
+    from .votes import Asked
 
 LEVEL = 0.95
 """Level of intervals where none is asked for."""
@@ -94,16 +95,24 @@ def for_people(out: str | None, format: str | None) -> bool:
     return format is None
 
 
-def deliver(frame: pl.DataFrame, out: str | None, format: str | None, talk: Talk, show: Callable[[], None]) -> None:
-    """Write a table, or show it where people look on."""
-    from ..io.output import write_table
+def deliver(
+    frame: pl.DataFrame, asked: Asked, talk: Talk, shown: Callable[[], pl.DataFrame] | None = None, *,
+    sheets: Callable[[], dict[str, pl.DataFrame]] | None = None, **layout: Any,
+) -> None:  # fmt: skip
+    """Write a table, as one of several sheets into a workbook; where people look on, show it, or what is ``shown``."""
+    from ..io.output import format_for, write_sheets, write_table
 
-    if for_people(out, format):
+    if for_people(asked.out, asked.format):
+        from .terminal_tables import show_frame
+
         talk.flush()
-        show()
+        show_frame(frame if shown is None else shown(), **layout)
         return
-    write_table(frame, out, format)
-    report_written(out, talk)
+    if sheets is not None and format_for(asked.out, asked.format) == "xlsx":
+        write_sheets(sheets(), asked.out)
+    else:
+        write_table(frame, asked.out, asked.format)
+    report_written(asked.out, talk)
 
 
 def write_wanted(name: str | None, table: Callable[[], pl.DataFrame], talk: Talk) -> None:

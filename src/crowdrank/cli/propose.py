@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..errors import ParameterError
 from ..wording import counted
 from .outputs import check_files, check_picture, deliver, report_written, write_wanted
-from .votes import Reading, pairs, read_votes, split_list
+from .votes import Asked, pairs, read_votes, split_list
 
 if TYPE_CHECKING:
     from .talk import Talk
 
 
-def propose(
-    *,
-    talk: Talk,
-    votes: list[str] | None,
-    scheme: str,
-    goal: str | None,
-    params: dict[str, str],
-    budget: float | None,
-    pool: str | None,
-    price: str,
-    least_gain: float,
-    features: str | None,
-    consensus: str | None,
-    open: str | None,
-    seed: int,
-    reading: Reading,
-    costs: str | None,
-    out: str | None,
-    format: str | None,
-) -> None:
+def propose(asked: Asked, talk: Talk) -> None:
     """Say what to ask next, of whom, at what cost, and when to stop.
 
     Writes a row for each request, the most urgent first. --items lists everything that may be asked about; without it,
@@ -58,29 +39,26 @@ def propose(
     crowdrank propose votes.csv --costs costs.csv
     """
     from .. import api
-    from .terminal_tables import show_frame
 
-    votes = votes or []
+    votes, reading = asked.votes or [], asked.reading
     if not votes and reading.items is None:
         raise ParameterError("name the file of the judgments so far, or with --items what may be asked about first")
-    check_files([*votes, reading.items, pool, features, open], [out, costs], format=format, tables=[costs])
-    limits: dict[str, Any] = {"budget": budget, "price": _prices(price), "least_gain": least_gain}
-    api.check_requests(scheme, params, goal, **limits, consensus=consensus)
+    inputs = [*votes, reading.items, asked.pool, asked.features, asked.open]
+    check_files(inputs, [asked.out, asked.costs], format=asked.format, tables=[asked.costs])
+    asked.price = _prices(asked.price)
+    api.check_requests(**asked.arguments(api.check_requests))
     # listed items are what may be asked about, which the verb itself has to know
     judgments = read_votes(votes, reading.but(items=None), talk) if votes else None
-    if costs is not None and (judgments is None or judgments.kind != "grade"):
+    if asked.costs is not None and (judgments is None or judgments.kind != "grade"):
         there = "nothing is judged yet" if judgments is None else f"these are {judgments.kind}s"
         raise ParameterError(f"--costs counts grades, but {there}; leave it out")
+    how = asked.but(items=reading.items, kind=None if votes else reading.kind).arguments(api.requests)
     with talk.working("choosing what to ask") as progress:
-        proposed = api.requests(
-            judgments, scheme, reading.items, pool, goal=goal, params=params, consensus=consensus, features=features,
-            open=open, kind=None if votes else reading.kind, seed=seed, progress=progress, **limits,
-        )  # fmt: skip
+        proposed = api.requests(judgments, **how, progress=progress)
     table = proposed.frame()
     cut = ("query", "item", "left", "right", "annotator")
-    what = "item" if "item" in table.columns else "left"
-    deliver(table, out, format, talk, lambda: show_frame(table, bold=what, cut=cut, fill=("reason",)))
-    write_wanted(costs, lambda: api.scheme_costs(judgments, seed=seed), talk)
+    deliver(table, asked, talk, bold="item" if "item" in table.columns else "left", cut=cut, fill=("reason",))
+    write_wanted(asked.costs, lambda: api.scheme_costs(judgments, seed=asked.seed), talk)
     for note in (*proposed.notes, proposed.sentence()):
         talk.say(note)
 
@@ -116,26 +94,7 @@ EAGER = {"noises": _list_noises}
 """Options that are done at once, whatever else is typed."""
 
 
-def simulate(
-    *,
-    talk: Talk,
-    truth: str,
-    annotators: int | None,
-    noise: str | None,
-    kind: str | None,
-    per_item: float | None,
-    seed: int,
-    noises: bool,
-    campaign: list[str] | None,
-    votes: str | None,
-    goal: str | None,
-    measures: list[str] | None,
-    picture: str | None,
-    quality: str | None,
-    out: str | None,
-    format: str | None,
-    **played: Any,
-) -> None:
+def simulate(asked: Asked, talk: Talk) -> None:
     """Draw votes from annotators of known quality.
 
     Each annotator sees the truth with some noise. Give the votes to aggregate and its result to evaluate, to learn
@@ -160,45 +119,41 @@ def simulate(
     from ..io.output import write_table
     from ..io.truth import read_truth
 
-    check_files([truth, votes], [out, quality, picture], format=format, tables=[quality])
-    check_picture(picture, "--picture")
-    if campaign is not None:
-        played |= {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "goal": goal, "seed": seed}
-        _play(talk, truth, campaign, out, format, picture, measures=measures, **played)
+    check_files([asked.truth, asked.votes], [asked.out, asked.quality, asked.picture], format=asked.format,
+                tables=[asked.quality])  # fmt: skip
+    check_picture(asked.picture, "--picture")
+    if asked.campaign is not None:
+        _play(asked, talk)
         return
-    if votes is not None or picture is not None or goal is not None:
+    if asked.votes is not None or asked.picture is not None or asked.goal is not None:
         raise ParameterError("--votes, --picture and --goal go with --campaign; name schemes: --campaign if-good-3")
-    if annotators is None or noise is None:
+    if asked.annotators is None or asked.noise is None:
         raise ParameterError('say who votes, as in --annotators 40 --noise "normal(0.7,0.2)"; --noises lists all')
-    simulation.check_simulation(noise, kind, per_item)
+    simulation.check_simulation(asked.noise, asked.kind, asked.per_item)
+    asked.truth = read_truth(asked.truth)
     with talk.working("drawing votes"):
-        drawn = simulation.simulate(
-            read_truth(truth), annotators=annotators, noise=noise, kind=kind, per_item=per_item, seed=seed
-        )
+        drawn = simulation.simulate(**asked.arguments(simulation.simulate))
     judgments = drawn.judgments
-    write_table(judgments.frame(), out, format, digits=EXACT)
-    report_written(out, talk)
-    write_wanted(quality, lambda: drawn.quality, talk)
-    by = counted(annotators, "annotator")
+    write_table(judgments.frame(), asked.out, asked.format, digits=EXACT)
+    report_written(asked.out, talk)
+    write_wanted(asked.quality, lambda: drawn.quality, talk)
+    by = counted(asked.annotators, "annotator")
     talk.say(f"{counted(len(judgments), judgments.kind)} by {by} on {counted(judgments.n_items, 'item')}")
 
 
-def _play(
-    talk: Talk, truth: str, schemes: list[str], out: str | None, format: str | None, picture: str | None, **asked: Any
-) -> None:
+def _play(asked: Asked, talk: Talk) -> None:
     """Play schemes against each other, and write or show their curves."""
     from .. import api
     from ..report import CampaignDisplay, save_display
-    from .terminal_tables import show_frame
 
     with talk.working("simulating the schemes") as progress:
-        curves = api.campaigns(truth, schemes, progress=progress, **asked)
+        curves = api.campaigns(schemes=asked.campaign, **asked.arguments(api.campaigns), progress=progress)
     # before anything is written: there may be nothing to draw
-    display = None if picture is None else CampaignDisplay.from_curves(curves)
+    display = None if asked.picture is None else CampaignDisplay.from_curves(curves)
     last = api.campaign_ends(curves)
-    deliver(curves, out, format, talk, lambda: show_frame(last, bold="scheme"))
-    if display is not None and picture is not None:
-        save_display(display, picture)
-        report_written(picture, talk)
+    deliver(curves, asked, talk, lambda: last, bold="scheme")
+    if display is not None:
+        save_display(display, asked.picture)
+        report_written(asked.picture, talk)
     for line in api.campaign_sentences(last):
         talk.say(line)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from ..errors import CrowdrankError, ParameterError
 from ..wording import WINDOWS, on_command_line, shell_words
-from .talk import complain
+from .talk import Talk, complain
 
 TRACEBACK = "CROWDRANK_TRACEBACK"
 """Environment variable that, when set, shows where in the code an error arose."""
@@ -104,6 +104,16 @@ def say_failed(error: Exception, what: str, *, fatal: bool) -> None:
         raise error
     _show_traceback(error)
     complain(f"{what}, but the result is not affected: {_sentence(error)}")
+
+
+def fail_where(holding: Sequence[str], talk: Talk) -> None:
+    """End with the code of --fail-if where some of its conditions hold, which are given in words."""
+    if holding:
+        from typer import Exit
+
+        talk.flush()
+        complain(f"--fail-if: {'; '.join(holding)}")
+        raise Exit(FAILED)
 
 
 def _show_traceback(error: Exception) -> None:

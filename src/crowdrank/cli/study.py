@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from .talk import Talk
+    from .votes import Asked
 
 _VERDICTS = ("reproduced", "same trend", "not reproduced", "undecided", "not decidable", "not measured")
 _SIGNS = dict(zip(_VERDICTS, "+~-=?!", strict=True))
@@ -35,18 +36,7 @@ def studies(part: str = "") -> Any:
         ) from None
 
 
-def study(
-    *,
-    talk: Talk,
-    name: str | None,
-    quick: bool,
-    full: bool,
-    n_seeds: int | None,
-    out: str | None,
-    folder: str | None,
-    pages: str | None,
-    format: str | None,
-) -> None:
+def study(asked: Asked, talk: Talk) -> None:
     """Measure the tables of a paper beside the printed numbers.
 
     Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then a verdict on
@@ -66,35 +56,35 @@ def study(
     # the paper's whole grid, with ten repetitions
     crowdrank study ltrma-ohsumed --full --seeds 10 --out results
     """
+    name, format = asked.name, asked.format
     check_files([], [], format=format)
-    if quick and full:
+    if asked.quick and asked.full:
         raise ParameterError("--quick and --full exclude each other; leave one out")
-    if name is None and pages is not None:
+    if name is None and asked.pages is not None:
         raise ParameterError("--pages goes with a study: crowdrank study visual-clutter --pages FOLDER")
     if name is None:
-        _list(folder, format, talk)
+        _list(asked, talk)
         return
-    scope = "quick" if quick else "full" if full else "default"
+    scope = "quick" if asked.quick else "full" if asked.full else "default"
     try:
         with talk.working(f"study {name}") as progress:
-            ran = studies().run_study(
-                name, scope, n_seeds=n_seeds, out=out, folder=folder, progress=progress, pages=pages
-            )
+            how = asked.arguments(studies().run_study)
+            ran = studies().run_study(**how, scope=scope, progress=progress)
     except KeyboardInterrupt:
         talk.flush()
         resume = "the same command continues where it stopped"
-        talk.say(resume if out else "with --out DIR a stopped run can be continued")
+        talk.say(resume if asked.out else "with --out DIR a stopped run can be continued")
         raise
     if ran.n_resumed:
         talk.say(f"{ran.n_resumed} finished parts of a former run were taken over")
     if format is not None:
-        deliver(ran.outcome.frame(), None, format, talk, lambda: None)
+        deliver(ran.outcome.frame(), asked.but(out=None), talk)
     else:
         talk.flush()
         show_tables(ran.outcome.frame())
     duration = f"{ran.seconds:.0f} s" if ran.seconds < 100 else f"{ran.seconds / 60:.1f} minutes"
     talk.say(f"{ran.study.title}; took {duration} on {counted(ran.cores, 'core')}")
-    if quick:
+    if asked.quick:
         talk.say("a quick run only shows that the study works; it uses too little data for its numbers to count")
     for verdict in ran.outcome.verdicts:
         talk.say(f"  {_SIGNS[verdict.verdict]} {verdict.claim}: {verdict.verdict}. {verdict.reason}")
@@ -106,18 +96,17 @@ def study(
         talk.say(f"wrote {file}")
 
 
-def _list(folder: str | None, format: str | None, talk: Talk) -> None:
+def _list(asked: Asked, talk: Talk) -> None:
     """Every study, the data it needs and how long it takes."""
     import polars as pl
 
     from ..datasets import present
-    from .terminal_tables import show_frame
 
     rows = [
         {
             "study": known.name,
             "reproduces": known.title,
-            "data": ", ".join(f"{one}{'' if present(one, folder) else ' (missing)'}" for one in known.data),
+            "data": ", ".join(f"{one}{'' if present(one, asked.folder) else ' (missing)'}" for one in known.data),
             "minutes": known.minutes.get("default"),
             "full": known.minutes.get("full"),
         }
@@ -125,13 +114,11 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
     ]
     frame = pl.DataFrame(rows, schema_overrides={"minutes": pl.Float64, "full": pl.Float64})
 
-    def show() -> None:
-        minutes = [
-            pl.Series(name, ["" if one is None else f"{one:g}" for one in frame[name]]) for name in ("minutes", "full")
-        ]
-        show_frame(frame.with_columns(minutes), bold="study", fill=("reproduces", "data"), rows=99)
-
-    deliver(frame, None, format, talk, show)
+    minutes = [
+        pl.Series(name, ["" if one is None else f"{one:g}" for one in frame[name]]) for name in ("minutes", "full")
+    ]
+    filled, asked = ("reproduces", "data"), asked.but(out=None)
+    deliver(frame, asked, talk, lambda: frame.with_columns(minutes), bold="study", fill=filled, rows=99)
     talk.say(
         f"minutes were measured on {studies().CORES} cores that also did other work; times of full runs that were not "
         "made are estimates"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import JudgmentError, ParameterError
 from ..wording import counted
 from .outputs import check_files, deliver, for_people, report_written, write_wanted
-from .votes import Reading, votes_to_learn
+from .votes import Asked, votes_to_learn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,25 +21,11 @@ if TYPE_CHECKING:
 
 _SHOWN_COLUMNS = 7
 _N_FEATURES_SHOWN = 3
+_OF_ONE_KIND = ("words", "embed", "screen", "first", "fill", "subset_size", "seed")
+"""Options of features that only some kinds of items have."""
 
 
-def features(
-    *,
-    talk: Talk,
-    items: str,
-    of: str | None,
-    like: str | None,
-    clutter_measures: str | None,
-    query: str | None,
-    n_jobs: int,
-    cache: str | None,
-    on_error: str,
-    encoding: str,
-    out: str | None,
-    details: str | None,
-    format: str | None,
-    **columns: Any,
-) -> None:
+def features(asked: Asked, talk: Talk) -> None:
     """Turn texts, web pages or recordings into features.
 
     Writes item [, query] and one column per feature, for crowdrank train; a model trained on them ranks raw items too.
@@ -59,57 +45,34 @@ def features(
     """
     from .. import api
     from ..io.features import extractor_file, write_features
-    from .terminal_tables import show_frame
 
-    columns["first"] = columns["first"] or None
-    chosen: dict[str, Any] = {
-        "like": like, "clutter_measures": clutter_measures is not None,
-        "options": {name: value for name, value in columns.items() if value is not None},
-    }  # fmt: skip
-    api.check_extraction(of, **chosen)
+    out, measures, details = asked.out, asked.clutter_measures, asked.details
+    asked.first = asked.first or None
+    given = {name: getattr(asked, name) for name in _OF_ONE_KIND if getattr(asked, name) is not None}
+    chosen = {"like": asked.like, "clutter_measures": measures is not None, "options": given}
+    api.check_extraction(asked.of, **chosen)
     beside = None if out in (None, "-") else extractor_file(out)
-    if details is not None and of != "page":
+    if details is not None and asked.of != "page":
         raise ParameterError("--details applies to pages; leave it out, or give --of page")
-    outputs = [out, clutter_measures, beside, details]
-    check_files([items, like], outputs, format=format, tables=[clutter_measures, details])
+    check_files([asked.items, asked.like], [out, measures, beside, details], format=asked.format,
+                tables=[measures, details])  # fmt: skip
     with talk.working("measuring the items") as progress:
-        extracted, rankings = api.make_features(
-            items, of, **chosen, query=query, encoding=encoding, n_jobs=n_jobs, cache=cache, on_error=on_error,
-            progress=progress,
-        )  # fmt: skip
+        extracted, rankings = api.make_features(**asked.arguments(api.make_features) | chosen, progress=progress)
     talk.say(f"{counted(len(extracted.names), 'column')} of {counted(len(extracted), 'item')}")
-    if for_people(out, format):
+    if for_people(out, asked.format):
         table = extracted.frame()
-        talk.flush()
-        show_frame(table.select(table.columns[:_SHOWN_COLUMNS]), bold="item", cut=("query", "item"))
+        deliver(table.select(table.columns[:_SHOWN_COLUMNS]), asked, talk, bold="item", cut=("query", "item"))
     else:
-        write_features(extracted, out, format)
+        write_features(extracted, out, asked.format)
         report_written(out, talk)
     if rankings is not None:
-        write_wanted(clutter_measures, rankings.frame, talk)
+        write_wanted(measures, rankings.frame, talk)
     if extracted.details is not None:
         kept = extracted.details
         write_wanted(details, lambda: kept, talk)
 
 
-def train(
-    *,
-    talk: Talk,
-    files: list[str],
-    aggregator: str,
-    features: list[str] | None,
-    validation: str | None,
-    truth: str | None,
-    reading: Reading,
-    out: str,
-    importance: str | None,
-    curve: str | None,
-    ranker: str | None,
-    joint: str | None,
-    params: dict[str, str],
-    aggregator_params: dict[str, str],
-    **how: Any,
-) -> None:
+def train(asked: Asked, talk: Talk) -> None:
     """Train a ranker on votes and features.
 
     The ranker learns what the better items have in common, and then scores items that nobody judged: see crowdrank
@@ -132,31 +95,34 @@ def train(
     from .. import api
     from ..io.output import write_table
 
-    held: float | str | None = validation
+    files, truth, out = asked.files, asked.truth, asked.out
+    held: float | str | None = asked.validation
     with suppress(ValueError):  # the name of a file
-        held = None if validation is None else float(validation)
+        held = None if held is None else float(held)
     if truth is not None and not isinstance(held, str):
         raise ParameterError("--truth gives the grades of a validation file; name that file with --validation FILE")
-    learner: dict[str, Any] = {
-        "ranker": ranker, "aggregator": None if aggregator.lower() == "none" else aggregator, "joint": joint,
-        "params": params, "aggregator_params": aggregator_params,
-        "validation": held if truth is None else (held, truth),
-    }  # fmt: skip
-    api.check_training(**learner)
-    inputs = [*files, reading.items, held if isinstance(held, str) else None, truth]
-    tables = [name for name in (importance, curve) if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
-    check_files(inputs, [None, out, importance, curve], tables=tables)
-    judgments = votes_to_learn(files[:-1], reading, talk) if files[1:] else None
+    asked.aggregator = None if asked.aggregator.lower() == "none" else asked.aggregator
+    asked.validation = held if truth is None else (held, truth)
+    api.check_training(**asked.arguments(api.check_training))
+    inputs = [*files, asked.reading.items, held if isinstance(held, str) else None, truth]
+    more = [asked.importance, asked.curve]
+    tables = [name for name in more if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
+    check_files(inputs, [None, out, *more], tables=tables)
+    judgments = votes_to_learn(files[:-1], asked.reading, talk) if files[1:] else None
     with talk.working("reading the features"):
-        described = api.as_features(files[-1], features) if files[1:] else _labelled_features(files[0], features)
+        names, read = asked.features, api.as_features if files[1:] else _labelled_features
+        asked.features = read(files[-1], names)
     with talk.working("training") as progress:
-        fit = api.train(judgments, described, **learner, **how, progress=progress)
+        fit = api.train(judgments, **asked.arguments(api.train), progress=progress)
     table = fit.ranker.importance()
     for line in _sentences(fit, table, truth or held):
         talk.say(line)
-    asked = ((importance, "ImportanceDisplay", table), (curve, "LearningCurveDisplay", fit.ranker.curve_))
+    asked_for = (
+        (asked.importance, "ImportanceDisplay", table),
+        (asked.curve, "LearningCurveDisplay", fit.ranker.curve_),
+    )
     # before anything is written: there may be nothing to draw
-    drawn = [(name, _picture(name, kind, fit), frame) for name, kind, frame in asked if name is not None]
+    drawn = [(name, _picture(name, kind, fit), frame) for name, kind, frame in asked_for if name is not None]
     fit.save(out)
     report_written(out, talk)
     for name, save, frame in drawn:
@@ -210,7 +176,7 @@ def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -
     return [*lines, f"features that count most: {most}"]
 
 
-def rank(*, talk: Talk, model: str, features: str, out: str | None, format: str | None, **how: Any) -> None:
+def rank(asked: Asked, talk: Talk) -> None:
     """Rank items, judged or not, by a trained ranker.
 
     Writes query, item, score and rank, best first; a TREC run where FILE ends in .run.
@@ -230,19 +196,19 @@ def rank(*, talk: Talk, model: str, features: str, out: str | None, format: str 
 
     from .. import api
     from ..io.output import write_run
-    from .terminal_tables import show_frame
 
-    check_files([model, features], [out], format=format)
+    model, out = asked.model, asked.out
+    check_files([model, asked.features], [out], format=asked.format)
     if model == "-":
         raise ParameterError(
             "the model cannot be read from -; name a file that crowdrank train wrote, and read the features from -"
         )
     with talk.working("ranking") as progress:
-        table = api.rank(model, features, **how, progress=progress)
+        table = api.rank(model, **asked.arguments(api.rank), progress=progress)
     n_queries = table["query"].n_unique() if "query" in table.columns else 1
     talk.say(f"{counted(len(table), 'item')} of {counted(n_queries, 'query')} ranked by {model}")
-    if format is not None or out is None or not out.lower().endswith((".run", ".run.gz")):
-        deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("query", "item")))
+    if asked.format is not None or out is None or not out.lower().endswith((".run", ".run.gz")):
+        deliver(table, asked, talk, bold="item", cut=("query", "item"))
         return
     if "query" not in table.columns:
         raise ParameterError(f"{out} needs a query on each line, but the features have none; write .csv instead")

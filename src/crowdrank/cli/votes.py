@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,26 @@ class Reading(SimpleNamespace):
 
             given |= read_covariates_of(control)
         return read_options(**given | changes)
+
+
+class Asked(SimpleNamespace):
+    """What was asked of a command: its options by the names they have in Python, those about reading as ``reading``."""
+
+    @classmethod
+    def from_typed(cls, options: Sequence[Option], given: Mapping[str, Any]) -> Asked:
+        """Return the options from what was typed."""
+        if not set(READING) <= set(options):
+            return cls(**values_of(options, given))
+        own = values_of([option for option in options if option not in READING], given)
+        return cls(**own, reading=Reading.of(given))
+
+    def but(self, **changes: Any) -> Asked:
+        """Return the options with some changed or added."""
+        return Asked(**{**vars(self), **changes})
+
+    def arguments(self, verb: Callable[..., Any]) -> dict[str, Any]:
+        """Return those options that are arguments of a function, by their names."""
+        return {name: getattr(self, name) for name in inspect.signature(verb).parameters if hasattr(self, name)}
 
 
 def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,14 +191,15 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
     return judgments
 
 
-def read_settled(
-    votes: Sequence[str], reading: Reading, talk: Talk, control: str | None, swaps: str, families: str | None
-) -> Judgments | Mixed:
+def read_settled(asked: Asked, talk: Talk) -> Judgments | Mixed:
     """Return the judgments after the rule for exchanged sides, with own families where these are to be controlled."""
     from .. import api
     from ..io.tables import read_table
 
-    judgments = api.settle_swaps(read_votes(votes, reading, talk, control), swaps)
+    judgments = read_votes(asked.votes, asked.reading, talk, asked.control)
+    judgments = api.settle_swaps(judgments, getattr(asked, "swaps", "keep"))
+    # diagnose writes families of annotators, so those of items have a name of their own there
+    families = asked.item_families if hasattr(asked, "item_families") else asked.families
     return judgments if families is None else api.with_families(judgments, read_table(families))
 
 
