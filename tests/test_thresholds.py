@@ -158,6 +158,7 @@ BEYOND = [
     ("validation.prediction:MOST_PAIRS", 20, "compare"), ("validation.prediction:_MOST_COPIES", 20, "compare"),
     ("models.classes.class_method:MANY_GRADES", 50, "grades"),
     ("models.classes.coded_grades:MOST_CELLS", 300, "grades"),
+    ("models.classes.coded_grades:START_CELLS", 150, "grades"),
     ("validation.prediction:_MAX_CELLS_AT_ONCE", 10, "compare"),
     ("schemes.information:_FEW_PAIRS", 10, "propose"),
     ("schemes.information:_MAX_COVARIANCE_ITEMS", 5, "propose"),

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..errors import JudgmentError, ParameterError
-from ..kernels.threads import one_blas_thread, one_thread
+from ..kernels.threads import in_order, one_blas_thread, one_thread
 from ..protocols import BlockFit, BlockStep, Parts, Progress, Statistics
 from ..wording import option
 
@@ -303,22 +303,28 @@ class _LocalRun(Run):
 
     def __init__(self, progress: Progress | None, keep: bool, *args: Any) -> None:
         super().__init__(*args)
-        self.progress, self.kept = progress, list(self._lay_out()) if keep else None
+        self.progress, self.kept = progress, list[Any]()
+        if keep:
+            # the first by itself: it makes what all parts share
+            self.kept.append(self._lay_out(0))
+            self.kept += in_order(self._lay_out, range(1, self.parts.n_parts))
 
-    def _lay_out(self) -> Iterator[Any]:
-        """The parts as the passes read them, one after the other."""
-        for number in range(self.parts.n_parts):
-            with one_thread():
-                part = self.fit.lay_out(self.parts.part(number))
-            yield part
+    def _lay_out(self, number: int) -> Any:
+        """A part as the passes read it."""
+        with one_thread():
+            return self.fit.lay_out(self.parts.part(number))
 
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
-        """Yield the result of each part."""
-        n_parts, began = self.parts.n_parts, time.monotonic()
-        for number, part in enumerate(self._lay_out() if self.kept is None else self.kept):
-            yield work.over([number], [part])
+        """Yield the result of each part; threads share parts that are kept, and others are held one at a time."""
+        numbers, began = range(self.parts.n_parts), time.monotonic()
+        if self.kept:
+            found = in_order(lambda number: work.over([number], [self.kept[number]]), numbers)
+        else:
+            found = (work.over([number], [self._lay_out(number)]) for number in numbers)
+        for number, result in enumerate(found):
+            yield result
             if self.progress is not None:
-                self.progress(number + 1, n_parts, pass_in_words(work.number, self.seconds))
+                self.progress(number + 1, len(numbers), pass_in_words(work.number, self.seconds))
         self.seconds = time.monotonic() - began
 
 

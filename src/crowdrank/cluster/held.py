@@ -73,10 +73,12 @@ class HeldJudgments(PackedJudgments):
         """Return the judgments of one part."""
         if self.n_parts == 1 and not self.ordered:
             return self.whole
-        if number not in self._sorted:
+        part = self._sorted.get(number)
+        if part is None:
+            part = self._sort_part(number)
             self._sorted.clear()
-            self._sorted[number] = self._sort_part(number)
-        return self._sorted[number]
+            self._sorted[number] = part
+        return part
 
     def _sort_part(self, number: int) -> Judgments:
         """The rows of a part, sorted."""

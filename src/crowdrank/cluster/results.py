@@ -169,6 +169,8 @@ def fit_in_one_pass(
     method: Any, packed: PackedJudgments, *, progress: Progress | None = None
 ) -> Consensus | StoredConsensus:
     """Return the consensus of packed judgments; above five million items it stays in Parquet beside them."""
+    from ..kernels.threads import in_order
+
     check_one_pass(method, packed)
     quality = partial(quality_of_sample, method, packed) if packed.n_annotators else None
     stored = packed.n_items > MANY_ITEMS and not packed.keeps_ranking
@@ -180,17 +182,23 @@ def fit_in_one_pass(
     sums: list[tuple[float, float]] = []
     totals = np.zeros(0 if stored else packed.n_items)
 
+    def fit_part(number: int) -> tuple[Judgments, Consensus, tuple[Any, ...]]:
+        part = packed.part(number)
+        of_errors = method.error_sums(part) if hasattr(method, "error_sums") and not stored else ()
+        return part, method.fit(part), of_errors
+
     def fit_parts() -> Iterator[tuple[Items, PartColumns]]:
-        for number in range(packed.n_parts):
-            part = packed.part(number)
-            if hasattr(method, "error_sums") and not stored:
-                *of_part, totals[packed.item_codes(number)] = method.error_sums(part)
+        # parts in memory are shared among threads; of files one is held at a time
+        numbers = range(packed.n_parts)
+        fitted = in_order(fit_part, numbers) if packed.keeps_ranking else map(fit_part, numbers)
+        for number, (part, consensus, of_errors) in enumerate(fitted):
+            if of_errors:
+                *of_part, totals[packed.item_codes(number)] = of_errors
                 sums.append((of_part[0], of_part[1]))
-            consensus = method.fit(part)
             if not first or (first[0].levels is None and consensus.levels is not None):
                 first[:] = [consensus]
             columns = {name: getattr(consensus, name) for name in PartColumns._fields}
-            if stored and consensus.probabilities is not None:
+            if stored and consensus.probabilities is not None and consensus.grade is not None:
                 chosen = np.maximum(consensus.grade, 0)
                 columns |= {
                     "confidence": consensus.probabilities[np.arange(len(chosen)), chosen],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +25,10 @@ _MOST_THREADS = 8
 """Each thread has arrays of its own to add up afterwards, so more threads would cost more than they save."""
 
 _PAIRS_PER_THREAD = 1_000_000
+
+_blas_lock = Lock()
+_blas_limits: list[Any] = []
+"""The limit that is in force, and once more for everyone who asked for it."""
 
 _limit: ContextVar[int] = ContextVar("most threads", default=_MOST_THREADS)
 
@@ -40,6 +46,30 @@ def over_bounds(work: Callable[[int, int], Result], bounds: Counts) -> list[Resu
         others = [pool.submit(work, *stretch) for stretch in stretches[:-1]]
         last = work(*stretches[-1])
         return [*(other.result() for other in others), last]
+
+
+def in_order(work: Callable[[int], Result], numbers: range) -> Iterator[Result]:
+    """Yield ``work(number)`` for each number in their order; threads take one each, and none runs ahead of the others.
+
+    What is done for a number is done in one thread, so that its sums do not depend on the number of cores.
+    """
+
+    def work_alone(number: int) -> Result:
+        with one_thread():
+            return work(number)
+
+    n_threads = _n_threads(len(numbers), 1)
+    if n_threads == 1:
+        yield from map(work_alone, numbers)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[Result]] = deque()
+        for number in numbers:
+            waiting.append(pool.submit(copy_context().run, work_alone, number))
+            if len(waiting) == n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def even_bounds(n_rows: int, smallest: int) -> Counts:
@@ -82,14 +112,25 @@ def one_thread() -> Iterator[None]:
         _limit.reset(before)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which the linear algebra libraries of numpy and scipy work in one thread.
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let the linear algebra libraries of numpy and scipy work in one thread.
 
     Their threads wait for each other by spinning: on small matrices that saves nothing, and while other processes keep
-    the cores busy a millisecond becomes a second.
+    the cores busy a millisecond becomes a second. The number is one of the process: the last of several threads that
+    asked sets it back.
     """
-    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limit
+    with _blas_lock:
+        if not _blas_limits:
+            _blas_limits.append(_blas().limit(limits=1, user_api="blas"))
+        _blas_limits.append(_blas_limits[0])
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_limits.pop()
+            if len(_blas_limits) == 1:
+                _blas_limits.pop().restore_original_limits()
 
 
 @cache

@@ -25,6 +25,7 @@ from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statisti
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...resampling import with_levels
 from ...wording import method_label, option
+from . import coded_grades
 from .calibration import (
     Calibration,
     Numbers,
@@ -713,12 +714,21 @@ class PartedRows(CodedScale):
     @cached_property
     def _sampled(self) -> ClassRows:
         """The rows that the calibration looks at."""
-        samples = self.sums.each(partial(_sample_rows, self.code, self.n_predictable))
+        return self._joined_sample(None)
+
+    def _joined_sample(self, n_cells: int | None) -> ClassRows:
+        """A sample of so many cells."""
+        samples = self.sums.each(partial(_sample_rows, self.code, self.n_predictable, n_cells))
         return _joined_rows(self.code, samples)
 
     def sample(self) -> ClassRows:
         """Return the rows that the calibration looks at."""
         return self._sampled
+
+    def first_sample(self) -> ClassRows | None:
+        """Return the rows by which a fit begins, ``None`` where these are too many of all."""
+        enough = self.n_predictable * self.n_levels >= 4 * coded_grades.START_CELLS
+        return self._joined_sample(coded_grades.START_CELLS) if enough else None
 
     def sample_probabilities(self, fit: ClassFit) -> Floats:
         """Return the probabilities of a fit for the items of the sample."""
@@ -791,10 +801,12 @@ def _tallies_of(code: PartScale, reading: Reading | None, part: ClassPart, state
     return tuple(rows.tallies(reading.probabilities(rows, state))), None
 
 
-def _sample_rows(code: PartScale, n_predictable: int, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Rows of the items of one part that the calibration looks at, and the number of these items."""
+def _sample_rows(
+    code: PartScale, n_predictable: int, n_cells: int | None, part: ClassPart, state: Any
+) -> tuple[Statistics, Any]:
+    """Rows of the items of one part that are in a sample of so many cells, and the number of these items."""
     rows = part.rows(code)
-    rows = rows.of_items(rows.sampled_items(n_predictable))
+    rows = rows.of_items(rows.sampled_items(n_predictable, n_cells))
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     time = np.full(len(rows), np.nan) if rows.time is None else rows.time
     return (rows.item, rows.annotator, rows.level, weight, time, rows.n_items), None

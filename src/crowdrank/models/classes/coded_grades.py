@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 MOST_CELLS = 60_000
 """Grades times levels that the calibration looks at; of more, those of a part of the items."""
 
+# threshold (sample): grades times levels by which a fit of confusion matrices begins
+START_CELLS = 600_000
+"""Grades times levels of the sample by which a fit begins; where there are four times as many and more."""
+
 _MOST_ANCHOR = 10.0
 """Items that the anchor of the shares is worth at most, for each item."""
 
@@ -171,7 +175,7 @@ class ClassRows(CodedScale):
         """Return the probability of each level for each item, (n_items, n_levels)."""
         return reading.probabilities(self, None)
 
-    def of_rows(self, use: Bools) -> ClassRows:
+    def of_rows(self, use: Bools | Counts) -> ClassRows:
         """Return some of the rows, with the same items, annotators and levels."""
         weight, time = (None if values is None else values[use] for values in (self.weight, self.time))
         item, annotator, level = (values[use] for values in (self.item, self.annotator, self.level))
@@ -179,7 +183,7 @@ class ClassRows(CodedScale):
 
     def of_items(self, use: Bools) -> ClassRows:
         """Return the rows of some items, which are numbered anew."""
-        rows = self.of_rows(use[self.item])
+        rows = self.of_rows(np.flatnonzero(use[self.item]))
         place = np.cumsum(use, dtype=np.int32) - np.int32(1)
         return replace(rows, item=place[rows.item], known=self.known[use], items=None)
 
@@ -196,12 +200,13 @@ class ClassRows(CodedScale):
         """Number of grades that can be predicted from others: those of free items that two annotators graded."""
         return int(np.diff(self.packed_rows.starts)[self.several & (self.known < 0)].sum())
 
-    def sampled_items(self, n_predictable: int) -> Bools:
-        """Return the items that the calibration looks at, of all with so many grades: a part of those it can predict.
+    def sampled_items(self, n_predictable: int, n_cells: int | None = None) -> Bools:
+        """Return the items of a sample of so many cells, of all with so many grades: a part of those with two grades.
 
-        It is drawn by their ids, never by the answers.
+        It is drawn by their ids, never by the answers. The calibration looks at ``MOST_CELLS``.
         """
-        use, share = self.several & (self.known < 0), MOST_CELLS / max(n_predictable * self.n_levels, 1)
+        n_cells = MOST_CELLS if n_cells is None else n_cells
+        use, share = self.several & (self.known < 0), n_cells / max(n_predictable * self.n_levels, 1)
         if share < 1.0 and self.n_items:
             assert self.items is not None
             use = use & (self.items.numbers < np.uint64(share * float(np.iinfo(np.uint64).max)))
@@ -216,6 +221,12 @@ class ClassRows(CodedScale):
     def sample(self) -> ClassRows:
         """Return the rows that the calibration looks at."""
         return self.sampled[0]
+
+    def first_sample(self) -> ClassRows | None:
+        """Return the rows by which a fit begins, ``None`` where these are too many of all."""
+        if self.n_predictable * self.n_levels < 4 * START_CELLS:
+            return None
+        return self.of_items(self.sampled_items(self.n_predictable, START_CELLS))
 
     def sample_probabilities(self, fit: ClassFit) -> Floats:
         """Return the probabilities of a fit for the items of the sample."""

@@ -269,19 +269,17 @@ def fit_matrices(
     """
     # the prior is learned by free matrices: tied rows can be shifted by a level at little loss, and the prior with them
     free = FreeMatrices(rows.n_annotators, rows.n_levels)
-    first, n_iter = first_estimate(crowd, begin, rows.n_annotators), 0
+    first = first_estimate(crowd, begin, rows.n_annotators)
     state = free.likeliest_state(first.confusion, first.prior, None)
     if begin is not None and not prior.is_settled:
         prior = prior.of_former().learn(_e_step(rows, free.estimate(state)))
-    for _ in range(_MOST_ROUNDS):
-        n_passes = min(_N_PASSES_A_ROUND, max_iter - n_iter - 1)
-        if prior.is_settled or n_passes < 1:
-            break
-        rough = _walk(rows, free, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
-        moved = float(np.abs(rough.state - state).max())
-        state, prior, n_iter = rough.state, prior.learn(rough.expected), n_iter + rough.trace.n_iter
-        if moved < _STILL and prior.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT + 1:
-            break
+    sample = rows.first_sample() if begin is None and rows.walk is None and isinstance(prior, OwnPrior) else None
+    if sample is not None and isinstance(prior, OwnPrior):
+        of_sample = replace(prior, anchor=vote_anchor(sample))
+        learned, state, _ = _learn_prior(sample, free, of_sample, state, tol=tol, max_iter=max_iter)
+        assert isinstance(learned, OwnPrior)
+        prior = replace(learned, anchor=prior.anchor, is_settled=False)
+    prior, state, n_iter = _learn_prior(rows, free, prior, state, tol=tol, max_iter=max_iter)
     if not isinstance(form, FreeMatrices):
         state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
     if rows.walk is None:
@@ -295,6 +293,23 @@ def fit_matrices(
     return ClassFit(
         rows.read(reading), best.prior, best.confusion, trace, form.parameters(state), reading=reading, rereads=True
     )
+
+
+def _learn_prior(
+    rows: ClassRows, free: FreeMatrices, prior: Prior, state: Floats, *, tol: float, max_iter: int
+) -> tuple[Prior, Floats, int]:
+    """The prior after rounds in which it and the matrices are learned in turn, the state, and the passes it took."""
+    n_iter = 0
+    for _ in range(_MOST_ROUNDS):
+        n_passes = min(_N_PASSES_A_ROUND, max_iter - n_iter - 1)
+        if prior.is_settled or n_passes < 1:
+            break
+        rough = _walk(rows, free, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
+        moved = float(np.abs(rough.state - state).max())
+        state, prior, n_iter = rough.state, prior.learn(rough.expected), n_iter + rough.trace.n_iter
+        if moved < _STILL and prior.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT + 1:
+            break
+    return prior, state, n_iter
 
 
 class Estimate(NamedTuple):

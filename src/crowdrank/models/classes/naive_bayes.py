@@ -187,14 +187,18 @@ class NaiveBayes(ClassMethod):
         given = np.isfinite(begin.given)
         if given.any() and self.errors == "own":
             raise ParameterError("accuracies= have even errors; leave errors='own' out, or the accuracies")
+        from ...kernels.threads import in_order
+
         guesses = None if given.any() or self.errors == "even" else _guesses(rows)
         sample = rows.sample()
         if guesses is not None and self.errors == "learned" and not sample.n_items:
             guesses = None
         elif guesses is not None and self.errors == "learned":
             strength = 0.0 if self.prior == "estimated" else None
-            own, even = (self._fit_shares(sample, begin, one, strength).probabilities for one in (guesses, None))
-            guesses = guesses if predicts_better(sample, own, even, n_errors=_N_ERRORS) else None
+            either = (guesses, None)
+            own, even = in_order(lambda one: self._fit_shares(sample, begin, either[one], strength), range(2))
+            better = predicts_better(sample, own.probabilities, even.probabilities, n_errors=_N_ERRORS)
+            guesses = guesses if better else None
         strength = 0.0 if self.prior == "estimated" else None
         if self.prior == "learned" and not given.all():
             strength = self._strength(sample, begin, guesses) if sample.n_items else _STRENGTHS[0]
@@ -205,10 +209,20 @@ class NaiveBayes(ClassMethod):
 
     def _strength(self, sample: ClassRows, begin: _Beginning, guesses: Floats | None) -> float | None:
         """What even shares are worth by which grades of the sample are predicted best; ``None`` for even ones alone."""
-        fits = {strength: self._fit_shares(sample, begin, guesses, strength) for strength in (*_STRENGTHS, None)}
-        # a level that takes nearly all items predicts what annotators answer overall, and nothing of items
-        sound = [one for one, fit in fits.items() if not _takes_nearly_all(sample, fit, _MAX_SHARE_OF_ITEMS)]
-        return min(sound, key=lambda one: held_out_loss(sample, fits[one].probabilities), default=None)
+        from ...kernels.threads import in_order
+
+        strengths = (*_STRENGTHS, None)
+
+        def loss(number: int) -> float:
+            fit = self._fit_shares(sample, begin, guesses, strengths[number])
+            # a level that takes nearly all items predicts what annotators answer overall, and nothing of items
+            if _takes_nearly_all(sample, fit, _MAX_SHARE_OF_ITEMS):
+                return np.inf
+            return held_out_loss(sample, fit.probabilities)
+
+        losses = list(in_order(loss, range(len(strengths))))
+        best = int(np.argmin(losses))
+        return strengths[best] if losses[best] < np.inf else None
 
     def _fit_shares(
         self, rows: ClassRows, begin: _Beginning, guesses: Floats | None, strength: float | None

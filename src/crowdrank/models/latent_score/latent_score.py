@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...data.grades import check_levels
 from ...data.index import Items
 from ...data.judgments import Preferences, align_judgments, expect, stack_judgments
 from ...data.naming import first_ids
-from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
+from ...data.parted import PartColumns, PartedFit, read_sample, sample_queries, share_of_rows
 from ...drift import DRIFTS, Walk, fit_with_drift
 from ...errors import DataWarning, JudgmentError, ParameterError
 from ...fitting import warn_unconverged
@@ -39,12 +40,9 @@ from .model import (
     former_habits,
     former_scores,
     former_state,
-    hold_out_grades,
     known_scores,
     lay_out,
     lay_out_part,
-    level_sums,
-    n_held_out_folds,
     preference_levels,
 )
 from .outcomes import (
@@ -67,7 +65,6 @@ from .outcomes import (
     weighted_mode,
 )
 from .steps import (
-    Evidence,
     ItemSums,
     Options,
     Path,
@@ -76,10 +73,8 @@ from .steps import (
     VarianceSums,
     annotator_round,
     annotator_sums,
-    are_likelier,
     check_names,
     control_parameters,
-    difficulty_evidence,
     finished_fit,
     fit_scores,
     has_converged,
@@ -705,48 +700,36 @@ def _laplace(preferences: _OtherPreferences, prior: _TastePrior) -> tuple[Floats
     return scores, np.asarray(value, np.float64)
 
 
-# Blocks: annotators are shared, and blocks keep the scores of their items. A step takes the scores of a block one round
-# further and returns the sums that annotators and crowd are learned from. How far scores follow a round depends on all
-# of them, so that they do so at the beginning of the next step. That is why rounds.fit_scores has rounds of its own for
-# judgments in memory: here a last round finds that the one before was enough, and fits take 6 to 34 rounds.
+# Blocks: annotators are shared, and blocks keep the scores of their items. A fit to a sample of queries comes first: it
+# says whether items differ in difficulty, and rounds over all blocks begin with its annotators and crowd. A step
+# takes the scores of a block one round further and returns the sums that annotators and crowd are learned from. How far
+# scores follow a round depends on all of them, so that they do so at the beginning of the next step. That is why
+# fit_scores has rounds of its own for judgments in memory: here a last round finds that the one before was enough.
 
 
 class _Common(NamedTuple):
-    """What holds for the responses of all blocks: their levels, and once these are counted, what is said of the kind.
-
-    ``taken`` says which: all, or of a fold 0 those that a trial learns from, or 1 those that it holds out; which these
-    are follows from ``level_sums``.
-    """
+    """What holds for the responses of all blocks: their levels, and once these are counted, their kind."""
 
     method: LatentScore
     scale: LevelScale
     kind: Kind | None = None
     active: Bools | None = None
     has_query_levels: bool = False
-    taken: tuple[int, int] | None = None
-    level_sums: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class _ScoreBlock:
-    """The judgments of a block, and once the levels of all blocks are known, their responses: all, and those taken."""
+    """The judgments of a block, and once the levels of all blocks are known, their responses."""
 
     judgments: Any
-    laid_out: dict[tuple[int, int] | None, Layout] = field(default_factory=dict)
+    laid_out: list[Layout] = field(default_factory=list)
 
     def layout(self, common: _Common) -> Layout:
         """Return the responses; a block keeps them from step to step."""
         if not self.laid_out:
             method = common.method
-            self.laid_out[None] = lay_out_part(self.judgments, common.scale, bins=method.bins, lapse=method.lapse)
-        own = self.laid_out.get(common.taken)
-        if own is None:
-            assert common.taken is not None
-            everything, (fold, place) = self.laid_out[None], common.taken
-            own = hold_out_grades(everything, fold, common.level_sums)[place]
-            # those of one trial at a time
-            self.laid_out.clear()
-            self.laid_out.update({None: everything, common.taken: own})
+            self.laid_out.append(lay_out_part(self.judgments, common.scale, bins=method.bins, lapse=method.lapse))
+        (own,) = self.laid_out
         if common.kind is None or common.active is None:
             return own
         kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
@@ -854,12 +837,9 @@ class _BlockRounds:
         scale = LevelScale(min(lows), max(highs), *steps_of_strengths(sizes, weight), bool(max(ties)))
         common, layout, given = self._survey(blocks, _Common(self.method, scale))
         anchors = find_anchors(layout, np.empty((0, 0)), Known.nothing(0), self.trusted)
-        state = first_state(layout, anchors.prior.mean.copy(), 0)
-        begin: tuple[Items, Floats] | None = None
-        if self.start is not None:
-            state = former_habits(self.start, self.judged.annotators, layout)
-            begin = (self.start.items, former_scores(self.start))
-        state, items, trace = self._run_rounds(blocks, common, layout, anchors, state, begin)
+        state, begin, differ = self._begin(blocks, common, layout, anchors, given)
+        settled = replace(self, options=self.options._replace(difficulty=differ))
+        state, items, trace = settled._run_rounds(blocks, common, layout, anchors, state, begin)
         variance = widened_variance(layout, state, items)
         widened, state = variance != state.variance_of_items, replace(state, variance_of_items=variance)
         _, shares, number, n_separate, of_lapses, *rest = blocks.total(partial(_finish, common, state, widened))
@@ -903,12 +883,44 @@ class _BlockRounds:
         layout = Layout((kind,), graph, none, np.empty(0, bool), weight > 0, empty.named, has_levels)
         return common, layout, given
 
+    def _begin(
+        self, blocks: Blocks, common: _Common, layout: Layout, anchors: Anchors, given: Floats
+    ) -> tuple[State, tuple[Items, Floats] | None, bool]:
+        """Annotators and crowd to begin with, items with scores to begin with, and whether items differ in difficulty.
+
+        A fit to a sample of the queries tells. Where the sample holds all judgments, only what it says of difficulties
+        is taken, so that rounds are those of a fit in memory.
+        """
+        share = share_of_rows(self.judged.rows)
+        parts = [part for (part,) in blocks.read(partial(read_sample, attrgetter("judgments"), given, share))]
+        sample: Any = stack_judgments(align_judgments([part for part in parts if len(part)] or parts[:1]))
+        of_sample = lay_out_part(sample, common.scale, bins=self.method.bins, lapse=self.method.lapse)
+        state, begin, former = first_state(layout, anchors.prior.mean.copy(), 0), None, None
+        if self.start is not None:
+            state = former_habits(self.start, self.judged.annotators, layout)
+            begin = (self.start.items, former_scores(self.start))
+            former = former_state(self.start, sample, of_sample)
+        if share >= 1.0 and not may_have_difficulties(layout, state, self.options):
+            return state, begin, False
+        found = fit_scores(of_sample, self.options, trusted=self.trusted, start=former).state
+        differ = found.variance_of_difficulty > 0.0
+        if share >= 1.0:
+            return state, begin, differ
+        state = replace(
+            state, alpha=found.alpha, alpha_variance=found.alpha_variance, shares=found.shares,
+            kinds=tuple(replace(kind, curvature=None) for kind in found.kinds),
+            variance_of_items=found.variance_of_items, variance_of_alpha=found.variance_of_alpha,
+            variance_of_levels=found.variance_of_levels if layout.has_query_levels else 0.0,
+            variance_of_difficulty=found.variance_of_difficulty,
+        )  # fmt: skip
+        return state, begin or (sample.items, found.scores), differ
+
     def _run_rounds(
-        self, blocks: Blocks, common: _Common, layout: Layout, anchors: Anchors, state: State, begin: Any
-    ) -> tuple[State, VarianceSums, Trace]:
+        self, blocks: Blocks, common: _Common, layout: Layout, anchors: Anchors, state: State,
+        begin: tuple[Items, Floats] | None,
+    ) -> tuple[State, VarianceSums, Trace]:  # fmt: skip
         """The shared state at the end, what the variance of scores follows from there, and how it went."""
         path, values = Path(layout.judged), list[float]()
-        first = state, begin
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
         may_differ = may_have_difficulties(layout, state, self.options)
@@ -919,12 +931,8 @@ class _BlockRounds:
                 change = max(of_crowd, typical_change(sums.largest, squares, sums.n_judged))
                 converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
             if may_differ and has_settled(change, values):
-                may_differ = False
-                if self.options.difficulty:
-                    state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
-                    sums = _RoundSums.of(blocks.total(partial(_run_round_again, common, state)))
-                elif Evidence(*blocks.total(partial(_weigh_difficulty, common, state))[1:]).is_enough:
-                    return self._run_after_trial(blocks, common, layout, anchors, *first)
+                state, path, may_differ, converged = with_difficulties(layout, state), Path(layout.judged), False, False
+                sums = _RoundSums.of(blocks.total(partial(_run_round_again, common, state)))
             if converged or len(values) >= self.options.max_iter:
                 return state, sums.items.items, Trace(len(values), converged, change, tuple(values))
             settled = has_settled(change, values)
@@ -938,22 +946,6 @@ class _BlockRounds:
             elsewhere = (float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
             state, of_crowd = path.follow(state, following, elsewhere)
             follow, begin = follow._replace(factor=path.means.factor), None
-
-    def _run_after_trial(
-        self, blocks: Blocks, common: _Common, layout: Layout, anchors: Anchors, state: State, begin: Any
-    ) -> tuple[State, VarianceSums, Trace]:
-        """Rounds from the start, with difficulties if grades that a fit has not seen are likelier with them."""
-        common = common._replace(level_sums=blocks.total(partial(_add_levels, common))[1])
-        likelihoods = {False: 0.0, True: 0.0}
-        for fold in range(n_held_out_folds(layout)):
-            learned, of_learned, _ = self._survey(blocks, common._replace(kind=None, active=None, taken=(fold, 0)))
-            for difficulty in likelihoods:
-                trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
-                shared = trial._run_rounds(blocks, learned, of_learned, anchors, state, begin)[0]
-                held = partial(_predict_held_out, common._replace(taken=(fold, 1)), shared)
-                likelihoods[difficulty] += float(blocks.total(held)[1])
-        options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
-        return replace(self, options=options)._run_rounds(blocks, common, layout, anchors, state, begin)
 
     def _quality(self, blocks: Blocks, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where judgments are many."""
@@ -1004,10 +996,12 @@ def _run_round(
         return _round_from(layout, held.within(shared), step)
     scores, none = np.zeros(len(items)), np.empty(0)
     if begin is not None and len(items):
-        # those of a former consensus, 0 for new items
+        # 0 for new items
         code = begin[0].codes_of(items, "start", "judgments")
         scores = np.where(code >= 0, np.append(begin[1], 0.0)[code], 0.0)
-    held = _ItemState(scores, 0.0 * scores, np.zeros(len(layout.graph.second)), none, none, none)
+    unknown = shared.variance_of_difficulty
+    difficulty = (0.0 * scores, 0.0 * scores + unknown) if unknown > 0.0 else (none, none)
+    held = _ItemState(scores, 0.0 * scores, np.zeros(len(layout.graph.second)), none, *difficulty)
     return _round_from(layout, held.within(shared), 0.0 * scores)
 
 
@@ -1027,21 +1021,6 @@ def _round_from(layout: Layout, state: State, step: Floats) -> tuple[Statistics,
     largest = float(np.abs(step).max(initial=0.0))
     statistics = (largest, rows @ rows.T, float(layout.judged.sum()), *variances, *sums[0])
     return statistics, (*_ItemState.of(state), *_ItemState.of(following))
-
-
-def _weigh_difficulty(common: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
-    """What the grades of a block say for difficulties, at the scores that its last round began with."""
-    return (0.0, *difficulty_evidence(block.layout(common), _ItemState(*kept[:6]).within(shared))), kept
-
-
-def _add_levels(common: _Common, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
-    """Sum of the levels of each annotator's grades."""
-    return (0.0, level_sums(block.layout(common))), kept
-
-
-def _predict_held_out(held: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
-    """Log-likelihood of the grades of a block that a trial has not seen."""
-    return (0.0, log_likelihood(block.layout(held), _ItemState(*kept[:6]).within(shared))), kept
 
 
 def _finish(common: _Common, shared: State, widened: bool, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:

@@ -256,29 +256,23 @@ def ranking_weights(rankings: Rankings) -> Floats:
     return np.repeat(weight, (size * (size - 1.0) / 2.0).astype(np.int64))
 
 
-def level_sums(layout: Layout) -> Floats:
-    """Return the sum of the levels of each annotator's grades, (n_annotators,)."""
-    sums = np.zeros(layout.n_annotators)
-    for kind in layout.kinds:
-        if not kind.about_pairs:
-            sums += np.bincount(kind.cells.annotator_side >> 2, _weighted_levels(kind), len(sums))
-    return sums
-
-
 def n_held_out_folds(layout: Layout) -> int:
     """Return how often grades are held out, each time others, until there are enough of them."""
     weight = sum(float(kind.weight.sum()) for kind in layout.kinds if not kind.about_pairs)
     return int(np.clip(np.ceil(_HELD_OUT_EVERY * _ENOUGH_HELD_OUT / max(weight, 1.0)), 1, _HELD_OUT_EVERY))
 
 
-def hold_out_grades(layout: Layout, fold: int, sums: Floats | None = None) -> tuple[Layout, Layout]:
+def hold_out_grades(layout: Layout, fold: int) -> tuple[Layout, Layout]:
     """Return the responses without a fifth of the grades, and these grades alone; no item loses all that it has.
 
     Which fold a grade is held out in follows from those that others gave to the item, and from those that the annotator
-    gave to others: neither from itself, which would make some grades rarer among those held out, nor from names, order
-    of rows, or the parts that judgments come in. ``sums`` are those of :func:`level_sums` of all parts.
+    gave to others: neither from itself, which would make some grades rarer among those held out, nor from names or
+    order of rows.
     """
-    sums = level_sums(layout) if sums is None else sums
+    sums = np.zeros(layout.n_annotators)
+    for kind in layout.kinds:
+        if not kind.about_pairs:
+            sums += np.bincount(kind.cells.annotator_side >> 2, _weighted_levels(kind), len(sums))
     learned, held = [], []
     for kind in layout.kinds:
         out = np.zeros(len(kind.cells.level), bool)
