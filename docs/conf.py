@@ -61,6 +61,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "crowdrank"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_sidebars = {"start": []}  # it has no pages below it
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

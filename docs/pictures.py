@@ -18,7 +18,7 @@ from crowdrank.demo import FILE
 from crowdrank.report import AgreementDisplay, BeatsDisplay, ConsensusDisplay, QualityDisplay, TimeDisplay, save_display
 
 IMAGES = Path(__file__).parent / "images"
-WIDTH, HEIGHT = 1120, 900
+WIDTH, HEIGHT = 1120, 690
 
 
 def main() -> None:
