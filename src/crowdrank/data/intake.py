@@ -41,6 +41,10 @@ LARGEST_WEIGHT = 1e12
 """A weight lies between one over this and this, and the largest is at most so many times the smallest."""
 
 _LARGEST_TIME = 1e20
+
+R_MISSING = -(2.0**31)
+"""What NA in a column of whole numbers becomes on the way from R to Python."""
+
 _SOME_CELLS = 5_000
 
 DROP = "correct them"
@@ -163,6 +167,7 @@ class Rows:
         """Blame numbers that cannot be computed with."""
         finite = np.isfinite(values)
         self.blame(~finite & ~known_bad, f"the {word} is NaN or infinite", DROP)
+        self.blame(values == R_MISSING, f"the {word} is {R_MISSING:.0f}, R's missing number,", DROP)
         far = finite & (np.abs(values) > largest)
         self.blame(far, f"the {word} is beyond {largest:g}, too large to compute with", "give it in another unit")
 

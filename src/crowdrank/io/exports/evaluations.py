@@ -832,7 +832,14 @@ def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterato
         held = parse_json(held) if isinstance(held, str) else held
         for score in held if isinstance(held, list) else ():
             if isinstance(score, dict) and (name := _text_at(score, metric) if "metric" in fields else value[0]):
-                yield name, score
+                # the score of what several people judged is their mean
+                shares = [at_path(score, path) for path in fields.get("authors", ())]
+                entries = [entry for by in shares if isinstance(by, dict) for entry in by.items()]
+                own = [{**one, fields["annotator"][0]: who} for who, one in entries if isinstance(one, dict)]
+                for one in own:
+                    yield name, {**score, **one}
+                if not own:
+                    yield name, score
         for key, score in held.items() if isinstance(held, Mapping) else ():
             if not isinstance(score, dict):
                 yield key, {metric[0]: key, value[0]: score}

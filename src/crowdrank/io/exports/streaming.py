@@ -168,7 +168,8 @@ def _split_rows(document: Record) -> list[Record] | None:
     """The rows of a table whose columns are named once, as pandas, MLflow and Weights & Biases write it."""
     columns, data = document.get("columns"), document.get("data")
     split = isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)
-    return rows_inside(document) if split and data else None
+    numbered = all(isinstance(one, dict) and "".join(one).isdigit() for one in document.values())
+    return rows_inside(document) if (split and data) or numbered else None
 
 
 def _csv_rows(text: str, suffix: str, most: int | None = None) -> list[list[str]]:
