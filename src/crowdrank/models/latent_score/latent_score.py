@@ -920,7 +920,7 @@ class _BlockRounds:
         begin: tuple[Items, Floats] | None,
     ) -> tuple[State, VarianceSums, Trace]:  # fmt: skip
         """The shared state at the end, what the variance of scores follows from there, and how it went."""
-        path, values = Path(layout.judged), list[float]()
+        path, values = Path(layout.judged, near_end=share_of_rows(self.judged.rows) < 1.0), list[float]()
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
         may_differ = may_have_difficulties(layout, state, self.options)
@@ -994,15 +994,18 @@ def _run_round(
     if follow is not None:
         held, step = follow.after_round(layout, _ItemState(*kept[:6]), _ItemState(*kept[6:]))
         return _round_from(layout, held.within(shared), step)
-    scores, none = np.zeros(len(items)), np.empty(0)
+    scores, none, some_new = np.zeros(len(items)), np.empty(0), False
     if begin is not None and len(items):
         # 0 for new items
         code = begin[0].codes_of(items, "start", "judgments")
-        scores = np.where(code >= 0, np.append(begin[1], 0.0)[code], 0.0)
+        scores, some_new = np.where(code >= 0, np.append(begin[1], 0.0)[code], 0.0), bool((code < 0).any())
     unknown = shared.variance_of_difficulty
     difficulty = (0.0 * scores, 0.0 * scores + unknown) if unknown > 0.0 else (none, none)
-    held = _ItemState(scores, 0.0 * scores, np.zeros(len(layout.graph.second)), none, *difficulty)
-    return _round_from(layout, held.within(shared), 0.0 * scores)
+    state = _ItemState(scores, 0.0 * scores, np.zeros(len(layout.graph.second)), none, *difficulty).within(shared)
+    if some_new:
+        # scores first find their place by the annotators that are known, or these would follow scores of 0
+        state = last_scores(layout, state, ItemInputs.nothing(len(items)))
+    return _round_from(layout, state, 0.0 * scores)
 
 
 def _run_round_again(common: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:

@@ -1089,6 +1089,9 @@ _MAX_MEANS_FACTOR = 2.0
 _MAX_SHARED_FACTOR = 3.0
 """Bounds of the factors on steps, of scores and annotators and of what they share."""
 
+_MAX_FACTOR_NEAR_END = 8.0
+"""The same where a fit to a sample gave the start: what is left is slow and goes in one direction."""
+
 _MAX_ROOT_MEAN_SQUARES = 5.0
 _MIN_DEVIATION = 0.02
 _MIN_COEFFICIENT_DEVIATION = 1e-3
@@ -1347,8 +1350,9 @@ class Relaxation:
 class Path:
     """The path of a fit: from a state and what a round makes of it to the next."""
 
-    def __init__(self, judged: Bools) -> None:
-        self.means, self.shared = Relaxation(_MAX_MEANS_FACTOR), Relaxation(_MAX_SHARED_FACTOR)
+    def __init__(self, judged: Bools, *, near_end: bool = False) -> None:
+        largest = (_MAX_FACTOR_NEAR_END,) * 2 if near_end else (_MAX_MEANS_FACTOR, _MAX_SHARED_FACTOR)
+        self.means, self.shared = map(Relaxation, largest)
         self.unjudged = np.flatnonzero(~judged)
 
     def follow(
