@@ -349,7 +349,7 @@ def test_fits_start_from_nothing_where_a_part_says_too_little(monkeypatch, few):
             judgments, layout, described.matrix, known, None, bins=None, lapse=None, progress=None
         )
 
-    assert start(grades, features).scores.shape == scores.shape
+    assert start(grades, features)[0].scores.shape == scores.shape
     # a grade that only one query has is not in the part unless that query is
     rows = np.unique(grades.items.query[grades.item], return_index=True)[1][:8]
     rare = [replace(grades, grade=np.where(np.arange(len(grades)) == row, 9.0, grades.grade)) for row in rows]

@@ -31,8 +31,9 @@ MIN_CELLS_TO_START_FROM_A_PART = 1 << 23
 """Cells of features from which on a fit starts from one to a part of the queries."""
 
 _SHARE_OF_PART = 0.125
-_OPTIONS_OF_PART = Options(0.02, 60, difficulty=False)
-"""When the fit to the part stops: the fit to all goes on from there to its own tolerance."""
+_OPTIONS_OF_PART = Options(0.02, 60)
+"""When the fit to the part stops: the fit to all goes on from there to its own tolerance. The part says whether items
+differ in difficulty."""
 
 _MIN_STILL_ROUNDS_AFTER_PART = 5
 
@@ -177,11 +178,15 @@ class LatentScore:
         if scaled is None:
             fit = run(options)
         else:
-            start = start_from_part(
+            begun = start_from_part(
                 judgments, layout, scaled.matrix, clamped, reliable if len(reliable) else None, bins=self.bins,
                 lapse=self.lapse, progress=progress,
             )  # fmt: skip
-            fit = run(options if start is None else _after_part(options), features=scaled.matrix, start=start)
+            start, differ = (None, None) if begun is None else begun
+            if start is not None:
+                # it may stand still after fewer rounds than one from nothing
+                options = options._replace(min_still_rounds=_MIN_STILL_ROUNDS_AFTER_PART, difficulty=differ)
+            fit = run(options, features=scaled.matrix, start=start)
         warn_about(fit, layout, judgments.items, options)
         consensus = latent_consensus(self, judgments, layout, fit, clamped)
         return _joint_fit(self, consensus, features, scaled, fit.state.weights * clamped.unit, judgments)
@@ -254,8 +259,10 @@ def _joint_fit(
 def start_from_part(
     judgments: Judgments | Mixed, layout: Layout, features: Floats, known: Known, trusted: Bools | None, *,
     bins: int | None, lapse: bool | None, progress: Progress | None,
-) -> State | None:  # fmt: skip
-    """Return the state in which a fit to all judgments starts; ``None``: from nothing.
+) -> tuple[State, bool] | None:  # fmt: skip
+    """Return the state in which a fit to all judgments starts, and whether items differ in difficulty.
+
+    ``None``: it starts from nothing.
 
     Annotators, cuts, variances and weights are those of the part, and items have the scores that the weights predict.
     A fit starts from nothing where cells are few, items known, queries large, or the part lacks a level.
@@ -284,15 +291,12 @@ def start_from_part(
         replace(habits, centre=new.centre, cuts=habits.cuts + (habits.centre - new.centre), curvature=None)
         for habits, new in zip(state.kinds, first.kinds, strict=True)
     )
-    return replace(
+    begin = replace(
         state, scores=product(features, state.weights), variance=np.full(layout.n_items, state.variance_of_items),
         covariance=first.covariance, kinds=kinds, cell_curvature=(), feature_variances=None,
+        difficulty=first.difficulty, difficulty_variance=first.difficulty_variance, variance_of_difficulty=0.0,
     )  # fmt: skip
-
-
-def _after_part(options: Options) -> Options:
-    """Return when a fit that starts from a part stops: it may stand still after fewer rounds than one from nothing."""
-    return options._replace(min_still_rounds=_MIN_STILL_ROUNDS_AFTER_PART)
+    return begin, state.variance_of_difficulty > 0.0
 
 
 def _same_scale(layout: Layout, part: Layout) -> bool:
