@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ..metrics.significance import prediction_powered_mean
+from ..metrics.significance import PoweredMean, prediction_powered_mean
 from ..protocols import Bools, Counts, Floats
 from .labels import Labels
 
@@ -77,8 +78,10 @@ def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, An
     n_clusters = len(np.unique(cluster[both]))
     # queries with several cases are clusters; where each has one, cases are independent
     clusters = (cluster[both], cluster[rest]) if 1 < n_clusters < n else None
-    joint = prediction_powered_mean(h, f, other, level=level, clusters=clusters)
-    alone = prediction_powered_mean(h, f, other, level=level, lam=0.0, clusters=clusters)
+    joint, alone = (
+        _of_few(prediction_powered_mean(h, f, other, level=level, lam=lam, clusters=clusters), level, n, n_clusters)
+        for lam in (None, 0.0)
+    )
     width = alone.upper - alone.lower
     # at m labels the variance is that of the residuals over m, and that of the program over what it judged besides
     left = float(np.var(h)) / (4 * n) - (joint.lam**2 * float(np.var(other)) / len(other) if len(other) else 0.0)
@@ -91,6 +94,18 @@ def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, An
         "labels_to_halve": int(min(np.ceil(halving), 4 * n)), "labels_to_halve_alone": 4 * n,
         **rogan_gladen(h, f, figure.program[said], level),
     }  # fmt: skip
+
+
+def _of_few(found: PoweredMean, level: float, n: int, n_clusters: int) -> PoweredMean:
+    """The mean with the interval of Student's t: its spread, and the weight of the program, are learned from few."""
+    from scipy.special import stdtrit
+
+    # the variance of clusters makes up for their mean already
+    number, spread = (n_clusters, n_clusters - 1) if 1 < n_clusters < n else (n, n)
+    degrees = max(number - 1 - (found.lam > 0), 1)
+    factor = stdtrit(degrees, 0.5 + level / 2) / NormalDist().inv_cdf(0.5 + level / 2) * (spread / degrees) ** 0.5
+    half = float(factor) * (found.upper - found.mean)
+    return replace(found, lower=found.mean - half, upper=found.mean + half)
 
 
 def rogan_gladen(h: Floats, f: Floats, everywhere: Floats, level: float) -> dict[str, float | None]:

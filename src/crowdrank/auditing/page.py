@@ -62,7 +62,11 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
     programs = found.programs
     number = {verdict: int((programs["verdict"] == verdict).sum()) for verdict in _SEVERITY}
     n_items = int(programs["n_items"].max() or 0)  # type: ignore[arg-type]
-    cards = [(f"{len(programs):,}", "programs"), (f"{found.n_people:,}", "people"), (f"{n_items:,}", "common items")]
+    n_programs, n_criteria = (programs[name].n_unique() if name in programs.columns else 1
+                              for name in ("program", "criterion"))  # fmt: skip
+    on, each = (f" on {n_criteria} criteria", ", each on one criterion,") if n_criteria > 1 else ("", "")
+    undecided = f"; {number['undecided']} not decided" if number["undecided"] else ""
+    cards = [(f"{n_programs:,}", "programs"), (f"{found.n_people:,}", "people"), (f"{n_items:,}", "common items")]
     cards += [(f"{number[word]:,}", said) for word, said in (("yes", "may"), ("no", "may not"), ("undecided",) * 2)]
     findings = [Finding("verdict", "annotators", _SEVERITY[row["verdict"]], row["sentence"], {}, (row["program"],))
                 for row in programs.iter_rows(named=True)]  # fmt: skip
@@ -90,8 +94,8 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
     advice = [f"{headline(text)}." for text in _advice(found)]
     return render_page(
         title=title or "May these programs stand in for people?",
-        lead=f"{counted(len(programs), 'program')} against {counted(found.n_people, 'person')}, by {found.kind}s.",
-        cards=cards, summary=f"{number['yes']} of {len(programs)} may stand in for people",
+        lead=f"{counted(n_programs, 'program')}{on} against {counted(found.n_people, 'person')}, by {found.kind}s.",
+        cards=cards, summary=f"{number['yes']} of {len(programs)}{each} may stand in for people{undecided}",
         advice=advice, findings=findings, sections=[*[one for one in sections if one is not None], making],
     )  # fmt: skip
 
@@ -116,8 +120,8 @@ def _with_bounds(frame: pl.DataFrame) -> pl.DataFrame:
         stem = name.removesuffix("_rank")
         low, high = _BOUNDS.get(name, (f"{stem}_lower", f"{stem}_upper"))
         if low in frame.columns and high in frame.columns:
-            texts = [None if None in row else f"{row[0]:.3g} ({row[1]:.3g} to {row[2]:.3g})"
-                     for row in frame.select(name, low, high).iter_rows()]  # fmt: skip
+            form = "{:.0f} ({:.0f} to {:.0f})" if name != stem else "{:.3f} ({:.3f} to {:.3f})"
+            texts = [None if None in row else form.format(*row) for row in frame.select(name, low, high).iter_rows()]
             frame = frame.with_columns(pl.Series(name, texts, pl.String)).drop(low, high)
     if "won" in frame.columns:
         word = pl.when("won").then(pl.lit("program")).when("lost").then(pl.lit("person")).otherwise(pl.lit("open"))
@@ -130,7 +134,8 @@ def _verdict_picture(found: Audit) -> tuple[Any, ...]:
     rows = []
     keys = [name for name in ("criterion", "program") if name in found.people.columns]
     own = {row[:-1]: row[-1] for row in found.people.group_by(keys).agg(pl.col("person_better").mean()).rows()}
-    for row in found.programs.drop_nulls("advantage").head(_MAX_LINES // 2).iter_rows(named=True):
+    tested = found.programs.drop_nulls("advantage")
+    for row in tested.head(_MAX_LINES // 2).iter_rows(named=True):
         name = _of_criterion(row, "program")
         person = own[tuple(row[key] for key in keys)]
         rows += [
@@ -139,6 +144,7 @@ def _verdict_picture(found: Audit) -> tuple[Any, ...]:
         ]
     said = "How often a program agrees with the other people as well as a person does, or better; and how often the "
     said += "person agrees as well as the program. It passes where it is behind by less than the margin."
+    said += f" These are {len(rows) // 2} of {len(tested)}; the table has all." if len(tested) > len(rows) // 2 else ""
     return _picture(rows, "share of items on which it is as good or better", said, "advantage")
 
 
@@ -213,10 +219,12 @@ def _of_criterion(row: dict[str, Any], name: str) -> str:
 
 def _advice(found: Audit) -> list[str]:
     """What to do, in sentences."""
-    refused = found.programs.filter(pl.col("verdict") == "no")
+    refused = found.programs.filter(pl.col("verdict") == "no").group_by("program", maintain_order=True)
     instead = "those of people" if _nothing_left(found) else "the corrected ones"
-    advice = [f"do not report figures by {_of_criterion(row, 'program')} alone; use {instead}"
-              for row in refused.iter_rows(named=True)]  # fmt: skip
+    advice = []
+    for (program,), rows in refused:
+        of = f" ({', '.join(rows['criterion'])})" if "criterion" in rows.columns else ""
+        advice.append(f"do not report figures by {program}{of} alone; use {instead}")
     best = found.corrected
     if len(best):
         best = best.filter(pl.col("labels_to_halve") < pl.col("labels_to_halve_alone"))

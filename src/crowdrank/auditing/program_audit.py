@@ -27,7 +27,7 @@ from ..protocols import Counts, Floats
 from ..quality import held_out_quality
 from ..registry import method_class
 from ..review.diagnosis import match_items
-from ..wording import counted
+from ..wording import counted, percent
 from .alternative import Alternative, alternative_test
 from .corrected import MAX_NEXT, Figure, corrected_row, figures, next_labels
 from .labels import Labels, Sides, check_people, check_program
@@ -276,7 +276,8 @@ class _Program:
         """Return the row of the program: verdict, the test, and how good it is against the consensus of people."""
         n = len(found.table)
         n_won, n_lost = round(found.winning_rate * n), round(found.share_lost * n)
-        bounds = f"advantage {found.advantage:.2f}, {found.lower:.2f} to {found.upper:.2f}"
+        low, high = percent(max(found.lower, 0.0), sign=False), percent(min(found.upper, 1.0))
+        bounds = f"as good as a person or better on {percent(found.advantage)} of items, {low} to {high}"
         if reason is not None:
             verdict, sentence = "undecided", f"not decided with these labels: {reason}"
         elif found.winning_rate >= _PASSING:
@@ -466,8 +467,8 @@ class _Program:
         error = (max(extreme[1] * (1 - extreme[1]), 1e-9) / known.sum()) ** 0.5
         if abs(extreme[0] - extreme[1]) > 3 * error:
             where = "keeps to the middle" if extreme[0] < extreme[1] else "goes to the ends of the scale"
-            said.append(f"{self.name} {where}: {extreme[0]:.0%} of its grades are the lowest or highest, of people's "
-                        f"{extreme[1]:.0%}")  # fmt: skip
+            own, theirs = map(percent, extreme)
+            said.append(f"{self.name} {where}: {own} of its grades are the lowest or highest, of people's {theirs}")
         return said
 
 
