@@ -290,3 +290,5 @@ def test_errors_that_nothing_can_show_are_told(names, kind):
     found = cr.findings(cr.aggregate(judged, "latent_score"), judged).of(kind)
     assert found is not None
     assert "would change" in found.sentence
+    alone = cr.Preferences.from_rows(rows)
+    assert "usual allowance" in cr.findings(cr.aggregate(alone, "latent_score"), alone).of(kind).sentence

@@ -129,9 +129,10 @@ def aggregate(
         method has no such errors, which is said; ``"none"`` for the model's own. ``trace.errors`` says what was taken,
         ``estimates["robust"]`` how much wider it is.
     shared
-        ``"estimated"`` widens standard errors by the errors that annotators share, as copies and models of one family
-        do: what :func:`crowdrank.diagnose` finds of it; the default where at least five annotators overlap.
-        ``estimates["shared"]`` says how much wider they are; ``"none"`` takes annotators to err independently.
+        ``"estimated"`` widens standard errors by the errors that annotators share: what :func:`crowdrank.diagnose`
+        finds of copies and models of one family, where at least five annotators overlap, and an allowance for what all
+        get wrong alike about a query, where there are twenty queries or more and nobody is ``trusted``. It is the
+        default. ``estimates["shared"]`` says how much wider they are; ``"none"`` takes annotators to err independently.
     stream
         Read packed judgments anew in every pass, so that they need not fit into memory; the result is the same.
     cluster

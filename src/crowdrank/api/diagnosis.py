@@ -71,7 +71,7 @@ def diagnose(
     if control is not None:
         consensus, habits, relative = _with_control(judged, names_to_control(judged, control), consensus)
     if consensus is None:
-        consensus = aggregate(judged)
+        consensus = aggregate(judged, shared="none")
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
     diagnostics = review.diagnose(judged, review.match_items(consensus, judged), known)
@@ -88,7 +88,7 @@ def _with_control(
         raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
     method = method_class("aggregator", "latent_score")()
     try:
-        fitted = consensus or aggregate(judged, "latent_score", control=control)
+        fitted = consensus or aggregate(judged, "latent_score", control=control, shared="none")
         return fitted, annotator_habits(fitted), None
     except UnidentifiedError as error:
         fitted = method.relative_coefficients(judged, control)

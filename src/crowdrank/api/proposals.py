@@ -124,7 +124,8 @@ def requests(
         if progress is not None:
             progress(0, 2, "finding the consensus")
         if not isinstance(consensus, Consensus):
-            consensus = aggregate(judged, needed if consensus is None else consensus, seed=seed)
+            # what annotators get wrong alike is no reason to ask them more
+            consensus = aggregate(judged, needed if consensus is None else consensus, seed=seed, shared="none")
         situation = replace(situation, consensus=consensus)
     if progress is not None:
         progress(1, 2, "choosing what to ask")

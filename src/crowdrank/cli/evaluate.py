@@ -175,7 +175,7 @@ def diagnose(asked: Asked, talk: Talk) -> None:
     judgments = api.expect_one_kind(read_settled(asked, talk), "diagnose")
     known = None if asked.truth is None else read_truth(asked.truth, options=reading.options())
     with talk.working("finding the consensus"):
-        consensus = None if control else api.aggregate(judgments, method, seed=asked.seed)
+        consensus = None if control else api.aggregate(judgments, method, seed=asked.seed, shared="none")
     with talk.working("checking the annotators"):
         diagnostics = api.diagnose(judgments, consensus, truth=known, control=control)
     for sentence in diagnostics.messages:

@@ -353,7 +353,8 @@ def verdict_findings(facts: Facts) -> list[Finding]:
     if table is None or not len(table):
         return [say("no_annotators")]
     if len(table) == 1:
-        return [say("one_annotator", {"n_annotators": 1}, table["annotator"].to_list())]
+        ids = table["annotator"].to_list()
+        return [say("one_annotator", {"n_annotators": 1}, ids, tell=_what_intervals_tell(facts))]
     n, findings, numbers = len(table), [], {"n_annotators": len(table)}
     items, scores, why = facts.consensus.items, facts.consensus.scores, ""
     if facts.has_order and (np.diff(items.offsets) < 2).all():
@@ -423,7 +424,10 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     others = [one for one, kind in zip(ids, kinds, strict=True) if not kind]
     share = float(number[[kind is True for kind in kinds]].sum() / number.sum())
     if programs and not others:
-        words = {"programs": counted(len(programs), "program"), "trusted": option("trusted")}
+        words = {
+            "programs": counted(len(programs), "program"), "trusted": option("trusted"),
+            "tell": _what_intervals_tell(facts),
+        }  # fmt: skip
         return [say("only_programs", {"n_programs": len(programs)}, programs, **words)]
     if not programs or share <= 0.5:
         return []
@@ -440,6 +444,13 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     }
     shares = {"by_programs": percent(share), "by_people": percent(1.0 - share)}
     return [say("mostly_programs", numbers, others, **words, **shares, trusted=trusted)]
+
+
+def _what_intervals_tell(facts: Facts) -> str:
+    """What there is of errors that all annotators share in intervals, tiers and beats."""
+    if "unseen" in facts.consensus.estimates.get("shared", {}):
+        return "intervals, tiers and beats have the usual allowance for that, which may be too small"
+    return "intervals, tiers and beats tell what more of their judgments would change"
 
 
 def _shortest_name(wanted: list[str], ids: list[str], of_group: dict[str, str]) -> str:
@@ -491,7 +502,8 @@ def _dependent(facts: Facts) -> list[Finding]:
     if not n:
         few = odd.n_annotators < FEWEST_OVERLAPPING and facts.consensus.std_error is not None
         people = counted(odd.n_annotators, "annotator")
-        return [say("shared_unseen", {"n_annotators": odd.n_annotators}, annotators=people)] if few else []
+        words = {"annotators": people, "tell": _what_intervals_tell(facts)}
+        return [say("shared_unseen", {"n_annotators": odd.n_annotators}, **words)] if few else []
     ids = odd.annotators().filter(pl.col("family").is_not_null())["annotator"].to_list()
     numbers = {"n_families": n, "effective_annotators": odd.effective_annotators, "n_annotators": odd.n_annotators}
     return [say("dependent", numbers, ids, groups=f"{n} group errs" if n == 1 else f"{n} groups err")]
@@ -608,7 +620,10 @@ def _control(consensus: Consensus) -> list[Finding]:
         numbers = {key: estimates["robust"][key] for key in ("wider", "clusters")}
         findings.append(say("robust", numbers, by=estimates["robust"]["by"]))
     if estimates.get("shared"):
-        findings.append(say("shared", dict(estimates["shared"])))
+        numbers = dict(estimates["shared"])
+        unseen = "unseen" in numbers
+        words = {"share": percent(numbers["unseen"])} if unseen else {}
+        findings.append(say("shared/unseen" if unseen else "shared", numbers, **words))
     return findings
 
 
