@@ -78,6 +78,12 @@ def even_bounds(n_rows: int, smallest: int) -> Counts:
     return np.linspace(0, n_rows, n_threads + 1).astype(np.int64) if n_threads > 1 else np.array([0, n_rows])
 
 
+def fixed_bounds(n_rows: int, smallest: int) -> Counts:
+    """Return the bounds of equal stretches that depend on the rows alone, so that sums are the same on any machine."""
+    n_stretches = min(max(n_rows // smallest, 1), _MOST_THREADS)
+    return np.linspace(0, n_rows, n_stretches + 1).astype(np.int64)
+
+
 def pair_bounds(starts: Counts) -> Counts:
     """Return the bounds of stretches of items with about equally many pairs; ``starts`` as for compressed rows."""
     wanted = even_bounds(int(starts[-1]), _PAIRS_PER_THREAD)

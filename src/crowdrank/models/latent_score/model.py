@@ -23,7 +23,7 @@ from ...data.naming import first_ids
 from ...data.truth import Truth
 from ...drift import Walk
 from ...errors import JudgmentError, ParameterError
-from ...kernels.threads import even_bounds, read_only
+from ...kernels.threads import fixed_bounds, read_only
 from ...pair_counts import strength_steps
 from ...protocols import Bools, Counts, Floats, Ints
 from ...wording import option
@@ -391,7 +391,7 @@ def sort_cells(
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in place])
     starts = np.flatnonzero(new)
     bounds = np.append(starts, len(annotator_side))
-    parts = np.searchsorted(bounds, even_bounds(len(annotator_side), _ROWS_PER_THREAD))
+    parts = np.searchsorted(bounds, fixed_bounds(len(annotator_side), _ROWS_PER_THREAD))
     parts[0], parts[-1] = 0, len(starts)
     ends = [column[starts].astype(np.int32) for column in place]
     other = ends[1] if second is not None else np.empty(0, np.int32)
