@@ -313,7 +313,7 @@ class Consensus(Shown):
 
     def _best_first(self) -> Counts:
         """Return item codes, query after query, best first; equal scores keep the order of their ids."""
-        return np.lexsort((np.arange(len(self.items)), -self.scores, self.items.query))
+        return np.lexsort((-self.scores, self.items.query))
 
     def ranks(self) -> Ints:
         """Return the rank of each item within its query: 1 is best, equal scores share the better rank."""
