@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -55,8 +56,7 @@ class Aligned:
         rule = measure.parameters.get("ties")
         if rule in TIES_BY_ID:
             measure = replace(measure, parameters={**measure.parameters, "ties": "first"})
-            return np.concatenate([self._values(measure, grade, rule), self._of_absent(measure)])
-        return np.concatenate([self._values(measure, grade), self._of_absent(measure)])
+        return np.concatenate([self._values(measure, grade, rule), self._of_absent(measure)])
 
     def _of_absent(self, measure: Measure) -> Floats:
         """The worst value for each query that the run lacks, NaN where the measure leaves such a query out."""
@@ -81,7 +81,7 @@ class Aligned:
             return measure(known[use], chosen[use], query[use])
         scores = np.where(self.ranked, self.run.scores, -np.inf)
         rows = np.flatnonzero(use)
-        if rule is not None:
+        if rule in TIES_BY_ID:
             ids = self.run.items.ids.gather(rows).cast(pl.String)
             rows = rows[ids.arg_sort(descending=True).to_numpy()]
             rows = rows[np.argsort(query[rows], kind="stable")]
@@ -122,6 +122,21 @@ class Aligned:
         shares = np.bincount(items.query[top], ~self.judged[top], items.n_queries) / np.maximum(number, 1)
         known = np.unique(items.query[np.isfinite(self.grade)])
         return np.concatenate([shares[known], np.full(len(self.absent), np.nan)])
+
+    @cached_property
+    def unjudged(self) -> Bools:
+        """Mask of the ranked items without truth in queries that have some."""
+        return self._has_truth & self.ranked & ~self.judged
+
+    @cached_property
+    def base(self) -> Floats:
+        """The grade of each item, 0 where it is unjudged and NaN in queries without truth."""
+        return np.where(self.judged, self.grade, np.where(self._has_truth, 0.0, np.nan))
+
+    @cached_property
+    def _has_truth(self) -> Bools:
+        """Mask of the items of queries that have any truth."""
+        return np.isin(self.run.items.query, self.run.items.query[self.judged])
 
     def plausible_grades(self, seed: int) -> list[Floats] | None:
         """Return grades that the items may truly have, where the truth is a consensus that says how sure it is."""
@@ -269,11 +284,10 @@ def value_bounds(aligned: Aligned, measure: Measure) -> tuple[Floats, Floats] | 
     levels = value_levels(aligned, measure)
     if levels is None:
         return None
-    unjudged, base = _unjudged_mask(aligned), _without_unjudged(aligned)
-    low = replace(aligned, grade=base).values(measure)
+    low = replace(aligned, grade=aligned.base).values(measure)
     high = low.copy()
-    if unjudged.any() and len(levels):
-        for filled in _fillings(aligned, unjudged, base, levels, measure.parameters.get("k")):
+    if aligned.unjudged.any() and len(levels):
+        for filled in _fillings(aligned, levels, measure.parameters.get("k")):
             values = replace(aligned, grade=filled).values(measure)
             low, high = np.fmin(low, values), np.fmax(high, values)
     return low, high
@@ -286,19 +300,15 @@ def difference_bounds(one: Aligned, other: Aligned, measure: Measure) -> tuple[f
     them for all m, and the same with the runs exchanged; the ends are the extremes found. An item that a run did not
     retrieve is left out of that run's ideal. ``None`` where all is judged or the queries differ.
     """
-    if value_levels(one, measure) is None or not one.queries.equals(other.queries):
+    levels = value_levels(one, measure)
+    if levels is None or not one.queries.equals(other.queries) or not (one.unjudged.any() or other.unjudged.any()):
         return None
-    masks = [_unjudged_mask(run) for run in (one, other)]
-    if not any(mask.any() for mask in masks):
-        return None
-    leads, ends = _count_differences(one, other, masks, measure.parameters.get("k")), []
+    leads, ends = _count_differences(one, other, measure.parameters.get("k")), []
     for sign in (1.0, -1.0):
-        best: Floats | None = None
-        for grades in _raised_together(one, other, masks, sign * leads, measure):
+        best = np.array(-np.inf)
+        for grades in _raised_together((one, other), [sign * lead for lead in leads], levels):
             values = [replace(run, grade=g).values(measure) for run, g in zip((one, other), grades, strict=True)]
-            gap = sign * (values[0] - values[1])
-            best = gap if best is None else np.fmax(best, gap)
-        assert best is not None
+            best = np.fmax(best, sign * (values[0] - values[1]))
         finite = best[np.isfinite(best)]
         ends.append(sign * float(finite.mean()) if len(finite) else 0.0)
     return ends[1], ends[0]
@@ -314,22 +324,8 @@ def value_levels(aligned: Aligned, measure: Measure) -> Floats | None:
     return np.unique(levels[np.linspace(0, len(levels) - 1, min(_MAX_LEVELS, len(levels))).round().astype(int)])
 
 
-def _unjudged_mask(aligned: Aligned) -> Bools:
-    """Mask of the ranked items without truth in queries that have some."""
-    query = aligned.run.items.query
-    mask: Bools = np.isin(query, query[aligned.judged]) & aligned.ranked & ~aligned.judged
-    return mask
-
-
-def _without_unjudged(aligned: Aligned) -> Floats:
-    """The grade of each item, 0 where it is unjudged and NaN in queries without truth."""
-    query = aligned.run.items.query
-    counted = np.isin(query, query[aligned.judged])
-    return np.where(aligned.judged, aligned.grade, np.where(counted, 0.0, np.nan))
-
-
-def _count_differences(one: Aligned, other: Aligned, masks: list[Bools], depth: int | None) -> Floats:
-    """How much more each unjudged item counts in one run than in the other: those of one, then those of the other."""
+def _count_differences(one: Aligned, other: Aligned, depth: int | None) -> tuple[Floats, Floats]:
+    """How much more each unjudged item counts in one run than in the other: those of one, and those of the other."""
     discounts = []
     for run in (one, other):
         place = run.places()
@@ -337,39 +333,31 @@ def _count_differences(one: Aligned, other: Aligned, masks: list[Bools], depth: 
         discounts.append(np.append(discount, 0.0))
     there = other.run.items.codes_of(one.run.items, "other", "one")
     here = one.run.items.codes_of(other.run.items, "one", "other")
-    leads: Floats = np.concatenate(
-        [(discounts[0][:-1] - discounts[1][there])[masks[0]], (discounts[0][here] - discounts[1][:-1])[masks[1]]]
-    )
-    return leads
+    own, others = discounts[0][:-1] - discounts[1][there], discounts[0][here] - discounts[1][:-1]
+    return own[one.unjudged], others[other.unjudged]
 
 
 def _raised_together(
-    one: Aligned, other: Aligned, masks: list[Bools], leads: Floats, measure: Measure
+    runs: tuple[Aligned, Aligned], leads: Sequence[Floats], levels: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
     """Grades in both runs with the unjudged items of the largest leads raised, the same items in both."""
-    base = [_without_unjudged(run) for run in (one, other)]
-    yield base[0], base[1]
-    rows = [np.flatnonzero(mask) for mask in masks]
-    order = np.unique(leads)  # equal leads are raised together, so both runs raise the same items
-    levels = value_levels(one, measure)
-    assert levels is not None
+    yield runs[0].base, runs[1].base
+    order = np.unique(np.concatenate(leads))  # equal leads are raised together, so both runs raise the same items
     positive = order[order > 0]
     if not len(positive):
         return
-    cuts = np.unique(positive[::-1][np.minimum(_spaced_counts(len(positive)), len(positive)) - 1])
     for level in levels:
-        for cut in cuts:
-            raised = leads >= cut
-            filled = [part.copy() for part in base]
-            filled[0][rows[0][raised[: len(rows[0])]]] = level
-            filled[1][rows[1][raised[len(rows[0]) :]]] = level
+        for cut in np.unique(positive[-_spaced_counts(len(positive))]):
+            filled = [run.base.copy() for run in runs]
+            for grade, run, lead in zip(filled, runs, leads, strict=True):
+                grade[np.flatnonzero(run.unjudged)[lead >= cut]] = level
             yield filled[0], filled[1]
 
 
-def _fillings(aligned: Aligned, unjudged: Bools, base: Floats, levels: Floats, depth: int | None) -> Iterator[Floats]:
+def _fillings(aligned: Aligned, levels: Floats, depth: int | None) -> Iterator[Floats]:
     """Grades of all items with some of the unjudged ones raised: from the top, then from the bottom."""
     items, place = aligned.run.items, aligned.places()
-    rows = np.flatnonzero(unjudged)
+    rows = np.flatnonzero(aligned.unjudged)
     rows = rows[np.lexsort((place[rows], items.query[rows]))]
     number = np.bincount(items.query[rows], minlength=items.n_queries)
     starts = np.concatenate([[0], np.cumsum(number)[:-1]])
@@ -380,7 +368,7 @@ def _fillings(aligned: Aligned, unjudged: Bools, base: Floats, levels: Floats, d
     raised = [(rows[in_reach & (above < m)], level) for level in levels for m in counts]
     raised += [(rows[below < m], levels[-1]) for m in counts]
     for which, level in raised:
-        filled = base.copy()
+        filled = aligned.base.copy()
         filled[which] = level
         yield filled
 

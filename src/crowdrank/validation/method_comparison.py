@@ -170,7 +170,7 @@ class Comparison(Shown):
         correction); null where nothing can be tested.
         """
         rows = []
-        tests = {(row["measure"], row["method"]): row["p_holm"] for row in self._against_best()}
+        tests = {(row["measure"], row["method"]): row["p_holm"] for row in self._against_best}
         for measure in self.measures:
             by_query = self._rows(measure)
             best = measure.best({row["method"]: row["value"] for row in by_query}) if by_query else None
@@ -192,18 +192,20 @@ class Comparison(Shown):
         at random; Holm's correction is over the tests of a measure. The interval (95 %) is of the difference, from its
         standard error.
         """
-        rows = self._tests()
-        schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "other": pl.String}
-        numbers = ("difference", "lower", "upper", "p_value", "p_holm")
-        return pl.DataFrame(rows, schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
-
-    def _tests(self) -> list[dict[str, Any]]:
-        """The rows of the tests."""
         if self.evaluation is not None:
-            return self._from_evaluation(self.evaluation)
-        if self.baseline is None:
-            return self._against_best()
-        return [row for measure in self.measures for row in self._tests_against(measure, self.baseline)]
+            rows = []
+            for row in self.evaluation.comparisons.rows(named=True):
+                figures = self.figures[row["metric"]]
+                both = [figures[row[name]] for name in ("run", "other") if row[name] in figures]
+                named = {"measure": row["metric"], "method": row["run"], "other": row["other"]}
+                rows.append({**row, **named, **(_bounds(*both) if len(both) == 2 else _NO_BOUNDS)})
+        elif self.baseline is None:
+            rows = self._against_best
+        else:
+            rows = [row for measure in self.measures for row in self._tests_against(measure, self.baseline)]
+        schema: dict[str, Any] = dict.fromkeys(("measure", "method", "other"), pl.String)
+        schema |= dict.fromkeys(("difference", "lower", "upper", "p_value", "p_holm"), pl.Float64)
+        return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
 
     def orders(self) -> pl.DataFrame:
         """Return how far the orders of every two methods are alike: method, other, tau, most alike first.
@@ -229,7 +231,7 @@ class Comparison(Shown):
         of = {name: scores.filter(pl.col("measure") == name) for name in named}
         said = [_leader_sentence(rows, name, len(self.methods)) for name, rows in of.items() if len(rows)]
         if self.baseline is not None:
-            tests = [row for row in self._tests() if row["measure"] in named]
+            tests = self.tests().rows(named=True)
             said += [_baseline_sentence(self.baseline, m, tests) for m in self.measures if m.name in named]
         orders = self.orders().drop_nulls()
         if len(orders):
@@ -263,25 +265,20 @@ class Comparison(Shown):
             return of_measure.rename({"run": "method"}).rows(named=True)
         rows = []
         for name, figure in self.figures.get(measure.name, {}).items():
-            value, error = figure.value, figure.error
-            reach = None if error is None else _NORMAL_QUANTILE * error
-            bounds = (None, None) if reach is None else (value - reach, value + reach)
-            rows.append({"method": name, "value": value, "error": error, "lower": bounds[0], "upper": bounds[1]})
+            spread = {"error": figure.error, **_interval(figure.value, figure.error)}
+            rows.append({"method": name, "value": figure.value, **spread})
         return rows
 
+    @cached_property
     def _against_best(self) -> list[dict[str, Any]]:
         """A paired test of each method against the best of its measure."""
-        return [row for measure in self.measures for row in self._tests_by_measure[measure.name]]
-
-    @cached_property
-    def _tests_by_measure(self) -> dict[str, list[dict[str, Any]]]:
-        """Tests against the best, by measure."""
-        tests: dict[str, list[dict[str, Any]]] = {}
+        rows: list[dict[str, Any]] = []
         for measure in self.measures:
             figures = self.figures.get(measure.name, {})
-            best = measure.best({name: figure.value for name, figure in figures.items()}) if figures else ""
-            tests[measure.name] = self._tests_against(measure, best)
-        return tests
+            if figures:
+                best = measure.best({name: figure.value for name, figure in figures.items()})
+                rows += self._tests_against(measure, best)
+        return rows
 
     def _tests_against(self, measure: Measured, other: str) -> list[dict[str, Any]]:
         """Tests of each method against one of them, none where the measure does not fit that one."""
@@ -296,18 +293,6 @@ class Comparison(Shown):
             ]
         )
 
-    def _from_evaluation(self, evaluation: Evaluation) -> list[dict[str, Any]]:
-        """Tests of methods against a truth, with intervals."""
-        rows = []
-        for row in evaluation.comparisons.rows(named=True):
-            figures = self.figures[row["metric"]]
-            bounds: dict[str, Any] = {"lower": None, "upper": None}
-            if row["run"] in figures and row["other"] in figures:
-                bounds = _bounds(figures[row["run"]], figures[row["other"]])
-            tested = {"difference": row["difference"], **bounds, "p_value": row["p_value"], "p_holm": row["p_holm"]}
-            rows.append({"measure": row["metric"], "method": row["run"], "other": row["other"], **tested})
-        return rows
-
 
 def _likeness(one: Consensus, other: Consensus) -> float:
     """Kendall's tau of two orders, or the share of items in the same class."""
@@ -316,19 +301,24 @@ def _likeness(one: Consensus, other: Consensus) -> float:
     return float(kendall_tau(one.scores, other.scores, one.items.query))
 
 
+_NO_BOUNDS: dict[str, Any] = {"lower": None, "upper": None}
+
+
+def _interval(value: float, error: float | None) -> dict[str, Any]:
+    """Ends of the interval of a value with a standard error, where there is one."""
+    if error is None:
+        return _NO_BOUNDS
+    return {"lower": value - _NORMAL_QUANTILE * error, "upper": value + _NORMAL_QUANTILE * error}
+
+
 def _bounds(one: Figure, other: Figure) -> dict[str, Any]:
     """Interval of the difference of two figures, from the units that both have."""
     both = (one.weight > 0) & (other.weight > 0)
-    weight = np.where(both, one.weight, 0.0)
     if not both.any():
-        return {"lower": None, "upper": None}
-    rest = np.where(both, one.sums - other.sums, 0.0)
+        return _NO_BOUNDS
+    weight, rest = np.where(both, one.weight, 0.0), np.where(both, one.sums - other.sums, 0.0)
     difference = float(rest.sum() / weight.sum())
-    error = ratio_std_error(rest - difference * weight, weight)
-    reach = None if error is None else _NORMAL_QUANTILE * error
-    return {
-        "lower": None if reach is None else difference - reach, "upper": None if reach is None else difference + reach,
-    }  # fmt: skip
+    return _interval(difference, ratio_std_error(rest - difference * weight, weight))
 
 
 def _difference(one: Figure, other: Figure) -> dict[str, Any]:

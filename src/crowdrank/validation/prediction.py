@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,15 +41,6 @@ class Pairs(NamedTuple):
     annotator: Ints
     weight: Floats
 
-    @classmethod
-    def join(cls, parts: list[Pairs]) -> Pairs:
-        """Return the pairs of several parts as one."""
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-    def some(self, use: Any) -> Pairs:
-        """Return some of the pairs."""
-        return Pairs(*(column[use] for column in self))
-
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -75,19 +66,41 @@ class Split:
     n_units: int
     unit_name: str
 
-    def outside_fold(self, number: int) -> Judgments | Mixed:
-        """Return the judgments outside a fold."""
-        return self.judgments.select(self.fold != number)
-
     @property
     def pair_fold(self) -> Ints:
         """Fold of each pair, in which both its answers are."""
         return self.fold[self.pairs.first]
 
+    def figure(self, rows: Any, weight: Floats, value: Floats) -> Figure:
+        """Return the figure of values with weights that belong to judgments."""
+        unit = self.unit[rows]
+        sums, total = (np.bincount(unit, part, self.n_units).astype(np.float64) for part in (weight * value, weight))
+        return Figure(sums, total)
+
     @cached_property
     def pairing(self) -> Floats | None:
-        """What the choice of opponents tells of each pair's answer, (n_pairs, 2), if pairs were chosen adaptively."""
-        return pairing_terms(self)
+        """What the choice of opponents tells of each pair's answer; ``None`` where it tells nothing.
+
+        Column by column, (n_pairs, 2), better less worse item, of fits that have not seen the pair: the difference of
+        unshrunk Bradley-Terry scores, and of the mean such score of the other items that each was compared with.
+        """
+        pairs, judgments = self.pairs, self.judgments
+        if not isinstance(judgments, Preferences) or not len(pairs.better):
+            return None
+        terms = np.zeros((len(pairs.better), 3))
+        methods = [make("aggregator", "bradley_terry", params) for params in ({}, {"ridge": _UNSHRUNK_RIDGE})]
+        for number in range(self.n_folds):
+            seen: Any = judgments.select(self.fold != number)
+            rows = np.flatnonzero(self.pair_fold == number)
+            better, worse = pairs.better[rows], pairs.worse[rows]
+            usual, unshrunk = (scores_quietly(method, seen) for method in methods)
+            terms[rows, 0] = usual[better] - usual[worse]
+            terms[rows, 1] = unshrunk[better] - unshrunk[worse]
+            levels = [_opponent_levels(seen, unshrunk, *two) for two in ((better, worse), (worse, better))]
+            terms[rows, 2] = levels[0] - levels[1]
+        coefficients, errors = fit_leads(terms[:, [0, 2]], pairs.weight)
+        adaptive = coefficients[1] > _MIN_STANDARD_ERRORS * errors[1]
+        return terms[:, 1:] if adaptive else None
 
 
 def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: int = 0) -> Split:
@@ -100,7 +113,13 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
     """
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
         raise ParameterError(f"folds={n_folds!r} must be a whole number of at least 2, such as {N_FOLDS}")
-    laid_out = with_levels(_copies(judgments))
+    laid_out: Any = with_levels(judgments)
+    weight = judgments.weight
+    lone = not judgments.n_annotators and not isinstance(judgments, Mixed) and len(judgments) <= judgments.n_judgments
+    if lone and weight is not None and (weight == np.round(weight)).all() and weight.sum() <= _MOST_COPIES:
+        # judgments of nobody are by different annotators, so those of a whole weight may be parted
+        rows = np.repeat(np.arange(len(judgments)), weight.astype(np.int64))
+        laid_out = replace(laid_out.select(rows), weight=None)
     rng = np.random.default_rng(seed)
     folds, pairs, start = [], [], 0
     for part in parts_of(laid_out):
@@ -108,41 +127,32 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
         folds.append(_folds(part, order, int(n_folds), rng))
         pairs.append(_pairs(part, order, folds[-1], start, rng))
         start += len(part)
-    fold, all_pairs = np.concatenate(folds), Pairs.join(pairs)
+    fold, all_pairs = np.concatenate(folds), Pairs(*map(np.concatenate, zip(*pairs, strict=True)))
     if len(np.unique(fold)) < 2:
         raise ParameterError("there are too few judgments to hold some out; give a truth, or more judgments")
     if len(all_pairs.better) > MOST_PAIRS:
-        all_pairs = all_pairs.some(np.sort(rng.choice(len(all_pairs.better), MOST_PAIRS, replace=False)))
+        some = np.sort(rng.choice(len(all_pairs.better), MOST_PAIRS, replace=False))
+        all_pairs = Pairs._make(column[some] for column in all_pairs)
     return Split(laid_out, fold, int(fold.max()) + 1, all_pairs, *_units(laid_out, fold))
-
-
-def _copies(judgments: Judgments | Mixed) -> Judgments | Mixed:
-    """Judgments of nobody with whole weights as this many rows: they are by different annotators, so may be parted."""
-    weight = judgments.weight
-    if (
-        judgments.n_annotators
-        or weight is None
-        or isinstance(judgments, Mixed)
-        or len(judgments) > judgments.n_judgments
-    ):
-        return judgments
-    if (weight != np.round(weight)).any() or weight.sum() > _MOST_COPIES:
-        return judgments
-    rows = np.repeat(np.arange(len(judgments)), weight.astype(np.int64))
-    return replace(judgments.select(rows), weight=None)
 
 
 def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Generator) -> Ints:
     """Fold of each judgment."""
-    n = len(judgments)
-    named = judgments.n_annotators > 0
-    thing = np.empty(n, np.int64)
-    number = None if named else judgment_numbers(judgments)
-    asked = np.arange(n) if number is None else number[order]
-    thing[order] = row_codes(*_asked_columns(judgments))[order] if named else asked
+    named, query_of_row = judgments.n_annotators > 0, _query(judgments)
+    if named:
+        # answers to one question stay together
+        asked: list[Any] = [judgments.annotator]
+        if isinstance(judgments, Preferences):
+            asked += [np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)]
+        else:
+            asked.append(judgments.query if isinstance(judgments, Rankings) else judgments.item)
+        thing = row_codes(*asked, *([] if judgments.block is None else [judgments.block]))
+    else:
+        number = judgment_numbers(judgments)
+        thing = np.asarray(np.argsort(order) if number is None else number, np.int64)
     n_things = int(thing.max(initial=-1)) + 1
     stratum, query = np.zeros(n_things, np.int64), np.zeros(n_things, np.int64)
-    stratum[thing], query[thing] = judgments.annotator if named else _query(judgments), _query(judgments)
+    stratum[thing], query[thing] = judgments.annotator if named else query_of_row, query_of_row
     shuffled = rng.permutation(n_things)
     in_order = shuffled[np.lexsort((query[shuffled], stratum[shuffled]))]
     hand = np.arange(n_things)
@@ -161,19 +171,6 @@ def _deal(stratum: Counts, query: Counts, n_folds: int) -> Counts:
     size, place = np.repeat(sizes, sizes), np.arange(len(stratum)) - np.repeat(begin, sizes)
     part = place * np.clip(size // 2, 1, n_folds) // np.maximum(size, 1)
     return np.cumsum(new | (np.diff(part, prepend=0) != 0)) - 1
-
-
-def _asked_columns(judgments: Judgments) -> list[Any]:
-    """Who was asked what: answers with equal columns stay together."""
-    keys: list[Any] = [judgments.annotator]
-    if isinstance(judgments, Preferences):
-        low, high = np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)
-        keys += [low, high]
-    else:
-        keys.append(judgments.query if isinstance(judgments, Rankings) else judgments.item)
-    if judgments.block is not None:
-        keys.append(judgments.block)
-    return keys
 
 
 def _query(judgments: Judgments) -> Any:
@@ -260,30 +257,6 @@ _PRIOR_PRECISION = 0.01
 _MAX_STEPS = 50
 
 
-def pairing_terms(split: Split) -> Floats | None:
-    """Return what the choice of opponents tells of each pair's answer; ``None`` where it tells nothing.
-
-    Column by column, (n_pairs, 2), better less worse item, of fits that have not seen the pair: the difference of
-    unshrunk Bradley-Terry scores, and of the mean such score of the other items that each was compared with.
-    """
-    if not isinstance(split.judgments, Preferences) or not len(split.pairs.better):
-        return None
-    pairs, terms = split.pairs, np.zeros((len(split.pairs.better), 3))
-    methods = [make("aggregator", "bradley_terry", params) for params in ({}, {"ridge": _UNSHRUNK_RIDGE})]
-    for number in range(split.n_folds):
-        seen: Any = split.outside_fold(number)
-        rows = np.flatnonzero(split.pair_fold == number)
-        better, worse = pairs.better[rows], pairs.worse[rows]
-        usual, unshrunk = (scores_quietly(method, seen) for method in methods)
-        level = partial(_opponent_levels, seen, unshrunk)
-        terms[rows, 0] = usual[better] - usual[worse]
-        terms[rows, 1] = unshrunk[better] - unshrunk[worse]
-        terms[rows, 2] = level(better, worse) - level(worse, better)
-    coefficients, errors = fit_leads(terms[:, [0, 2]], pairs.weight)
-    adaptive = coefficients[1] > _MIN_STANDARD_ERRORS * errors[1]
-    return terms[:, 1:] if adaptive else None
-
-
 def _opponent_levels(preferences: Preferences, scores: Floats, item: Ints, besides: Ints) -> Floats:
     """Mean score of the items that each ``item`` was compared with, the item ``besides`` left out; else its own."""
     n = preferences.n_items
@@ -305,16 +278,18 @@ def _opponent_levels(preferences: Preferences, scores: Floats, item: Ints, besid
     return levels
 
 
-def fit_leads(terms: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def fit_leads(terms: Floats, weight: Floats, start: float = 0.0) -> tuple[Floats, Floats]:
     """Return the coefficients that make sigmoid(terms @ coefficients) likeliest, and their standard errors.
 
     Newton steps on terms of mean square 1, with a weak prior that keeps coefficients finite.
     """
+    from scipy.special import expit
+
     size = np.sqrt(np.average(terms**2, axis=0, weights=weight))
     unit = np.divide(terms, size, out=np.zeros_like(terms), where=size > 0.0)
-    point = np.zeros(terms.shape[1])
+    point = start * size
     for _ in range(_MAX_STEPS):
-        behind = _probability_not_chosen(unit @ point)
+        behind = expit(-(unit @ point))
         bend = weight * behind * (1.0 - behind)
         matrix = (unit * bend[:, None]).T @ unit + _PRIOR_PRECISION * np.eye(len(point))
         step = np.linalg.solve(matrix, unit.T @ (weight * behind) - _PRIOR_PRECISION * point)
@@ -341,12 +316,6 @@ class Figure(NamedTuple):
 
     sums: Floats
     weight: Floats
-
-    @classmethod
-    def of(cls, unit: Ints, weight: Floats, value: Floats, n: int) -> Figure:
-        """Return the figure of values with weights that belong to ``n`` units."""
-        sums, total = (np.bincount(unit, part, n).astype(np.float64) for part in (weight * value, weight))
-        return cls(sums, total)
 
     @property
     def value(self) -> float:
@@ -388,24 +357,42 @@ def predict_held_out(
     step
         Called after each fit.
     """
-    judgments = split.judgments
+    judgments: Any = split.judgments
+    pairs = split.pairs
     # whether the method chooses among the levels that the judgments have
-    classes = False
-    if isinstance(judgments, Grades) and judgments.declared is not None:
-        classes = consensus.grade is not None and consensus.levels == judgments.levels
-    order, grades = _PredictedOrder(split), PredictedGrades(split)
+    classes = isinstance(judgments, Grades) and judgments.declared is not None and consensus.grade is not None
+    classes = classes and consensus.levels == judgments.levels
+    gap, chosen = np.empty(len(pairs.better)), np.empty(len(judgments) if classes else 0, np.int64)
+    shares: Floats | None = None
     for number in range(split.n_folds):
-        seen = split.outside_fold(number)
+        seen, here = judgments.select(split.fold != number), split.fold == number
         if classes:
             fitted = fit_quietly(without_calibration(method), seen)
-            grades.add(number, fitted)
-            scores = fitted.scores
+            scores, item = fitted.scores, judgments.item[here]
+            chosen[here] = fitted.grade[item]
+            if fitted.probabilities is not None:
+                shares = np.empty((len(chosen), fitted.probabilities.shape[1])) if shares is None else shares
+                shares[here] = fitted.probabilities[item]
         else:
             scores = scores_quietly(method, seen)
-        order.add(number, scores)
+        rows = np.flatnonzero(here[pairs.first])
+        gap[rows] = scores[pairs.better[rows]] - scores[pairs.worse[rows]]
         if step:
             step()
-    return {**order.figures(), **(grades.figures() if classes else {})}
+    figures = {}
+    if len(gap):
+        common, own = _pair_losses(split, gap)
+        values = {"pair_accuracy": 0.5 * (1.0 + np.sign(gap)), "log_loss": common}
+        values |= {"annotator_log_loss": own} if split.unit_name == "annotator" else {}
+        figures = {name: split.figure(pairs.first, pairs.weight, value) for name, value in values.items()}
+    known = np.flatnonzero(chosen >= 0)
+    if len(known):
+        right, weight = chosen == judgments.level_codes()[0], judgments.row_weight
+        figures["grade_accuracy"] = split.figure(known, weight[known], right[known].astype(np.float64))
+        if shares is not None:
+            # an item that the fit has not seen is predicted from the shares of all
+            figures["grade_log_loss"] = split.figure(slice(None), weight, _grade_losses(split, shares))
+    return figures
 
 
 def without_calibration(method: Any) -> Any:
@@ -415,63 +402,23 @@ def without_calibration(method: Any) -> Any:
     return replace(method, calibrated=False) if getattr(method, "calibrated", False) else method
 
 
-class _PredictedOrder:
-    """Pairs of items whose order a fit predicts from its scores, fold after fold."""
+def _pair_losses(split: Split, gap: Floats) -> tuple[Floats, Floats]:
+    """Log-loss of each pair with one scale for all, and with a scale for each annotator.
 
-    def __init__(self, split: Split) -> None:
-        self.split = split
-        self.gaps: list[Floats] = []
-        self.pair: list[Counts] = []
-        self.right: list[Floats] = []
-
-    def add(self, number: int, scores: Floats) -> None:
-        """Take in the scores of the fit without a fold."""
-        pairs, out = self.split.pairs, self.split.pair_fold == number
-        rows = np.flatnonzero(out)
-        gap = scores[pairs.better[rows]] - scores[pairs.worse[rows]]
-        self.gaps.append(gap)
-        self.pair.append(rows)
-        self.right.append(0.5 * (1.0 + np.sign(gap)))
-
-    def figures(self) -> dict[str, Figure]:
-        """Return the measures of all folds together."""
-        pair, gap = np.concatenate(self.pair), np.concatenate(self.gaps)
-        if not len(pair):
-            return {}
-        fold = np.repeat(np.arange(len(self.pair)), [len(rows) for rows in self.pair])
-        pairs = self.split.pairs.some(pair)
-        common, own = self._losses(pairs, gap, fold, pair)
-        figures = {
-            "pair_accuracy": self._figure(pairs, np.concatenate(self.right)),
-            "log_loss": self._figure(pairs, common),
-        }
-        if self.split.unit_name == "annotator":
-            figures["annotator_log_loss"] = self._figure(pairs, own)
-        return figures
-
-    def _figure(self, pairs: Pairs, value: Floats) -> Figure:
-        """The sums of a value over the pairs of each unit."""
-        return Figure.of(self.split.unit[pairs.first], pairs.weight, value, self.split.n_units)
-
-    def _losses(self, pairs: Pairs, gap: Floats, fold: Counts, pair: Counts) -> tuple[Floats, Floats]:
-        """Log-loss of each pair with one scale for all, and with a scale for each annotator.
-
-        Scales are estimated from pairs of other folds and their fits. On pairs that a fit has seen, its scores look
-        surer than they are, and those annotators look best whom it believed most.
-        """
-        common_loss, own_loss = np.empty(len(gap)), np.empty(len(gap))
-        n = max(self.split.judgments.n_annotators, 1)
-        pairing = self.split.pairing
-        terms = None if pairing is None else np.column_stack([gap, pairing[pair]])
-        start = own_scales(gap, pairs.weight, pairs.annotator, n) if terms is None else None
-        for number in range(self.split.n_folds):
-            here, elsewhere = fold == number, fold != number
-            lead = gap if terms is None else _leads(terms, pairs.weight, elsewhere)
-            rest = (lead[elsewhere], pairs.weight[elsewhere])
-            common, scales = own_scales(*rest, pairs.annotator[elsewhere], n, start=start)
-            common_loss[here] = np.logaddexp(0.0, -common * lead[here])
-            own_loss[here] = np.logaddexp(0.0, -scales[pairs.annotator[here]] * lead[here])
-        return common_loss, own_loss
+    Scales are estimated from pairs of other folds and their fits. On pairs that a fit has seen, its scores look
+    surer than they are, and those annotators look best whom it believed most.
+    """
+    common_loss, own_loss = np.empty(len(gap)), np.empty(len(gap))
+    who, weight, n = split.pairs.annotator, split.pairs.weight, max(split.judgments.n_annotators, 1)
+    terms = None if split.pairing is None else np.column_stack([gap, split.pairing])
+    start = own_scales(gap, weight, who, n) if terms is None else None
+    for number in range(split.n_folds):
+        here, elsewhere = split.pair_fold == number, split.pair_fold != number
+        lead = gap if terms is None else _leads(terms, weight, elsewhere)
+        common, scales = own_scales(lead[elsewhere], weight[elsewhere], who[elsewhere], n, start=start)
+        common_loss[here] = np.logaddexp(0.0, -common * lead[here])
+        own_loss[here] = np.logaddexp(0.0, -scales[who[here]] * lead[here])
+    return common_loss, own_loss
 
 
 def _leads(terms: Floats, weight: Floats, use: Bools) -> Floats:
@@ -483,25 +430,12 @@ def _leads(terms: Floats, weight: Floats, use: Bools) -> Floats:
     return leads
 
 
-def common_scale(gap: Floats, weight: Floats, start: float | None = None) -> float:
-    """Return the c of 0 or more that makes sigmoid(c * gap) likeliest, by Newton steps; a weak prior keeps it finite.
+def common_scale(gap: Floats, weight: Floats, start: float = 0.0) -> float:
+    """Return the c of 0 or more that makes sigmoid(c * gap) likeliest.
 
     Scores that most answers contradict say nothing: turned round they would be another order.
     """
-    size = _size(gap, weight)
-    if size == 0.0:
-        return 0.0
-    unit = gap / size
-    scale = 1.0 if start is None else start * size
-    for _ in range(50):
-        p = _probability_not_chosen(scale * unit)
-        slope = float((weight * p * unit).sum()) - 0.01 * scale
-        curve = float((weight * p * (1 - p) * unit**2).sum()) + 0.01
-        change = float(np.clip(slope / curve, -2.0, 2.0))
-        scale += change
-        if abs(change) < 1e-6:
-            break
-    return max(scale, 0.0) / size
+    return max(float(fit_leads(gap[:, None], weight, start)[0][0]), 0.0) if len(gap) else 0.0
 
 
 def own_scales(
@@ -512,14 +446,16 @@ def own_scales(
     The scale of those who guess is near 0, so their answers count for little whatever the scores; those who answer
     the wrong way round have one below 0. ``start`` are scales to start from.
     """
-    common = common_scale(gap, weight, None if start is None else start[0])
+    from scipy.special import expit
+
+    common = common_scale(gap, weight, 0.0 if start is None else start[0])
     if common == 0.0:
         return 0.0, np.zeros(n)
-    size = _size(gap, weight)
+    size = float(np.sqrt(np.average(gap**2, weights=weight)))
     unit, middle = gap / size, common * size
     scales = np.full(n, middle) if start is None else start[1] * size
-    for _ in range(50):
-        p = _probability_not_chosen(scales[annotator] * unit)
+    for _ in range(_MAX_STEPS):
+        p = expit(-scales[annotator] * unit)
         slope = np.bincount(annotator, weight * p * unit, n) - OWN_PULL * (scales - middle)
         curve = np.bincount(annotator, weight * p * (1 - p) * unit**2, n) + OWN_PULL
         change = np.clip(slope / curve, -2.0, 2.0)
@@ -529,78 +465,29 @@ def own_scales(
     return common, scales / size
 
 
-def _size(gap: Floats, weight: Floats) -> float:
-    """Root of the mean square of the differences."""
-    return float(np.sqrt(np.average(gap**2, weights=weight))) if len(gap) else 0.0
+def _grade_losses(split: Split, shares: Floats) -> Floats:
+    """Log-loss of each grade, told from the item's levels and from what its annotator makes of each level.
 
-
-def _probability_not_chosen(lead: Floats) -> Floats:
-    """Probability that the item with this lead is not chosen."""
-    behind: Floats = 1.0 / (1.0 + np.exp(np.clip(lead, -500.0, 500.0)))
-    return behind
-
-
-class PredictedGrades:
-    """Grades that a fit predicts from the level it chose and from the probabilities of all, fold after fold."""
-
-    def __init__(self, split: Split) -> None:
-        self.split = split
-        self.rows: list[Counts] = []
-        self.right: list[Floats] = []
-        self.known: list[Bools] = []
-        self.shares: list[Floats] = []
-
-    def add(self, number: int, consensus: Consensus) -> None:
-        """Take in the fit without a fold."""
-        grades: Any = self.split.judgments
-        rows = np.flatnonzero(self.split.fold == number)
-        item = grades.item[rows]
-        assert consensus.grade is not None
-        self.rows.append(rows)
-        self.right.append((consensus.grade[item] == grades.level_codes()[0][rows]).astype(np.float64))
-        self.known.append(consensus.grade[item] >= 0)
-        if consensus.probabilities is not None:
-            self.shares.append(consensus.probabilities[item])
-
-    def figures(self) -> dict[str, Figure]:
-        """Return the measures of all folds together."""
-        rows, known = np.concatenate(self.rows), np.concatenate(self.known)
-        if not known.any():
-            return {}
-        figures = {"grade_accuracy": self._figure(rows[known], np.concatenate(self.right)[known])}
-        if len(self.shares) == len(self.rows):
-            # an item that the fit has not seen is predicted from the shares of all
-            figures["grade_log_loss"] = self._figure(rows, self._losses(rows, np.concatenate(self.shares)))
-        return figures
-
-    def _figure(self, rows: Counts, value: Floats) -> Figure:
-        """The sums of a value over the grades of each unit."""
-        return Figure.of(self.split.unit[rows], self.split.judgments.row_weight[rows], value, self.split.n_units)
-
-    def _losses(self, rows: Counts, shares: Floats) -> Floats:
-        """Log-loss of each grade, told from the item's levels and from what its annotator makes of each level.
-
-        That is estimated from grades of other folds as predicted by their fits, and drawn towards what all make of it.
-        """
-        grades: Any = self.split.judgments
-        code, fold = grades.level_codes()[0][rows], self.split.fold[rows]
-        who = grades.row_annotator[rows]
-        n, n_levels, loss = max(grades.n_annotators, 1), shares.shape[1], np.empty(len(rows))
-        step = max(1, _MAX_CELLS_AT_ONCE // n_levels**2)
-        for number in range(self.split.n_folds):
-            here, elsewhere = fold == number, fold != number
-            crowd = _level_counts(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
-            crowd += 1.0 / n_levels
-            crowd /= crowd.sum(axis=1, keepdims=True)
-            for start in range(0, n, step):
-                block = (who >= start) & (who < start + step)
-                learn, tell = np.flatnonzero(block & elsewhere), np.flatnonzero(block & here)
-                own = _level_counts(shares[learn], who[learn] - start, code[learn], min(step, n - start))
-                own += OWN_COUNTS * crowd
-                own /= own.sum(axis=2, keepdims=True)
-                chance = (shares[tell] * own[who[tell] - start, :, code[tell]]).sum(axis=1)
-                loss[tell] = -np.log(np.maximum(chance, _MIN_PROBABILITY))
-        return loss
+    That is estimated from grades of other folds as predicted by their fits, and drawn towards what all make of it.
+    """
+    grades: Any = split.judgments
+    code, who = grades.level_codes()[0], grades.row_annotator
+    n, n_levels, loss = max(grades.n_annotators, 1), shares.shape[1], np.empty(len(shares))
+    step = max(1, _MAX_CELLS_AT_ONCE // n_levels**2)
+    for number in range(split.n_folds):
+        here, elsewhere = split.fold == number, split.fold != number
+        crowd = _level_counts(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
+        crowd += 1.0 / n_levels
+        crowd /= crowd.sum(axis=1, keepdims=True)
+        for start in range(0, n, step):
+            block = (who >= start) & (who < start + step)
+            learn, tell = np.flatnonzero(block & elsewhere), np.flatnonzero(block & here)
+            own = _level_counts(shares[learn], who[learn] - start, code[learn], min(step, n - start))
+            own += OWN_COUNTS * crowd
+            own /= own.sum(axis=2, keepdims=True)
+            chance = (shares[tell] * own[who[tell] - start, :, code[tell]]).sum(axis=1)
+            loss[tell] = -np.log(np.maximum(chance, _MIN_PROBABILITY))
+    return loss
 
 
 def _level_counts(shares: Floats, who: Any, code: Ints, n: int) -> Floats:

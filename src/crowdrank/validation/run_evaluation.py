@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -128,53 +128,31 @@ def measure_runs(
         runs[name] = aligned = align(name, run, known, unjudged, notes, all_queries=all_queries)
         draws = aligned.plausible_grades(seed)
         for measure in measures:
-            row, of_queries = _measure_run(name, measure, aligned, draws, bounds=bounds, level=level, seed=seed)
-            tables.append(row)
-            values.append(of_queries)
-    per_query, names = pl.concat(values), list(scored)
+            own, (lower, upper) = _measure_queries(measure, aligned, draws, level, seed)
+            low, high = (value_bounds(aligned, measure) if bounds else None) or (None, None)
+            spread = {"unjudged": aligned.unjudged_shares(measure), "lowest": low, "highest": high}
+            what = {"run": name, "metric": measure.name}
+            columns = {**what, "query": aligned.queries, "value": own, **spread}
+            values.append(pl.DataFrame(columns, schema_overrides=dict.fromkeys(spread, pl.Float64)))
+            means = {"value": mean_of(own), "lower": lower, "upper": upper, "n_queries": int(np.isfinite(own).sum())}
+            tables.append({**what, **means, **{part: mean_of(each) for part, each in spread.items()}})
+    per_query = pl.concat(values)
     numbers = ("value", "lower", "upper", "unjudged", "lowest", "highest")
-    cut = None
-    if slices is not None:
-        cut = slice_results(per_query, slices, names, measures, baseline, level=level, seed=seed)
-    return Evaluation(
+    pairs = _pairs_of(scored, baseline)
+    differences = _query_differences(per_query, pairs, measures)
+    tests = _tests(differences, pairs, measures, level, seed)
+    evaluation = Evaluation(
         pl.DataFrame(tables, schema_overrides=dict.fromkeys(numbers, pl.Float64)),
         per_query,
-        paired_tests(per_query, names, measures, baseline, level=level, seed=seed),
+        pl.DataFrame([{name: row[name] for name in SCHEMA} for row in _correct_by(tests, "metric")], schema=SCHEMA),
         _sentences(notes, len(scored)),
-        query_differences(per_query, names, measures, baseline),
-        cut,
-        tuple(measures),
-        baseline,
-        runs,
-        bounds,
+        differences,
+        measures=tuple(measures),
+        baseline=baseline,
+        runs=runs,
+        bounded=bounds,
     )
-
-
-def _measure_run(
-    name: str, measure: Measure, run: Aligned, draws: list[Floats] | None, *, bounds: bool, level: float, seed: int
-) -> tuple[dict[str, Any], pl.DataFrame]:
-    """One measure of one run: its row of the table, and its values by query."""
-    values, (lower, upper) = _measure_queries(measure, run, draws, level, seed)
-    shares, extremes = run.unjudged_shares(measure), value_bounds(run, measure) if bounds else None
-    low, high = (None, None) if extremes is None else extremes
-    per_query = pl.DataFrame(
-        {
-            "run": name, "metric": measure.name, "query": run.queries, "value": values, "unjudged": shares,
-            "lowest": low, "highest": high,
-        },
-        schema_overrides=dict.fromkeys(("unjudged", "lowest", "highest"), pl.Float64),
-    )  # fmt: skip
-    row = {
-        "run": name, "metric": measure.name, "value": mean_of(values), "lower": lower, "upper": upper,
-        "n_queries": int(np.isfinite(values).sum()), "unjudged": _mean_or_none(shares),
-        "lowest": _mean_or_none(low), "highest": _mean_or_none(high),
-    }  # fmt: skip
-    return row, per_query
-
-
-def _mean_or_none(values: Floats | None) -> float | None:
-    """Mean of values that there may be none of."""
-    return None if values is None else mean_of(values)
+    return evaluation if slices is None else replace(evaluation, slices=_slice_results(evaluation, slices, level, seed))
 
 
 def checked_measures(
@@ -276,115 +254,80 @@ SCHEMA: dict[str, Any] = {
 """Columns of a table of paired tests."""
 
 
-def paired_tests(
-    per_query: pl.DataFrame,
-    runs: Sequence[str],
-    measures: Sequence[Measure],
-    baseline: str | None,
-    *,
-    level: float = 0.95,
-    seed: int = 0,
-) -> pl.DataFrame:
-    """Return paired tests of every two runs, or of each run and the baseline, on the queries that both have."""
-    rows = _tests(per_query, runs, measures, baseline, level, seed)
-    by_metric = [[row for row in rows if row["metric"] == measure.name] for measure in measures]
-    corrected = [{name: row[name] for name in SCHEMA} for tests in by_metric for row in correct_by_holm(tests)]
-    return pl.DataFrame(corrected, schema=SCHEMA)
-
-
-def _tests(
-    per_query: pl.DataFrame,
-    runs: Sequence[str],
-    measures: Sequence[Measure],
-    baseline: str | None,
-    level: float,
-    seed: int,
-) -> list[dict[str, Any]]:
-    """The tests of all pairs of runs by all measures, before their correction, with the means of both."""
-    rows = []
-    for measure in measures:
-        of_metric = per_query.filter(pl.col("metric") == measure.name)
-        for run, other in pairs_of(runs, baseline):
-            a, b = _common_values(of_metric, run, other)
-            names = {"metric": measure.name, "run": run, "other": other}
-            means = {"value": mean_of(a), "other_value": mean_of(b)}
-            rows.append({**names, **means, **_test(a, b, measure.larger_is_better, level, seed)})
-    return rows
-
-
-def pairs_of(runs: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
-    """Return the pairs of runs that are tested."""
+def _pairs_of(runs: Iterable[str], baseline: str | None) -> list[tuple[str, str]]:
+    """Pairs of runs that are tested: every two, or each and the baseline."""
     if baseline is None:
         return list(combinations(runs, 2))
     return [(run, baseline) for run in runs if run != baseline]
 
 
-def query_differences(
-    per_query: pl.DataFrame, runs: Sequence[str], measures: Sequence[Measure], baseline: str | None
+def _query_differences(
+    per_query: pl.DataFrame, pairs: Sequence[tuple[str, str]], measures: Sequence[Measure]
 ) -> pl.DataFrame:
-    """Return metric, run, other, query, value, other_value, difference and outcome (win, loss or tie of the run)."""
-    parts = []
-    for measure in measures:
-        of_metric = per_query.filter(pl.col("metric") == measure.name)
-        sign = 1.0 if measure.larger_is_better else -1.0
-        for run, other in pairs_of(runs, baseline):
-            first = of_metric.filter(pl.col("run") == run).select("metric", "run", "query", "value")
-            second = of_metric.filter(pl.col("run") == other).select("query", other_value="value")
-            ahead = sign * pl.col("difference")
-            outcome = pl.when(ahead > TIE).then(pl.lit("win")).when(ahead < -TIE).then(pl.lit("loss"))
-            parts.append(
-                first.join(second, on="query", maintain_order="left")
-                .with_columns(difference=pl.col("value") - pl.col("other_value"), other=pl.lit(other))
-                .filter(pl.col("difference").is_finite())
-                .with_columns(outcome=outcome.otherwise(pl.lit("tie")))
-            )
-    columns = ["metric", "run", "other", "query", "value", "other_value", "difference", "outcome"]
-    if not parts:
-        numbers = ("value", "other_value", "difference")
-        return pl.DataFrame(schema={name: pl.Float64 if name in numbers else pl.String for name in columns})
-    return pl.concat(parts).select(columns)
+    """Metric, run, other, query, value, other_value, difference and outcome, on the queries that both runs have."""
+    rows = [(measure.name, *pair, measure.larger_is_better) for measure in measures for pair in pairs]
+    schema: dict[str, Any] = {**dict.fromkeys(("metric", "run", "other"), pl.String), "larger": pl.Boolean}
+    first = per_query.select("metric", "run", "query", "value")
+    second = first.rename({"run": "other", "value": "other_value"})
+    both = pl.DataFrame(rows, schema=schema, orient="row").join(
+        first, on=["metric", "run"], maintain_order="left_right"
+    )
+    both = both.join(second, on=["metric", "other", "query"], maintain_order="left")
+    both = both.with_columns(difference=pl.col("value") - pl.col("other_value"))
+    ahead = pl.when("larger").then("difference").otherwise(-pl.col("difference"))
+    outcome = pl.when(ahead > TIE).then(pl.lit("win")).when(ahead < -TIE).then(pl.lit("loss")).otherwise(pl.lit("tie"))
+    return both.filter(pl.col("difference").is_finite()).with_columns(outcome=outcome).drop("larger")
 
 
-def slice_results(
-    per_query: pl.DataFrame,
-    slices: pl.DataFrame,
-    runs: Sequence[str],
-    measures: Sequence[Measure],
-    baseline: str | None,
-    *,
-    level: float = 0.95,
-    seed: int = 0,
-) -> pl.DataFrame:
-    """Return the tests within each slice of the queries, corrected over the slices of a column.
+def _tests(
+    differences: pl.DataFrame, pairs: Sequence[tuple[str, str]], measures: Sequence[Measure], level: float, seed: int
+) -> list[dict[str, Any]]:
+    """Paired tests of all pairs of runs by all measures, before their correction, with the means of both."""
+    rows = []
+    parts = differences.partition_by("metric", "run", "other", as_dict=True)
+    for key in ((measure.name, *pair) for measure in measures for pair in pairs):
+        part = parts.get(key, differences.clear())
+        a, b, difference = (part[name].to_numpy() for name in ("value", "other_value", "difference"))
+        several = len(part) > 1
+        lower, upper = mean_interval(difference, level) if several else (None, None)
+        words = {"win": "wins", "loss": "losses", "tie": "ties"}
+        rows.append({
+            **dict(zip(("metric", "run", "other"), key, strict=True)), "value": mean_of(a), "other_value": mean_of(b),
+            "difference": mean_of(difference), "p_value": paired_randomisation(a, b, seed=seed) if several else None,
+            "lower": lower, "upper": upper, "p_t": paired_t(a, b) if several else None,
+            **{name: int((part["outcome"] == word).sum()) for word, name in words.items()}, "n_queries": len(part),
+        })  # fmt: skip
+    return rows
+
+
+def _slice_results(evaluation: Evaluation, slices: pl.DataFrame, level: float, seed: int) -> pl.DataFrame:
+    """The tests within each slice of the queries, corrected over the slices of a column.
 
     ``slices`` has a query column and one column or more that say what slice a query is in. Numbers of many values are
     cut into quarters, and of words of many values the commonest are kept. With one run its mean stands alone.
     """
-    tables = []
+    names, measures = list(evaluation.runs), evaluation.measures
+    pairs, place = _pairs_of(names, evaluation.baseline), [measure.name for measure in measures]
+    frames = (evaluation.per_query, evaluation.differences)
+    schema = {"slice": pl.String, "value": pl.Float64, "other_value": pl.Float64, **SCHEMA}
+    tables = [pl.DataFrame(schema={"by": pl.String, **schema})]
     for column in slices.columns:
         if column == "query":
             continue
         part_of = pl.DataFrame({"query": slices["query"], "slice": _parts(slices[column])}).drop_nulls()
-        joined = per_query.join(part_of, on="query", maintain_order="left")
-        names = part_of["slice"].unique(maintain_order=True).sort().to_list()
+        values, gaps = (frame.join(part_of, on="query", maintain_order="left") for frame in frames)
         rows: list[dict[str, Any]] = []
-        for name in names:
-            here = joined.filter(pl.col("slice") == name)
-            rows += [{"slice": name, **row} for row in _tests(here, runs, measures, baseline, level, seed)]
-            for measure in measures if len(runs) == 1 else ():
-                values = here.filter(pl.col("metric") == measure.name)["value"].to_numpy()
-                lone = {"slice": name, "metric": measure.name, "run": runs[0], "value": mean_of(values)}
-                rows.append({**dict.fromkeys(SCHEMA), **lone, "n_queries": int(np.isfinite(values).sum())})
-        corrected: list[dict[str, Any]] = []
-        for measure in measures:
-            for pair in sorted({(row["run"], row["other"]) for row in rows}, key=str):
-                same = [r for r in rows if r["metric"] == measure.name and (r["run"], r["other"]) == pair]
-                corrected += correct_by_holm(same)
-        schema = {"slice": pl.String, "value": pl.Float64, "other_value": pl.Float64, **SCHEMA}
-        tables.append(pl.DataFrame(corrected, schema=schema).with_columns(by=pl.lit(column)))
-    if not tables:
-        return pl.DataFrame(schema={"by": pl.String, "slice": pl.String, **SCHEMA})
-    return pl.concat(tables).select("by", "slice", pl.all().exclude("by", "slice"))
+        for name in part_of["slice"].unique(maintain_order=True).sort():
+            tests = _tests(gaps.filter(pl.col("slice") == name), pairs, measures, level, seed)
+            rows += [{"slice": name, **row} for row in tests]
+            for measure in measures if len(names) == 1 else ():
+                own = values.filter(pl.col("slice") == name, pl.col("metric") == measure.name)["value"].to_numpy()
+                lone = {"slice": name, "metric": measure.name, "run": names[0], "value": mean_of(own)}
+                rows.append({**dict.fromkeys(SCHEMA), **lone, "n_queries": int(np.isfinite(own).sum())})
+        rows.sort(key=lambda row: (place.index(row["metric"]), str((row["run"], row["other"]))))
+        corrected = _correct_by(rows, "metric", "run", "other")
+        tables.append(pl.DataFrame(corrected, schema=schema).select(pl.lit(column).alias("by"), pl.all()))
+    return pl.concat(tables)
 
 
 def _parts(values: pl.Series) -> pl.Series:
@@ -404,33 +347,18 @@ def _parts(values: pl.Series) -> pl.Series:
     return text.set(others, "(others)")
 
 
-def _common_values(of_metric: pl.DataFrame, run: str, other: str) -> tuple[Floats, Floats]:
-    """The values of two runs on the queries that both have."""
-    first, second = (of_metric.filter(pl.col("run") == name).select("query", "value") for name in (run, other))
-    both = first.join(second, on="query", maintain_order="left")
-    a, b = both["value"].to_numpy(), both["value_right"].to_numpy()
-    finite = np.isfinite(a) & np.isfinite(b)
-    return a[finite], b[finite]
-
-
-def _test(a: Floats, b: Floats, larger_is_better: bool, level: float, seed: int) -> dict[str, Any]:
-    """All that is said of two columns of paired values."""
-    difference = a - b
-    ahead = difference if larger_is_better else -difference
-    several = len(difference) > 1
-    lower, upper = mean_interval(difference, level) if several else (None, None)
-    return {
-        "difference": mean_of(difference), "p_value": paired_randomisation(a, b, seed=seed) if several else None,
-        "lower": lower, "upper": upper, "p_t": paired_t(a, b) if several else None,
-        "wins": int((ahead > TIE).sum()), "losses": int((ahead < -TIE).sum()),
-        "ties": int((np.abs(ahead) <= TIE).sum()), "n_queries": len(difference),
-    }  # fmt: skip
-
-
-def mean_of(values: Floats) -> float | None:
+def mean_of(values: Floats | None) -> float | None:
     """Return the mean over the queries that have a value."""
-    finite = values[np.isfinite(values)]
+    finite = np.zeros(0) if values is None else values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else None
+
+
+def _correct_by(rows: Sequence[dict[str, Any]], *by: str) -> list[dict[str, Any]]:
+    """Tests with p values after Holm's correction over those that have the same of some columns."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    return [row for tests in groups.values() for row in correct_by_holm(tests)]
 
 
 def correct_by_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -487,27 +415,18 @@ class Verdict:
 
 def counts_in_words(row: dict[str, Any]) -> str:
     """Return wins, losses and ties in words."""
-    parts = [
-        counted(row["wins"], "win"),
-        f"{row['losses']:,} loss{'' if row['losses'] == 1 else 'es'}",
-        counted(row["ties"], "tie"),
-    ]
-    return ", ".join(parts)
+    return ", ".join(counted(row[name], word) for name, word in (("wins", "win"), ("losses", "loss"), ("ties", "tie")))
 
 
 def verdicts(evaluation: Evaluation) -> list[Verdict]:
     """Return what was found of each tested pair of runs, metric by metric."""
-    larger = {measure.name: measure.larger_is_better for measure in evaluation.measures}
+    measures = {measure.name: measure for measure in evaluation.measures}
     all_verdicts = []
     for row in evaluation.comparisons.iter_rows(named=True):
-        difference = row["difference"] or 0.0
-        ahead = (difference > 0) == larger.get(row["metric"], True)
-        clear = row["p_holm"] is not None and row["p_holm"] <= CLEAR
-        bounds = None
-        if evaluation.bounded:
-            measure = next(one for one in evaluation.measures if one.name == row["metric"])
-            bounds = difference_bounds(evaluation.runs[row["run"]], evaluation.runs[row["other"]], measure)
-        all_verdicts.append(Verdict(row, ahead, clear, bounds))
+        measure, one, other = measures[row["metric"]], evaluation.runs[row["run"]], evaluation.runs[row["other"]]
+        ahead = ((row["difference"] or 0.0) > 0) == measure.larger_is_better
+        bounds = difference_bounds(one, other, measure) if evaluation.bounded else None
+        all_verdicts.append(Verdict(row, ahead, row["p_holm"] is not None and row["p_holm"] <= CLEAR, bounds))
     return all_verdicts
 
 
@@ -520,15 +439,12 @@ def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
     for row in evaluation.slices.filter(pl.col("metric") == measure.name).iter_rows(named=True):
         if row["p_holm"] is not None and row["p_holm"] <= CLEAR:
             ahead = (row["difference"] > 0) == measure.larger_is_better
-            word = "better" if ahead else "worse"
-            sentences.append(
-                (
-                    ahead,
-                    f"where {row['by']} is {row['slice']}, {row['run']} is {word} than {row['other']} by "
-                    f"{measure.name}: {row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, "
-                    f"p = {row['p_holm']:.3g} over the slices",
-                )
+            sentence = (
+                f"where {row['by']} is {row['slice']}, {row['run']} is {'better' if ahead else 'worse'} than "
+                f"{row['other']} by {measure.name}: {row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, "
+                f"p = {row['p_holm']:.3g} over the slices"
             )
+            sentences.append((ahead, sentence))
     return sentences
 
 
