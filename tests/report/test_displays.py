@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from crowdrank.errors import ParameterError
 from crowdrank.rankers import LambdaMART, ListNet
 from crowdrank.report import ImportanceDisplay, LearningCurveDisplay, picture_format, save_display
-from crowdrank.report.drawing import BLUE, ORANGE
+from crowdrank.report.colours import BLUE, ORANGE
 
 mpl.use("agg")
 

@@ -11,7 +11,7 @@ import crowdrank as cr
 from crowdrank.report.annotator_displays import HabitDisplay
 from crowdrank.report.consensus_displays import percents
 from crowdrank.report.drawing import draw_figure
-from crowdrank.report.html import _NOT_COVERED
+from crowdrank.report.page import CAPTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "annotators.md"
 
@@ -20,7 +20,7 @@ def test_what_intervals_do_not_cover_has_the_figures_of_the_page():
     table = PAGE.read_text().split("<!-- sure pairs")[1].split("<!-- end of sure pairs")[0]
     right = [float(line.split("|")[-2]) for line in table.splitlines() if re.match(r"\| \w+.*\d", line) and "%" in line]
     assert len(right) == 10
-    assert f"{min(right):.2f}".lstrip("0") + f" to {max(right):.2f}" in _NOT_COVERED
+    assert f"{min(right):.2f}".lstrip("0") + f" to {max(right):.2f}" in CAPTIONS["not-covered"]
 
 
 @pytest.fixture(scope="module")

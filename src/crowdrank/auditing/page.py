@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from ..report.drawing import BLUE, GREEN, GREY, ORANGE, RowsDisplay, name_rows
+from ..report.colours import BLUE, GREEN, GREY, ORANGE
+from ..report.drawing import RowsDisplay, name_rows
 from ..report.page import Column, Section, Table, headline, origin, picture, render_page
 from ..review.findings import Finding
 from ..wording import counted

@@ -28,27 +28,8 @@ from .moderation_page import write_moderation
 from .plotting import plot
 
 __all__ = [
-    "AgreementDisplay",
-    "BeatsDisplay",
-    "CampaignDisplay",
-    "ComparisonDisplay",
-    "ConfusionDisplay",
-    "ConsensusDisplay",
-    "ConvergenceDisplay",
-    "DifferencesDisplay",
-    "ImportanceDisplay",
-    "LearningCurveDisplay",
-    "OrdersDisplay",
-    "PositionBiasDisplay",
-    "QualityDisplay",
-    "QueriesDisplay",
-    "TimeDisplay",
-    "picture_format",
-    "plot",
-    "render",
-    "save_display",
-    "write",
-    "write_evaluation",
-    "write_moderation",
-    "write_report",
-]
+    "AgreementDisplay", "BeatsDisplay", "CampaignDisplay", "ComparisonDisplay", "ConfusionDisplay", "ConsensusDisplay",
+    "ConvergenceDisplay", "DifferencesDisplay", "ImportanceDisplay", "LearningCurveDisplay", "OrdersDisplay",
+    "PositionBiasDisplay", "QualityDisplay", "QueriesDisplay", "TimeDisplay", "picture_format", "plot", "render",
+    "save_display", "write", "write_evaluation", "write_moderation", "write_report",
+]  # fmt: skip

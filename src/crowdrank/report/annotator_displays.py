@@ -16,8 +16,9 @@ from ..review.diagnosis import rows_with_side_bias
 from ..review.facts import annotator_table, facts_of, quality_flags
 from ..review.findings import NOTABLE_ODDS, Habit, annotator_habits
 from ..review.sentences import BY_QUALITY, FLAGS
-from .consensus_displays import RISING, heat_map, percents
-from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, Display, RowsDisplay, name_rows, short
+from .colours import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, RISING
+from .consensus_displays import heat_map, name_cells, percents
+from .drawing import Display, RowsDisplay, name_rows, short
 
 MARKS = {
     "good": (BLUE, "o", "better than guessing"),
@@ -87,11 +88,14 @@ class QualityDisplay(Display):
         for mark, (colour, shape, words) in MARKS.items():
             rows = (table["mark"] == mark).to_numpy()
             if rows.any():
-                self._draw_marked(
-                    table.filter(pl.Series(rows)), number[rows], colour, shape, f"{words} ({rows.sum():,})"
-                )
+                label = f"{words} ({rows.sum():,})"
+                self._draw_marked(table.filter(pl.Series(rows)), number[rows], colour, shape, label)
         self._label_x(number)
-        self._ring(table, number, quality)
+        leaning = table["leans"].to_numpy()
+        if leaning.any():
+            ring = {"markersize": 12, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.2}
+            label = f"{FLAGS['leans'].noun} ({leaning.sum():,})"
+            self.ax_.plot(number[leaning], quality[leaning], "o", label=label, **ring)
         self._name(table, number, quality)
         self.ax_.set_ylim(min(-0.02, float(quality.min()) - 0.02), 1.03)
         self.ax_.grid()
@@ -103,15 +107,11 @@ class QualityDisplay(Display):
         """Draw those with the same mark."""
         many = len(self.table) > _MOST_LINES
         if "lower" in rows.columns:
-            shade = 0.15 if many else 0.4
-            self.ax_.vlines(
-                number, rows["lower"], rows["upper"], color=colour, linewidth=1, alpha=shade, rasterized=many
-            )
+            look = {"color": colour, "linewidth": 1, "alpha": 0.15 if many else 0.4, "rasterized": many}
+            self.ax_.vlines(number, rows["lower"], rows["upper"], **look)
         # a picture in points keeps a file small where points are many
-        self.ax_.plot(
-            number, rows["quality"], shape, color=colour, markersize=4 if many else 6, label=label,
-            rasterized=len(rows) > _MOST_LINES,
-        )  # fmt: skip
+        look = {"color": colour, "markersize": 4 if many else 6, "rasterized": len(rows) > _MOST_LINES}
+        self.ax_.plot(number, rows["quality"], shape, label=label, **look)
 
     def _label_x(self, number: Floats) -> None:
         """What stands along the axis: the number of judgments, or annotators one after the other."""
@@ -128,19 +128,9 @@ class QualityDisplay(Display):
             self.ax_.xaxis.set_major_formatter("{x:,.0f}")
         self.ax_.set_xlabel("judgments by the annotator")
 
-    def _ring(self, table: pl.DataFrame, number: Floats, quality: Floats) -> None:
-        """A ring around those who lean to one side."""
-        rows = table["leans"].to_numpy()
-        if rows.any():
-            self.ax_.plot(
-                number[rows], quality[rows], "o", markersize=12, markerfacecolor="none", markeredgecolor=INK,
-                markeredgewidth=1.2, label=f"{FLAGS['leans'].noun} ({rows.sum():,})",
-            )  # fmt: skip
-
     def _name(self, table: pl.DataFrame, number: Floats, quality: Floats) -> None:
         """Names of those worth a look, the worst first, as far as they do not cover each other."""
-        wanted = table["mark"].is_in(BY_QUALITY).to_numpy() | table["leans"].to_numpy()
-        rows = np.flatnonzero(wanted)
+        rows = np.flatnonzero(table["mark"].is_in(BY_QUALITY).to_numpy() | table["leans"].to_numpy())
         rows = rows[np.argsort(quality[rows], kind="stable")][:_MOST_NAMES]
         names = table["annotator"].to_list()
         across = np.log(np.maximum(number, 1e-9)) if self.ax_.get_xscale() == "log" else number
@@ -174,13 +164,11 @@ def _mark_quality(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFr
     table = annotator_table(quality, odd)
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so there is no quality to draw")
-    marks = [code or "good" for code in quality_flags(table)]
-    leans: Sequence[Any] = ()
+    marks = pl.Series([code or "good" for code in quality_flags(table)])
+    leans = table["annotator"].clear()
     if odd is not None and "position_bias" in odd.annotators().columns:
-        leans = odd.annotators()["annotator"].gather(rows_with_side_bias(odd.annotators())).to_list()
-    known = table["annotator"].to_list()
-    chosen = set(leans)
-    return table.with_columns(mark=pl.Series(marks), leans=pl.Series([who in chosen for who in known]))
+        leans = odd.annotators()["annotator"].gather(rows_with_side_bias(odd.annotators()))
+    return table.with_columns(mark=marks, leans=pl.col("annotator").is_in(leans.implode()))
 
 
 class PositionBiasDisplay(RowsDisplay):
@@ -249,10 +237,9 @@ class PositionBiasDisplay(RowsDisplay):
                 bias = rows["position_bias"].to_numpy()[part]
                 self.ax_.plot(bias, places[part], shape, color=colour, markersize=5, label=label)
         name_rows(self.ax_, names, (places if few else np.insert(places, half, half)).tolist(), longest=28)
-        self.ax_.set_xlim(-1.05, 1.05)
         self.ax_.grid(axis="x")
-        self.ax_.set_xlabel("position bias, with 90 % interval (1: always left, 0: none, -1: always right)")
-        self.ax_.set_ylabel(f"annotator ({n:,})")
+        what = "position bias, with 90 % interval (1: always left, 0: none, -1: always right)"
+        self.ax_.set(xlim=(-1.05, 1.05), xlabel=what, ylabel=f"annotator ({n:,})")
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
 
 
@@ -304,13 +291,9 @@ class ConfusionDisplay(Display):
         step = -(-n // 30)
         names = [short(level, 16) for level in self.levels][::step]
         turn = max(map(len, names), default=0) * len(names) > 24
-        self.ax_.set_xticks(
-            range(0, n, step), names, parse_math=False, rotation=45 if turn else 0, ha="right" if turn else "center"
-        )
-        self.ax_.set_yticks(range(0, n, step), names, parse_math=False)
-        self.ax_.tick_params(length=0)
-        self.ax_.set_xlabel("grade given (in % of each row)")
-        self.ax_.set_ylabel("grade of the consensus")
+        turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if turn else {}
+        name_cells(self.ax_, names, range(0, n, step), **turned)
+        self.ax_.set(xlabel="grade given (in % of each row)", ylabel="grade of the consensus")
         who = "all annotators" if self.annotator is None else short(self.annotator, 24)
         self.ax_.set_title(who, parse_math=False)
 
@@ -369,9 +352,7 @@ class HabitDisplay(RowsDisplay):
         self.ax_.grid(axis="x")
         self.ax_.xaxis.set_major_locator(MaxNLocator(6))
         self.ax_.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{2.0**place:.2g}"))
-        self.ax_.set_xlabel(
-            f"times that the one {self.habit.favoured_item} wins for each that it loses (90 % interval)"
-        )
+        what = f"times that the one {self.habit.favoured_item} wins for each that it loses (90 % interval)"
         furthest = "" if len(self.table) == self.number else f", the {len(self.table)} furthest from 1"
-        self.ax_.set_ylabel(f"annotator ({self.number:,}{furthest})")
+        self.ax_.set(xlabel=what, ylabel=f"annotator ({self.number:,}{furthest})")
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)

@@ -12,10 +12,10 @@ from ..errors import ParameterError
 from ..protocols import Floats
 from ..validation.method_comparison import LEADING, Comparison, Measured
 from ..validation.run_evaluation import TIE
-from .consensus_displays import cluster_order, heat_map
-from .drawing import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, Display, RowsDisplay, name_rows, short
+from .colours import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SHADES, SKY
+from .consensus_displays import add_scale, cluster_order, heat_map, name_cells
+from .drawing import Display, RowsDisplay, name_rows, short
 
-_SHADES = ("#F7F4EF", "#8FC0E2", "#2774AE")
 _LEAST_SPAN = 0.1
 
 
@@ -71,14 +71,10 @@ class ComparisonDisplay(RowsDisplay):
         title = self.measure.title if self.measure.of != "truth" else f"{self.measure.name}, mean over queries"
         self.ax_.set_xlabel(f"{title.replace(', ', chr(10), 1)} ({better} is better)")
         if self.table["tied"].null_count() == 0 and not self.table["tied"].all():
-            self._explain()
-
-    def _explain(self) -> None:
-        """Say what the dots mean, above the axes, where none of them is."""
-        marks = [("best, or not clearly worse", BLUE, BLUE), ("clearly worse", ORANGE, "none")]
-        for label, colour, face in marks:
-            self.ax_.plot([], [], "o", color=colour, markerfacecolor=face, label=label)
-        self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+            # what the dots mean, above the axes, where none of them is
+            for label, colour, face in (("best, or not clearly worse", BLUE, BLUE), ("clearly worse", ORANGE, "none")):
+                self.ax_.plot([], [], "o", color=colour, markerfacecolor=face, label=label)
+            self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
 
 
 class OrdersDisplay(Display):
@@ -127,16 +123,10 @@ class OrdersDisplay(Display):
         """Draw on the axes."""
         low = min(float(np.nanmin(self.alike)), 1.0 - _LEAST_SPAN)
         text = [[f"{value:.2f}" for value in row] for row in self.alike]
-        image = heat_map(self.ax_, self.alike, low=low, high=1.0, text=text, colours=_SHADES)
-        names = [short(name, 24) for name in self.methods]
-        self.ax_.set_yticks(range(len(names)), names, parse_math=False)
-        self.ax_.set_xticks(range(len(names)), names, parse_math=False, rotation=90)
-        self.ax_.tick_params(length=0)
-        bar = self.figure_.colorbar(image, ax=self.ax_, shrink=0.8, pad=0.02)
-        bar.set_label(self.what)
-        bar.outline.set_visible(False)
-        self.ax_.set_xlabel("method")
-        self.ax_.set_ylabel("method")
+        image = heat_map(self.ax_, self.alike, low=low, high=1.0, text=text, colours=SHADES)
+        name_cells(self.ax_, [short(name, 24) for name in self.methods], rotation=90)
+        add_scale(self.figure_, self.ax_, image, self.what)
+        self.ax_.set(xlabel="method", ylabel="method")
 
 
 _LOOKS = tuple(zip((BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, GREY), "osD^vPX", strict=True))
@@ -177,19 +167,17 @@ class CampaignDisplay(Display):
 
     def _draw(self) -> None:
         """Draw on the axes."""
+        of_rounds = {"spread": pl.std(self.measure), "n": pl.len()}
         for place, (name, mine) in enumerate(self.curves.group_by("scheme", maintain_order=True)):
             colour, mark = _LOOKS[place % len(_LOOKS)]
-            table = mine.group_by("round").agg(
-                pl.mean("cost"), pl.mean(self.measure), pl.std(self.measure).alias("spread"), pl.len().alias("n")
-            )
+            table = mine.group_by("round").agg(pl.mean("cost", self.measure), **of_rounds)
             # a round that only some repetitions reached is another crowd's
             table = table.filter(pl.col("n") == pl.col("n").max()).sort("cost")
             cost, mean = table["cost"].to_numpy(), table[self.measure].to_numpy()
             spread = np.nan_to_num(table["spread"].to_numpy().astype(float))
             self.ax_.plot(cost, mean, color=colour, marker=mark, markersize=3.5, linewidth=1.5, label=str(name[0]))
             self.ax_.fill_between(cost, mean - spread, mean + spread, color=colour, alpha=0.14, linewidth=0)
-        self.ax_.set_xlabel("cost (judgments)")
-        self.ax_.set_ylabel(_NAMES.get(self.measure, self.measure))
+        self.ax_.set(xlabel="cost (judgments)", ylabel=_NAMES.get(self.measure, self.measure))
         self.ax_.legend(title="scheme", frameon=False)
         self.ax_.grid(axis="y", alpha=0.4)
 
@@ -246,9 +234,8 @@ class ImportanceDisplay(RowsDisplay):
         self.ax_.barh(places, weights, color=[BLUE if weight >= 0 else ORANGE for weight in weights])
         self.ax_.set_yticks(places, [short(name) for name in names], parse_math=False)
         self.ax_.invert_yaxis()
-        self.ax_.set_xlabel(self.what)
         of = f"{len(names)} of {self.n_features}" if len(names) < self.n_features else str(self.n_features)
-        self.ax_.set_ylabel(f"feature ({of})")
+        self.ax_.set(xlabel=self.what, ylabel=f"feature ({of})")
         if any(weight < 0 for weight in weights):
             self.ax_.axvline(0, color=INK, linewidth=0.8)
 
@@ -307,8 +294,7 @@ class LearningCurveDisplay(Display):
         for name in self.measured_sets:
             label, style = names[name]
             self.ax_.plot(steps, self.curve[name], style, color=BLUE, label=f"nDCG, {label}")
-        self.ax_.set_xlabel(self.step)
-        self.ax_.set_ylabel("mean nDCG")
+        self.ax_.set(xlabel=self.step, ylabel="mean nDCG")
         lines = list(self.ax_.get_lines())
         if self.has_objective:
             self.objective_ax_ = self.ax_.twinx() if self.measured_sets else self.ax_
@@ -389,8 +375,8 @@ class DifferencesDisplay(Display):
         self.ax_.bar(places, values, width=0.9 * n / len(values), color=colours)
         self.ax_.axhline(0, color=INK, linewidth=0.8)
         self.ax_.grid(axis="y")
-        self.ax_.set_xlabel(f"{n:,} queries, from the largest gain to the largest loss")
-        self.ax_.set_ylabel(f"difference in {self.metric}")
+        what = f"{n:,} queries, from the largest gain to the largest loss"
+        self.ax_.set(xlabel=what, ylabel=f"difference in {self.metric}")
 
 
 class _MetricDisplay(RowsDisplay):

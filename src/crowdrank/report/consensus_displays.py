@@ -15,34 +15,13 @@ from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
 from ..review.coded_judgments import code_judgments
 from ..wording import percent
-from .drawing import (
-    AMBER,
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PAPER,
-    PURPLE,
-    ROW,
-    RULE,
-    SKY,
-    Display,
-    RowsDisplay,
-    name_rows,
-    short,
-)  # fmt: skip
+from .colours import AMBER, BLUE, DIVERGING, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RULE, SKY
+from .drawing import ROW, Display, RowsDisplay, name_rows, short
 
 LEVEL = 0.95
 MOST_ROWS = 40
 _TOP, _BOTTOM = 24, 10
 _MATRIX, _MATRIX_TOP = 20, 14
-
-DIVERGING = ("#C9701F", "#EDB57B", "#F7F4EF", "#8FC0E2", "#2774AE")
-"""From low through the middle to high."""
-
-RISING = ("#F7F4EF", "#A9D0E8", "#4A96C9", "#15588F")
-"""From nothing to all."""
 
 
 class ConsensusDisplay(RowsDisplay):
@@ -110,41 +89,31 @@ class ConsensusDisplay(RowsDisplay):
         marks = places
         if not shown.all():
             between = self.table.filter(~pl.Series(shown))
-            _summary_row(self.ax_, between["score"].to_numpy(), _TOP + 0.5)
+            # one row for many items: a line over all scores, a bar over the middle half
+            low, first, middle, third, high = np.quantile(between["score"].to_numpy(), [0, 0.25, 0.5, 0.75, 1])
+            self.ax_.hlines(_TOP + 0.5, low, high, color=GREY, linewidth=1)
+            self.ax_.hlines(_TOP + 0.5, first, third, color=GREY, linewidth=7)
+            self.ax_.plot([middle], [_TOP + 0.5], "|", color=INK, markersize=9)
             names.insert(_TOP, f"… {len(between):,} items between")
             marks = np.insert(places, _TOP, _TOP + 0.5)
         name_rows(self.ax_, names, marks.tolist())
         _write_ranks(self.ax_, rows, places, self.level)
         self.ax_.grid(axis="x")
         sure = f", with {100 * self.level:g} % interval" if "lower" in rows.columns else ""
-        self.ax_.set_xlabel(f"score (larger is better){sure}")
-        self.ax_.set_ylabel(_items_label(len(self.table), self.query))
-
-
-def _summary_row(ax: Any, scores: Floats, place: float) -> None:
-    """One row for many items: a line over all scores, a bar over the middle half."""
-    low, first, middle, third, high = np.quantile(scores, [0, 0.25, 0.5, 0.75, 1])
-    ax.hlines(place, low, high, color=GREY, linewidth=1)
-    ax.hlines(place, first, third, color=GREY, linewidth=7)
-    ax.plot([middle], [place], "|", color=INK, markersize=9)
+        self.ax_.set(xlabel=f"score (larger is better){sure}", ylabel=_items_label(len(self.table), self.query))
 
 
 def _write_ranks(ax: Any, rows: pl.DataFrame, places: Floats, level: float) -> None:
     """The rank of each row to the right of the axes, with the ranks it may truly hold."""
     known = "rank_lower" in rows.columns
+    look = {"textcoords": "offset points", "fontsize": 8.5, "color": INK}
     for row, place in zip(rows.iter_rows(named=True), places, strict=True):
         text = f"{row['rank']:,}"
         if known and row["rank_lower"] != row["rank_upper"]:
             text += f"  ({row['rank_lower']:,}–{row['rank_upper']:,})"
-        ax.annotate(
-            text, (1, place), xytext=(6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-            va="center", fontsize=8.5, color=INK,
-        )  # fmt: skip
+        ax.annotate(text, (1, place), xytext=(6, 0), xycoords=("axes fraction", "data"), va="center", **look)
     head = f"rank ({100 * level:g} %)" if known else "rank"
-    ax.annotate(
-        head, (1, 1), xytext=(6, 3), xycoords="axes fraction", textcoords="offset points", va="bottom", fontsize=8.5,
-        color=INK,
-    )  # fmt: skip
+    ax.annotate(head, (1, 1), xytext=(6, 3), xycoords="axes fraction", va="bottom", **look)
 
 
 class BeatsDisplay(Display):
@@ -183,7 +152,8 @@ class BeatsDisplay(Display):
         code = query_code(consensus, query)
         start, stop = int(consensus.items.offsets[code]), int(consensus.items.offsets[code + 1])
         order = np.argsort(-consensus.scores[start:stop], kind="stable") + start
-        chosen = _ends(order, _MATRIX, _MATRIX_TOP)
+        # the whole order, or its first and last items where they are many
+        chosen = order if len(order) <= _MATRIX else np.append(order[:_MATRIX_TOP], order[_MATRIX_TOP - _MATRIX :])
         first, second = (each.ravel() for each in np.meshgrid(chosen, chosen, indexing="ij"))
         probability = consensus.beats_each(first, second).reshape(len(chosen), len(chosen))
         np.fill_diagonal(probability, np.nan)
@@ -197,19 +167,17 @@ class BeatsDisplay(Display):
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        n, cut = len(self.ids), _MATRIX_TOP if len(self.ids) < self.n_items else None
+        n = len(self.ids)
         heat_map(self.ax_, self.probability, low=0.0, high=1.0, text=percents(self.probability, of_belief=True))
-        names = [short(one, 24) for one in self.ids]
-        self.ax_.set_xticks(range(n), names, rotation=45, ha="left", parse_math=False)
-        self.ax_.set_yticks(range(n), names, parse_math=False)
+        name_cells(self.ax_, [short(one, 24) for one in self.ids], rotation=45, ha="left")
         self.ax_.xaxis.tick_top()
-        self.ax_.tick_params(length=0)
-        if cut is not None:
+        label = _items_label(n, self.query)
+        if n < self.n_items:
+            label = f"{_MATRIX_TOP} best and {n - _MATRIX_TOP} last of {self.n_items:,} items"
             for line in (self.ax_.axhline, self.ax_.axvline):
-                line(cut - 0.5, color=PAPER, linewidth=5)
-        self.ax_.set_xlabel("probability in % that the item of the row\nis better than the item of the column")
-        rest = f"{_MATRIX_TOP} best and {n - _MATRIX_TOP} last of {self.n_items:,} items"
-        self.ax_.set_ylabel(_items_label(n, self.query) if cut is None else rest)
+                line(_MATRIX_TOP - 0.5, color=PAPER, linewidth=5)
+        what = "probability in % that the item of the row\nis better than the item of the column"
+        self.ax_.set(xlabel=what, ylabel=label)
 
 
 class QueriesDisplay(Display):
@@ -245,14 +213,9 @@ class QueriesDisplay(Display):
         if not len(start):
             raise ParameterError("no query has two items, so there is no first place to be sure of")
         first, second = order[start], order[start + 1]
-        table = pl.DataFrame(
-            {
-                "query": items.queries.ids.gather(items.query[first]),
-                "item": items.ids.gather(first),
-                "second": items.ids.gather(second),
-                "probability": consensus.beats_each(first, second),
-            }
-        )
+        ids = {"query": items.queries.ids.gather(items.query[first]), "item": items.ids.gather(first)}
+        ids["second"] = items.ids.gather(second)
+        table = pl.DataFrame({**ids, "probability": consensus.beats_each(first, second)})
         return cls(table.sort("probability", maintain_order=True), level=level)
 
     @property
@@ -274,9 +237,9 @@ class QueriesDisplay(Display):
             self.ax_.hist(probability, bins=np.linspace(0.5, 1, 26), color=BLUE, edgecolor=PAPER, linewidth=0.5)
             self.ax_.set_ylabel(f"queries ({len(self.table):,})")
         self.ax_.axvline(self.level, color=INK, linewidth=1, linestyle="--")
-        self.ax_.set_xlim(0.49, 1.01)
         self.ax_.grid(axis="x")
-        self.ax_.set_xlabel(f"probability that the first item is better than the second (dashed: {self.level:g})")
+        what = f"probability that the first item is better than the second (dashed: {self.level:g})"
+        self.ax_.set(xlabel=what, xlim=(0.49, 1.01))
 
 
 def heat_map(ax: Any, values: Floats, *, low: float, high: float, text: Any = None, colours: Any = None) -> Any:
@@ -298,6 +261,21 @@ def heat_map(ax: Any, values: Floats, *, low: float, high: float, text: Any = No
     return image
 
 
+def name_cells(ax: Any, names: Sequence[str], places: Sequence[int] | None = None, **turned: Any) -> None:
+    """Write the names of rows and columns of a matrix, those of the columns ``turned``."""
+    where = range(len(names)) if places is None else places
+    ax.set_xticks(where, names, parse_math=False, **turned)
+    ax.set_yticks(where, names, parse_math=False)
+    ax.tick_params(length=0)
+
+
+def add_scale(figure: Any, ax: Any, image: Any, label: str) -> None:
+    """Draw what the colours of a matrix mean beside it."""
+    bar = figure.colorbar(image, ax=ax, shrink=0.8, pad=0.02)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+
+
 def percents(values: Floats, *, of_belief: bool = False) -> list[list[str]]:
     """Return each value in per cent, as short as it can be."""
     return [["" if np.isnan(one) else percent(one, sign=False, of_belief=of_belief) for one in row] for row in values]
@@ -308,11 +286,6 @@ def query_code(consensus: Consensus, query: Any) -> int:
     if query is None and consensus.items.n_queries != 1:
         raise ParameterError(f"there are {consensus.items.n_queries} queries; name the one to draw with query=")
     return 0 if query is None else consensus.items.queries.code(query, "query")
-
-
-def _ends(order: Counts, most: int, top: int) -> Counts:
-    """The whole order, or its first and last items where they are many."""
-    return order if len(order) <= most else np.append(order[:top], order[top - most :])
 
 
 def _items_label(n: int, query: Any) -> str:
@@ -391,20 +364,11 @@ class AgreementDisplay(Display):
         reach = max(float(np.abs(known - self.mean).max(initial=0.0)), 0.05)
         image = heat_map(self.ax_, self.agreement, low=self.mean - reach, high=self.mean + reach, colours=DIVERGING)
         n = len(self.ids)
-        if n <= _MOST_NAMES:
-            names = [short(one, 18) for one in self.ids]
-            self.ax_.set_yticks(range(n), names, parse_math=False, fontsize=8)
-            self.ax_.set_xticks(range(n), names, parse_math=False, fontsize=8, rotation=90)
-        else:
-            self.ax_.set_xticks([])
-            self.ax_.set_yticks([])
-        self.ax_.tick_params(length=0)
-        bar = self.figure_.colorbar(image, ax=self.ax_, shrink=0.8, pad=0.02)
-        bar.set_label("share of equal answers")
-        bar.outline.set_visible(False)
+        name_cells(self.ax_, [short(one, 18) for one in self.ids] if n <= _MOST_NAMES else [], rotation=90)
+        self.ax_.tick_params(labelsize=8)
+        add_scale(self.figure_, self.ax_, image, "share of equal answers")
         rest = f" of {self.n_annotators:,}, those with most judgments" if n < self.n_annotators else ""
-        self.ax_.set_xlabel("annotator")
-        self.ax_.set_ylabel(f"annotator ({n}{rest})")
+        self.ax_.set(xlabel="annotator", ylabel=f"annotator ({n}{rest})")
 
 
 def _shared_judgments(judgments: Judgments, chosen: Counts) -> tuple[Floats, Floats]:
@@ -475,9 +439,8 @@ class TimeDisplay(Display):
         if not len(times):
             raise ParameterError("the judgments have no time column, so there is nothing to draw over time")
         edges = _edges(times)
-        table = pl.DataFrame(
-            {"start": edges[:-1], "end": edges[1:], "n_judgments": np.histogram(times, edges)[0].astype(np.int64)}
-        )
+        number = np.histogram(times, edges)[0].astype(np.int64)
+        table = pl.DataFrame({"start": edges[:-1], "end": edges[1:], "n_judgments": number})
         if consensus is not None and not consensus.nominal:
             table = table.with_columns(agreement=_agreeing(timed, consensus, edges))
             # of one annotator there is little in a stretch, so that several are taken together
@@ -496,12 +459,12 @@ class TimeDisplay(Display):
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        scale = _SECONDS_PER_DAY if self.has_dates else 1.0
+        shared, scale = "agreement" in self.table.columns, _SECONDS_PER_DAY if self.has_dates else 1.0
         start, end = self.table["start"].to_numpy() / scale, self.table["end"].to_numpy() / scale
-        self.ax_.bar(start, self.table["n_judgments"], end - start, align="edge", edgecolor=PAPER,
-                     color=SKY if "agreement" in self.table.columns else BLUE, alpha=0.5)  # fmt: skip
-        self.ax_.set_ylabel("judgments")
-        self.ax_.set_xlabel("time")
+        colour = SKY if shared else BLUE
+        bars = {"align": "edge", "edgecolor": PAPER, "color": colour, "alpha": 0.5}
+        self.ax_.bar(start, self.table["n_judgments"], end - start, **bars)
+        self.ax_.set(xlabel="time", ylabel="judgments")
         if self.has_dates:
             from matplotlib import dates
 
@@ -509,23 +472,21 @@ class TimeDisplay(Display):
             where = made.AutoDateLocator(minticks=3)
             self.ax_.xaxis.set_major_locator(where)
             self.ax_.xaxis.set_major_formatter(made.ConciseDateFormatter(where))
-        if "agreement" in self.table.columns:
-            # NaN breaks the line where nothing was judged
-            known = self.table["agreement"].fill_null(float("nan"))
-            self.agreement_ax_ = self.ax_.twinx()
-            self.agreement_ax_.plot((start + end) / 2, known, "-o", color=ORANGE, markersize=4, label="all")
-            for name, colour in zip(self.table.columns[4:], _OWN_COLOURS, strict=False):
-                own = self.table[name].fill_null(float("nan"))
-                label = name.removeprefix("agreement of ")
-                self.agreement_ax_.step((start + end) / 2, own, color=colour, where="mid", label=label)
-            if len(self.table.columns) > 4:
-                self.agreement_ax_.legend(
-                    loc="lower left", bbox_to_anchor=(0, 1), ncol=5, fontsize="small", frameon=False
-                )
-            self.agreement_ax_.set_ylim(0, 1)
-            self.agreement_ax_.set_ylabel("share that agrees with the consensus", color=ORANGE)
-            self.agreement_ax_.axhline(0.5, color=GREY, linewidth=1, linestyle="--")
-            self.agreement_ax_.spines["right"].set_visible(True)
+        if not shared:
+            return
+        beside = self.agreement_ax_ = self.ax_.twinx()
+        # NaN breaks the line where nothing was judged
+        lines = {name: self.table[name].fill_null(float("nan")) for name in self.table.columns[3:]}
+        beside.plot((start + end) / 2, lines.pop("agreement"), "-o", color=ORANGE, markersize=4, label="all")
+        for (name, own), colour in zip(lines.items(), _OWN_COLOURS, strict=False):
+            label = name.removeprefix("agreement of ")
+            beside.step((start + end) / 2, own, color=colour, where="mid", label=label)
+        if lines:
+            beside.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=5, fontsize="small", frameon=False)
+        beside.set_ylim(0, 1)
+        beside.set_ylabel("share that agrees with the consensus", color=ORANGE)
+        beside.axhline(0.5, color=GREY, linewidth=1, linestyle="--")
+        beside.spines["right"].set_visible(True)
 
 
 def _edges(times: Floats) -> Floats:
@@ -590,11 +551,10 @@ class ConvergenceDisplay(Display):
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        many = len(self.values) > 60
-        colour = BLUE if self.converged else ORANGE
-        self.ax_.plot(range(len(self.values)), self.values, "-" if many else "-o", color=colour, markersize=4)
+        line, colour = "-" if len(self.values) > 60 else "-o", BLUE if self.converged else ORANGE
+        self.ax_.plot(range(len(self.values)), self.values, line, color=colour, markersize=4)
         self.ax_.grid()
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         self.ax_.ticklabel_format(axis="y", useOffset=False)
-        self.ax_.set_xlabel("round" if self.converged else "round (stopped before it converged)")
-        self.ax_.set_ylabel("log-likelihood")
+        rounds = "round" if self.converged else "round (stopped before it converged)"
+        self.ax_.set(xlabel=rounds, ylabel="log-likelihood")

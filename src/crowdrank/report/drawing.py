@@ -15,19 +15,11 @@ from xml.etree import ElementTree
 from ..data.files import PathLike, plain
 from ..errors import ParameterError, expect_package
 from ..io.output import write_with
+from .colours import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RULE, SKY
 
 if TYPE_CHECKING:
     import polars as pl
 
-
-BLUE, ORANGE = "#0072B2", "#D55E00"
-"""Two colours that colour-blind readers can distinguish, in print too (Okabe and Ito)."""
-
-GREEN, PURPLE, SKY, AMBER = "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
-"""Four more of the same palette; where a picture uses them, shapes differ too."""
-
-GREY, INK, RULE, PAPER = "#8A8A8A", "#222222", "#D8D8D8", "#FFFFFF"
-"""Of what matters less, of text and axes, of grid lines, and of what lies behind them."""
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -170,7 +162,7 @@ VARIABLES = {
 
 _COLOUR = re.compile("|".join(VARIABLES), re.IGNORECASE)
 _BY_NAME = {colour.lower(): f"var(--{name})" for colour, name in VARIABLES.items()}
-_POINTER = re.compile(r"url\(#([^)]+)\)|^#(.+)$")
+_POINTER = re.compile(r"(url\(|^)#(?=[^)])")
 _FONT = re.compile(r"font-family:[^;]*;?\s*")
 _SCALE = 1.45
 """Pixels of the page for a point of the picture: letters of a picture are nearly as large as those of the text."""
@@ -260,19 +252,12 @@ def _settle(element: Any, prefix: str) -> None:
         local = _local(name)
         if local == "id":
             value = f"{prefix}-{value}"
-        elif local == "href" and value.startswith("data:"):
-            pass
         elif local in ("href", "clip-path", "style"):
-            value = _POINTER.sub(lambda match: _rename_pointer(match, prefix), value)
+            value = _POINTER.sub(lambda match: f"{match.group(1)}#{prefix}-", value)
         if local in ("style", "fill", "stroke"):
             value = _COLOUR.sub(lambda match: _BY_NAME[match.group().lower()], value)
             value = _FONT.sub("", value)
         element.set(local, value)
-
-
-def _rename_pointer(match: re.Match[str], prefix: str) -> str:
-    """A pointer to the id as it is now called."""
-    return f"url(#{prefix}-{match.group(1)})" if match.group(1) else f"#{prefix}-{match.group(2)}"
 
 
 def _local(name: Any) -> str:

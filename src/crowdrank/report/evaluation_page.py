@@ -78,25 +78,26 @@ def render_evaluation(
     evaluation: Evaluation, *, items: Any | None = None, title: str | None = None, command: str | None = None
 ) -> str:
     """Return the page that :func:`write_evaluation` writes."""
-    all_verdicts = verdicts(evaluation)
-    names = list(evaluation.runs)
-    first = evaluation.measures[0].name
-    parts = [
-        _values(evaluation),
-        *_pairs(evaluation, all_verdicts, items),
-        _slices(evaluation),
-        _unjudged_effect(evaluation, all_verdicts),
-    ]
-    sentences = [one.sentence for one in all_verdicts if one.row["metric"] == first]
+    all_verdicts, metric = verdicts(evaluation), evaluation.measures[0].name
+    first = [one for one in all_verdicts if one.row["metric"] == metric]
+    names, n_queries = list(evaluation.runs), int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
+    parts = [_values(evaluation), *_pairs(evaluation, first, items), _slices(evaluation)]
+    parts += [_unjudged_effect(evaluation, first), _provenance_section(evaluation, command)]
+    summary = "What was measured"
+    if len(first) == 1:
+        summary = first[0].sentence.split(": ")[0]
+    elif first:
+        clear = sum(one.clear for one in first)
+        summary = f"{clear} of {counted(len(first), 'pair')} of runs are clearly different by {metric}"
     return render_page(
         title=title or _title(evaluation, names),
-        lead=f"{counted(len(names), 'run')} on {counted(_n_queries(evaluation), 'query')}, by "
+        lead=f"{counted(len(names), 'run')} on {counted(n_queries, 'query')}, by "
         f"{', '.join(measure.name for measure in evaluation.measures)}.",
-        cards=_cards(evaluation, all_verdicts),
-        summary=sentences[0].split(": ")[0] if len(sentences) == 1 else _summary(all_verdicts, first),
-        advice=as_sentences(_advice(evaluation, all_verdicts)),
+        cards=[(f"{n_queries:,}", "queries"), *_cards(evaluation, all_verdicts)],
+        summary=summary,
+        advice=as_sentences(_advice(first)),
         findings=_findings(evaluation, all_verdicts),
-        sections=[*[part for part in parts if part is not None], _provenance_section(evaluation, command)],
+        sections=[part for part in parts if part is not None],
     )
 
 
@@ -110,26 +111,11 @@ def _title(evaluation: Evaluation, names: list[str]) -> str:
     return " and ".join(names) if len(names) == 2 else f"{len(names)} runs compared"
 
 
-def _n_queries(evaluation: Evaluation) -> int:
-    """How many queries have a value."""
-    return int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
-
-
-def _summary(all_verdicts: list[Verdict], metric: str) -> str:
-    """How many pairs are clearly different, in a sentence."""
-    of_metric = [one for one in all_verdicts if one.row["metric"] == metric]
-    if not of_metric:
-        return "What was measured"
-    clear = sum(one.clear for one in of_metric)
-    return f"{clear} of {counted(len(of_metric), 'pair')} of runs are clearly different by {metric}"
-
-
 def _cards(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[tuple[str, str]]:
     """The numbers that stand on top."""
-    cards = [(f"{_n_queries(evaluation):,}", "queries")]
     metric = evaluation.measures[0].name
     of_metric = evaluation.table.filter(pl.col("metric") == metric)
-    cards += [
+    cards = [
         ("none" if row["value"] is None else f"{row['value']:.3f}", f"{metric} of {short(row['run'], _NAME)}")
         for row in of_metric.head(_SHOWN_PAIRS).iter_rows(named=True)
     ]
@@ -159,11 +145,10 @@ def _findings(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[Findi
     return findings
 
 
-def _advice(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[str]:
+def _advice(first: list[Verdict]) -> list[str]:
     """What to do, in sentences."""
     said = []
-    first = [one for one in all_verdicts if one.row["metric"] == evaluation.measures[0].name and one.row["difference"]]
-    for one in first[:_SHOWN_PAIRS]:
+    for one in [one for one in first if one.row["difference"]][:_SHOWN_PAIRS]:
         row, more = one.row, ""
         if not one.clear:
             if row["lower"] is not None and row["n_queries"] > 1:
@@ -200,11 +185,11 @@ def _values(evaluation: Evaluation) -> Section:
     return Section("values", "Measures", f"{metric}: {heading}", (), tuple(pictures), tuple(tables))
 
 
-def _pairs(evaluation: Evaluation, all_verdicts: list[Verdict], items: Any | None) -> list[Section]:
+def _pairs(evaluation: Evaluation, first: list[Verdict], items: Any | None) -> list[Section]:
     """The first pairs of runs query by query, with the items of the queries that differ most."""
     metric = evaluation.measures[0].name
     sections = []
-    for number, one in enumerate([v for v in all_verdicts if v.row["metric"] == metric][:_SHOWN_PAIRS]):
+    for number, one in enumerate(first[:_SHOWN_PAIRS]):
         row = one.row
         if row["difference"] is None:
             continue
@@ -213,20 +198,13 @@ def _pairs(evaluation: Evaluation, all_verdicts: list[Verdict], items: Any | Non
         of_pair = evaluation.differences.filter(*keys).sort(["difference", "query"])
         display = DifferencesDisplay.from_evaluation(evaluation, run=row["run"], other=row["other"], metric=metric)
         caption = f"Difference in {metric} on each query: {short(row['run'])} less {short(row['other'])}."
-        tables = [
-            Table.of(f"queries-{number}", "All queries", of_pair, columns_of("queries", run=names[0], other=names[1]))
-        ]
+        columns = columns_of("queries", run=names[0], other=names[1])
+        tables = [Table.of(f"queries-{number}", "All queries", of_pair, columns)]
         tables += _extremes(evaluation, row, items, number)
-        sections.append(
-            Section(
-                f"pair-{number}",
-                " and ".join(names),
-                one.sentence.split(": ")[0],
-                as_sentences(text for text in (one.sentence.split(": ", 1)[-1], one.open_sentence) if text),
-                (picture(display, caption, f"differences-{number}"),),
-                tuple(tables),
-            )
-        )
+        heading, _, rest = one.sentence.partition(": ")
+        words = (" and ".join(names), heading, as_sentences(text for text in (rest, one.open_sentence) if text))
+        drawn = picture(display, caption, f"differences-{number}")
+        sections.append(Section(f"pair-{number}", *words, (drawn,), tuple(tables)))
     return sections
 
 
@@ -238,7 +216,9 @@ def _extremes(evaluation: Evaluation, row: dict[str, Any], items: Any | None, nu
     for words, part in zip(("loss", "gain"), extreme_queries(evaluation, row, _SHOWN_QUERIES), strict=True):
         for place, one in enumerate(part.iter_rows(named=True)):
             frame = items_of_query(evaluation, one["query"], (row["run"], row["other"]), depth)
-            frame = _describe_items(frame, one["query"], items)
+            if items is not None and len(frame):
+                wanted = Items(Index(pl.Series([one["query"]])), np.zeros(len(frame), np.int32), frame["item"])
+                frame = frame.hstack(describe_items(items, wanted))
             of = ("largest", "2nd largest", "3rd largest", "4th largest", "5th largest")[place]
             caption = f"Query {short(one['query'])}, {of} {words}: {one['value']:.3f} against {one['other_value']:.3f}"
             graded = frame["grade"].drop_nulls()
@@ -246,14 +226,6 @@ def _extremes(evaluation: Evaluation, row: dict[str, Any], items: Any | None, nu
                 columns = tuple(replace(one, digits=2) if one.name == "grade" else one for one in columns)
             tables.append(Table.of(f"{words}-{number}-{place}", caption, frame, columns))
     return tables
-
-
-def _describe_items(frame: pl.DataFrame, query: str, items: Any | None) -> pl.DataFrame:
-    """The items with their text and link, where a table tells them."""
-    if items is None or not len(frame):
-        return frame
-    wanted = Items(Index(pl.Series([query])), np.zeros(len(frame), np.int32), frame["item"])
-    return frame.hstack(describe_items(items, wanted))
 
 
 def _slices(evaluation: Evaluation) -> Section | None:
@@ -265,7 +237,9 @@ def _slices(evaluation: Evaluation) -> Section | None:
     pictures: list[Picture] = []
     rows = evaluation.slices.filter(pl.col("metric") == metric, pl.col("difference").is_not_null())
     pairs = rows.select("run", "other").unique(maintain_order=True).rows()
-    for number, (by, pair) in enumerate((by, pair) for pair in pairs[:_SHOWN_PAIRS] for by in rows["by"].unique()):
+    for number, (by, pair) in enumerate(
+        (by, pair) for pair in pairs[:_SHOWN_PAIRS] for by in rows["by"].unique(maintain_order=True)
+    ):
         of = rows.filter(pl.col("by") == by, pl.col("run") == pair[0], pl.col("other") == pair[1])
         caption = f"{short(pair[0])} less {short(pair[1])} by {short(by)}; grey where the difference is not clear."
         pictures.append(picture(SlicesDisplay(of, metric=metric), caption, f"slices-{number}", wide=False))
@@ -275,7 +249,7 @@ def _slices(evaluation: Evaluation) -> Section | None:
     return Section("slices", "Slices", heading, rest, tuple(pictures), (table,))
 
 
-def _unjudged_effect(evaluation: Evaluation, all_verdicts: list[Verdict]) -> Section | None:
+def _unjudged_effect(evaluation: Evaluation, first: list[Verdict]) -> Section | None:
     """How far the items without truth could move the values."""
     sentence = unjudged_sentence(evaluation)
     if sentence is None:
@@ -286,7 +260,7 @@ def _unjudged_effect(evaluation: Evaluation, all_verdicts: list[Verdict]) -> Sec
     if len(rows):
         caption = "The value as measured, and its bounds over all grades that unjudged items may have."
         pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),)
-    open_ends = [one.open_sentence for one in all_verdicts if one.row["metric"] == metric and one.open_sentence]
+    open_ends = [one.open_sentence for one in first if one.open_sentence]
     of_queries = evaluation.per_query.filter((pl.col("metric") == metric) & (pl.col("unjudged") > 0))
     shown, caption = of_queries.sort("unjudged", descending=True), "Queries with unjudged items"
     table = Table.of("unjudged-table", caption, shown, columns_of("unjudged"), 400_000)

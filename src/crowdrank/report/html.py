@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -37,12 +37,18 @@ from .consensus_displays import (
     TimeDisplay,
 )
 from .drawing import Display
-from .page import Column, Picture, Section, Table, as_sentences, columns_of, headline, origin, picture, render_page
-
-_NOT_COVERED = (
-    "Intervals cover what more judgments by this crowd could change, not the mistakes that all annotators share: by "
-    "independent gold of ten public sets, pairs whose order was called .95 sure or more were right in .78 to 1.00 of "
-    "cases."
+from .page import (
+    CAPTIONS,
+    Column,
+    Picture,
+    Section,
+    Table,
+    as_sentences,
+    columns_of,
+    headline,
+    origin,
+    picture,
+    render_page,
 )
 
 _FIGURES = r" ?\(?quality [0-9.]+(, [0-9.]+ to [0-9.]+)?\)?"
@@ -97,10 +103,8 @@ def write(
     '<!DOCTYPE html>'
     """
     check_target(path)
-    page = render(
-        consensus, judgments, items=items, actions=actions, comparison=comparison, title=title, command=command
-    )
-    write_text(page, path)
+    given = {"items": items, "actions": actions, "comparison": comparison, "title": title, "command": command}
+    write_text(render(consensus, judgments, **given), path)
 
 
 def render(
@@ -125,11 +129,8 @@ def render(
             actions = suggest_actions(consensus, judged)
     described = _describe_items(consensus, items)
     material = Material(consensus, judged, facts, findings_of(facts), described, actions, comparison)
-    annotators = _annotators(material)
-    if actions is not None and actions.dropped and command is not None:
-        annotators = replace(annotators, commands=(without_command(command, actions.dropped),))
-    parts = [_ranking(material), _control(material), annotators, _agreement(material), _time(material)]
-    parts += [_methods(comparison), _provenance(material, command)]
+    parts = [_ranking(material), _control(material), _annotators(material, command), _agreement(material)]
+    parts += [_time(material), _methods(comparison), _provenance(material, command)]
     findings, whole = material.findings.worst_first(), material.findings.of("judgments")
     problems, warnings = (sum(one.severity == word for one in findings) for word in ("problem", "warning"))
     numbers = [counted(number, word) for number, word in ((problems, "problem"), (warnings, "warning")) if number]
@@ -207,23 +208,19 @@ def _advice(material: Material) -> list[str]:
     return list(as_sentences(advice))
 
 
-def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:
-    """The first findings there are, as one heading."""
-    findings = [one for one in candidates if one is not None]
-    if not findings:
-        return headline(otherwise)
-    return headline("; ".join(one.sentence for one in findings), findings[0])
+def _words(findings: Findings, first: Sequence[Finding | None], otherwise: str = "") -> tuple[str, tuple[str, ...]]:
+    """The first findings there are, as one heading, and what else there is to say."""
+    said = [one for one in first if one is not None]
+    heading = headline("; ".join(one.sentence for one in said), said[0]) if said else headline(otherwise)
+    return heading, as_sentences(one for one in findings if one not in said)
 
 
-def _further_sentences(findings: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
-    """What else there is to say."""
-    return as_sentences(one for one in findings if one not in used)
-
-
-def _draw_picture(make: Callable[[], Display], caption: str, key: str, *, wide: bool = True) -> tuple[Picture, ...]:
-    """A picture, or none where there is nothing to draw."""
+def _draw_picture(
+    make: Callable[[], Display], name: str, key: str | None = None, *, wide: bool = True, **words: Any
+) -> tuple[Picture, ...]:
+    """A picture with the caption of this name, or none where there is nothing to draw."""
     try:
-        return (picture(make(), caption, key, wide=wide),)
+        return (picture(make(), CAPTIONS[name].format(**words), key or name, wide=wide),)
     except ParameterError:
         return ()
 
@@ -244,30 +241,25 @@ def _ranking(material: Material) -> Section:
     if not consensus.nominal and items.n_queries == 1 and len(items):
         pictures = _one_query(consensus, None, "q")
         if consensus.uncertainty is not None:
-            caption = "How likely each item is better than each other one."
-            pictures += _draw_picture(lambda: BeatsDisplay.from_consensus(consensus), caption, "q-beats")
+            pictures += _draw_picture(lambda: BeatsDisplay.from_consensus(consensus), "q-beats")
     elif not consensus.nominal and len(items):
         if consensus.uncertainty is not None:
-            caption = "How sure the first place of each query is."
-            pictures = _draw_picture(lambda: QueriesDisplay.from_consensus(consensus), caption, "queries")
+            pictures = _draw_picture(lambda: QueriesDisplay.from_consensus(consensus), "queries")
         sizes = np.diff(items.offsets)
         largest = np.argsort(-sizes, kind="stable")[:_SHOWN_QUERIES]
         for number in largest[sizes[largest] > 1].tolist():
             pictures += _one_query(consensus, items.queries.ids[number], f"q{number}")
     across = isinstance(material.judgments, Preferences) and material.judgments.block is not None
     tables = (*(_leaderboard(consensus) if across else ()), _item_table(material))
-    heading = _heading([first], "the items")
-    return Section("ranking", "Ranking", heading, _further_sentences(findings, [first]), pictures, tables)
+    return Section("ranking", "Ranking", *_words(findings, [first], "the items"), pictures, tables)
 
 
 def _one_query(consensus: Consensus, query: Any, key: str) -> tuple[Picture, ...]:
     """A picture of the scores of the items of one query."""
-    of = "" if query is None else f" of query {query}"
-    words = "."
-    if consensus.uncertainty is not None:
-        words = f" with {100 * LEVEL:g} % interval, and the ranks that it may truly hold. {_NOT_COVERED}"
+    name = "score" if consensus.uncertainty is None else "score-with-interval"
+    words: dict[str, Any] = {"of": "" if query is None else f" of query {query}", "level": 100 * LEVEL}
     make = partial(ConsensusDisplay.from_consensus, consensus, query=query)
-    return _draw_picture(make, f"Score of each item{of}{words}", f"{key}-score")
+    return _draw_picture(make, name, f"{key}-score", **words, not_covered=CAPTIONS["not-covered"])
 
 
 def _item_table(material: Material) -> Table:
@@ -299,11 +291,7 @@ def _leaderboard(consensus: Consensus) -> list[Table]:
     except ParameterError:
         return []
     frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0)
-    caption = (
-        "Leaderboard: ratings less that of the leader (400 points are odds of 10 to 1), and tiers clearly below the "
-        "first of the tier above"
-    )
-    return [Table.of("leaderboard", caption, frame, columns_of("leaderboard"), 200_000)]
+    return [Table.of("leaderboard", CAPTIONS["leaderboard"], frame, columns_of("leaderboard"), 200_000)]
 
 
 def _is_habit(finding: Finding) -> bool:
@@ -317,22 +305,17 @@ def _control(material: Material) -> Section | None:
     if not consensus.estimates.get("control"):
         return None
     about_control = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
-    sentences = (
-        *as_sentences(one.sentence for one in (*about_control[1:], *filter(_is_habit, findings))),
-        "Control asks who wins between items that are equal in these; it does not say that longer or more formatted "
-        "items win because of it, since they may be better.",
-    )
+    sentences = as_sentences(one.sentence for one in (*about_control[1:], *filter(_is_habit, findings)))
     pictures = []
     for habit in annotator_habits(consensus):
         if habit.covariate == "side" and findings.of("leans", "one_side") is not None:
             # another picture shows it
             continue
         what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
-        caption = f"How far each annotator favours {what} between equal items, with 90 % interval."
-        pictures.append(picture(HabitDisplay(habit), caption, f"habit-{habit.covariate}"))
+        pictures.append(picture(HabitDisplay(habit), CAPTIONS["habit"].format(what=what), f"habit-{habit.covariate}"))
     tables = () if plain is None else _rank_moves(consensus, plain)
-    heading = headline(about_control[0].sentence)
-    return Section("control", "Control", heading, sentences, tuple(pictures), tables)
+    words = (headline(about_control[0].sentence), (*sentences, CAPTIONS["control"]))
+    return Section("control", "Control", *words, tuple(pictures), tables)
 
 
 def _rank_moves(consensus: Consensus, plain: Floats) -> tuple[Table, ...]:
@@ -346,12 +329,12 @@ def _rank_moves(consensus: Consensus, plain: Floats) -> tuple[Table, ...]:
     if not len(largest):
         return ()
     mean = float(np.abs(ranked["moved"].to_numpy()).mean())
-    caption = f"Largest moves by control ({len(largest):,} of {len(ranked):,} items move, {mean:.1f} ranks on average)"
+    caption = CAPTIONS["control-moves"].format(moved=len(largest), n=len(ranked), mean=mean)
     shown = _without_query(largest.head(_SHOWN_MOVES).drop("code"), consensus)
     return (Table.of("control-moves", caption, shown, columns_of("control-moves"), 50_000),)
 
 
-def _annotators(material: Material) -> Section:
+def _annotators(material: Material, command: str | None) -> Section:
     """Whom to keep, to talk to, to drop."""
     consensus, findings = material.consensus, material.findings.about("annotators")
     first = [findings.of(kind) for kind in BY_QUALITY]
@@ -360,50 +343,37 @@ def _annotators(material: Material) -> Section:
         first = [findings.of("annotators_fine") or findings.of(*others)]
     if consensus.estimates.get("control"):
         findings = Findings(one for one in findings if not _is_habit(one))
-    heading, sentences = _heading(first, "annotators"), _further_sentences(findings, first)
+    heading, sentences = _words(findings, first, "annotators")
     table = material.facts.table
     if table is None or not len(table):
         return Section("annotators", "Annotators", heading, sentences)
-    caption = (
-        "Quality of each annotator, the probability of ordering two unequal items right; those worth a look are named."
-    )
-    pictures = _draw_picture(lambda: QualityDisplay.from_consensus(consensus), caption, "quality")
+    pictures = _draw_picture(lambda: QualityDisplay.from_consensus(consensus), "quality")
     if findings.of("leans", "one_side"):
-        caption = "How far each annotator would choose by side between two equal items."
-        pictures += _draw_picture(lambda: PositionBiasDisplay.from_consensus(consensus), caption, "position")
-    caption = "Which grades are given to items of each grade, by all annotators."
+        pictures += _draw_picture(lambda: PositionBiasDisplay.from_consensus(consensus), "position")
     confusion = partial(ConfusionDisplay.from_consensus, consensus)
-    confusions = _draw_picture(confusion, caption, "confusion", wide=False)
-    for number, one in enumerate(material.facts.suspects[:_SHOWN_CONFUSIONS] if confusions else ()):
-        caption, key = f"The same of {one.annotator} alone.", f"confusion-{number}"
-        confusions += _draw_picture(partial(confusion, annotator=one.annotator), caption, key, wide=False)
-    tables = [_annotator_table(material)]
+    confusions = _draw_picture(confusion, "confusion", wide=False)
+    for number, who in enumerate(one.annotator for one in material.facts.suspects[:_SHOWN_CONFUSIONS]):
+        own, key = partial(confusion, annotator=who), f"confusion-{number}"
+        confusions += _draw_picture(own, "confusion-of-one", key, wide=False, who=who) if confusions else ()
+    # all annotators with what to do about them, the worst first, and what would become of the ranking
+    frame, changes, commands = mark_annotators(consensus).reverse(), pl.DataFrame(), []
     if material.actions is not None:
         sentences += as_sentences(material.actions.sentences())
-        tables += _changes(material.actions)
-    return Section("annotators", "Annotators", heading, sentences, pictures + confusions, tuple(tables))
-
-
-def _annotator_table(material: Material) -> Table:
-    """All annotators with what to do about them, the worst first."""
-    frame = mark_annotators(material.consensus).reverse()
-    if material.actions is not None:
         suggested = material.actions.frame().select("annotator", "action", "reason")
         frame = suggested.join(frame, on="annotator", how="left", maintain_order="left")
         # the figures have columns of their own
         frame = frame.with_columns(pl.col("reason").str.replace_all(_FIGURES, "").replace("", None))
-    if material.findings.of("circular") is None:
+        if material.actions.without is not None:
+            changes = _without_query(material.actions.changes(), material.actions.consensus)
+        if material.actions.dropped and command is not None:
+            commands.append(without_command(command, material.actions.dropped))
+    if findings.of("circular") is None:
         frame = frame.drop("share_circular", strict=False)
-    return Table.of("annotator-table", "Annotators", frame, columns_of("annotators"), 600_000)
-
-
-def _changes(actions: Any) -> list[Table]:
-    """What would become of the ranking without those to drop."""
-    frame = None if actions.without is None else actions.changes()
-    if frame is None or not len(frame):
-        return []
-    frame = _without_query(frame, actions.consensus)
-    return [Table.of("changes", "What changes without those to drop", frame, columns_of("changes"), 200_000)]
+    tables = [Table.of("annotator-table", "Annotators", frame, columns_of("annotators"), 600_000)]
+    if len(changes):
+        tables.append(Table.of("changes", CAPTIONS["changes"], changes, columns_of("changes"), 200_000))
+    shown = (pictures + confusions, tuple(tables))
+    return Section("annotators", "Annotators", heading, sentences, *shown, commands=tuple(commands))
 
 
 def _agreement(material: Material) -> Section | None:
@@ -412,10 +382,7 @@ def _agreement(material: Material) -> Section | None:
     first = findings.of("agreement", "no_overlap", "self_consistency")
     if first is None:
         return None
-    caption = (
-        "Share of equal answers of each two annotators; those who agree stand together, grey have nothing in common."
-    )
-    pictures = _draw_picture(lambda: AgreementDisplay.from_judgments(material.judgments), caption, "agreement")
+    pictures = _draw_picture(lambda: AgreementDisplay.from_judgments(material.judgments), "agreement")
     tables = []
     if facts.diagnostics is not None and facts.consistency is not None:
         # those who gave the same answer again least often come first
@@ -423,15 +390,13 @@ def _agreement(material: Material) -> Section | None:
         shown = table.filter(number > 0).sort("share_repeated", "annotator", nulls_last=True)
         if "n_swapped" in shown.columns and not shown["n_swapped"].sum():
             shown = shown.drop("n_swapped")
-        caption = "How often annotators gave the same answer when asked again"
-        tables.append(Table.of("repeated", caption, shown, columns_of("repeated"), 200_000))
+        tables.append(Table.of("repeated", CAPTIONS["repeated"], shown, columns_of("repeated"), 200_000))
     if len(facts.contested_items):
         named = "Pairs of items" if "other" in facts.contested_items.columns else "Items"
         divided = _without_query(facts.contested_items, material.consensus)
         caption = f"{named} that annotators are most divided on"
         tables.append(Table.of("contested", caption, divided, columns_of("contested"), 200_000))
-    heading, sentences = _heading([first], ""), _further_sentences(findings, [first])
-    return Section("agreement", "Agreement", heading, sentences, pictures, tuple(tables))
+    return Section("agreement", "Agreement", *_words(findings, [first]), pictures, tuple(tables))
 
 
 def _time(material: Material) -> Section | None:
@@ -442,10 +407,8 @@ def _time(material: Material) -> Section | None:
     if not times:
         return None
     low, high = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
-    caption = "Judgments over time (bars), and the share of them that orders items as the consensus does (line)."
-    if changing and not consensus.nominal:
-        caption = f"{caption[:-2]}, also of annotators whose answers change: steps)."
-    pictures = _draw_picture(lambda: TimeDisplay.from_judgments(judgments, consensus, changing), caption, "time")
+    name = "time-of-some" if changing and not consensus.nominal else "time"
+    pictures = _draw_picture(lambda: TimeDisplay.from_judgments(judgments, consensus, changing), name, "time")
     span = f"between {low:g} and {high:g}"
     if 1e8 < low <= high < 4e9:
         first, last = (datetime.fromtimestamp(time, UTC) for time in (low, high))
@@ -466,9 +429,8 @@ def _methods(comparison: Any) -> Section | None:
     pictures: tuple[Picture, ...] = ()
     for number, measure in enumerate(comparison.measures):
         make = partial(ComparisonDisplay.from_comparison, comparison, measure=measure.name)
-        pictures += _draw_picture(make, f"{headline(measure.title)}.", f"measure-{number}")
-    caption = "How far the orders of two methods agree (Kendall's tau)."
-    pictures += _draw_picture(lambda: OrdersDisplay.from_comparison(comparison), caption, "orders")
+        pictures += _draw_picture(make, "measure", f"measure-{number}", title=headline(measure.title))
+    pictures += _draw_picture(lambda: OrdersDisplay.from_comparison(comparison), "orders")
     frame, columns = comparison.frame(), []
     for name, dtype in frame.schema.items():
         digits = 3 if dtype.is_float() else 0 if dtype.is_integer() else None
@@ -490,8 +452,7 @@ def _provenance(material: Material, command: str | None) -> Section:
     short_ones = {name: value for name, value in consensus.estimates.items() if np.size(value) <= _MOST_ESTIMATES}
     facts += [(f"estimated {name}", _value(value)) for name, value in short_ones.items()]
     facts += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
-    caption = "Log-likelihood of the fit, round after round."
-    pictures = _draw_picture(lambda: ConvergenceDisplay.from_consensus(consensus), caption, "convergence")
+    pictures = _draw_picture(lambda: ConvergenceDisplay.from_consensus(consensus), "convergence")
     commands = (command,) if command else ()
     heading = headline(convergence.sentence, convergence) if convergence else "How this was made"
     return Section("making", "How this was made", heading, (), pictures, facts=tuple(facts), commands=commands)

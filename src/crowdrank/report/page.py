@@ -10,6 +10,7 @@ import json
 import math
 import os
 import time
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,9 @@ from .drawing import NARROW, Display, inline_svg
 TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = Path(__file__).with_name("columns.csv")
 """The columns of every table of the pages: title, decimals of numbers, and what a reader may need to know."""
+
+CAPTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("captions.toml").read_text(encoding="utf-8"))
+"""What stands beneath pictures and above tables, by their name."""
 
 _NOT_DRAWN = "<p>Not drawn here: pictures need <code>pip install 'crowdrank[plots]'</code>.</p>"
 
