@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +16,8 @@ from ..data.preferences import FEWEST
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..metrics.correlation import kendall_tau
-from ..protocols import Bools
-from ..quality import held_out_quality, pair_accuracy, trusted_annotators
+from ..protocols import Bools, takes_argument
+from ..quality import fit_quietly, held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
 from ..wording import of_all, option, percent
 from .dependence import false_discovery_rates
@@ -138,12 +136,11 @@ class Actions(Shown):
 
         query (where there are several), item, rank, rank_without, score, score_without.
         """
-        items, other = self.consensus.items, self.without
-        columns: dict[str, Any] = {} if items.single else {"query": items.query_ids()}
-        rank = self.consensus.ranks()
-        scores = self.consensus.scores
-        after, then = (rank, scores) if other is None else (other.ranks(), other.scores)
-        columns |= {"item": items.ids, "rank": rank, "rank_without": after, "score": scores, "score_without": then}
+        now, then = self.consensus, self.consensus if self.without is None else self.without
+        columns: dict[str, Any] = {} if now.items.single else {"query": now.items.query_ids()}
+        rank, after = now.ranks(), then.ranks()
+        columns |= {"item": now.items.ids, "rank": rank, "rank_without": after}
+        columns |= {"score": now.scores, "score_without": then.scores}
         moved = np.flatnonzero(rank != after)
         far = np.abs(rank[moved].astype(np.int64) - after[moved])
         return pl.DataFrame(columns)[moved[np.argsort(-far, kind="stable")]]
@@ -172,10 +169,8 @@ class Actions(Shown):
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each."""
         n, drop, review = len(self.table), len(self.dropped), len(self.reviewed)
-        code = (
-            "both" if drop and review else "drop" if drop else "review" if review else "fine" if n > 1 else "only_one"
-        )
-        said = ACTIONS[code].format(n=n, drop=drop, review=review)
+        code = "both" if drop and review else "drop" if drop else "review" if review else "fine"
+        said = ACTIONS["only_one" if n <= 1 and code == "fine" else code].format(n=n, drop=drop, review=review)
         return [said, *([self.sentence] if self.sentence else []), *self.notes]
 
 
@@ -292,15 +287,14 @@ def _flag_annotators(
         habits += _copies(odd)
     # answers that have little to do with the items are why nothing more can be told of whoever gave them
     explained = {who for who, habit, _ in habits if habit in EMPTY}
-    verdicts, in_doubt = [], []
-    for code, row in zip(quality_flags(table), table.iter_rows(named=True), strict=True):
-        who = row["annotator"]
-        if code in BY_QUALITY:
-            verdicts.append((who, code, _quality_in_words(row)))
-        elif code and who not in explained:
-            in_doubt.append((who, code, _quality_in_words(row)))
+    flags = [
+        (row["annotator"], code, _quality_in_words(row))
+        for code, row in zip(quality_flags(table), table.iter_rows(named=True), strict=True)
+        if code in BY_QUALITY or (code and row["annotator"] not in explained)
+    ]
+    flags.sort(key=lambda flag: flag[1] in DOUBTS)
     schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
-    return _with_reasons([*verdicts, *in_doubt, *habits], schema)
+    return _with_reasons([*flags, *habits], schema)
 
 
 def _with_reasons(flags: list[tuple[Any, str, str]], schema: Any) -> pl.DataFrame:
@@ -393,16 +387,11 @@ def _refit(
     aggregator: Any, judged: Judgments | Mixed, dropped: Bools, start: Consensus, trusted: Any | None, notes: list[str]
 ) -> Consensus | None:
     """The consensus without some annotators, started from that of all."""
-    others = judged.select(~dropped[judged.annotator])
-    takes = inspect.signature(aggregator.fit).parameters
-    extra: dict[str, Any] = {"start": start} if "start" in takes else {}
-    if trusted is not None and "trusted" in takes:
-        extra["trusted"] = trusted
+    given = {"start": start} if trusted is None else {"start": start, "trusted": trusted}
+    extra = {name: value for name, value in given.items() if takes_argument(aggregator, name)}
     try:
-        with warnings.catch_warnings():
-            # what is wrong with all judgments was said when they were fitted
-            warnings.simplefilter("ignore")
-            fitted: Consensus = aggregator.fit(others, **extra)
+        # what is wrong with all judgments was said when they were fitted
+        fitted: Consensus = fit_quietly(aggregator, judged.select(~dropped[judged.annotator]), **extra)
     except CrowdrankError as error:
         notes.append(ACTIONS["unknown"].format(why=error))
         return None

@@ -48,8 +48,8 @@ class CodedJudgments:
     place
         What the items are compared in, (n_things,): the query, or its block.
     low_left, high_left
-        For preferences how far left was chosen, its share less that of right, when the first item stood left, and when
-        the second did, (n,); 2 where nothing was asked so.
+        For pairs how far left was chosen, its share less that of right, when the first item stood left, and when the
+        second did, (n,); 2 where nothing was asked so. Empty for grades.
     classes
         For grades each distinct grade that was looked at, its class, and the number that stands for each class;
         otherwise ``None``. Rows of a sample are not those of all grades, so nothing here is by row.
@@ -64,8 +64,8 @@ class CodedJudgments:
     first: Ints
     second: Ints
     place: Ints
-    low_left: Halves | None = None
-    high_left: Halves | None = None
+    low_left: Halves
+    high_left: Halves
     classes: tuple[Floats, Ints, Floats] | None = None
     note: str | None = None
 
@@ -73,26 +73,18 @@ class CodedJudgments:
 def code_judgments(judgments: Judgments, most: int | None = None) -> CodedJudgments:
     """Return judgments by what was asked, on some of the items where there are more than ``most``."""
     fewer, note = fewer_items(judgments, most)
-    if isinstance(fewer, Grades):
-        coded = _graded_items(fewer)
-    elif isinstance(fewer, Preferences):
-        coded = _compared_pairs(fewer)
-    else:
-        coded = replace(_compared_pairs(fewer.as_preferences()), low_left=None, high_left=None)
+    coded = _graded_items(fewer) if isinstance(fewer, Grades) else _compared_pairs(fewer.as_preferences())
     return replace(coded, note=note)
 
 
 def _graded_items(grades: Grades) -> CodedJudgments:
     """Grades by item and annotator, repeated ones averaged."""
     classes, values = grade_classes(grades)
-    place = grades.items.query if grades.block is None else grades.block
     n_annotators = max(grades.n_annotators, 1)
-    who = grades.row_annotator
     number = grades.item.astype(np.int64)
     if grades.block is not None:
-        number = grades.block.astype(np.int64) * grades.n_items + number
-    keys = (number * n_annotators + who) * MOST_CLASSES + classes
-    keys.sort()
+        number += grades.block.astype(np.int64) * grades.n_items
+    keys = np.sort((number * n_annotators + grades.row_annotator) * MOST_CLASSES + classes)
     own = keys // MOST_CLASSES
     begin = np.flatnonzero(np.diff(own, prepend=-1))
     sums = np.add.reduceat(keys % MOST_CLASSES, begin) if len(begin) else np.zeros(0, np.int64)
@@ -102,10 +94,11 @@ def _graded_items(grades: Grades) -> CodedJudgments:
         code = (keys[begin] % MOST_CLASSES).astype(np.int32)
     things, thing = _number_values(own[begin] // n_annotators)
     item = (things % grades.n_items).astype(np.int32)
-    where = (things // grades.n_items).astype(np.int32) if grades.block is not None else place[item]
-    who = (own[begin] % n_annotators).astype(np.int32)
+    where = (things // grades.n_items).astype(np.int32) if grades.block is not None else grades.items.query[item]
+    who, nothing = (own[begin] % n_annotators).astype(np.int32), np.zeros(0, np.float32)
     given, at = np.unique(grades.grade, return_index=True)
-    return CodedJudgments(thing, who, code, len(values), item, item, where, classes=(given, classes[at], values))
+    sizes = (given, classes[at], values)
+    return CodedJudgments(thing, who, code, len(values), item, item, where, nothing, nothing, classes=sizes)
 
 
 def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
@@ -202,10 +195,10 @@ def fewer_items(judgments: Judgments, most: int | None = None) -> tuple[Judgment
     # of very few items with very many judgments each, at least two are looked at
     kept[np.argsort(drawn)[:2]] = True
     note = f"there are {n_judgments:,} answers, so habits and dependence were looked at on {kept.sum():,} of the items"
-    if isinstance(judgments, Grades):
-        return judgments.select(kept[judgments.item]), note
     if isinstance(judgments, Preferences):
         return judgments.select(kept[judgments.left] & kept[judgments.right]), note
     rows = kept[judgments.item]
+    if isinstance(judgments, Grades):
+        return judgments.select(rows), note
     offsets = np.concatenate([[0], np.cumsum(rows)])[judgments.offsets]
     return replace(judgments, item=judgments.item[rows], rank=judgments.rank[rows], offsets=offsets), note

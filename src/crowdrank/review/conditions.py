@@ -44,26 +44,14 @@ def _column(facts: Facts, name: str) -> Values | None:
     return Values(known[name].cast(pl.Float64).to_numpy(), known["annotator"])
 
 
-def _mean_quality(facts: Facts) -> float | None:
-    """The mean over annotators."""
-    quality = _column(facts, "quality")
-    return None if quality is None else float(quality.values.mean())
-
-
-def _position_bias(facts: Facts) -> Values | None:
-    """The size of each annotator's bias."""
-    bias = _column(facts, "position_bias")
-    return None if bias is None else bias._replace(values=np.abs(bias.values))
+def _of(known: Any, read: Callable[[Any], Any]) -> Any:
+    """What is read off something, where that is known."""
+    return None if known is None else read(known)
 
 
 def _n_suspects(facts: Facts, *verdicts: str) -> float | None:
     """How many annotators have one of these verdicts."""
     return None if facts.table is None else sum(one.verdict in verdicts for one in facts.suspects)
-
-
-def _share_suspects(facts: Facts) -> float | None:
-    """The share of annotators worth a look."""
-    return None if facts.table is None else len(facts.suspects) / max(len(facts.table), 1)
 
 
 def _winner(facts: Facts) -> Values | None:
@@ -73,12 +61,6 @@ def _winner(facts: Facts) -> Values | None:
         return None
     top = pairs.place == 0
     return Values(pairs.probability[top], items.queries.ids.gather(items.query[pairs.first[top]]))
-
-
-def _separated_share(facts: Facts) -> float | None:
-    """Share of neighbours that can be distinguished."""
-    probability = facts.neighbours.probability
-    return None if probability is None else float((probability >= SURE).mean())
 
 
 def _confidence(facts: Facts) -> Values | None:
@@ -92,18 +74,11 @@ def _confidence(facts: Facts) -> Values | None:
 
 def _fragility(facts: Facts) -> Values | float | None:
     """Votes that decide the first place of each query where any number does."""
-    found = facts.fragility
-    if found is None or isinstance(found, Fragility):
-        return None if found is None or found.votes.number is None else found.votes.number
-    queries, votes = found
+    if facts.fragility is None or isinstance(facts.fragility, Fragility):
+        return _of(facts.fragility, lambda found: found.votes.number)  # type: ignore[no-any-return]
+    queries, votes = facts.fragility
     known = votes > 0
     return Values(votes[known].astype(np.float64), facts.consensus.items.queries.ids.gather(queries[known]))
-
-
-def _per_item(facts: Facts) -> Values | None:
-    """Judgments of each item."""
-    counts = facts.per_item
-    return None if counts is None else Values(counts.astype(np.float64), facts.consensus.items.ids)
 
 
 def _n_annotators(facts: Facts) -> float | None:
@@ -114,25 +89,27 @@ def _n_annotators(facts: Facts) -> float | None:
 
 QUANTITIES: dict[str, Callable[[Facts], Values | float | None]] = {
     "quality": lambda facts: _column(facts, "quality"),
-    "mean_quality": _mean_quality,
+    "mean_quality": lambda facts: _of(_column(facts, "quality"), lambda own: float(own.values.mean())),
     "n_guessing": lambda facts: _n_suspects(facts, "guessing"),
     "n_reversed": lambda facts: _n_suspects(facts, "reversed"),
     "n_suspects": lambda facts: _n_suspects(facts, *BY_QUALITY),
-    "share_suspects": _share_suspects,
-    "position_bias": _position_bias,
-    "effective_annotators": lambda facts: getattr(facts.diagnostics, "effective_annotators", None),
-    "agreement": lambda facts: getattr(facts.agreement, "same", None),
-    "alpha": lambda facts: getattr(facts.agreement, "alpha", None),
+    "share_suspects": lambda facts: _of(facts.table, lambda table: len(facts.suspects) / max(len(table), 1)),
+    "position_bias": lambda facts: _of(
+        _column(facts, "position_bias"), lambda own: Values(np.abs(own.values), own.ids)
+    ),
+    "effective_annotators": lambda facts: _of(facts.diagnostics, lambda odd: odd.effective_annotators),
+    "agreement": lambda facts: _of(facts.agreement, lambda one: one.same),
+    "alpha": lambda facts: _of(facts.agreement, lambda one: one.alpha),
     "winner_probability": _winner,
-    "separated": _separated_share,
+    "separated": lambda facts: _of(facts.neighbours.probability, lambda known: float((known >= SURE).mean())),
     "fragility": _fragility,
     "confidence": _confidence,
-    "judgments_per_item": _per_item,
-    "n_unjudged": lambda facts: None if facts.is_unjudged is None else int(facts.is_unjudged.sum()),
-    "n_judgments": lambda facts: getattr(facts.judgments, "n_judgments", None),
+    "judgments_per_item": lambda facts: _of(facts.per_item, lambda own: Values(own * 1.0, facts.consensus.items.ids)),
+    "n_unjudged": lambda facts: _of(facts.is_unjudged, lambda own: int(own.sum())),
+    "n_judgments": lambda facts: _of(facts.judgments, lambda judged: judged.n_judgments),
     "n_annotators": _n_annotators,
-    "n_items": lambda facts: getattr(facts.judgments, "n_items", None),
-    "n_queries": lambda facts: getattr(facts.judgments, "n_queries", None),
+    "n_items": lambda facts: _of(facts.judgments, lambda judged: judged.n_items),
+    "n_queries": lambda facts: _of(facts.judgments, lambda judged: judged.n_queries),
     "converged": lambda facts: facts.consensus.trace.converged,
 }
 """What conditions can be about -> how it is read off, ``None`` where it is not known; docs/report.md explains each."""

@@ -107,48 +107,31 @@ def _divided_pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus)
     first, second = pairs[order] // n_items, pairs[order] % n_items
     ahead = consensus.scores[first] >= consensus.scores[second]
     item, other = np.where(ahead, first, second), np.where(ahead, second, first)
-    items = consensus.items
+    items, (lost, tied, won) = consensus.items, votes[order].T
     columns = {} if items.single else {"query": items.queries.ids.gather(items.query[item])}
-    return pl.DataFrame(
-        {
-            **columns,
-            "item": items.ids.gather(item),
-            "other": items.ids.gather(other),
-            "n_answers": number[order],
-            "n_item": np.where(ahead, votes[order, 2], votes[order, 0]),
-            "n_other": np.where(ahead, votes[order, 0], votes[order, 2]),
-            "n_tied": votes[order, 1],
-            "divided": divided[order],
-        }
-    )
+    columns |= {"item": items.ids.gather(item), "other": items.ids.gather(other)}
+    counts = {"n_answers": number[order], "n_item": np.where(ahead, won, lost), "n_other": np.where(ahead, lost, won)}
+    return pl.DataFrame({**columns, **counts, "n_tied": tied, "divided": divided[order]})
 
 
 def _divided_grades(grades: Grades, coded: CodedJudgments) -> pl.DataFrame:
     """Items by how far apart their grades are."""
-    n = grades.n_items
-    number = np.bincount(grades.item, minlength=n)
-    items = grades.items
-    columns = {} if items.single else {"query": items.query_ids()}
-    table = pl.DataFrame({**columns, "item": items.ids, "n_answers": number})
+    grade = pl.col("grade")
     if grades.nominal:
-        cells = np.unique(coded.first[coded.thing].astype(np.int64) * coded.n_codes + coded.code, return_counts=True)
-        most, total = np.zeros(n), np.zeros(n)
-        np.maximum.at(most, cells[0] // coded.n_codes, cells[1])
-        np.add.at(total, cells[0] // coded.n_codes, cells[1])
-        table = table.with_columns(divided=1 - most / np.maximum(total, 1))
-        worst = "divided"
+        classes = pl.DataFrame({"code": coded.first[coded.thing], "grade": coded.code}).group_by("code", "grade").len()
+        worst, table = "divided", classes.group_by("code").agg(divided=1 - pl.max("len") / pl.sum("len"))
     else:
-        sums, squares = (np.bincount(grades.item, grades.grade**power, n) for power in (1, 2))
-        mean = sums / np.maximum(number, 1)
-        low, high = np.full(n, np.inf), np.full(n, -np.inf)
-        np.minimum.at(low, grades.item, grades.grade)
-        np.maximum.at(high, grades.item, grades.grade)
-        spread = np.sqrt(np.maximum(squares / np.maximum(number, 1) - mean**2, 0.0))
-        table = table.with_columns(lowest=pl.Series(low), highest=pl.Series(high), spread=pl.Series(spread))
-        worst = "spread"
-    return (
-        table.filter(pl.col("n_answers") >= _MIN_ANSWERS).sort(worst, descending=True, maintain_order=True).head(MOST)
+        spread = ((grade**2).mean() - grade.mean() ** 2).clip(0.0).sqrt()
+        by_item = pl.DataFrame({"code": grades.item, "grade": grades.grade}).group_by("code")
+        worst, table = "spread", by_item.agg(lowest=grade.min(), highest=grade.max(), spread=spread)
+    number, items = np.bincount(grades.item, minlength=grades.n_items), grades.items
+    table = table.with_columns(n_answers=pl.Series(number).gather(table["code"])).filter(
+        pl.col("n_answers") >= _MIN_ANSWERS
     )
+    table = table.sort(worst, "code", descending=[True, False]).head(MOST)
+    columns = {} if items.single else {"query": items.query_ids().gather(table["code"])}
+    ids = pl.DataFrame({**columns, "item": items.ids.gather(table["code"])})
+    return ids.hstack(table.select("n_answers", pl.all().exclude("code", "n_answers")))
 
 
 _FEWEST_LEVELS = 4

@@ -15,6 +15,7 @@ from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.preferences import FEWEST, NEARLY_ALL, outcome_counts
 from ..data.truth import Truth
 from ..errors import JudgmentError
+from ..metrics.significance import holm
 from ..pair_counts import one_way_parts, open_place
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import SHOWN, first_few, percent
@@ -105,7 +106,7 @@ def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float
         return float(n)
     if known:
         clear = pairs.sums.excess.sum() >= _MIN_STANDARD_ERRORS * np.sqrt(pairs.sums.variance.sum())
-        return effective_number(n, _mean_correlation(pairs, np.ones(len(pairs.one), bool)) if clear else 0.0)
+        return effective_number(n, _mean_correlation(pairs, slice(None)) if clear else 0.0)
     clipped = np.clip(pairs.correlation, 0.0, 1.0)
     return effective_number(n, 2.0 * float(clipped[pairs.dependent].sum()) / (n * (n - 1)))
 
@@ -130,7 +131,7 @@ def shared_error_factor(judgments: Judgments, consensus: Consensus) -> float | N
     return 1.0 + 2.0 * float((common * np.clip(pairs.correlation[use], 0.0, 1.0)).sum()) / len(coded.thing)
 
 
-def _mean_correlation(pairs: Dependence, use: Bools) -> float:
+def _mean_correlation(pairs: Dependence, use: Bools | slice) -> float:
     """Mean correlation of some pairs, each by what it tells."""
     scale = pairs.sums.scale[use]
     return float((pairs.correlation[use] * scale).sum() / max(float(scale.sum()), 1e-12))
@@ -145,12 +146,12 @@ def _dependence_table(annotators: Index, pairs: Dependence | None) -> pl.DataFra
     schema = {**whose, "n_common": pl.Int64, **dict.fromkeys(numbers.split(), pl.Float64)}
     if pairs is None:
         return pl.DataFrame(schema=schema)
-    sums, reach = pairs.sums, _HALF_INTERVAL * pairs.std_error
-    agreement, excess = sums.same / sums.number, pairs.excess
-    when_wrong = np.divide(sums.wrong_same, sums.wrong, out=np.full(len(excess), np.nan), where=sums.wrong > 0)
+    sums, excess, reach = pairs.sums, pairs.excess, _HALF_INTERVAL * pairs.std_error
+    agreement = sums.same / sums.number
     columns = [annotators.ids.gather(pairs.one), annotators.ids.gather(pairs.other), sums.number.astype(np.int64)]
     columns += [agreement, agreement - excess, excess, excess - reach, excess + reach]
-    columns += [np.clip(pairs.correlation, -1.0, 1.0), pairs.p_value, pairs.false_discovery, when_wrong]
+    columns += [np.clip(pairs.correlation, -1.0, 1.0), pairs.p_value, pairs.false_discovery]
+    columns.append(pl.Series(sums.wrong_same) / pl.Series(sums.wrong))
     frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
     frame = frame.with_columns(pl.col("agreement_when_wrong").fill_nan(None))
     return frame.sort("excess", "annotator", "other", descending=[True, False, False])
@@ -252,8 +253,7 @@ def _changes(judgments: Judgments, table: pl.DataFrame) -> dict[str, Flagged]:
     before, after, at, p_value = _columns(table, "agreement_before", "agreement_after", "changed_at", "change_p_value")
     looked_at = np.flatnonzero(~np.isnan(p_value))
     order = looked_at[np.argsort(p_value[looked_at], kind="stable")]
-    passes = p_value[order] * (len(order) - np.arange(len(order))) <= _MAX_FALSE_CHANGES
-    drifting = order[: len(order) if passes.all() else int(np.argmin(passes))]
+    drifting = order[holm(p_value[order]) <= _MAX_FALSE_CHANGES] if len(order) else order
     words = []
     for a in drifting:
         if isinstance(judgments, Preferences):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from ..data.judgments import Grades, Mixed, Preferences, count_kinds
 from ..data.preferences import FEWEST
 from ..data.showing import Shown, html_table
 from ..errors import ParameterError
-from ..protocols import Bools, takes_argument
+from ..protocols import Floats, takes_argument
 from ..quality import INTERVAL
 from ..registry import method_class
 from ..wording import SHOWN, counted, either, first_few, of_all, option, percent
@@ -27,7 +27,7 @@ from .diagnosis import FEWEST_OVERLAPPING, group_sentences
 from .facts import POOR, Facts
 from .fragility import Fragility
 from .habits import consistency, recorded_sentences
-from .sentences import BY_QUALITY, DOUBTS, FINDINGS, FLAGS, HABITS, NAME_WORDS, SURE
+from .sentences import BY_QUALITY, DOUBTS, FINDINGS, FLAGS, HABITS, MESSAGES, NAME_WORDS, SURE
 
 SEVERITIES = ("problem", "warning", "info", "good")
 """From what calls for action to what is well."""
@@ -91,14 +91,8 @@ class Finding:
 
     def plain(self) -> dict[str, Any]:
         """Return the finding as values that JSON can hold."""
-        return {
-            "kind": self.kind,
-            "about": self.about,
-            "severity": self.severity,
-            "sentence": self.sentence,
-            "numbers": {key: value.item() if hasattr(value, "item") else value for key, value in self.numbers.items()},
-            "ids": list(self.ids),
-        }
+        numbers = {key: value.item() if hasattr(value, "item") else value for key, value in self.numbers.items()}
+        return {**vars(self), "numbers": numbers, "ids": list(self.ids)}
 
 
 class Findings(Shown, Sequence[Finding]):
@@ -119,9 +113,6 @@ class Findings(Shown, Sequence[Finding]):
 
     def __getitem__(self, place: Any) -> Any:
         return self._all[place]
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self._all)
 
     def __repr__(self) -> str:
         return "\n".join([f"Findings({len(self)})", *(f"  {one.severity}: {one.sentence}" for one in self)])
@@ -150,8 +141,7 @@ class Findings(Shown, Sequence[Finding]):
         import json
 
         rows = [
-            {**one.plain(), "ids": [str(i) for i in one.ids], "numbers": json.dumps(one.plain()["numbers"])}
-            for one in self
+            {**one, "ids": list(map(str, one["ids"])), "numbers": json.dumps(one["numbers"])} for one in self.plain()
         ]
         words = ("kind", "about", "severity", "sentence", "numbers")
         return pl.DataFrame(rows, schema={**dict.fromkeys(words, pl.String), "ids": pl.List(pl.String)})
@@ -208,21 +198,20 @@ def item_findings(facts: Facts) -> list[Finding]:
         return [say("empty", {"n_items": 0})]
     if consensus.nominal:
         counts = consensus.labels().drop_nulls().value_counts(sort=True)
-        numbers = {"n_items": int(counts["count"].sum()), "n_classes": len(counts)}
+        n_items = int(counts["count"].sum())
         sizes = first_few([f"{count:,} {name(level)}" for level, count in counts.head(SHOWN).iter_rows()], len(counts))
-        words = {"items": counted(numbers["n_items"], "item"), "classes": counted(len(counts), "class")}
-        findings = [say("classes", numbers, **words, sizes=sizes)]
+        words = {"items": counted(n_items, "item"), "classes": counted(len(counts), "class"), "sizes": sizes}
+        findings = [say("classes", {"n_items": n_items, "n_classes": len(counts)}, **words)]
     else:
         findings = [*(_winners(facts) if items.n_queries > 1 else _winner(facts)), *_order(facts), *_fragility(facts)]
     frame = consensus.frame()
     if "confidence" in frame.columns:
         known = frame.drop_nulls("confidence").sort("confidence", maintain_order=True)
         low = known.filter(pl.col("confidence") < _MIN_CONFIDENCE)["item"].to_list()
-        kind = "uncertain_grades" if low else "grades"
-        numbers = {"n_items": len(known), "n_uncertain": len(low)}
         if len(known):
+            numbers = {"n_items": len(known), "n_uncertain": len(low)}
             words = {"of_all": of_all(len(low), len(known), "item"), "least": percent(_MIN_CONFIDENCE)}
-            findings.append(say(kind, numbers, low, **words))
+            findings.append(say("uncertain_grades" if low else "grades", numbers, low, **words))
     if facts.is_unjudged is not None and facts.is_unjudged.any():
         ids, n = items.ids.filter(pl.Series(facts.is_unjudged)).to_list(), len(items)
         words = {"of_all": of_all(len(ids), n, "item"), "were": "was" if len(ids) == 1 else "were"}
@@ -251,11 +240,10 @@ def _winner(facts: Facts) -> list[Finding]:
     if pairs.probability is None:
         return [say("winner/unknown", {"n_items": n}, ids)]
     probability = float(pairs.probability[0])
-    sure, numbers = probability >= SURE, {"probability": probability, "n_items": n}
-    belief = percent(probability, of_belief=True)
-    first = say("winner" if sure else "winner/unsure", numbers, ids, belief=belief)
-    if sure:
-        return [first]
+    numbers, belief = {"probability": probability, "n_items": n}, percent(probability, of_belief=True)
+    if probability >= SURE:
+        return [say("winner", numbers, ids, belief=belief)]
+    first = say("winner/unsure", numbers, ids, belief=belief)
     # how many judgments it would take, if the lead stays what it is
     lead = NormalDist().inv_cdf(min(max(probability, 0.5), 1 - 1e-12))
     times = (NormalDist().inv_cdf(SURE) / lead) ** 2 if lead > 0 else math.inf
@@ -304,12 +292,10 @@ def _fragility(facts: Facts) -> list[Finding]:
     if found is None:
         return []
     if isinstance(found, Fragility):
-        if found.votes.number is None:
-            return []
         units = {"votes": found.votes, "annotators": found.annotators, "queries": found.queries}
         numbers = {unit: least.number for unit, least in units.items() if least is not None and least.number}
-        return [say("fragility", {**numbers, "n_votes": found.votes.total}, (found.first, found.other),
-                    sentence=found.sentence)]  # fmt: skip
+        numbers["n_votes"], two = found.votes.total, (found.first, found.other)
+        return [] if found.votes.number is None else [say("fragility", numbers, two, sentence=found.sentence)]
     queries, votes = found
     decided = queries[votes == 1]
     if not len(decided):
@@ -356,23 +342,19 @@ def verdict_findings(facts: Facts) -> list[Finding]:
         ids = table["annotator"].to_list()
         return [say("one_annotator", {"n_annotators": 1}, ids, tell=_what_intervals_tell(facts))]
     n, findings, numbers = len(table), [], {"n_annotators": len(table)}
-    items, scores, why = facts.consensus.items, facts.consensus.scores, ""
+    items, scores = facts.consensus.items, facts.consensus.scores
     if facts.has_order and (np.diff(items.offsets) < 2).all():
-        why = "no query has two items"
-    elif facts.has_order and (np.diff(scores)[np.diff(items.query) == 0] == 0.0).all():
-        # camps that contradict each other leave all items equal too, but do not agree
-        alike = facts.agreement is not None and facts.agreement.same == 1.0
-        why = "annotators give all items of a query the same" if alike else ""
-    if why:
-        return [say("nothing_to_order", numbers, why=why)]
+        return [say("nothing_to_order", numbers, why="no query has two items")]
+    equal = facts.has_order and (np.diff(scores)[np.diff(items.query) == 0] == 0.0).all()
+    # camps that contradict each other leave all items equal too, but do not agree
+    if equal and facts.agreement is not None and facts.agreement.same == 1.0:
+        return [say("nothing_to_order", numbers, why="annotators give all items of a query the same")]
     for code in BY_QUALITY:
         who = tuple(one.annotator for one in facts.suspects if one.verdict == code)
-        if who:
-            findings.append(_flag_finding(code, who, n, name_ids(who)))
-    for code, kind in zip(DOUBTS, ("too_few_judgments", "unmatched"), strict=True):
+        findings += _flag_finding(code, who, n, name_ids(who))
+    for code in DOUBTS:
         who = tuple(one for one, own in facts.doubts.items() if own == code)
-        if who:
-            findings.append(replace(_flag_finding(code, who, n, ""), kind=kind))
+        findings += _flag_finding(code, who, n, kind="too_few_judgments" if code == "unsure" else code)
     n_fine = n - len(facts.doubts)
     if not facts.suspects and n_fine:
         variant = "/one" if n_fine == 1 else "/two" if n_fine == n == 2 else ""
@@ -381,12 +363,11 @@ def verdict_findings(facts: Facts) -> list[Finding]:
     return findings + _mostly_programs(facts, table)
 
 
-def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str) -> Finding:
-    """The finding that some of ``n`` annotators have a flag."""
-    flag = FLAGS[code]
-    sentence = flag.sentence(of_all(len(who), n, "annotator"), len(who))
-    sentence += f": {names}" if names else ""
-    return Finding(code, "annotators", flag.severity, sentence, {"n": len(who), "n_annotators": n}, who)
+def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str = "", kind: str = "") -> list[Finding]:
+    """The finding that some of ``n`` annotators have a flag, where there are any."""
+    sentence = FLAGS[code].sentence(of_all(len(who), n, "annotator"), len(who)) + (f": {names}" if names else "")
+    numbers = {"n": len(who), "n_annotators": n}
+    return [Finding(kind or code, "annotators", FLAGS[code].severity, sentence, numbers, who)] if who else []
 
 
 def is_program(text: str) -> bool | None:
@@ -414,15 +395,14 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     ids = [str(one) for one in table["annotator"]]
     items = set(facts.consensus.items.ids.cast(pl.String).head(_MOST_NAMED))
     models = items if any(map(is_program, items)) else set()
-    kinds = []
+    kinds = {}
     for one in ids:
         kind = is_program(of_group.get(one, ""))
         kind = is_program(one) if kind is None else kind
-        kinds.append(True if kind is None and one in models else kind)
+        kinds[one] = True if kind is None and one in models else kind
+    programs, others = [one for one in ids if kinds[one]], [one for one in ids if not kinds[one]]
     number = table["n_judgments"].to_numpy()
-    programs = [one for one, kind in zip(ids, kinds, strict=True) if kind]
-    others = [one for one, kind in zip(ids, kinds, strict=True) if not kind]
-    share = float(number[[kind is True for kind in kinds]].sum() / number.sum())
+    share = float(number[[kinds[one] is True for one in ids]].sum() / number.sum())
     if programs and not others:
         words = {
             "programs": counted(len(programs), "program"), "trusted": option("trusted"),
@@ -431,19 +411,16 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
         return [say("only_programs", {"n_programs": len(programs)}, programs, **words)]
     if not programs or share <= 0.5:
         return []
-    sure = None not in kinds
+    sure = None not in kinds.values()
     trusted = option("trusted", _shortest_name(others, ids, of_group))
     if not takes_argument(method_class("aggregator", facts.consensus.method), "trusted"):
         trusted = f"{option('method', 'latent_score')} {trusted}"
     numbers = {"n_programs": len(programs), "n_others": len(others), "share": share}
-    words = {
-        "programs": counted(len(programs), "program"),
-        "named": name_ids(programs),
-        "people": counted(len(others), "person") if sure else name_ids(others),
-        "let": "let the people" if sure else "if these are people, let them",
-    }
-    shares = {"by_programs": percent(share), "by_people": percent(1.0 - share)}
-    return [say("mostly_programs", numbers, others, **words, **shares, trusted=trusted)]
+    words = {"programs": counted(len(programs), "program"), "named": name_ids(programs), "trusted": trusted}
+    words |= {"by_programs": percent(share), "by_people": percent(1.0 - share)}
+    words["people"] = counted(len(others), "person") if sure else name_ids(others)
+    words["let"] = "let the people" if sure else "if these are people, let them"
+    return [say("mostly_programs", numbers, others, **words)]
 
 
 def _what_intervals_tell(facts: Facts) -> str:
@@ -475,8 +452,7 @@ def _habits(facts: Facts) -> list[Finding]:
     for habit, (codes, words) in facts.habits.items():
         ids = judged.annotators.ids.gather(codes).to_list()
         names = [f"{name(one)} ({word})" for one, word in zip(ids[:SHOWN], words, strict=False)]
-        if ids:
-            findings.append(_flag_finding(habit, tuple(ids), odd.n_annotators, first_few(names, len(ids))))
+        findings += _flag_finding(habit, tuple(ids), odd.n_annotators, first_few(names, len(ids)))
     unseen = _unseen_sides(facts)
     if "leans" in facts.habits and not unseen and not {"leans", "one_side"} & {one.kind for one in findings}:
         findings.append(say("no_bias", {"n_annotators": odd.n_annotators}))
@@ -586,11 +562,10 @@ def _judgments(facts: Facts) -> list[Finding]:
     n = 0 if counts is None else int((counts > 0).sum())
     sizes = {"n_judgments": judged.n_judgments, "n_annotators": n}
     numbers = {**sizes, "n_items": judged.n_items, "n_queries": judged.n_queries}
+    on = counted(judged.n_items, "item")
+    on += "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
     by = f" by {counted(n, 'annotator')}" if n else ""
-    of = "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
-    findings = [
-        say("judgments", numbers, given=count_kinds(judged), by=by, on=f"{counted(judged.n_items, 'item')}{of}")
-    ]
+    findings = [say("judgments", numbers, given=count_kinds(judged), by=by, on=on)]
     if counts is not None and n > 1:
         falling = np.sort(counts)[::-1]
         half = int(np.searchsorted(np.cumsum(falling), 0.5 * counts.sum())) + 1
@@ -610,9 +585,9 @@ def _convergence(consensus: Consensus) -> Finding:
 def _control(consensus: Consensus) -> list[Finding]:
     """What controlling for covariates means, and how much wider intervals by cluster are."""
     estimates, findings = consensus.estimates, []
-    sentences = control_sentences(estimates)
-    for (covariate, estimate), sentence in zip((estimates.get("control") or {}).items(), sentences, strict=True):
+    for covariate, estimate in (estimates.get("control") or {}).items():
         numbers = {key: estimate[key] for key in ("coefficient", "std_error", "identified")}
+        sentence = _control_sentence(covariate, estimate)
         findings.append(Finding(f"control_{covariate}", "method", "info", sentence, numbers))
     if estimates.get("by_query"):
         findings.append(say("by_query", dict(estimates["by_query"]), robust=option("robust", "query")))
@@ -656,22 +631,19 @@ def interval_factor(estimate: Mapping[str, Any], level: float) -> float:
 
 def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
     """Return what the coefficients of covariates mean, a sentence for each."""
-    sentences = []
-    for covariate, estimate in (estimates.get("control") or {}).items():
-        way = estimate.get("transform", GIVEN)
-        far, step = interval_factor(estimate, 0.95), typical_difference(covariate, estimate["unit"], way)
-        bounds = [(estimate["coefficient"] + z * estimate["std_error"]) * step for z in (-far, 0.0, far)]
-        low, middle, high = (math.exp(min(max(bound, -30.0), 30.0)) for bound in bounds)
-        what = more_of(covariate, estimate["unit"], way)
-        spread = estimate.get("sd_between_annotators")
-        factor = math.exp(min(spread * step, 30.0)) if spread else 1.0
-        between = f"; annotators differ by a factor of {factor:.1f}" if spread else ""
-        sentences.append(
-            f"between equals, the answer {what} wins {middle:.2f} times as often as it loses (95 % interval {low:.2f} "
-            f"to {high:.2f}{between}); {percent(estimate['identified'])} of the variation of {covariate} is not that "
-            "between items"
-        )
-    return sentences
+    return [_control_sentence(*one) for one in (estimates.get("control") or {}).items()]
+
+
+def _control_sentence(covariate: str, estimate: Mapping[str, Any]) -> str:
+    """What the coefficient of a covariate means."""
+    way = estimate.get("transform", GIVEN)
+    far, step = interval_factor(estimate, 0.95), typical_difference(covariate, estimate["unit"], way)
+    bounds = [(estimate["coefficient"] + z * estimate["std_error"]) * step for z in (-far, 0.0, far)]
+    odds = dict(zip(("low", "middle", "high"), np.exp(np.clip(bounds, -30.0, 30.0)), strict=True))
+    spread = estimate.get("sd_between_annotators")
+    between = f"; annotators differ by a factor of {math.exp(min(spread * step, 30.0)):.1f}" if spread else ""
+    what, share = more_of(covariate, estimate["unit"], way), percent(estimate["identified"])
+    return MESSAGES["control"].format(what=what, between=between, share=share, covariate=covariate, **odds)
 
 
 def annotator_habits(consensus: Consensus) -> list[Habit]:
@@ -684,43 +656,29 @@ def annotator_habits(consensus: Consensus) -> list[Habit]:
     if learned is None or not control:
         return []
     annotators, parameters = learned
-    columns = {
-        name: (name, f"{name}_sd", float(one["unit"]), one.get("transform", GIVEN)) for name, one in control.items()
-    }
-    columns[_OWN_SIDE] = ("bias", "bias_sd", 1.0, GIVEN)
     habits = []
-    for covariate, (value, error, unit, way) in columns.items():
+    for covariate in dict.fromkeys((*control, _OWN_SIDE)):
+        value, error = ("bias", "bias_sd") if covariate == _OWN_SIDE else (covariate, f"{covariate}_sd")
         if value in parameters and error in parameters:
-            estimates = parameters[value], parameters[error]
-            whole = _habit(annotators.ids, estimates, covariate, unit, way)
-            has_own = (
-                _has_own(*estimates, control[covariate]) if covariate in control else np.ones(len(whole.table), bool)
-            )
-            habits.append(whole._replace(table=whole.table.filter(pl.Series(has_own))))
+            estimates = (np.asarray(parameters[name], np.float64) for name in (value, error))
+            habits.append(_habit(covariate, control.get(covariate, {"unit": 1.0}), annotators.ids, *estimates))
     return habits
 
 
-def _has_own(value: Any, error: Any, crowd: Mapping[str, Any]) -> Bools:
-    """Which annotators have a coefficient of their own, not just that of the crowd with the spread of all."""
-    spread = float(crowd.get("sd_between_annotators") or 0.0)
-    if spread == 0.0:
-        return np.ones(len(value), bool)
-    unknown = np.asarray(error, np.float64) ** 2 >= (1.0 - _NO_SHARE) * (spread**2 + crowd["std_error"] ** 2)
-    near = np.abs(np.asarray(value, np.float64) - crowd["coefficient"]) <= _NO_SHARE * spread
-    own: Bools = ~(unknown & near)
-    return own
+def _habit(covariate: str, crowd: Mapping[str, Any], ids: pl.Series, value: Floats, error: Floats) -> Habit:
+    """Coefficients with standard errors as a table with intervals, and odds at the typical difference.
 
-
-def _habit(ids: pl.Series, estimates: tuple[Any, Any], covariate: str, unit: float, transform: str) -> Habit:
-    """Coefficients with standard errors as a table with intervals, and odds at the typical difference."""
+    It has those with a coefficient of their own, not just that of the crowd with the spread of all.
+    """
+    habit = Habit(covariate, float(crowd["unit"]), pl.DataFrame(), crowd.get("transform", GIVEN))
     far = interval_factor({}, INTERVAL)
-    value, error = (np.asarray(part, np.float64) for part in estimates)
-    table = pl.DataFrame({
-        "annotator": ids, "coefficient": value, "lower": value - far * error, "upper": value + far * error,
-    })  # fmt: skip
-    habit = Habit(covariate, unit, table, transform)
-    odds = pl.Series("odds", np.exp(np.clip(value * habit.step, -30.0, 30.0)))
-    return habit._replace(table=table.with_columns(odds))
+    odds = np.exp(np.clip(value * habit.step, -30.0, 30.0))
+    columns = {"coefficient": value, "lower": value - far * error, "upper": value + far * error, "odds": odds}
+    own, spread = np.ones(len(value), bool), float(crowd.get("sd_between_annotators") or 0.0)
+    if spread:
+        unknown = error**2 >= (1.0 - _NO_SHARE) * (spread**2 + crowd["std_error"] ** 2)
+        own = ~(unknown & (np.abs(value - crowd["coefficient"]) <= _NO_SHARE * spread))
+    return habit._replace(table=pl.DataFrame({"annotator": ids, **columns}).filter(pl.Series(own)))
 
 
 def relative_habits(preferences: Preferences, control: Sequence[str], coefficients: Any) -> list[Habit]:
@@ -731,9 +689,10 @@ def relative_habits(preferences: Preferences, control: Sequence[str], coefficien
     ways = dict(zip(preferences.covariate_names, preferences.covariate_transforms, strict=True))
     habits = []
     for place, one in enumerate(control):
-        values = coefficients.parameters[one], coefficients.parameters[f"{one}_sd"]
-        whole = _habit(preferences.annotators.ids, values, one, float(coefficients.unit[place]), ways[one])
-        habits.append(whole._replace(table=whole.table.filter(pl.Series(coefficients.comparable[:, place]))))
+        use = coefficients.comparable[:, place]
+        values = (np.asarray(coefficients.parameters[name], np.float64)[use] for name in (one, f"{one}_sd"))
+        crowd = {"unit": coefficients.unit[place], "transform": ways[one]}
+        habits.append(_habit(one, crowd, preferences.annotators.ids.filter(pl.Series(use)), *values))
     return habits
 
 

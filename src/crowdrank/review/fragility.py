@@ -99,11 +99,8 @@ class Fragility(Shown):
     def frame(self) -> pl.DataFrame:
         """Return a table of unit, number, by_influence, total and ids."""
         units = {"vote": self.votes, "annotator": self.annotators, "query": self.queries}
-        rows = [
-            {"unit": unit, "number": one.number, "by_influence": one.by_influence, "total": one.total,
-             "ids": [str(i) for i in one.ids]}
-            for unit, one in units.items() if one is not None
-        ]  # fmt: skip
+        known = {unit: one._asdict() for unit, one in units.items() if one is not None}
+        rows = [{"unit": unit, **one, "ids": [str(i) for i in one["ids"]]} for unit, one in known.items()]
         numbers = dict.fromkeys(("number", "by_influence", "total"), pl.Int64)
         return pl.DataFrame(rows, schema={"unit": pl.String, **numbers, "ids": pl.List(pl.String)})
 
@@ -304,13 +301,11 @@ class _Crowd:
         """Return the votes that put one item before another, those with most influence first."""
         if self.gradients is None:
             return self._least_grades(first, other)
-        rows = self.influence(self.lean(np.array([first]), np.array([other])))
-        unit = self.unit
+        rows, unit = self.influence(self.lean(np.array([first]), np.array([other]))), self.unit
         influence = rows if unit is None else np.bincount(unit, rows).astype(np.float64)
         gap = float(self.consensus.scores[first] - self.consensus.scores[other])
         order = self._largest(influence, gap)
-        by_influence = _used_up(influence[order], gap)
-        return _Wanted(order, by_influence, len(influence), rows, unit)
+        return _Wanted(order, _used_up(influence[order], gap), len(influence), rows, unit)
 
     def _largest(self, influence: Floats, gap: float) -> Counts:
         """Votes for the gap, the largest influence first, equal ones by what they are about; at least what it takes."""
@@ -393,17 +388,16 @@ class _Crowd:
         """The grades to drop so that another mean is the larger: the highest of one item, the lowest of the other."""
         grades = self.judgments
         assert isinstance(grades, Grades)
-        tops, lows = (np.flatnonzero(grades.item == code) for code in (first, other))
-        tops = tops[np.lexsort((grades.annotator[tops] if grades.n_annotators else tops, -grades.grade[tops]))]
-        lows = lows[np.lexsort((grades.annotator[lows] if grades.n_annotators else lows, grades.grade[lows]))]
-        means = [
-            np.cumsum(grades.grade[rows[::-1]])[::-1] / np.arange(len(rows), 0, -1) if len(rows) else np.empty(0)
-            for rows in (tops, lows)
-        ]
-        influence = np.zeros(len(grades))
-        for rows, sign in ((tops, 1.0), (lows, -1.0)):
-            mean = float(grades.grade[rows].mean()) if len(rows) else 0.0
-            influence[rows] = sign * (grades.grade[rows] - mean) / max(len(rows) - 1, 1)
+        influence, sides, means = np.zeros(len(grades)), [], []
+        for code, sign in ((first, 1.0), (other, -1.0)):
+            rows = np.flatnonzero(grades.item == code)
+            rows = rows[np.lexsort((grades.row_annotator[rows], -sign * grades.grade[rows]))]
+            # the mean of what is left without none, the first, the first two, ...
+            left = np.cumsum(grades.grade[rows[::-1]])[::-1] / np.arange(len(rows), 0, -1)
+            influence[rows] = sign * (grades.grade[rows] - left[:1]) / max(len(rows) - 1, 1)
+            sides.append(rows)
+            means.append(left)
+        tops, lows = sides
         if self.method.alpha or grades.weight is not None:
             gap = float(self.consensus.scores[first] - self.consensus.scores[other])
             order = self._largest(influence, gap)

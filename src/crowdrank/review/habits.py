@@ -34,15 +34,6 @@ MOST_WEDGES = 2_000_000
 _MOST_KEY = 1 << 62
 
 
-class Position(NamedTuple):
-    """Position bias of each annotator, its standard error, and its bounds."""
-
-    bias: Floats
-    std_error: Floats
-    lower: Floats
-    upper: Floats
-
-
 def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.DataFrame:
     """Return a row for each annotator, or one for all where nobody is named; null where there is nothing to tell."""
     n = max(judgments.n_annotators, 1)
@@ -67,24 +58,21 @@ def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.Da
 
 def _same_grade(grades: Grades, who: Ints, n: int) -> dict[str, Any]:
     """The commonest grade of each annotator, its share, and its share among the grades of all others."""
-    values, code = np.unique(grades.grade, return_inverse=True)
-    n_values = max(len(values), 1)
-    keys = np.sort(who.astype(np.int64) * n_values + code)
-    begin = np.flatnonzero(np.diff(keys, prepend=-1))
-    cells, times = keys[begin], np.diff(begin, append=len(keys))
-    best = np.full(n, -1, np.int64)
+    counts = (
+        pl.DataFrame({"who": who.astype(np.int64), "grade": grades.grade}).group_by("who", "grade").agg(same=pl.len())
+    )
+    given = counts.group_by("grade").agg(given=pl.sum("same"))
+    levels = pl.DataFrame({"grade": grades.level_values, "same_grade": pl.Series(grades.levels)})
     # rising, so the commonest comes last; of two as common the higher one
-    order = np.argsort(times, kind="stable")
-    best[cells[order] // n_values] = order
-    some = np.flatnonzero(best >= 0)
-    number, given = np.bincount(who, minlength=n), np.bincount(code, minlength=n_values)
-    same, place = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    same[some], place[some] = times[best[some]], cells[best[some]] % n_values
-    shown = pl.Series(grades.levels).gather(np.searchsorted(grades.level_values, values)) if len(values) else None
+    best = counts.sort("same", "grade").group_by("who").agg(pl.last("same", "grade"))
+    best = best.join(given, on="grade").join(levels, on="grade", how="left")
+    number = np.bincount(who, minlength=n)
+    each = pl.DataFrame({"who": np.arange(n), "number": number, "others": len(who) - number})
+    each = each.join(best, on="who", how="left", maintain_order="left")
     return {
-        "same_grade": pl.Series([None] * n) if shown is None else shown.gather(place).set(pl.Series(best < 0), None),
-        "share_same": share_of(same, number),
-        "share_same_others": np.where(best < 0, np.nan, share_of(given[place] - same, len(who) - number)),
+        "same_grade": each["same_grade"],
+        "share_same": each["same"] / each["number"],
+        "share_same_others": (each["given"].cast(pl.Int64) - each["same"].cast(pl.Int64)) / each["others"],
     }
 
 
@@ -94,18 +82,17 @@ def _sides(preferences: Preferences, coded: CodedJudgments, scores: Floats, who:
     right, _, left = outcome_counts(who[shown], preferences.outcome[shown], n).T.astype(np.float64)
     number = np.bincount(who, minlength=n)
     seen = coded if shown.all() else code_judgments(preferences.select(shown))
-    position = position_bias(seen, scores, n)
     unclear = OneSided.of(preferences, scores).looks if preferences.n_annotators else np.zeros(n, bool)
-    columns = {
-        "share_left": share_of(left, left + right),
-        "position_bias": np.where(unclear, np.nan, position.bias),
-        "position_lower": np.where(unclear, np.nan, position.lower),
-        "position_upper": np.where(unclear, np.nan, position.upper),
-        "share_tied": share_of(np.bincount(who, preferences.outcome == 0, n), number),
-    }
+    columns = {"share_left": share_of(left, left + right)}
+    columns |= {name: np.where(unclear, np.nan, values) for name, values in position_bias(seen, scores, n).items()}
+    columns["share_tied"] = share_of(np.bincount(who, preferences.outcome == 0, n), number)
     if not preferences.n_annotators:
         return columns
-    columns |= _both_orders(seen, n)
+    # pairs that each annotator was asked in both orders, and the share whose answer went with the side
+    both = np.flatnonzero((seen.low_left != NOT_ASKED) & (seen.high_left != NOT_ASKED))
+    flipped = 0.5 * np.abs(seen.low_left[both].astype(np.float64) + seen.high_left[both])
+    whose = seen.annotator[both]
+    columns |= _shares("n_both_orders", "flipped", np.bincount(whose, flipped, n), np.bincount(whose, minlength=n))
     # triads of items whose three pairs an annotator answered, and the share of circular ones
     chosen = np.flatnonzero(coded.code != 1)
     thing = coded.thing[chosen]
@@ -114,8 +101,8 @@ def _sides(preferences: Preferences, coded: CodedJudgments, scores: Floats, who:
     return columns | _shares("n_triads", "circular", circular, triads)
 
 
-def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> Position:
-    r"""Return how far each of ``n`` annotators would choose left rather than right between equals.
+def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> dict[str, Floats]:
+    r"""Return how far each of ``n`` annotators would choose left rather than right between equals, and its bounds.
 
     The answer :math:`y` (1 for left, -1 for right, 0 for a tie) is explained by a bias :math:`b` and by how much better
     the left item is, :math:`y = b + \beta h + \text{noise}`; :math:`h` is the lead that all annotators together give an
@@ -127,45 +114,34 @@ def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> Position:
 
     from ..kernels.segments import segment_sums
 
-    lead, better, weight, who = _observations(coded, scores)
+    who, gap = coded.annotator, (scores[coded.first] - scores[coded.second])[coded.thing]
+    low_left, high_left = coded.low_left.astype(np.float64), coded.high_left.astype(np.float64)
+    low, high = low_left != NOT_ASKED, high_left != NOT_ASKED
+    both = low & high
+    lead = np.where(both, 0.5 * (low_left + high_left), np.where(low, low_left, high_left))
+    explains = _explanation(np.append(gap[low], -gap[high]), np.append(low_left[low], high_left[high]))
+    better = np.where(both, 0.0, explains(np.where(low, gap, -gap)))
+    weight = np.where(both, 2.0, 1.0)
     size = np.bincount(who, minlength=n)
     some = size > 0
     columns = (weight, weight * better, weight * better**2, weight * lead, weight * better * lead)
-    total, high, square, mean, product = (segment_sums(column, who, None, n) for column in columns)
+    total, first, square, mean, product = (segment_sums(column, who, None, n) for column in columns)
     total += 2.0
     # where the scores say nothing, the slope is no matter
     square += 1e-9 * total
-    determinant = total * square - high**2
-    bias = (mean * square - high * product) / determinant
-    slope = (total * product - high * mean) / determinant
+    determinant = total * square - first**2
+    bias = (mean * square - first * product) / determinant
+    slope = (total * product - first * mean) / determinant
     residual = lead - bias[who] - slope[who] * better
-    pull = weight * (square[who] - high[who] * better) / determinant[who]
+    pull = weight * (square[who] - first[who] * better) / determinant[who]
     variance = segment_sums((pull * residual) ** 2, who, None, n) * (size + 2.0) / np.maximum(size, 1.0)
     variance += (square / determinant) ** 2 * ((1.0 - bias) ** 2 + (1.0 + bias) ** 2)
     error = np.where(some, np.sqrt(variance), np.nan)
     bias = np.where(some, np.clip(bias, -1.0, 1.0), np.nan)
     # half an interval, by Student's t
     reach = np.asarray(stdtrit(np.maximum(size, 2).astype(np.float64), (1 + INTERVAL) / 2), np.float64) * error
-    return Position(bias, error, np.maximum(bias - reach, -1.0), np.minimum(bias + reach, 1.0))
-
-
-def _observations(coded: CodedJudgments, scores: Floats) -> tuple[Floats, Floats, Floats, Ints]:
-    """Lead of left, how much better the left item is, weight and annotator of each answer or pair of answers."""
-    assert coded.low_left is not None
-    assert coded.high_left is not None
-    low, high = _orders(coded)
-    both = low & high
-    gap = (scores[coded.first] - scores[coded.second])[coded.thing]
-    low_left, high_left = coded.low_left.astype(np.float64), coded.high_left.astype(np.float64)
-    lead = np.where(both, 0.5 * (low_left + high_left), np.where(low, low_left, high_left))
-    explains = _explanation(np.append(gap[low], -gap[high]), np.append(low_left[low], high_left[high]))
-    better = np.where(both, 0.0, explains(np.where(low, gap, -gap)))
-    return lead, better, np.where(both, 2.0, 1.0), coded.annotator
-
-
-def _orders(coded: CodedJudgments) -> tuple[Bools, Bools]:
-    """Whether each pair was asked with the first item left, and whether with the second item left."""
-    return np.asarray(coded.low_left != NOT_ASKED), np.asarray(coded.high_left != NOT_ASKED)
+    bounds = {"lower": np.maximum(bias - reach, -1.0), "upper": np.minimum(bias + reach, 1.0)}
+    return {f"position_{name}": values for name, values in {"bias": bias, **bounds}.items()}
 
 
 def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
@@ -265,17 +241,6 @@ def _agreements(judgments: Grades | Preferences, scores: Floats) -> tuple[Floats
     several = number[item] > 1
     sums = np.bincount(item[several], agreement[several], n_items)
     return agreement, (sums / np.maximum(number, 1))[item]
-
-
-def _both_orders(coded: CodedJudgments, n: int) -> dict[str, Any]:
-    """Pairs that each annotator was asked in both orders, and the share whose answer went with the side."""
-    assert coded.low_left is not None
-    assert coded.high_left is not None
-    both = np.flatnonzero(np.logical_and(*_orders(coded)))
-    who = coded.annotator[both]
-    flipped = 0.5 * np.abs(coded.low_left[both].astype(np.float64) + coded.high_left[both])
-    number, flips = np.bincount(who, minlength=n), np.bincount(who, flipped, n)
-    return _shares("n_both_orders", "flipped", flips, number)
 
 
 def _shares(number: str, name: str, part: Any, whole: Any) -> dict[str, Any]:
@@ -476,8 +441,8 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     parts = []
     for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
         if repeats is not None:
-            bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
             number = counted(repeats.n, "item" if kind == "grade" else "pair")
+            bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
             parts.append(f"in {percent(repeats.share)} of {number} {how} ({bounds})")
     if not parts:
         return None
@@ -529,25 +494,19 @@ def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = F
     takes 2 % of the quickest fit and not 10 %, but may miss annotators with fewer than some hundred answers.
     """
     n = preferences.n_annotators
-    if not n:
+    if not n or (glance and not _seen_at_a_glance(preferences)):
         return []
-    if glance and not _seen_at_a_glance(preferences):
-        return []
-    counts = outcome_counts(preferences.annotator, preferences.outcome, n)
-    annotators = preferences.annotators
-    return [
-        *flag_sentence("one_side", annotators, one_side(preferences, scores)),
-        *flag_sentence("always_ties", annotators, all_ties(counts)),
-    ]
+    ties = all_ties(outcome_counts(preferences.annotator, preferences.outcome, n))
+    sided = flag_sentence("one_side", preferences.annotators, one_side(preferences, scores))
+    return sided + flag_sentence("always_ties", preferences.annotators, ties)
 
 
 def _seen_at_a_glance(preferences: Preferences) -> bool:
     """Whether anybody in a sample of many preferences gives nearly always the same answer."""
     if len(preferences) <= GLANCE:
         return True
-    n = max(preferences.n_annotators, 1)
-    who = preferences.row_annotator
-    seen = outcome_counts(who, preferences.outcome, n, step=-(-len(preferences) // GLANCE))
+    step = -(-len(preferences) // GLANCE)
+    seen = outcome_counts(preferences.row_annotator, preferences.outcome, max(preferences.n_annotators, 1), step=step)
     total = seen.sum(axis=1)
     return bool(((total >= _MIN_ANSWERS) & (seen.max(axis=1) >= _MIN_SHARE_OF_SAMPLE * total)).any())
 
@@ -648,10 +607,8 @@ def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Boo
     """
     variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
     looks = (against < _MAX_SHARE_OF_EXPECTED * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
-    of_all, expected = float(against[always].sum()), float(wrong[always].sum())
-    together = of_all < min(
-        _MAX_SHARE_OF_CROWD * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5
-    )
+    expected, spread = float(wrong[always].sum()), float(variance[always].sum()) ** 0.5
+    together = against[always].sum() < min(_MAX_SHARE_OF_CROWD * expected, expected - _FAR_BELOW * spread)
     if always.sum() >= _MIN_ANNOTATORS and together:
         looks |= against < wrong - np.sqrt(variance)
     return always & looks
