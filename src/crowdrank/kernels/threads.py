@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar
@@ -72,6 +72,17 @@ def in_order(work: Callable[[int], Result], numbers: range) -> Iterator[Result]:
             yield waiting.popleft().result()
 
 
+def sum_over_bounds(add: Callable[..., Any], bounds: Counts, *shapes: int | tuple[int, ...]) -> list[Floats]:
+    """Return the sums that ``add(begin, end, *sums)`` makes over all stretches, each in zeros of its own at first."""
+
+    def work(begin: int, end: int) -> list[Floats]:
+        sums = [np.zeros(shape) for shape in shapes]
+        add(begin, end, *sums)
+        return sums
+
+    return [total(list(sums)) for sums in zip(*over_bounds(work, bounds), strict=True)]
+
+
 def even_bounds(n_rows: int, smallest: int) -> Counts:
     """Return the bounds of equal stretches of the rows, one for each thread and none below ``smallest`` rows."""
     n_threads = _n_threads(n_rows, smallest)
@@ -97,6 +108,16 @@ def read_only(array: NDArray[Entry]) -> NDArray[Entry]:
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def views(*arrays: Any) -> Any:
+    """Return a contiguous read-only view of each array, see :func:`read_only`."""
+    return tuple(read_only(array) for array in arrays)
+
+
+def bind(kernel: Any, *arguments: Any) -> Any:
+    """Return a compiled kernel with its first arguments; a type checker takes it for a function of any."""
+    return partial(kernel, *arguments)
 
 
 def dot(first: Floats, second: Floats) -> float:

@@ -12,7 +12,7 @@ from crowdrank.aggregators import LatentScore as Aggregator
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import LatentScore
 from crowdrank.models.latent_score import steps, with_features
-from crowdrank.models.latent_score.model import Known, known_scores, lay_out
+from crowdrank.models.latent_score.model import ItemInputs, known_scores, lay_out
 from crowdrank.models.latent_score.steps import Options, fit_scores
 
 NAMES = ("length", "age", "noise")
@@ -344,7 +344,7 @@ def test_fits_start_from_nothing_where_a_part_says_too_little(monkeypatch, few):
 
     def start(judgments, described, known=None):
         layout = lay_out(judgments)
-        known = Known.nothing(layout.n_items) if known is None else known
+        known = ItemInputs.nothing(layout.n_items) if known is None else known
         return with_features.start_from_part(
             judgments, layout, described.matrix, known, None, bins=None, lapse=None, progress=None
         )

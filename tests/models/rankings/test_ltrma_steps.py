@@ -17,7 +17,7 @@ QUERY = np.repeat(np.arange(4), SIZES)
 @pytest.fixture
 def luce():
     values = np.random.default_rng(0).normal(size=(13, 3))
-    return LuceWeights.of(values, QUERY, scale="overall", ridge=0.2, tol=1e-9, what="this")
+    return LuceWeights.of(values, QUERY, scale="overall", ridge=0.2, tol=1e-9)
 
 
 def an_order(seed):

@@ -287,7 +287,7 @@ class JointAnnotators:
     ) -> JointFit:
         """Consensus, quality and a linear ranker; known pairs are the preferences of one source more."""
         n, in_memory = max(judged.n_annotators, 1), isinstance(judged, Preferences)
-        pairs, (given,) = JudgedPairs.of(blocks, n + has_known), blocks.total(_judgment_weights)
+        pairs = JudgedPairs.of(blocks, n + has_known)
         good = trusted_annotators(judged, trusted)
         good = np.append(good, np.zeros(n - len(good), bool))
         # the code of each item in the order of the blocks, which own them by query
@@ -303,8 +303,9 @@ class JointAnnotators:
         fit = self._fit_pairs(model, side_known, progress)
         flip, by_cluster = fit.flip_rates(n)
         _warn_unidentified(judged, pairs.weights[:n], side_known, fit, flip)
-        if fit.model.items.equal or centred is None:
-            of_items = fit.mean_leads()
+        if fit.model.items.loss == "equal" or centred is None:
+            leads, number = fit.model.pairs.leads(fit.run.state.flip_rates, fit.scores)
+            of_items = leads / np.maximum(number, 1)
         else:
             of_items = np.where(seen, fit.scores, centred @ fit.weights)
         scores = np.empty(len(of_items))
@@ -312,16 +313,17 @@ class JointAnnotators:
         quality = None
         if judged.n_annotators:
             more = {"cluster_flip": by_cluster} if fit.n_clusters > 1 else {}
-            quality = Quality(judged.annotators, 1.0 - flip, given, {"flip": flip, **more})
+            quality = Quality(judged.annotators, 1.0 - flip, pairs.given, {"flip": flip, **more})
         estimates = {"spread": fit.model.items.spread} if isinstance(fit.model.items, ItemEffectScores) else {}
         if fit.n_clusters > 1:
             estimates["n_clusters"] = fit.n_clusters
         consensus = Consensus.of(self, judged, scores, trace=fit.run.trace, quality=quality, estimates=estimates)
-        if not fit.model.items.equal:
+        if fit.model.items.loss != "equal":
             self._warn_overruled(fit)
         posteriors = None
         if in_memory or pairs.n_pairs <= _MOST_PAIRS:
-            posteriors = PairPosteriors(judged.items, *fit.probabilities(order), fit.cluster)
+            probabilities = fit.model.pairs.probabilities(fit.run.state.flip_rates, fit.scores, order)
+            posteriors = PairPosteriors(judged.items, *probabilities, fit.cluster)
         ranker, used = None, judged.judged_items
         if features is not None and table is not None:
             from ...rankers.estimator import LinearScore
@@ -343,13 +345,11 @@ class JointAnnotators:
         """Where the scores come from: features and item effects, features alone, or nothing, so that all are equal."""
         matrix = np.empty((len(judged), 0)) if centred is None else np.where(judged[:, None], centred, 0.0)
         if not matrix.any():
-            return FeatureScores(matrix[:, :0], self.ridge)
+            return FeatureScores(matrix[:, :0], self.ridge, "equal")
         if self.item_effects:
             return ItemEffectScores(matrix, self.ridge, _START_SPREAD, judged)
-        printed = None
-        if self.solver == "printed":
-            printed = PrintedSteps(self.learning_rate, self.seed)
-        return FeatureScores(matrix, self.ridge, self.loss == "hinge", printed)
+        printed = PrintedSteps(self.learning_rate, self.seed) if self.solver == "printed" else None
+        return FeatureScores(matrix, self.ridge, self.loss, printed)
 
     def _fit_pairs(self, model: JointModel, side_known: bool, progress: Progress | None) -> PairFit:
         """The stages of a fit: side, spread of the item effects, clusters."""
@@ -371,7 +371,7 @@ class JointAnnotators:
             normal = estimate_spread(model, best.state, tol=self.tol)
             model = replace(model, items=normal.items, prior=model.prior._replace(fixed=normal.flip_rates))
             best = _add_iterations(best, run(model, State(normal.means, normal.flip_rates)))
-        if self.n_clusters == 1 or items.equal:
+        if self.n_clusters == 1 or items.loss == "equal":
             return PairFit(model, best, 1)
         # VRJAM: a flip rate in each cluster, drawn towards the annotator's overall rate
         patterns, folded = model.pairs.patterns(0), self.clustering == "folded"
@@ -551,21 +551,16 @@ class FeatureScores:
         Features of each item, (n_items, n_features), on one scale and centred in each query.
     ridge
         Precision of the normal prior of the weights.
-    hinge
-        Whether weights are fitted by the smoothed hinge instead of the logistic loss.
+    loss
+        What weights are fitted by: ``"logistic"``, ``"hinge"``, which is smoothed, or ``"equal"``: there are none.
     printed
         The gradient steps in place of Newton steps.
     """
 
     matrix: Floats
     ridge: float
-    hinge: bool = False
+    loss: str = "logistic"
     printed: PrintedSteps | None = None
-
-    @property
-    def equal(self) -> bool:
-        """Whether all scores are the same, so that preferences alone decide a pair."""
-        return not self.matrix.shape[1]
 
     def start(self) -> Floats:
         """Return zero weights, random ones for printed steps."""
@@ -591,7 +586,7 @@ class FeatureScores:
         """Return the Newton step of the weights, and the gain that its slope promises."""
         from ...kernels.laplacian import conjugate_gradient
 
-        if self.equal:
+        if self.loss == "equal":
             return parameters, 0.0
         gradient = np.einsum("ip,i->p", self.matrix, here.gradient) - self.ridge * parameters
         if self.printed is not None:
@@ -631,8 +626,7 @@ class ItemEffectScores:
         Which items were judged, (n_items,).
     """
 
-    equal: ClassVar[bool] = False
-    hinge: ClassVar[bool] = False
+    loss: ClassVar[str] = "logistic"
     printed: ClassVar[PrintedSteps | None] = None
     matrix: Floats
     ridge: float
@@ -739,7 +733,7 @@ class JointModel:
     def expect(self, state: State) -> tuple[float, PairSums]:
         """Return the log-likelihood with priors, and the sums over pairs (E-step)."""
         items, scores = self.items, self.items.scores(state.parameters)
-        here = self.pairs.expect(state.flip_rates, scores, equal=items.equal, hinge=items.hinge)
+        here = self.pairs.expect(state.flip_rates, scores, items.loss)
         log_prior = self.prior.log_density(state.flip_rates) + items.log_prior(state.parameters)
         return here.log_likelihood + log_prior, here
 
@@ -751,7 +745,10 @@ class JointModel:
         flip_rates = self.prior.flip_rates(here.flipped, self.pairs.weights)
         step, promised = self.items.newton_step(self.pairs, here, state.parameters)
         gain = float(np.sqrt(max(promised, 0.0) / max(self.pairs.n_pairs, 1)))
-        slack, plain = _RELATIVE_ROUNDING * (1.0 + abs(value)), self.items.hinge or self.items.printed is not None
+        slack, plain = (
+            _RELATIVE_ROUNDING * (1.0 + abs(value)),
+            self.items.loss == "hinge" or self.items.printed is not None,
+        )
         for halving in range(_MOST_HALVINGS + 1):
             # the flip rates alone never lower the objective
             length = 0.5**halving if halving < _MOST_HALVINGS else 0.0
@@ -836,7 +833,7 @@ def estimate_spread(model: JointModel, state: State, *, tol: float) -> NormalSco
 def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
     """Means, variances, flip rates and spread, each from the others as they were."""
     pairs, items, precision = model.pairs, here.items, here.items.spread**-2
-    expected = pairs.expect(here.flip_rates, here.means, variances=here.variances)
+    expected = pairs.expect(here.flip_rates, here.means, "logistic", here.variances)
     gradient = expected.gradient - precision * items.residuals(here.means)
     means = here.means + items.solve(pairs, expected, gradient)
     # single pairs may seem to curve the other way, which the other pairs of an item make up for
@@ -875,16 +872,6 @@ class PairFit(NamedTuple):
     def weights(self) -> Floats:
         """Weight of each feature, none where features say nothing."""
         return self.model.items.weights(self.run.state.parameters)
-
-    def probabilities(self, order: Any) -> tuple[Ints, Ints, Floats]:
-        """Return both items of each pair by their codes, rising, and the probability that the first is the better."""
-        return self.model.pairs.probabilities(self.run.state.flip_rates, self.scores, order)
-
-    def mean_leads(self) -> Floats:
-        """Return each item's mean lead in probability over those it was compared with, 0 where there are none."""
-        sums, number = self.model.pairs.leads(self.run.state.flip_rates, self.scores)
-        means: Floats = sums / np.maximum(number, 1)
-        return means
 
     def flip_rates(self, n_annotators: int) -> tuple[Floats, Floats]:
         """Return each annotator's flip rate, the mean over preferences, and the rate in each cluster.
@@ -960,7 +947,7 @@ def _rates_without_scores(pairs: PairPatterns, prior: FlipPrior, flip_rates: Flo
     """Flip rates by the patterns with several preferences, at equal scores."""
     some = JudgedPairs.in_memory(replace(pairs, number=np.where(several, pairs.number, 0.0)), len(flip_rates))
     known = flip_rates <= _KNOWN_FLIP_RATE
-    nothing = FeatureScores(np.empty((len(pairs.starts) - 1, 0)), 1.0)
+    nothing = FeatureScores(np.empty((len(pairs.starts) - 1, 0)), 1.0, "equal")
     equal = JointModel(some, nothing, prior._replace(fixed=np.where(known, flip_rates, np.nan)))
     # from the usual start, the same way round: the rates of the model may be far off
     start = np.where(known, flip_rates, np.where(flip_rates < 0.5, _START_FLIP_RATE, 1 - _START_FLIP_RATE))
@@ -1095,21 +1082,23 @@ class JudgedPairs:
     """The judged pairs of all blocks, of which there is one in memory, as the steps of the method ask for them.
 
     ``bounds`` (n_blocks + 1,) are those of the items of the blocks, ``sizes`` (n_blocks,) their pairs, and ``weights``
-    (n_sources,) is the weight of each source's preferences; a tie is none.
+    (n_sources,) is the weight of each source's preferences; a tie is none. ``given`` (n_annotators,) is the weight of
+    all judgments of each annotator, ties included.
     """
 
     blocks: Blocks
     bounds: Counts
     sizes: Counts
     weights: Floats
+    given: Floats
 
     @classmethod
     def of(cls, blocks: Blocks, n_sources: int) -> JudgedPairs:
         """Return the pairs of some blocks."""
         counts: Floats = np.array(blocks.each(_counts), np.float64).reshape(-1, 2)
-        (weights,) = blocks.total(partial(_source_weights, n_sources))
+        weights = blocks.total(partial(_weights, n_sources))
         bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
-        return cls(blocks, bounds, counts[:, 1].astype(np.int64), weights)
+        return cls(blocks, bounds, counts[:, 1].astype(np.int64), *weights)
 
     @classmethod
     def in_memory(cls, patterns: PairPatterns, n_sources: int) -> JudgedPairs:
@@ -1125,17 +1114,9 @@ class JudgedPairs:
         """Return where the items of a block stand among all."""
         return slice(*self.bounds[number : number + 2])
 
-    def expect(
-        self,
-        flip_rates: Floats,
-        scores: Floats,
-        *,
-        equal: bool = False,
-        hinge: bool = False,
-        variances: Floats | None = None,
-    ) -> PairSums:
+    def expect(self, flip_rates: Floats, scores: Floats, loss: str, variances: Floats | None = None) -> PairSums:
         """Return the sums over pairs at flip rates and scores (E-step)."""
-        given = (flip_rates, scores, equal, hinge, variances)
+        given = (flip_rates, scores, loss, variances)
         value, flipped, of_items = self.blocks.total(partial(_expect, self.bounds, *given))
         return PairSums(float(value), flipped, *of_items)
 
@@ -1174,32 +1155,24 @@ def _counts(part: PairBlock, state: Any) -> tuple[Statistics, Any]:
     return (len(part.patterns.starts) - 1.0, float(part.patterns.n_pairs)), None
 
 
-def _judgment_weights(part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Weight of each annotator's judgments, ties included."""
-    return (part.given,), None
-
-
-def _source_weights(n_sources: int, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Weight of each source's preferences."""
-    return (part.patterns.source_weights(n_sources),), None
+def _weights(n_sources: int, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
+    """Weight of each source's preferences, and of each annotator's judgments."""
+    return (part.patterns.source_weights(n_sources), part.given), None
 
 
 def _expect(
-    bounds: Counts, flip_rates: Floats, scores: Floats, equal: bool, hinge: bool, variances: Floats | None,
-    part: PairBlock, state: Any,
-) -> tuple[Statistics, Any]:  # fmt: skip
+    bounds: Counts, flip_rates: Floats, scores: Floats, loss: str, variances: Floats | None, part: PairBlock, state: Any
+) -> tuple[Statistics, Any]:
     """Sums over the pairs of a block; their curvature becomes its state."""
     place = slice(*bounds[part.number : part.number + 2])
     spread = None if variances is None else variances[place]
-    here = part.patterns.expect(flip_rates, scores[place], equal=equal, hinge=hinge, variances=spread)
+    here = part.patterns.expect(flip_rates, scores[place], loss, spread)
     flipped = part.patterns.flip_counts(here.n_lower, len(flip_rates))
     of_items = np.stack([here.gradient, here.degree, here.observed_degree])
-    return (here.log_likelihood, flipped, of_items), None if equal else (here.curvature,)
+    return (here.log_likelihood, flipped, of_items), None if loss == "equal" else (here.curvature,)
 
 
-def _multiply(
-    bounds: Counts, columns: Floats, degree: Floats, part: PairBlock, state: Any
-) -> tuple[Statistics, Any]:  # fmt: skip
+def _multiply(bounds: Counts, columns: Floats, degree: Floats, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
     """The curvature that a block keeps times a vector, or columns, one row for each."""
     (curvature,), place = state, slice(*bounds[part.number : part.number + 2])
     image = part.patterns.multiply(curvature, degree[place], columns[place])

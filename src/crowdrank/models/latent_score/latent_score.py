@@ -27,11 +27,11 @@ from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statisti
 from ...quality import LearnedQuality, trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, one_of, option
+from . import outcomes, steps
 from .model import (
     Anchors,
     ItemInputs,
     Kind,
-    Known,
     Layout,
     LevelScale,
     State,
@@ -42,54 +42,10 @@ from .model import (
     former_state,
     known_scores,
     lay_out,
-    lay_out_part,
     preference_levels,
 )
-from .outcomes import (
-    Marginal,
-    Refit,
-    annotator_quality,
-    estimates,
-    lapse_curvature,
-    latent_consensus,
-    latent_score_gradients,
-    pair_quality,
-    rereading,
-    score_errors,
-    separate_groups,
-    two_groups,
-    unexplained_shares,
-    variance_inflation,
-    warn_about,
-    warn_undetermined,
-    weighted_mode,
-)
-from .steps import (
-    ItemSums,
-    Options,
-    Path,
-    RelativeCoefficients,
-    ScoreFit,
-    VarianceSums,
-    annotator_round,
-    annotator_sums,
-    check_names,
-    control_parameters,
-    finished_fit,
-    fit_scores,
-    has_converged,
-    has_settled,
-    last_scores,
-    log_likelihood,
-    may_have_difficulties,
-    round_scores,
-    score_round,
-    tolerance,
-    trial_options,
-    typical_change,
-    widened_variance,
-    with_difficulties,
-)
+from .outcomes import Marginal
+from .steps import ItemSums, Options, Path, RelativeCoefficients, ScoreFit, VarianceSums
 
 if TYPE_CHECKING:
     from .kernels.ordinal import AnnotatorSums
@@ -246,7 +202,7 @@ class LatentScore:
         clamped = known_scores(judgments.items, known)
         reliable = self._trusted_mask(judgments, trusted)
         if not len(judgments):
-            return Consensus.of(self, judgments, clamped.to_user_scale(clamped.scores))
+            return Consensus.of(self, judgments, clamped.to_user_scale(clamped.known))
         if self.drift != "none":
             if control or self.taste:
                 raise ParameterError(f"{option('drift', self.drift)} goes without control and taste; leave one out")
@@ -259,15 +215,17 @@ class LatentScore:
                 raise JudgmentError(
                     f"only preferences have covariates to control for, not {kinds}; give preferences alone"
                 )
-            check_names(control)
+            steps.check_names(control)
             design = covariate_design(judgments, control)
         values = None if design is None else design.values
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse, values=values)
         state = None if start is None else former_state(start, judgments, layout)
-        fit = fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
-        warn_about(fit, layout, judgments.items, self._options)
-        consensus = latent_consensus(self, judgments, layout, fit, clamped, design)
-        consensus = replace(consensus, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
+        fit = steps.fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
+        outcomes.warn_about(fit, layout, judgments.items, self._options)
+        consensus = outcomes.latent_consensus(self, judgments, layout, fit, design)
+        consensus = replace(
+            consensus, reread=outcomes.rereading(self, judgments, layout, fit.state, fit.anchors.inputs)
+        )
         if design is not None:
             # for ranks before control, which are to be by the same annotators and around the same known scores
             given = {"trusted": judgments.annotators.ids.filter(pl.Series(reliable)).to_list()}
@@ -279,24 +237,26 @@ class LatentScore:
         heavy = self._with_tastes(judgments, reliable, known)
         return consensus if heavy is None else self._with_taste_scores(consensus, judgments, heavy, reliable, design)
 
-    def _with_drift(self, judgments: Any, constant: Consensus, known: Known, trusted: Bools) -> Consensus:
+    def _with_drift(self, judgments: Any, constant: Consensus, known: ItemInputs, trusted: Bools) -> Consensus:
         """The consensus with a discrimination that walks over windows of time, where held-out judgments ask for it."""
         scale = LevelScale.of(judgments)
 
         def fit_part(part: Any, walk: Walk | None, options: Options) -> tuple[Layout, ScoreFit]:
-            layout = replace(lay_out_part(part, scale, bins=self.bins, lapse=self.lapse), walk=walk)
+            layout = replace(lay_out(part, scale=scale, bins=self.bins, lapse=self.lapse), walk=walk)
             mask = np.repeat(trusted, 1 if walk is None else walk.n_windows)
-            return layout, fit_scores(layout, options, known=known, trusted=mask)
+            return layout, steps.fit_scores(layout, options, known=known, trusted=mask)
 
         def likelihood(judged: Any, out: Bools, walk: Walk | None) -> float:
-            state = fit_part(judged.select(~out), walk, trial_options(self._options, difficulty=False))[1].state
-            return log_likelihood(lay_out_part(judged.select(out), scale, bins=self.bins, lapse=self.lapse), state)
+            state = fit_part(judged.select(~out), walk, steps.trial_options(self._options, difficulty=False))[1].state
+            return steps.log_likelihood(
+                lay_out(judged.select(out), scale=scale, bins=self.bins, lapse=self.lapse), state
+            )
 
         def fit(judged: Any, walk: Walk) -> tuple[Consensus, Floats]:
             layout, found = fit_part(judged, walk, self._options)
             state = found.state
-            quality = pair_quality(state, state.alpha, 1.0, state.kinds[0].lapse)
-            return latent_consensus(self, judged, layout, found, known), quality
+            quality = outcomes.pair_quality(state, state.alpha, 1.0, state.kinds[0].lapse)
+            return outcomes.latent_consensus(self, judged, layout, found), quality
 
         return fit_with_drift(self, judgments, constant, likelihood, fit)
 
@@ -362,14 +322,12 @@ class LatentScore:
         people = judgments.select(~heavy[judgments.annotator])
         of_people = None if design is None else design.of_part(people)
         layout = lay_out(people, lapse=False, values=None if of_people is None else of_people.values)
-        fit = fit_scores(layout, self._options, trusted=trusted)
-        taste = fit_tastes(judgments, heavy, people, fit, design)
+        fit = steps.fit_scores(layout, self._options, trusted=trusted)
+        scores, covariance, taste = fit_tastes(judgments, heavy, people, fit, design)
         who = judgments.annotators.ids.filter(pl.Series(heavy)).to_list()
-        return replace(
-            consensus, scores=taste.scores, std_error=np.sqrt(np.diag(taste.covariance)),
-            covariance=(taste.covariance,), reread=None,
-            estimates={**consensus.estimates, "taste": {**taste.estimates, "annotators": who}},
-        )  # fmt: skip
+        estimates = {**consensus.estimates, "taste": {**taste, "annotators": who}}
+        consensus = replace(consensus, scores=scores, reread=None, estimates=estimates)
+        return replace(consensus, std_error=np.sqrt(np.diag(covariance)), covariance=(covariance,))
 
     def score_gradients(self, judgments: Any, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the judgments, of one kind, in the scores at the consensus."""
@@ -377,7 +335,7 @@ class LatentScore:
         design = CovariateDesign.of_estimates(judgments, control) if control else None
         values = None if design is None else design.values
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse, values=values)
-        return latent_score_gradients(judgments, layout, consensus, self.bins, design)
+        return outcomes.latent_score_gradients(judgments, layout, consensus, self.bins, design)
 
     def scores(self, judgments: Any) -> Floats:
         """Return the scores alone, for repeated fits that need no standard errors."""
@@ -386,7 +344,7 @@ class LatentScore:
             return np.zeros(judgments.n_items)
         if self.drift != "none":
             return self.fit(judgments).scores
-        return fit_scores(lay_out(judgments, bins=self.bins, lapse=self.lapse), self._options).state.scores
+        return steps.fit_scores(lay_out(judgments, bins=self.bins, lapse=self.lapse), self._options).state.scores
 
     def relative_coefficients(self, preferences: Preferences, control: Sequence[str]) -> RelativeCoefficients:
         """Return coefficients of annotators against each other, for covariates whose mean the scores may hide.
@@ -394,17 +352,17 @@ class LatentScore:
         Covariates that are confounded with scores have no coefficient of the crowd. How annotators differ shows
         where they judged the same pairs.
         """
-        check_names(control)
+        steps.check_names(control)
         design = covariate_design(preferences, control, refuse=False)
         layout = lay_out(preferences, bins=self.bins, lapse=self.lapse, values=design.values)
         state = first_state(layout, np.ones(layout.n_annotators), 0)
         kind = state.kinds[0]
         assert kind.control is not None
         kinds = (replace(kind, control=replace(kind.control, learns_shared=False)),)
-        fit = fit_scores(layout, self._options, start=replace(state, kinds=kinds))
+        fit = steps.fit_scores(layout, self._options, start=replace(state, kinds=kinds))
         control_state = fit.state.kinds[0].control
         assert control_state is not None
-        parameters = control_parameters(design, control_state, np.zeros((len(control), len(control))))
+        parameters = steps.control_parameters(design, control_state, np.zeros((len(control), len(control))))
         comparable = comparable_annotators(preferences, design.values)
         for place, name in enumerate(design.names):
             own, some = parameters[name], comparable[:, place]
@@ -451,14 +409,6 @@ _MIN_WEIGHT = 1e-5
 _CELLS_AT_ONCE = 4_000_000
 
 
-class TasteFit(NamedTuple):
-    """Scores and their covariance, both centred, and the posterior means of alpha and the standard deviations."""
-
-    scores: Floats
-    covariance: Floats
-    estimates: dict[str, float]
-
-
 class _Seen(NamedTuple):
     """Scores that each annotator of many judgments sees, (n, m), and the inverses of their covariances at a grid."""
 
@@ -499,8 +449,10 @@ def with_tastes(judgments: Preferences, trusted: Bools) -> Bools:
 
 def fit_tastes(
     judgments: Preferences, heavy: Bools, people: Preferences, fit: ScoreFit, design: CovariateDesign | None
-) -> TasteFit:
-    """Return the scores of trusted annotators' judgments and those with tastes together.
+) -> tuple[Floats, Floats, dict[str, float]]:
+    """Return the scores of trusted annotators' judgments and those with tastes together, and their covariance.
+
+    Both are centred; the estimates are the posterior means of alpha and of the standard deviations.
 
     ``people`` are the judgments of the others, and ``fit`` is the fit to them, whose annotators are taken as they are.
     """
@@ -510,37 +462,31 @@ def fit_tastes(
     common = grid["common"] if len(seen.scores) > 1 else np.zeros(1)
     points = np.stack(np.meshgrid(grid["own"], common, grid["alpha"], grid["score"], indexing="ij"), -1).reshape(-1, 4)
     at_once = max(1, _CELLS_AT_ONCE // max(judgments.n_items**2, len(preferences.first)))
-    parts = np.array_split(points, -(-len(points) // at_once))
-    scores, evidence = [], []
-    for part in parts:
-        prior = _taste_prior(seen, part)
-        best, value = _laplace(preferences, prior)[:2]
-        scores.append(best)
-        evidence.append(value + _log_prior(part, len(seen.scores) > 1))
-    whole, log_weight = np.concatenate(scores), np.concatenate(evidence)
+    fits, evidence = [], []
+    for part in np.array_split(points, -(-len(points) // at_once)):
+        best, value = _laplace(preferences, _taste_prior(seen, part))
+        fits.append(best)
+        # priors: alpha around 1, half-normal tastes, log-normal spread of scores
+        own, shared, alpha, spread = part.T
+        prior = -0.5 * ((alpha - 1.0) / 0.5) ** 2 - 0.5 * own**2 - 0.5 * (np.log(spread) / 0.5) ** 2
+        evidence.append(value + (prior - 0.5 * shared**2 if len(seen.scores) > 1 else prior))
+    scores, log_weight = np.concatenate(fits), np.concatenate(evidence)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    return _mixture(preferences, seen, points, whole, weight)
-
-
-def _mixture(preferences: _OtherPreferences, seen: _Seen, points: Floats, scores: Floats, weight: Floats) -> TasteFit:
-    """Mean and covariance over the grid."""
-    mean = weight @ scores
+    # mean and covariance over the grid
+    mean, used = weight @ scores, np.flatnonzero(weight > _MIN_WEIGHT)
     covariance = np.zeros((len(mean), len(mean)))
-    used = np.flatnonzero(weight > _MIN_WEIGHT)
     for place in used:
-        curvature = (
-            _taste_slopes(preferences, scores[place : place + 1])[2][0]
-            + _taste_prior(seen, points[[place]]).precision[0]
-        )
+        curvature = _taste_slopes(preferences, scores[place : place + 1])[2][0]
+        curvature = curvature + _taste_prior(seen, points[[place]]).precision[0]
         off = scores[place] - mean
         covariance += weight[place] * (np.linalg.inv(curvature) + off[:, None] * off)
     covariance /= weight[used].sum()
     covariance -= covariance.mean(axis=0, keepdims=True)
     covariance -= covariance.mean(axis=1, keepdims=True)
-    own, common, alpha, score = (float(value) for value in weight @ points)
-    parameters = {"alpha": alpha, "own_sd": own, "common_sd": common, "score_sd": score}
-    return TasteFit(mean - mean.mean(), covariance, parameters)
+    own, shared, alpha, spread = (float(value) for value in weight @ points)
+    estimates = {"alpha": alpha, "own_sd": own, "common_sd": shared, "score_sd": spread}
+    return mean - mean.mean(), covariance, estimates
 
 
 # Annotators with tastes
@@ -634,13 +580,6 @@ def _taste_sums(seen: _Seen, own: float, common: float) -> tuple[Floats, Floats,
     return total - total @ shared @ total, pulled - total @ shared @ pulled, rest
 
 
-def _log_prior(points: Floats, several: bool) -> Floats:
-    """Log-density of the priors: alpha around 1, half-normal tastes, log-normal spread of scores."""
-    own, common, alpha, spread = points.T
-    value: Floats = -0.5 * ((alpha - 1.0) / 0.5) ** 2 - 0.5 * own**2 - 0.5 * (np.log(spread) / 0.5) ** 2
-    return value - 0.5 * common**2 if several else value
-
-
 # The others
 
 
@@ -648,16 +587,13 @@ def _other_preferences(people: Preferences, fit: ScoreFit, design: CovariateDesi
     """Preferences of the other annotators, as these were estimated."""
     state = fit.state
     habits, who = state.kinds[0], people.annotator
-    level = preference_levels(people)[0]
-    cuts = habits.centre + np.exp(habits.spread[who])[:, None] * habits.cuts
-    bounds = np.column_stack([np.full(len(level), -np.inf), cuts, np.full(len(level), np.inf)])
-    row = np.arange(len(level))
+    bounds = habits.level_bounds(who, preference_levels(people)[0])
     offset = people.shown * habits.bias[who]
     if design is not None and habits.control is not None:
         offset = offset + (design.values * habits.control.own[who]).sum(axis=1)
     return _OtherPreferences(
         people.left.astype(np.int64), people.right.astype(np.int64), state.alpha[who], offset,
-        bounds[row, level], bounds[row, level + 1], np.array(people.row_weight, np.float64),
+        *bounds, np.array(people.row_weight, np.float64),
     )  # fmt: skip
 
 
@@ -728,7 +664,7 @@ class _ScoreBlock:
         """Return the responses; a block keeps them from step to step."""
         if not self.laid_out:
             method = common.method
-            self.laid_out.append(lay_out_part(self.judgments, common.scale, bins=method.bins, lapse=method.lapse))
+            self.laid_out.append(lay_out(self.judgments, scale=common.scale, bins=method.bins, lapse=method.lapse))
         (own,) = self.laid_out
         if common.kind is None or common.active is None:
             return own
@@ -836,26 +772,26 @@ class _BlockRounds:
         weight = np.bincount(place, np.concatenate(weights), len(sizes)).astype(np.float64)
         scale = LevelScale(min(lows), max(highs), *steps_of_strengths(sizes, weight), bool(max(ties)))
         common, layout, given = self._survey(blocks, _Common(self.method, scale))
-        anchors = find_anchors(layout, np.empty((0, 0)), Known.nothing(0), self.trusted)
+        anchors = find_anchors(layout, ItemInputs.nothing(0), self.trusted)
         state, begin, differ = self._begin(blocks, common, layout, anchors, given)
         settled = replace(self, options=self.options._replace(difficulty=differ))
         state, items, trace = settled._run_rounds(blocks, common, layout, anchors, state, begin)
-        variance = widened_variance(layout, state, items)
+        variance = steps.widened_variance(layout, state, items)
         widened, state = variance != state.variance_of_items, replace(state, variance_of_items=variance)
         _, shares, number, n_separate, of_lapses, *rest = blocks.total(partial(_finish, common, state, widened))
-        fit = finished_fit(layout, state, anchors, trace)
-        marginal = Marginal([AnnotatorSums(*rest)], variance_inflation(layout, shares, number), of_lapses)
+        fit = steps.finished_fit(layout, state, anchors, trace)
+        marginal = Marginal([AnnotatorSums(*rest)], outcomes.variance_inflation(layout, shares, number), of_lapses)
         by_block = list(blocks.read(partial(_read_scores, common, fit, marginal)))
         if not trace.converged:
             warn_unconverged("latent_score", self.options.max_iter, trace.change, self.options.tol)
         names = next((words for *_, words in by_block if words), "")
-        warn_undetermined(fit, layout, (int(n_separate), names), depth=2)
+        outcomes.warn_undetermined(fit, layout, (int(n_separate), names), depth=2)
         columns, kind = [PartColumns(*values[:3]) for values in by_block], layout.kinds[0]
         if kind.name == "grade" and kind.n_levels == 2:
             # all scores together are split into two groups
             chosen = np.concatenate([part.grade for part in columns])
             judged, scores = chosen >= 0, np.concatenate([part.scores for part in columns])
-            chosen[judged] = two_groups(scores[judged], chosen[judged])
+            chosen[judged] = outcomes.two_groups(scores[judged], chosen[judged])
             own = np.split(chosen, np.cumsum([len(part.scores) for part in columns])[:-1])
             columns = [part._replace(grade=grade) for part, grade in zip(columns, own, strict=True)]
         of_scale = max(of_block for *_, of_block, _ in by_block)
@@ -864,7 +800,7 @@ class _BlockRounds:
             trace,
             self._quality(blocks, layout, fit, given),
             kind.levels if kind.name == "grade" else None,
-            {**estimates(layout, fit.state), "scale_error": of_scale},
+            {**outcomes.estimates(layout, fit.state), "scale_error": of_scale},
         )
 
     def _survey(self, blocks: Blocks, common: _Common) -> tuple[_Common, Layout, Floats]:
@@ -873,7 +809,7 @@ class _BlockRounds:
 
         _, weight, by_level, n_sided, n_queries, given = blocks.total(partial(_count, common))
         nothing = self.judged.part(0).select(np.empty(0, np.int64))
-        empty = lay_out_part(nothing, common.scale, bins=self.method.bins, lapse=self.method.lapse)
+        empty = lay_out(nothing, scale=common.scale, bins=self.method.bins, lapse=self.method.lapse)
         shares = by_level / max(float(by_level.sum()), 1e-300)
         kind = replace(empty.kinds[0], weight=weight, shares=shares, has_sides=bool(n_sided))
         has_levels = bool(n_queries > 1 and kind.name == "grade" and kind.n_levels > 1)
@@ -894,15 +830,15 @@ class _BlockRounds:
         share = share_of_rows(self.judged.rows)
         parts = [part for (part,) in blocks.read(partial(read_sample, attrgetter("judgments"), given, share))]
         sample: Any = stack_judgments(align_judgments([part for part in parts if len(part)] or parts[:1]))
-        of_sample = lay_out_part(sample, common.scale, bins=self.method.bins, lapse=self.method.lapse)
+        of_sample = lay_out(sample, scale=common.scale, bins=self.method.bins, lapse=self.method.lapse)
         state, begin, former = first_state(layout, anchors.prior.mean.copy(), 0), None, None
         if self.start is not None:
             state = former_habits(self.start, self.judged.annotators, layout)
             begin = (self.start.items, former_scores(self.start))
             former = former_state(self.start, sample, of_sample)
-        if share >= 1.0 and not may_have_difficulties(layout, state, self.options):
+        if share >= 1.0 and not steps.may_have_difficulties(layout, state, self.options):
             return state, begin, False
-        found = fit_scores(of_sample, self.options, trusted=self.trusted, start=former).state
+        found = steps.fit_scores(of_sample, self.options, trusted=self.trusted, start=former).state
         differ = found.variance_of_difficulty > 0.0
         if share >= 1.0:
             return state, begin, differ
@@ -923,20 +859,25 @@ class _BlockRounds:
         path, values = Path(layout.judged, near_end=share_of_rows(self.judged.rows) < 1.0), list[float]()
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
-        may_differ = may_have_difficulties(layout, state, self.options)
+        may_differ = steps.may_have_difficulties(layout, state, self.options)
         weight = float(layout.kinds[0].weight.sum())
         while True:
             sums = _RoundSums.of(blocks.total(partial(_run_round, common, state, follow, begin)))
             if follow is not None:
-                change = max(of_crowd, typical_change(sums.largest, squares, sums.n_judged))
-                converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
-            if may_differ and has_settled(change, values):
-                state, path, may_differ, converged = with_difficulties(layout, state), Path(layout.judged), False, False
+                change = max(of_crowd, steps.typical_change(sums.largest, squares, sums.n_judged))
+                converged = steps.has_converged(change, values, steps.tolerance(layout, self.options.tol), weight)
+            if may_differ and steps.has_settled(change, values):
+                state, path, may_differ, converged = (
+                    steps.with_difficulties(layout, state),
+                    Path(layout.judged),
+                    False,
+                    False,
+                )
                 sums = _RoundSums.of(blocks.total(partial(_run_round_again, common, state)))
             if converged or len(values) >= self.options.max_iter:
                 return state, sums.items.items, Trace(len(values), converged, change, tuple(values))
-            settled = has_settled(change, values)
-            following, factor = annotator_round(
+            settled = steps.has_settled(change, values)
+            following, factor = steps.annotator_round(
                 layout, state, sums.items, [sums.annotators], anchors, learn_mean_lapse=settled
             )
             values.append(sums.annotators.log_likelihood)
@@ -957,11 +898,11 @@ class _BlockRounds:
         values = np.zeros((3, sample.n_items))
         for part, own in sampled:
             values[:, sample.items.codes(part.items.query_ids(), part.items.ids)] = own
-        state, known = replace(fit.state, scores=values[0]), Known.nothing(sample.n_items)
+        state = replace(fit.state, scores=values[0])
         if state.variance_of_difficulty > 0.0:
             state = replace(state, difficulty=values[1], difficulty_variance=values[2])
         fit = fit._replace(state=state, anchors=replace(fit.anchors, inputs=ItemInputs.nothing(sample.n_items)))
-        quality = annotator_quality(sample, layout, fit.state, Refit(self.method, len(sample), fit, known))
+        quality = outcomes.annotator_quality(self.method, sample, layout, fit)
         return quality and replace(quality, n_judgments=given)
 
 
@@ -982,12 +923,7 @@ def _count(common: _Common, block: _ScoreBlock, state: Any) -> tuple[Statistics,
 
 
 def _run_round(
-    common: _Common,
-    shared: State,
-    follow: _Follow | None,
-    begin: tuple[Items, Floats] | None,
-    block: _ScoreBlock,
-    kept: Any,
+    common: _Common, shared: State, follow: _Follow | None, begin: Any, block: _ScoreBlock, kept: Any
 ) -> tuple[Statistics, Any]:
     """A round of the scores of a block, after these have followed the round before."""
     layout, items = block.layout(common), block.judgments.items
@@ -1004,21 +940,21 @@ def _run_round(
     state = _ItemState(scores, 0.0 * scores, np.zeros(len(layout.graph.second)), none, *difficulty).within(shared)
     if some_new:
         # scores first find their place by the annotators that are known, or these would follow scores of 0
-        state = last_scores(layout, state, ItemInputs.nothing(len(items)))
+        state = steps.last_scores(layout, state, ItemInputs.nothing(len(items)))
     return _round_from(layout, state, 0.0 * scores)
 
 
 def _run_round_again(common: _Common, shared: State, block: _ScoreBlock, kept: Any) -> tuple[Statistics, Any]:
     """The last round once more, now with difficulties of items."""
     layout = block.layout(common)
-    state = with_difficulties(layout, _ItemState(*kept[:6]).within(shared))
+    state = steps.with_difficulties(layout, _ItemState(*kept[:6]).within(shared))
     return _round_from(layout, state, np.zeros(layout.n_items))
 
 
 def _round_from(layout: Layout, state: State, step: Floats) -> tuple[Statistics, Any]:
     """A round of the scores of a block from a state; ``step`` is that of the round before."""
     inputs = ItemInputs.nothing(layout.n_items)
-    following, items, sums = score_round(layout, state, inputs)
+    following, items, sums = steps.score_round(layout, state, inputs)
     rows = np.stack([step, following.scores - state.scores, state.scores])[:, layout.judged]
     variances = np.array(items.items), np.array(items.levels), np.array(items.difficulties)
     largest = float(np.abs(step).max(initial=0.0))
@@ -1031,12 +967,12 @@ def _finish(common: _Common, shared: State, widened: bool, block: _ScoreBlock, k
     layout = block.layout(common)
     state = _ItemState(*kept[:6]).within(shared)
     if widened:
-        state = last_scores(layout, state, ItemInputs.nothing(layout.n_items))
-    state = replace(state, scores=round_scores(state.scores, state.variance_of_items**0.5))
-    separate = separate_groups(layout)
+        state = steps.last_scores(layout, state, ItemInputs.nothing(layout.n_items))
+    state = replace(state, scores=steps.round_scores(state.scores, state.variance_of_items**0.5))
+    separate = outcomes.separate_groups(layout)
     n_separate = 0.0 if separate is None else float(separate.sum())
-    of_lapses, sums = lapse_curvature(layout, state), annotator_sums(layout, state)[0]
-    statistics = (0.0, *unexplained_shares(layout, state), n_separate, of_lapses, *sums)
+    of_lapses, sums = outcomes.lapse_curvature(layout, state), steps.annotator_sums(layout, state)[0]
+    statistics = (0.0, *outcomes.unexplained_shares(layout, state), n_separate, of_lapses, *sums)
     return statistics, tuple(_ItemState.of(state))
 
 
@@ -1049,10 +985,10 @@ def _read_scores(
     inputs = ItemInputs.nothing(len(items))
     own = fit._replace(state=state, anchors=replace(fit.anchors, inputs=inputs))
     (kind,), (habits,) = layout.kinds, state.kinds
-    grade = weighted_mode(layout, state, kind, habits) if kind.name == "grade" else None
+    grade = outcomes.weighted_mode(layout, state, kind, habits) if kind.name == "grade" else None
     if not len(items):
         return (state.scores, np.empty(0), grade, 0.0, ""), None
-    errors, separate = score_errors(layout, own, marginal), separate_groups(layout)
+    errors, separate = outcomes.score_errors(layout, own, marginal), outcomes.separate_groups(layout)
     names = "" if separate is None or not separate.any() else first_ids(items, separate)
     scores = settle_ties(common.method, block.judgments, state.scores)
     return (scores, errors.std_error, grade, errors.of_scale, names), None

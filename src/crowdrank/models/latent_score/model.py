@@ -188,8 +188,9 @@ class LevelScale(NamedTuple):
 
 
 def lay_out(
-    judgments: Any, *, bins: int | None = None, lapse: bool | None = None, values: Floats | None = None
-) -> Layout:
+    judgments: Any, *, bins: int | None = None, lapse: bool | None = None, values: Floats | None = None,
+    scale: LevelScale | None = None,
+) -> Layout:  # fmt: skip
     """Return judgments of one kind, or of several, as responses.
 
     Parameters
@@ -202,19 +203,11 @@ def lay_out(
         Whether annotators may respond without looking; ``None``: with grades of at most seven levels.
     values
         Covariates of preferences to control for, left against right, (n_preferences, k).
+    scale
+        That of all judgments, where these are some of those of one kind, or none.
     """
-    parts = [part for part in parts_of(judgments) if len(part)]
-    unpaired = [_kind_of(part, LevelScale.of(part), bins, values) for part in parts]
-    return _joined_kinds(judgments, unpaired, lapse)
-
-
-def lay_out_part(judgments: Any, scale: LevelScale, *, bins: int | None, lapse: bool | None) -> Layout:
-    """Return some of the judgments of one kind as responses, on the scale of all of them; they may be none."""
-    return _joined_kinds(judgments, [_kind_of(judgments, scale, bins, None)], lapse)
-
-
-def _joined_kinds(judgments: Any, unpaired: list[Kind], lapse: bool | None) -> Layout:
-    """The kinds together, with the pairs compared in any."""
+    parts = [judgments] if scale is not None else [part for part in parts_of(judgments) if len(part)]
+    unpaired = [_kind_of(part, scale or LevelScale.of(part), bins, values) for part in parts]
     graph, pairs = _pair_graph([kind.cells for kind in unpaired], judgments.items.offsets)
     kinds, active = [], np.zeros(max(judgments.n_annotators, 1), bool)
     for kind, pair in zip(unpaired, pairs, strict=True):
@@ -509,37 +502,41 @@ _MIN_START_LAPSE = 1e-6
 # What is known beforehand
 
 
-class Known(NamedTuple):
-    """Scores of clamped items, (n_items,), on the model's scale: the user's value is ``middle + unit * score``."""
+class ItemInputs(NamedTuple):
+    """What is given of items besides judgments: features (n_items, n), and which are clamped to known scores.
 
+    These are on the model's scale: the user's value is ``middle + unit * known``.
+    """
+
+    features: Floats
     clamped: Bools
-    scores: Floats
-    middle: float
-    unit: float
+    known: Floats
+    middle: float = 0.0
+    unit: float = 1.0
 
     @classmethod
-    def nothing(cls, n_items: int) -> Known:
-        """No item is known."""
-        return cls(np.zeros(n_items, bool), np.zeros(n_items), 0.0, 1.0)
+    def nothing(cls, n_items: int) -> ItemInputs:
+        """Return that nothing is given of so many items."""
+        return cls(np.empty((n_items, 0)), np.zeros(n_items, bool), np.zeros(n_items))
 
     @property
     def sets_direction(self) -> bool:
         """Whether the known items have different scores."""
-        return bool(np.ptp(self.scores[self.clamped]) > 0) if self.clamped.any() else False
+        return bool(np.ptp(self.known[self.clamped]) > 0) if self.clamped.any() else False
 
     def to_user_scale(self, scores: Floats) -> Floats:
         """Return scores on the user's scale, those of known items exactly as given."""
-        exact = self.middle + self.unit * self.scores
+        exact = self.middle + self.unit * self.known
         return np.where(self.clamped, exact, self.middle + self.unit * scores)
 
 
-def known_scores(items: Items, known: Any | None) -> Known:
+def known_scores(items: Items, known: Any | None) -> ItemInputs:
     """Return the clamped items from a table of query, item and score, grade or rank, or from a truth.
 
     Values are brought to mean 0 and standard deviation 1, the scale that the prior of scores expects.
     """
     if known is None:
-        return Known.nothing(len(items))
+        return ItemInputs.nothing(len(items))
     truth = known
     if not isinstance(truth, Truth):
         frame = to_frame(known)
@@ -566,7 +563,7 @@ def known_scores(items: Items, known: Any | None) -> Known:
     unit = float(truth.grade[given].std()) if given.any() else 1.0
     unit = unit if unit > 0.0 else 1.0
     scores[codes[given]] = (truth.grade[given] - middle) / unit
-    return Known(clamped, scores, middle, unit)
+    return ItemInputs(np.empty((len(items), 0)), clamped, scores, middle, unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -592,20 +589,6 @@ class DiscriminationPrior:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemInputs:
-    """What is given of items besides judgments: features (n_items, n), and which are clamped to known scores."""
-
-    features: Floats
-    clamped: Bools
-    known: Floats
-
-    @classmethod
-    def nothing(cls, n_items: int) -> ItemInputs:
-        """Return that nothing is given of so many items."""
-        return cls(np.empty((n_items, 0)), np.zeros(n_items, bool), np.zeros(n_items))
-
-
-@dataclass(frozen=True, eq=False)
 class Anchors:
     """What sets the direction and the scale of scores.
 
@@ -618,7 +601,7 @@ class Anchors:
     inputs: ItemInputs
 
 
-def find_anchors(layout: Layout, features: Floats, known: Known, trusted: Bools) -> Anchors:
+def find_anchors(layout: Layout, inputs: ItemInputs, trusted: Bools) -> Anchors:
     """Return what sets the direction and the scale of scores.
 
     By default the mean discrimination of the crowd is 1. With trusted annotators it is theirs, and known items of
@@ -630,13 +613,10 @@ def find_anchors(layout: Layout, features: Floats, known: Known, trusted: Bools)
     if reliable.any():
         mean, setters = trusted.astype(np.float64), reliable
         fixed[trusted] = _TRUSTED_VARIANCE
-    if known.sets_direction:
+    if inputs.sets_direction:
         mean = np.where(trusted, 1.0, 0.0) if reliable.any() else np.zeros(n)
-    return Anchors(
-        DiscriminationPrior(mean, fixed, not known.sets_direction and not reliable.any()),
-        None if known.sets_direction or not setters.any() else setters,
-        ItemInputs(features, known.clamped, known.scores),
-    )
+    prior = DiscriminationPrior(mean, fixed, not inputs.sets_direction and not reliable.any())
+    return Anchors(prior, None if inputs.sets_direction or not setters.any() else setters, inputs)
 
 
 # The state
@@ -689,10 +669,6 @@ class ControlState:
             curvature[:, :, 0] *= factor
         return replace(self, covariance=covariance, curvature=curvature)
 
-    def forget_curvature(self) -> ControlState:
-        """The same as a start of other judgments."""
-        return replace(self, curvature=None)
-
 
 @dataclass(frozen=True, eq=False)
 class KindState:
@@ -735,6 +711,17 @@ class KindState:
     log_scale: float
     curvature: Floats | None = None
     control: ControlState | None = None
+
+    def level_bounds(self, who: Ints, level: Ints) -> tuple[Floats, Floats]:
+        """Return the cuts below and above the level that each annotator gave."""
+        cuts = self.centre + np.exp(self.spread[who])[:, None] * self.cuts
+        bounds, row = np.pad(cuts, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf)), np.arange(len(level))
+        return bounds[row, level], bounds[row, level + 1]
+
+    def lapse_probabilities(self, who: Ints, level: Ints, side: Floats) -> Floats:
+        """Return the probability of each level in a lapse, seen from the first item on this side."""
+        mirrored: Floats = self.favourites[who, len(self.cuts) - level]
+        return 0.5 * ((1.0 + side) * self.favourites[who, level] + (1.0 - side) * mirrored)
 
     def response_model(self, kind: Kind, alpha: Floats, alpha_variance: Floats) -> ResponseModel:
         """What the passes over judgments need."""
@@ -1004,13 +991,11 @@ def _former_kind(
 def refit_state(layout: Layout, state: State) -> State:
     """Return the start of a fit to a part of the judgments: scores and discriminations of all, habits anew."""
     first = first_state(layout, state.alpha, len(state.weights))
-    if state.kinds and state.kinds[0].control is not None:
-        first = replace(first, kinds=(replace(first.kinds[0], control=state.kinds[0].control.forget_curvature()),))
+    kinds = first.kinds
+    if kinds and state.kinds[0].control is not None:
+        kinds = (replace(kinds[0], control=replace(state.kinds[0].control, curvature=None)),)
+    levels = state.variance_of_levels if layout.has_query_levels else 0.0
     return replace(
-        first, scores=state.scores, variance_of_items=state.variance_of_items,
-        variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,
-        weights_covariance=state.weights_covariance, variance_of_weights=state.variance_of_weights,
-        variance_of_levels=state.variance_of_levels if layout.has_query_levels else 0.0,
-        difficulty=state.difficulty, difficulty_variance=state.difficulty_variance,
-        variance_of_difficulty=state.variance_of_difficulty,
+        state, variance=first.variance, covariance=first.covariance, kinds=kinds,
+        alpha_variance=first.alpha_variance, variance_of_levels=levels, cell_curvature=(), feature_variances=None,
     )  # fmt: skip

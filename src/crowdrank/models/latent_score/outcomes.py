@@ -20,44 +20,23 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...standard_errors import ScoreGradients, SharedGradients
 from ...wording import option
+from . import steps
 from .model import (
     MAX_MEAN_LAPSE,
     MAX_VARIANCES,
     ItemInputs,
     Kind,
     KindState,
-    Known,
     Layout,
     LevelScale,
     State,
     former_state,
     lay_out,
-    lay_out_part,
     preference_levels,
     ranking_weights,
     refit_state,
 )
-from .steps import (
-    MAX_SCORE_STEP,
-    MIN_MEAN_ALPHA,
-    Curvature,
-    Options,
-    ScoreFit,
-    ScorePosterior,
-    ScorePrior,
-    annotator_sums,
-    bias_curvature,
-    blurred_curvature,
-    control_estimates,
-    control_parameters,
-    eliminated_habits,
-    fit_scores,
-    reference_kind,
-    score_curvature,
-    shared_information,
-    weight_uncertainty,
-    weights_covariance,
-)
+from .steps import Curvature, Options, ScoreFit, ScorePosterior, ScorePrior
 
 if TYPE_CHECKING:
     from .kernels.ordinal import AnnotatorSums
@@ -163,14 +142,14 @@ def score_errors(layout: Layout, fit: ScoreFit, marginal: Marginal | None = None
     state, features, whole = fit.state, fit.anchors.inputs.features, marginal is None
     if marginal is None:
         inflation = variance_inflation(layout, *unexplained_shares(layout, state))
-        marginal = Marginal(annotator_sums(layout, state), inflation, lapse_curvature(layout, state))
+        marginal = Marginal(steps.annotator_sums(layout, state), inflation, lapse_curvature(layout, state))
     terms, inflation = _terms(layout, fit, marginal.sums), marginal.inflation
     # a root of the part of the covariance that is due to feature weights
     root = np.zeros((layout.n_items, 0))
     if features.shape[1]:
         posterior = ScorePosterior(layout, terms.curvature, terms.prior)
-        of_weights = weights_covariance(features, terms.prior, posterior, state)
-        root = weight_uncertainty(features, terms.prior, posterior, of_weights)[1]
+        of_weights = steps.weights_covariance(features, posterior, state)
+        root = steps.weight_uncertainty(features, posterior, of_weights)[1]
     sizes = np.diff(layout.offsets)
     small = sizes <= COVARIANCE_ITEMS
     if whole and (sizes[small].astype(np.float64) ** 2).sum() > _MAX_COVARIANCE_CELLS:
@@ -234,9 +213,9 @@ def _terms(layout: Layout, fit: ScoreFit, sums: list[AnnotatorSums]) -> _Terms:
         adapt = np.zeros((layout.n_annotators, 3))
         adapt[:, 1] = deviation
         if kind.has_bias:
-            curvature = bias_curvature(habits, of)
+            curvature = steps.bias_curvature(habits, of)
             adapt[:, 0], adapt[:, 2] = of.alpha_bias / curvature, 1.0 / np.sqrt(curvature)
-        rest, root = eliminated_habits(kind, habits, of), None
+        rest, root = steps.eliminated_habits(kind, habits, of), None
         if rest is not None:
             # a root of the covariance of each annotator's discrimination, bias and coefficients
             n, p = rest.ratio.shape[0], rest.ratio.shape[1] + 1
@@ -248,7 +227,7 @@ def _terms(layout: Layout, fit: ScoreFit, sums: list[AnnotatorSums]) -> _Terms:
         if rest is not None and root is not None and habits.control is not None:
             # how the parameters of annotators follow the crowd's coefficients, on the scale of the cross terms
             pulls = root.transpose(0, 2, 1)[:, :, 2:] / habits.control.variances
-            information = shared_information(habits.control, rest.covariance(state.alpha_variance))
+            information = steps.shared_information(habits.control, rest.covariance(state.alpha_variance))
             of_shared = shared_cross(kind.cells, cross[-1], pulls, layout.n_items)
     levels_known = any(not kind.about_pairs for kind in layout.kinds) or bool(inputs.clamped.any())
     centred, offset = not (levels_known or inputs.features.shape[1] > 0), state.scores
@@ -256,7 +235,7 @@ def _terms(layout: Layout, fit: ScoreFit, sums: list[AnnotatorSums]) -> _Terms:
         # a change of scale leaves the mean score of each query in place, or 0 where levels are known
         sizes = np.maximum(np.diff(layout.offsets), 1)
         offset = offset - (np.bincount(layout.query, state.scores, len(sizes)) / sizes)[layout.query]
-    curvatures, prior = blurred_curvature(layout, state, inputs), ScorePrior(layout, state)
+    curvatures, prior = steps.blurred_curvature(layout, state, inputs), ScorePrior(layout, state)
     return _Terms(layout, curvatures, prior, cross, of_shared, information, centred, offset)
 
 
@@ -354,93 +333,59 @@ def _probed_variances(terms: _Terms) -> Floats:
     return np.maximum(variance - _variance_of_scale(curvatures[0], curvatures[1]) * terms.offset**2, 0.0)
 
 
-class _Responses(NamedTuple):
-    """One response per row: the judgment it is from, its items, level, and on which side the first item was shown."""
-
-    judgment: Counts
-    first: Ints
-    second: Ints | None
-    annotator: Ints
-    level: Ints
-    side: Floats
-    weight: Floats
-    values: Floats
-
-
 def latent_score_gradients(
     judgments: Any, layout: Layout, consensus: Consensus, bins: int | None, design: CovariateDesign | None = None
 ) -> ScoreGradients:
     """Return the gradients of judgments of one kind, annotators and crowd as they were estimated."""
+    from scipy.special import expit
+
     state, (kind,) = former_state(consensus, judgments, layout), layout.kinds
-    own = consensus.estimates.get("difficulty")
+    own, (habits,) = consensus.estimates.get("difficulty"), state.kinds
     if own is not None:
         item = consensus.items.codes_of(judgments.items, "consensus", "judgments")
         state = replace(state, difficulty=np.where(item >= 0, np.asarray(own)[item], 0.0))
-    rows = _responses(judgments, bins, np.empty((len(judgments), 0)) if design is None else design.values)
-    slope, curve = _response_slopes(rows, state, kind, state.kinds[0])
-    # scores may be on the scale of known items
-    unit = float(consensus.estimates.get("unit", 1.0))
-    prior = 1.0 / (unit**2 * state.variance_of_items)
-    if rows.second is None:
-        return ScoreGradients(rows.judgment, rows.first, slope / unit, prior)
-    items, alpha = np.concatenate([rows.first, rows.second]), state.alpha[rows.annotator]
-    shared = None
-    if rows.values.shape[1]:
-        # with the discriminations as they are, all coefficients move together
-        bent = (curve * alpha / unit)[:, None] * rows.values
-        cross = [np.bincount(items, np.concatenate([column, -column]), layout.n_items) for column in bent.T]
-        own = np.divide(slope, alpha, out=np.zeros(len(slope)), where=alpha != 0)[:, None] * rows.values
-        curvature = (curve[:, None] * rows.values).T @ rows.values + 1e-3 * np.eye(rows.values.shape[1])
-        shared = SharedGradients.of(own, np.column_stack(cross), curvature)
-    return ScoreGradients(np.tile(rows.judgment, 2), items, np.concatenate([slope, -slope]) / unit, prior, shared)
-
-
-def _responses(judgments: Any, bins: int | None, values: Floats) -> _Responses:
-    """The responses in the order of the judgments."""
-    weight = judgments.row_weight
-    if isinstance(judgments, Grades):
-        rows, level = np.arange(len(judgments)), judgments.level_codes(bins)[0]
-        none = np.empty((len(rows), 0))
-        return _Responses(
-            rows, judgments.item, None, judgments.row_annotator[rows], level, np.ones(len(rows)), weight, none
-        )
-    pairs, rows = judgments, np.arange(len(judgments))
+    # one response per row, in the order of the judgments
+    rows, weight, pairs = np.arange(len(judgments)), judgments.row_weight, judgments
     if isinstance(judgments, Rankings):
-        pairs, weight = judgments.as_preferences(), ranking_weights(judgments)
-        size = np.diff(judgments.offsets)
+        pairs, weight, size = judgments.as_preferences(), ranking_weights(judgments), np.diff(judgments.offsets)
         rows = np.repeat(rows, size * (size - 1) // 2)
-    level = preference_levels(pairs)[0]
-    side = 1.0 * pairs.shown
-    return _Responses(rows, pairs.left, pairs.right, judgments.row_annotator[rows], level, side, weight, values)
-
-
-def _response_slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tuple[Floats, Floats]:
-    """Derivative of each response's log-likelihood in the score of its first item; its curvature in the predictor."""
-    from scipy.special import expit
-
-    gap = state.scores[rows.first] - (0.0 if rows.second is None else state.scores[rows.second])
-    who, top = rows.annotator, kind.n_levels - 1
-    eta = state.alpha[who] * gap + rows.side * habits.bias[who]
-    if habits.control is not None:
-        eta = eta + (rows.values * habits.control.own[who]).sum(axis=1)
-    cuts = habits.centre + np.exp(habits.spread[who])[:, None] * habits.cuts
-    bounds = np.column_stack([np.full(len(eta), -np.inf), cuts, np.full(len(eta), np.inf)])
-    row = np.arange(len(eta))
-    clear = np.exp(-state.difficulty[rows.first]) if len(state.difficulty) else np.ones(len(eta))
-    upper = expit(clear * (bounds[row, rows.level + 1] - eta))
-    lower = expit(clear * (bounds[row, rows.level] - eta))
+    who = judgments.row_annotator[rows]
+    if isinstance(judgments, Grades):
+        first, level, side = judgments.item, judgments.level_codes(bins)[0], np.ones(len(rows))
+        gap = state.scores[first]
+    else:
+        first, level, side = pairs.left, preference_levels(pairs)[0], 1.0 * pairs.shown
+        gap = state.scores[first] - state.scores[pairs.right]
+    alpha = state.alpha[who]
+    eta = alpha * gap + side * habits.bias[who]
+    if design is not None and habits.control is not None:
+        eta = eta + (design.values * habits.control.own[who]).sum(axis=1)
+    below, above = habits.level_bounds(who, level)
+    clear = np.exp(-state.difficulty[first]) if len(state.difficulty) else np.ones(len(eta))
+    upper, lower = expit(clear * (above - eta)), expit(clear * (below - eta))
     share = np.ones(len(eta))
     if kind.has_lapses:
         lapse = habits.lapse[who]
-        favoured = habits.favourites[who, rows.level]
-        if kind.about_pairs:
-            mirrored = habits.favourites[who, top - rows.level]
-            favoured = 0.5 * ((1.0 + rows.side) * favoured + (1.0 - rows.side) * mirrored)
-        seen = (1.0 - lapse) * np.maximum(upper - lower, 1e-12)
-        share = seen / (seen + lapse * favoured)
-    slopes: Floats = rows.weight * share * clear * state.alpha[who] * (upper + lower - 1.0)
-    curvatures: Floats = rows.weight * share * clear**2 * (upper * (1.0 - upper) + lower * (1.0 - lower))
-    return slopes, curvatures
+        seen = (1.0 - lapse) * np.maximum(upper - lower, _MIN_PROBABILITY)
+        share = seen / (seen + lapse * habits.lapse_probabilities(who, level, side))
+    # in the score of the first item, and the curvature in the predictor
+    slope = weight * share * clear * alpha * (upper + lower - 1.0)
+    curve = weight * share * clear**2 * (upper * (1.0 - upper) + lower * (1.0 - lower))
+    # scores may be on the scale of known items
+    unit = float(consensus.estimates.get("unit", 1.0))
+    prior = 1.0 / (unit**2 * state.variance_of_items)
+    if isinstance(judgments, Grades):
+        return ScoreGradients(rows, first, slope / unit, prior)
+    items, shared = np.concatenate([first, pairs.right]), None
+    if design is not None:
+        # with the discriminations as they are, all coefficients move together
+        values = design.values
+        bent = (curve * alpha / unit)[:, None] * values
+        cross = [np.bincount(items, np.concatenate([column, -column]), layout.n_items) for column in bent.T]
+        own = np.divide(slope, alpha, out=np.zeros(len(slope)), where=alpha != 0)[:, None] * values
+        curvature = (curve[:, None] * values).T @ values + 1e-3 * np.eye(values.shape[1])
+        shared = SharedGradients.of(own, np.column_stack(cross), curvature)
+    return ScoreGradients(np.tile(rows, 2), items, np.concatenate([slope, -slope]) / unit, prior, shared)
 
 
 # Lapses: one in every tenth answer, and scores a fifth smaller, predict nearly the same preferences
@@ -448,60 +393,52 @@ def _response_slopes(rows: _Responses, state: State, kind: Kind, habits: KindSta
 
 def lapse_curvature(layout: Layout, state: State) -> Floats:
     """Return the curvature of preferences in the mean probability of a lapse, in it and the log-scale, and in that."""
-    total = np.zeros(3)
-    for kind, habits in zip(layout.kinds, state.kinds, strict=True):
-        if kind.about_pairs and kind.has_lapses and len(kind.cells.level):
-            of_lapse, of_scale = _lapse_slopes(kind, habits, state)
-            weight = kind.cells.weight if len(kind.cells.weight) else np.ones(len(of_lapse))
-            total += [float(weight @ one) for one in (of_lapse**2, of_lapse * of_scale, of_scale**2)]
-    return total
-
-
-def _lapse_slopes(kind: Kind, habits: KindState, state: State) -> tuple[Floats, Floats]:
-    """Derivatives of each log-likelihood in the mean probability of a lapse, and in the log of the scale."""
     from scipy.special import expit
 
-    cells = kind.cells
-    who, side = cells.annotator_side >> 2, 1.0 - (cells.annotator_side & 3)
-    gap = np.repeat(state.gaps(kind)[0], np.diff(cells.bounds))
-    eta = np.exp(habits.log_scale) * state.alpha[who] * gap + side * habits.bias[who]
-    if habits.control is not None:
-        eta = eta + (cells.values * habits.control.own[who]).sum(axis=1)
-    cuts = habits.centre + np.exp(habits.spread[who])[:, None] * habits.cuts
-    bounds = np.column_stack([np.full(len(eta), -np.inf), cuts, np.full(len(eta), np.inf)])
-    row, level = np.arange(len(eta)), cells.level.astype(np.int64)
-    upper, lower = expit(bounds[row, level + 1] - eta), expit(bounds[row, level] - eta)
-    seen = np.maximum(upper - lower, _MIN_PROBABILITY)
-    mirrored = habits.favourites[who, kind.n_levels - 1 - level]
-    usual = 0.5 * ((1.0 + side) * habits.favourites[who, level] + (1.0 - side) * mirrored)
-    lapse = habits.lapse[who]
-    likely = (1.0 - lapse) * seen + lapse * usual
-    of_scale: Floats = (1.0 - lapse) * eta * (lower * (1.0 - lower) - upper * (1.0 - upper)) / likely
-    return (usual - seen) / likely, of_scale
+    total = np.zeros(3)
+    for kind, habits in zip(layout.kinds, state.kinds, strict=True):
+        cells = kind.cells
+        if not (kind.about_pairs and kind.has_lapses and len(cells.level)):
+            continue
+        who, level = cells.annotator_side >> 2, cells.level.astype(np.int64)
+        side: Floats = 1.0 - (cells.annotator_side & 3).astype(np.float64)
+        gap = np.repeat(state.gaps(kind)[0], np.diff(cells.bounds))
+        eta = np.exp(habits.log_scale) * state.alpha[who] * gap + side * habits.bias[who]
+        if habits.control is not None:
+            eta = eta + (cells.values * habits.control.own[who]).sum(axis=1)
+        lower, upper = (expit(bound - eta) for bound in habits.level_bounds(who, level))
+        seen, usual = np.maximum(upper - lower, _MIN_PROBABILITY), habits.lapse_probabilities(who, level, side)
+        lapse = habits.lapse[who]
+        likely = (1.0 - lapse) * seen + lapse * usual
+        # derivatives of each log-likelihood in the mean probability of a lapse, and in the log of the scale
+        of_lapse = (usual - seen) / likely
+        of_scale = (1.0 - lapse) * eta * (lower * (1.0 - lower) - upper * (1.0 - upper)) / likely
+        weight = cells.weight if len(cells.weight) else np.ones(len(of_lapse))
+        total += [float(weight @ one) for one in (of_lapse**2, of_lapse * of_scale, of_scale**2)]
+    return total
 
 
 # The consensus
 
 
 def latent_consensus(
-    method: Any, judgments: Any, layout: Layout, fit: ScoreFit, known: Known, design: CovariateDesign | None = None
+    method: Any, judgments: Any, layout: Layout, fit: ScoreFit, design: CovariateDesign | None = None
 ) -> Consensus:
     """Return scores with standard errors, quality of annotators and grades; known items have the scores given."""
-    std_error, blocks, of_scale, of_control, of_lapses = score_errors(layout, fit)
+    known, (std_error, blocks, of_scale, of_control, of_lapses) = fit.anchors.inputs, score_errors(layout, fit)
     if known.unit != 1.0:
         std_error = known.unit * std_error
         blocks = blocks and tuple(None if block is None else known.unit**2 * block for block in blocks)
     graded = read_grades(layout, fit.state)
-    again = Refit(method, len(judgments), fit, known, design)
-    quality = annotator_quality(judgments, layout, fit.state, again, known.unit)
+    quality = annotator_quality(method, judgments, layout, fit, design)
     by_name = estimates(layout, fit.state, known)
     if design is not None:
         control = fit.state.kinds[0].control
         assert control is not None
         of_control = of_control + of_lapses**2 * np.outer(control.shared, control.shared)
-        own = control_parameters(design, control, of_control, of_lapses)
+        own = steps.control_parameters(design, control, of_control, of_lapses)
         quality = quality and replace(quality, parameters={**quality.parameters, **own})
-        by_name["control"] = control_estimates(design, control, of_control, layout.active)
+        by_name["control"] = steps.control_estimates(design, control, of_control, layout.active)
         design.warn(control.shared)
     return Consensus.of(
         method, judgments, known.to_user_scale(fit.state.scores), trace=fit.trace, std_error=std_error,
@@ -527,7 +464,7 @@ def warn_about(fit: ScoreFit, layout: Layout, items: Items, options: Options) ->
 def warn_undetermined(fit: ScoreFit, layout: Layout, separate: tuple[int, str], *, depth: int) -> None:
     """Warn of what the judgments could not determine; ``separate`` are the number and names of groups of items."""
     anchors, (n_separate, names), said = fit.anchors, separate, list[str]()
-    if anchors.scale_setters is not None and fit.mean_alpha < MIN_MEAN_ALPHA:
+    if anchors.scale_setters is not None and fit.mean_alpha < steps.MIN_MEAN_ALPHA:
         said.append(
             f"the crowd is not better than chance (mean discrimination {fit.mean_alpha:.2f}), so the direction of the "
             f"scores is unknown: name annotators known to be good with {option('trusted')}, or known items"
@@ -569,56 +506,22 @@ def separate_groups(layout: Layout) -> Bools | None:
 # Quality of annotators
 
 
-@dataclass(frozen=True, eq=False)
-class Refit:
-    """Scores of parts of the judgments; direction and known items stay as in the fit to all.
-
-    Parameters
-    ----------
-    method
-        The method.
-    n_judgments
-        Number of all judgments.
-    fit
-        The fit to all judgments.
-    known
-        Clamped items.
-    design
-        Covariates that are controlled for.
-    """
-
-    method: Any
-    n_judgments: int
-    fit: ScoreFit
-    known: Known
-    design: CovariateDesign | None = None
-
-    @property
-    def n_folds(self) -> int:
-        """Number of parts that annotators are left out in, smaller where there are many judgments."""
-        return MAX_FOLDS if self.n_judgments <= _MANY_JUDGMENTS else _N_FOLDS_MANY
-
-    def scores(self, judgments: Any) -> Floats:
-        """Return the scores of a fit to a part of the judgments that starts from the fit to all."""
-        if not len(judgments):
-            return np.zeros(judgments.n_items)
-        anchors, values = self.fit.anchors, None if self.design is None else self.design.of_part(judgments).values
-        layout = lay_out(judgments, bins=self.method.bins, lapse=self.method.lapse, values=values)
-        options = _REFIT_OPTIONS if self.n_folds == MAX_FOLDS else _REFIT_OPTIONS_MANY
-        fit = partial(
-            fit_scores,
-            layout,
-            options,
-            features=anchors.inputs.features,
-            known=self.known,
-            trusted=~np.isnan(anchors.prior.fixed_variance),
-        )
-        # rounds that go on from scores of other judgments may run away where weights are huge; a fresh start does not
-        for start in (refit_state(layout, self.fit.state), None):
-            scores = fit(start=start).state.scores
-            if np.isfinite(scores).all():
-                return scores
-        raise JudgmentError("latent_score finds no finite scores for a part of the judgments; use smaller weights")
+def _scores_of_part(method: Any, fit: ScoreFit, design: CovariateDesign | None, many: bool, judgments: Any) -> Floats:
+    """Scores of a fit to a part of the judgments, begun at the fit to all, with its direction and known items."""
+    if not len(judgments):
+        return np.zeros(judgments.n_items)
+    anchors, values = fit.anchors, None if design is None else design.of_part(judgments).values
+    layout = lay_out(judgments, bins=method.bins, lapse=method.lapse, values=values)
+    again = partial(
+        steps.fit_scores, layout, _REFIT_OPTIONS_MANY if many else _REFIT_OPTIONS, known=anchors.inputs,
+        trusted=~np.isnan(anchors.prior.fixed_variance),
+    )  # fmt: skip
+    # rounds that go on from scores of other judgments may run away where weights are huge; a fresh start does not
+    for start in (refit_state(layout, fit.state), None):
+        scores = again(start=start).state.scores
+        if np.isfinite(scores).all():
+            return scores
+    raise JudgmentError("latent_score finds no finite scores for a part of the judgments; use smaller weights")
 
 
 def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floats) -> Floats:
@@ -638,16 +541,16 @@ def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floa
 
 
 def annotator_quality(
-    judgments: Any, layout: Layout, state: State, again: Refit, unit: float = 1.0
+    method: Any, judgments: Any, layout: Layout, fit: ScoreFit, design: CovariateDesign | None = None
 ) -> LearnedQuality | None:
     """Return held-out quality, with the estimates of each annotator; ``None`` where the judgments name no annotators.
 
     Parameters are ``alpha`` and ``alpha_sd``, and for each kind where it is learned ``bias``, ``spread`` and ``lapse``,
-    with the kind's name where there are several kinds. ``again`` gives the scores of a part of the judgments, and
-    ``unit`` is that of the scores that users see.
+    with the kind's name where there are several kinds, on the scale of the scores that users see.
     """
     if not layout.named:
         return None
+    state, unit, many = fit.state, fit.anchors.inputs.unit, len(judgments) > _MANY_JUDGMENTS
     weight, lapse = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         weight, lapse = weight + kind.weight, lapse + kind.weight * habits.lapse
@@ -662,13 +565,14 @@ def annotator_quality(
         if kind.has_lapses:
             parameters |= {f"lapse{ending}": habits.lapse, f"lapse_answers{ending}": habits.favourites}
     learned = pair_quality(state, state.alpha, 1.0, lapse)
-    return LearnedQuality(judgments, again.scores, parameters, learned, again.n_folds, precision=_SCORE_PRECISION)
+    again, n_folds = partial(_scores_of_part, method, fit, design, many), _N_FOLDS_MANY if many else MAX_FOLDS
+    return LearnedQuality(judgments, again, parameters, learned, n_folds, precision=_SCORE_PRECISION)
 
 
 # Estimates of the crowd, and grades
 
 
-def estimates(layout: Layout, state: State, known: Known | None = None) -> dict[str, Any]:
+def estimates(layout: Layout, state: State, known: ItemInputs | None = None) -> dict[str, Any]:
     """Return what is learned of the whole crowd; ``middle`` and ``unit`` lead to the user's scale of known items."""
     table: dict[str, Any] = {}
     if known is not None and known.clamped.any():
@@ -691,7 +595,7 @@ def estimates(layout: Layout, state: State, known: Known | None = None) -> dict[
             table[f"centre{ending}"] = habits.centre
         if kind.has_lapses:
             table[f"mean_lapse{ending}"] = habits.mean_lapse
-        if place != reference_kind(layout):
+        if place != steps.reference_kind(layout):
             table[f"scale{ending}"] = float(np.exp(habits.log_scale))
     return table
 
@@ -819,7 +723,7 @@ class Rereading:
         free = free & rows.judged_items
         scores = np.where(former >= 0, self.state.scores[former], 0.0)
         if free.any():
-            layout = lay_out_part(rows, self.scale, bins=None, lapse=self.method.lapse)
+            layout = lay_out(rows, scale=self.scale, lapse=self.method.lapse)
             scores = self._solve(layout, former, free, judgments.items)
         return Consensus.of(self.method, judgments, scores), free
 
@@ -863,12 +767,12 @@ class Rereading:
         inputs = ItemInputs(np.empty((layout.n_items, 0)), ~free, state.scores)
         unit = state.variance_of_items**0.5
         for _ in range(_MAX_READING_STEPS):
-            curvature = score_curvature(layout, state, inputs)
+            curvature = steps.score_curvature(layout, state, inputs)
             posterior = ScorePosterior(layout, curvature, prior)
             gradient = np.where(free, curvature.gradient - (state.scores - level) / state.variance_of_items, 0.0)
             step = np.where(free, posterior.solve(gradient[:, None])[:, 0], 0.0)
             longest = float(np.abs(step).max())
-            scores = state.scores + step * min(1.0, MAX_SCORE_STEP / max(longest, 1e-300))
+            scores = state.scores + step * min(1.0, steps.MAX_SCORE_STEP / max(longest, 1e-300))
             state = replace(state, scores=scores, variance=np.where(new, posterior.variance, state.variance))
             if longest <= _READING_TOL * unit:
                 break

@@ -34,7 +34,6 @@ from .model import (
     ItemInputs,
     Kind,
     KindState,
-    Known,
     Layout,
     State,
     find_anchors,
@@ -132,9 +131,9 @@ def item_step(layout: Layout, state: State, inputs: ItemInputs) -> tuple[State, 
     residual_variance, mean = variance, np.zeros(layout.n_items)
     of_features = state.feature_variances
     if inputs.features.shape[1]:
-        weights, weights_covariance, mean, shift, of_features = weight_step(
-            inputs.features, layout.graph, prior, posterior, target, state
-        )
+        step = weight_step(inputs.features, layout.graph, posterior, target, state)
+        weights_covariance, shift, of_features = step
+        weights, mean = of_features.weights, of_features.predicted
         target, residual_variance = target + shift, variance + of_features.of_residuals
         variance, covariance = variance + of_features.of_scores, covariance + of_features.of_pairs
     longest = np.zeros(prior.n_queries)
@@ -156,17 +155,9 @@ def item_step(layout: Layout, state: State, inputs: ItemInputs) -> tuple[State, 
     judged = layout.judged
     of_items = VarianceSums.of(residual[judged] ** 2, residual_variance[judged], state.variance_of_items)
     of_weights = VarianceSums.of(weights**2, np.diag(weights_covariance), state.variance_of_weights)
-    following = replace(
-        state,
-        scores=target,
-        variance=variance,
-        covariance=covariance,
-        weights=weights,
-        weights_covariance=weights_covariance,
-        cell_curvature=curvature.of_cells,
-        feature_variances=of_features,
-    )
-    return following, ItemSums(of_items, of_levels, of_weights)
+    state = replace(state, weights=weights, weights_covariance=weights_covariance, feature_variances=of_features)
+    state = replace(state, scores=target, variance=variance, covariance=covariance, cell_curvature=curvature.of_cells)
+    return state, ItemSums(of_items, of_levels, of_weights)
 
 
 def score_curvature(layout: Layout, state: State, inputs: ItemInputs, former: tuple[Floats, ...] = ()) -> Curvature:
@@ -404,38 +395,31 @@ class FeatureVariances(NamedTuple):
         )
 
 
-class WeightStep(NamedTuple):
-    """New weights with their covariance, the mean of scores that they predict, and how far scores follow it."""
-
-    weights: Floats
-    covariance: Floats
-    mean: Floats
-    shift: Floats
-    variances: FeatureVariances
-
-
 def weight_step(
-    features: Floats, graph: Graph, prior: ScorePrior, posterior: ScorePosterior, target: Floats, state: State
-) -> WeightStep:
-    """Return the weights that go with the scores ``target`` that items would have without features."""
-    former = state.feature_variances
+    features: Floats, graph: Graph, posterior: ScorePosterior, target: Floats, state: State
+) -> tuple[Floats, Floats, FeatureVariances]:
+    """Return the covariance of the weights, how far scores follow what they predict, and the weights with variances.
+
+    They go with the scores ``target`` that items would have without features.
+    """
+    former, prior = state.feature_variances, posterior.prior
     if former is not None and features.size > MAX_CELLS_EVERY_ROUND and not former.is_due(state):
-        return _inexact_step(features, prior, posterior, target, state, former)
-    covariance = weights_covariance(features, prior, posterior, state)
+        return _inexact_step(features, posterior, target, state, former)
+    covariance = weights_covariance(features, posterior, state)
     weights = covariance @ transposed_product(features, prior.times(target[:, None])[:, 0])
     mean = product(features, weights)
-    along, own = weight_uncertainty(features, prior, posterior, covariance)
+    along, own = weight_uncertainty(features, posterior, covariance)
     variances = FeatureVariances(
         (own**2).sum(axis=1), ((own - along) ** 2).sum(axis=1),
         (own[graph.first] * own[graph.second]).sum(axis=1), 1 if former is None else former.n_rounds + 1,
         state.variance_of_items, state.variance_of_weights, weights, mean,
     )  # fmt: skip
-    return WeightStep(weights, covariance, mean, posterior.solve(prior.times(mean[:, None]))[:, 0], variances)
+    return covariance, posterior.solve(prior.times(mean[:, None]))[:, 0], variances
 
 
-def weights_covariance(features: Floats, prior: ScorePrior, posterior: ScorePosterior, state: State) -> Floats:
+def weights_covariance(features: Floats, posterior: ScorePosterior, state: State) -> Floats:
     """Return the covariance of the weights, scores being free to follow them."""
-    marginal = posterior.marginal_precision()
+    marginal, prior = posterior.marginal_precision(), posterior.prior
     if marginal is None:
         pulled = prior.times(features)
         matrix = pulled.T @ (features - posterior.solve(pulled))
@@ -511,9 +495,7 @@ def transposed_product(features: Floats, values: Floats) -> Floats:
         return total(over_bounds(lambda begin, end: features[begin:end].T @ values[begin:end], bounds))
 
 
-def weight_uncertainty(
-    features: Floats, prior: ScorePrior, posterior: ScorePosterior, covariance: Floats
-) -> tuple[Floats, Floats]:
+def weight_uncertainty(features: Floats, posterior: ScorePosterior, covariance: Floats) -> tuple[Floats, Floats]:
     """Return by how much uncertain weights move what features predict and the scores, (n_items, n) each.
 
     Products of rows are variances and covariances: exact ones, or with many cells estimates from random combinations.
@@ -524,21 +506,16 @@ def weight_uncertainty(
         probes = np.random.default_rng(0).normal(size=(len(root), _N_PROBES))
         root = root @ probes / _N_PROBES**0.5
     along = product(features, root)
-    return along, posterior.solve(prior.times(along))
+    return along, posterior.solve(posterior.prior.times(along))
 
 
 def _inexact_step(
-    features: Floats,
-    prior: ScorePrior,
-    posterior: ScorePosterior,
-    target: Floats,
-    state: State,
-    former: FeatureVariances,
-) -> WeightStep:
+    features: Floats, posterior: ScorePosterior, target: Floats, state: State, former: FeatureVariances
+) -> tuple[Floats, Floats, FeatureVariances]:
     """Weights after a Newton step with the last exact curvature; a few columns are multiplied, not all pairs."""
 
     def times_prior(values: Floats) -> Floats:
-        return prior.times(values[:, None])
+        return posterior.prior.times(values[:, None])
 
     known = np.array_equal(former.weights, state.weights)
     mean = former.predicted if known else product(features, state.weights)
@@ -546,10 +523,8 @@ def _inexact_step(
     gradient = transposed_product(features, times_prior(left)[:, 0]) - state.weights / state.variance_of_weights
     weights = state.weights + state.weights_covariance @ gradient
     mean = product(features, weights)
-    return WeightStep(
-        weights, state.weights_covariance, mean, posterior.solve(times_prior(mean))[:, 0],
-        former._replace(n_rounds=former.n_rounds + 1, weights=weights, predicted=mean),
-    )  # fmt: skip
+    following = former._replace(n_rounds=former.n_rounds + 1, weights=weights, predicted=mean)
+    return state.weights_covariance, posterior.solve(times_prior(mean))[:, 0], following
 
 
 MIN_MEAN_ALPHA = 0.05
@@ -1129,7 +1104,7 @@ def fit_scores(
     options: Options,
     *,
     features: Floats | None = None,
-    known: Known | None = None,
+    known: ItemInputs | None = None,
     trusted: Bools | None = None,
     start: State | None = None,
     progress: Progress | None = None,
@@ -1153,12 +1128,11 @@ def fit_scores(
     progress
         Called after each round, with the mean log-likelihood of a judgment.
     """
-    features = np.empty((layout.n_items, 0)) if features is None else features
-    known = Known.nothing(layout.n_items) if known is None else known
-    trusted = np.zeros(layout.n_annotators, bool) if trusted is None else trusted
-    anchors = find_anchors(layout, features, known, trusted)
-    state = first_state(layout, anchors.prior.mean.copy(), features.shape[1]) if start is None else start
-    state = replace(state, scores=np.where(known.clamped, known.scores, state.scores))
+    inputs = ItemInputs.nothing(layout.n_items) if known is None else known
+    inputs = inputs if features is None else inputs._replace(features=features)
+    anchors = find_anchors(layout, inputs, np.zeros(layout.n_annotators, bool) if trusted is None else trusted)
+    state = first_state(layout, anchors.prior.mean.copy(), inputs.features.shape[1]) if start is None else start
+    state = replace(state, scores=np.where(inputs.clamped, inputs.known, state.scores))
     state, trace = _run_rounds(layout, state, anchors, options, progress)
     variance = widened_variance(layout, state, item_step(layout, state, anchors.inputs)[1].items)
     if variance != state.variance_of_items:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Mixed, expect, parts_of, with_described_items
@@ -20,7 +19,7 @@ from ...quality import trusted_annotators
 from ...rankers.estimator import LinearScore
 from ...rankers.training_rows import Scaling
 from ...wording import expect_above, expect_at_least
-from .model import Known, Layout, State, first_state, known_scores, lay_out
+from .model import ItemInputs, Layout, State, first_state, known_scores, lay_out
 from .outcomes import latent_consensus, warn_about
 from .steps import Options, ScoreFit, fit_scores, product
 
@@ -168,7 +167,7 @@ class LatentScore:
             warn_about(fit, layout, judgments.items, options)
             ranker = mean.fit_copy(mean.learned_items, mean.targets(fit.state.scores))
             ranker.feature_names_in_ = np.array(features.names, object)
-            consensus = latent_consensus(self, judgments, layout, fit, clamped)
+            consensus = latent_consensus(self, judgments, layout, fit)
             return JointFit(
                 method=method_name(self), ranker=ranker, consensus=consensus, n_items=len(mean.learned_items),
                 n_queries=len(np.unique(judgments.items.query[mean.learned_items])),
@@ -179,29 +178,28 @@ class LatentScore:
             fit = run(options)
         else:
             begun = start_from_part(
-                judgments, layout, scaled.matrix, clamped, reliable if len(reliable) else None, bins=self.bins,
+                judgments, layout, scaled[0], clamped, reliable if len(reliable) else None, bins=self.bins,
                 lapse=self.lapse, progress=progress,
             )  # fmt: skip
             start, differ = (None, None) if begun is None else begun
             if start is not None:
                 # it may stand still after fewer rounds than one from nothing
                 options = options._replace(min_still_rounds=_MIN_STILL_ROUNDS_AFTER_PART, difficulty=differ)
-            fit = run(options, features=scaled.matrix, start=start)
+            fit = run(options, features=scaled[0], start=start)
         warn_about(fit, layout, judgments.items, options)
-        consensus = latent_consensus(self, judgments, layout, fit, clamped)
-        return _joint_fit(self, consensus, features, scaled, fit.state.weights * clamped.unit, judgments)
+        consensus = latent_consensus(self, judgments, layout, fit)
+        learned, ranker, n_unjudged = judgments.judged_items, None, 0
+        if features is not None and scaled is not None:
+            ranker = LinearScore.of(features.names, scaled[1], fit.state.weights * clamped.unit, consensus.trace)
+            learned, n_unjudged = scaled[2] >= 0, len(features) - int((scaled[2] >= 0).sum())
+        return JointFit(
+            method=method_name(self), ranker=ranker, consensus=consensus, n_items=int(learned.sum()),
+            n_queries=len(np.unique(judgments.items.query[learned])), n_unjudged=n_unjudged,
+        )  # fmt: skip
 
 
-class _ScaledFeatures(NamedTuple):
-    """Standardised features of the judgments' items, zeros where there are none, with their scaling."""
-
-    matrix: Floats
-    scaling: Scaling
-    judged: Ints
-
-
-def _scale_features(features: Features, judgments: Judgments | Mixed) -> _ScaledFeatures:
-    """The features of each item of the judgments, standardised by mean and standard deviation of the judged items."""
+def _scale_features(features: Features, judgments: Judgments | Mixed) -> tuple[Floats, Scaling, Ints]:
+    """Features of the items, standardised by the judged ones, 0 without; their scaling; rows of judged items, or -1."""
     rows = features.items.codes_of(judgments.items, "features", "judgments")
     judged = np.where(judgments.judged_items, rows, -1).astype(np.int32)
     features.expect_numbers(rows[rows >= 0])
@@ -213,7 +211,7 @@ def _scale_features(features: Features, judgments: Judgments | Mixed) -> _Scaled
         block = features.matrix[_stretch(rows[items])] - scaling.centre
         block /= scaling.spread
         matrix[_stretch(items)] = block
-    return _ScaledFeatures(matrix, scaling, judged)
+    return matrix, scaling, judged
 
 
 def _stretch(rows: Ints | Counts) -> Any:
@@ -237,27 +235,8 @@ def _standardisation(matrix: Any, rows: Ints) -> Scaling:
     return Scaling("overall", centre, spread)
 
 
-def _joint_fit(
-    method: LatentScore,
-    consensus: Consensus,
-    features: Features | None,
-    scaled: _ScaledFeatures | None,
-    weights: Floats,
-    judgments: Judgments | Mixed,
-) -> JointFit:
-    """The result, with a ranker where there are features."""
-    learned, ranker, n_unjudged = judgments.judged_items, None, 0
-    if features is not None and scaled is not None:
-        ranker = LinearScore.of(features.names, scaled.scaling, weights, consensus.trace)
-        learned, n_unjudged = scaled.judged >= 0, len(features) - int((scaled.judged >= 0).sum())
-    return JointFit(
-        method=method_name(method), ranker=ranker, consensus=consensus, n_items=int(learned.sum()),
-        n_queries=len(np.unique(judgments.items.query[learned])), n_unjudged=n_unjudged,
-    )  # fmt: skip
-
-
 def start_from_part(
-    judgments: Judgments | Mixed, layout: Layout, features: Floats, known: Known, trusted: Bools | None, *,
+    judgments: Judgments | Mixed, layout: Layout, features: Floats, known: ItemInputs, trusted: Bools | None, *,
     bins: int | None, lapse: bool | None, progress: Progress | None,
 ) -> tuple[State, bool] | None:  # fmt: skip
     """Return the state in which a fit to all judgments starts, and whether items differ in difficulty.

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -39,8 +39,12 @@ from ...standard_errors import score_standard_errors
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product, Products
     from ...kernels.pairs import PreferencesByPair
+    from .crowd_bt import BetaPrior
+    from .multinomial_preference import NormalPrior
 
 Model: TypeAlias = "AnnotatorModel[Any]"
+AnnotatorPrior: TypeAlias = "BetaPrior | NormalPrior"
+"""Prior of the annotators' parameters, and how a parameter enters the likelihood."""
 
 _QUALITY_TOL = 1e-2
 """Tolerance of the fits for held-out quality: agreement with scores needs no more digits."""
@@ -263,51 +267,6 @@ class AnnotatorMethod(ABC):
         return known
 
 
-class AnnotatorPrior(Protocol):
-    """Prior of the annotators' parameters, and how a parameter enters the likelihood.
-
-    ``model`` names the likelihood in the kernel ``pair_likelihood``; parameters stay between ``low`` and ``high``.
-    """
-
-    model: ClassVar[str]
-    low: ClassVar[float]
-    high: ClassVar[float]
-
-    @property
-    def trusted(self) -> Bools:
-        """Annotators known to be good."""
-        ...
-
-    @property
-    def sign_cost(self) -> Floats:
-        """What the log prior loses for each unit of a parameter whose sign is reversed, (n_annotators,)."""
-        ...
-
-    def default(self) -> Floats:
-        """Return the parameter of an annotator without preferences, ()."""
-        ...
-
-    def transform(self, own: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the parameter of the likelihood, and its first and second derivatives."""
-        ...
-
-    def log_density(self, own: Floats) -> tuple[float, Floats, Floats]:
-        """Return the log prior, its gradient and its negated second derivatives."""
-        ...
-
-    def without_trusted(self) -> AnnotatorPrior:
-        """Return the prior with nobody trusted."""
-        ...
-
-    def expected_surplus(self) -> tuple[Floats, Floats]:
-        """Return the expected surplus of right over wrong preferences, -1 to 1, and its weight in preferences."""
-        ...
-
-    def from_surplus(self, surplus: Floats) -> Floats:
-        """Return parameters that fit a surplus of right over wrong preferences."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class ModelPoint:
     """The objective, priors included, at one point: its gradient, the parameters, and the annotators' own curvature."""
@@ -446,15 +405,10 @@ class AnnotatorModel(ABC, Generic[Point]):
         """Return the maximum of the objective, from a start or from the majority's side."""
         point = self.first_point(max_iter) if start is None else start
         direction = partial(self.newton_direction, tol=tol)
-        n_iter, values, begin = 0, list[float](), point
-        for _ in range(_MAX_REVERSALS):
-            point, best, trace = newton(self.evaluate, direction, begin, tol=tol, max_iter=max_iter, what=what)
-            n_iter, values = n_iter + trace.n_iter, [*values, *(trace.log_likelihood or ())]
-            better = self.reverse_if_better(point, settled=start is not None)
-            if better is None:
-                break
-            begin = better
-        return point, best, replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
+        climb = partial(newton, self.evaluate, direction, tol=tol, max_iter=max_iter, what=what)
+        reverse = partial(self.reverse_if_better, settled=start is not None)
+        maximum: tuple[Floats, Point, Trace] = _climb_and_reverse(climb, reverse, point)
+        return maximum
 
     def maximise_roughly(self, max_iter: int) -> Floats:
         """Return a point near the maximum, for the fit proper to start from."""
@@ -468,7 +422,8 @@ class AnnotatorModel(ABC, Generic[Point]):
             return self.join(*self.rough_start())
         # the others by themselves first; then the trusted annotators decide which way round they are
         others = self.preferences.without(self.prior.trusted)
-        point = replace(self, preferences=others, prior=self.prior.without_trusted()).maximise_roughly(max_iter)
+        nobody = replace(self.prior, trusted=np.zeros_like(self.prior.trusted))
+        point = replace(self, preferences=others, prior=nobody).maximise_roughly(max_iter)
         better = self.reverse_if_better(point)
         point = point if better is None else better
         usual = self.prior.from_surplus(self.prior.expected_surplus()[0])
@@ -574,6 +529,21 @@ class AnnotatorModel(ABC, Generic[Point]):
 
 
 # The start on the majority's side, and which way round
+
+
+def _climb_and_reverse(
+    climb: Callable[[Floats], Any], reverse: Callable[[Floats], Floats | None], point: Floats
+) -> Any:
+    """What climbs lead to, begun again where ``reverse`` finds a better point; the trace is that of all of them."""
+    n_iter, values = 0, list[float]()
+    for number in range(_MAX_REVERSALS):
+        point, *best, trace = climb(point)
+        n_iter, values = n_iter + trace.n_iter, [*values, *(trace.log_likelihood or ())]
+        better = reverse(point) if number + 1 < _MAX_REVERSALS else None
+        if better is None:
+            break
+        point = better
+    return point, *best, replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
 
 
 def _former_scores(items: Items, scores: Floats, here: Items) -> Floats:
@@ -851,29 +821,27 @@ class _FitByQuery(_FitByBlocks):
         rough = _majority_start(blocks, prior)
         if self.start is not None:
             blocks.total(partial(_begin_with_former, self.start.items, self.start.scores))
-        own, n_iter, values = np.where(np.isnan(own), rough, np.clip(own, prior.low, prior.high)), 0, list[float]()
-        tie = np.zeros(1 if self.method.ties == "davidson" else 0)
-        for _ in range(_MAX_REVERSALS):
-            point, trace = self._climb(blocks, prior, np.append(own, tie), number)
-            own, tie = point[:n], point[n:]
-            n_iter, values = n_iter + trace.n_iter, [*values, *(trace.log_likelihood or ())]
-            reversed_own = _reverse(blocks, prior, own, settled=self.start is not None)
-            if reversed_own is None:
-                break
-            own = reversed_own
+        own = np.where(np.isnan(own), rough, np.clip(own, prior.low, prior.high))
+        first = np.append(own, np.zeros(1 if self.method.ties == "davidson" else 0))
+
+        def reverse(point: Floats) -> Floats | None:
+            better = _reverse(blocks, prior, point[:n], settled=self.start is not None)
+            return None if better is None else np.append(better, point[n:])
+
+        point, trace = _climb_and_reverse(partial(self._climb, blocks, prior, number), reverse, first)
+        own, tie = point[:n], point[n:]
         if not trace.converged:
             warn_unconverged(method_name(self.method), self.method.max_iter, trace.change, self.method.tol)
-        slopes = self._slopes(blocks, prior, np.append(own, tie))
+        slopes = self._slopes(blocks, prior, point)
         gap, n_decided = blocks.total(_gap_sums)
         if not self.trusted.any():
             accuracies = self.method.accuracies_at(gap / max(n_decided, 1.0), own, prior)
             warn_near_chance(method_name(self.method), accuracies, number)
         columns = [PartColumns(*part) for part in blocks.read(partial(_read_scores, self.method, own, tie, slopes))]
-        trace = replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self.quality(blocks, own, given), estimates=estimates)
 
-    def _climb(self, blocks: Blocks, prior: AnnotatorPrior, point: Floats, number: Floats) -> tuple[Floats, Any]:
+    def _climb(self, blocks: Blocks, prior: AnnotatorPrior, number: Floats, point: Floats) -> tuple[Floats, Trace]:
         """The parameters of largest likelihood, a tie parameter at their end, the scores being the best for each."""
         free = np.full(len(point) - self.n_own, np.inf)
         low, high = (
@@ -971,26 +939,25 @@ class _FitByAnnotator(_FitByBlocks):
             known = _former_scores(self.start.items, self.start.scores, self.judged.items)
             scores = np.where(np.isnan(known), scores, known)
             blocks.total(partial(_former_parameters, former))
-        n_iter, values = 0, list[float]()
-        for _ in range(_MAX_REVERSALS):
-            scores, best, trace = newton(
-                partial(self._evaluate, blocks, whole), direction, scores - scores.mean(), tol=method.tol,
-                max_iter=method.max_iter, what=method_name(method),
-            )  # fmt: skip
-            n_iter, values = n_iter + trace.n_iter, [*values, *(trace.log_likelihood or ())]
+
+        def climb(scores: Floats) -> Any:
+            rest: Any = {"tol": method.tol, "max_iter": method.max_iter, "what": method_name(method)}
+            return newton(partial(self._evaluate, blocks, whole), direction, scores - scores.mean(), **rest)
+
+        def reverse(scores: Floats) -> Floats | None:
             gain, by_trusted = blocks.total(partial(_gain_of_reversal, scores))
             gain = by_trusted if self.trusted.any() else gain if self.start is None else 0.0
             if gain <= _MIN_GAIN:
-                break
-            scores = -scores
+                return None
             blocks.total(_reverse_parameters)
+            return -scores
+
+        scores, best, trace = _climb_and_reverse(climb, reverse, scores)
         default = self.method.prior_of(self.all_trusted).default()
         own, given = np.full(self.n_own, float(default)), np.zeros(self.n_own)
         for annotators, own_here, weights in blocks.each(_parameters):
             own[annotators], given[annotators] = own_here, weights
-        columns = self._columns(scores, best, blocks)
-        trace = replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
-        return PartedFit(columns, trace, self.quality(blocks, own, given))
+        return PartedFit(self._columns(scores, best, blocks), trace, self.quality(blocks, own, given))
 
     def _first_point(self, blocks: Blocks) -> Floats:
         """Scores to begin with, and parameters as states of the blocks."""

@@ -17,14 +17,7 @@ from ...data.consensus import Consensus, Trace
 from ...data.index import Items
 from ...data.judgments import Preferences, expect, falls_apart
 from ...fitting import ascend, newton
-from ...pair_counts import (
-    PairCounts,
-    apply_ties_rule,
-    count_preferences,
-    one_way_parts,
-    strength_steps,
-    warn_unbounded,
-)
+from ...pair_counts import PairCounts, apply_ties_rule, count_preferences, one_way_parts, strength_steps, warn_unbounded
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import LearnedQuality, held_out
 from ...resampling import Draws, Refitted

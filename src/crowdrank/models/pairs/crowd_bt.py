@@ -238,10 +238,6 @@ class BetaPrior:
         strength = self.alpha + self.beta
         return -float(logs.sum()), self.alpha - strength * share, strength * share * (1.0 - share)
 
-    def without_trusted(self) -> BetaPrior:
-        """Return the prior with nobody known to be good."""
-        return BetaPrior(self.counts, np.zeros_like(self.trusted))
-
     def expected_surplus(self) -> tuple[Floats, Floats]:
         """Return the mean surplus, and the reciprocal of its variance."""
         strength = self.alpha + self.beta

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -152,7 +153,7 @@ class EMElo:
         def solve(blocks: Blocks) -> PartedFit:
             learned = self._learn(blocks, good)
             columns = [PartColumns(*scores) for scores in blocks.read(partial(_read_scores, self, learned))]
-            sample = partial(read_sample, _preferences_of, learned.given, share_of_rows(judged.rows))
+            sample = partial(read_sample, attrgetter("preferences"), learned.given, share_of_rows(judged.rows))
             samples = [part for (part,) in blocks.read(sample)]
             quality = quality_of_sample(self, samples, learned.given, {"eta": learned.eta})
             return PartedFit(columns, learned.trace, quality)
@@ -382,8 +383,3 @@ def _elo_scores(method: EMElo, learned: _Learned, block: _EloBlock) -> Floats:
 def _read_scores(method: EMElo, learned: _Learned, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
     """Scores of the items of a block, those that differ only by rounding made equal."""
     return (settle_ties(method, block.preferences, _elo_scores(method, learned, block)),), None
-
-
-def _preferences_of(block: _EloBlock) -> Preferences:
-    """All preferences of a block."""
-    return block.preferences

@@ -210,10 +210,6 @@ class NormalPrior:
         away = own - 1.0
         return -0.5 * float((self.precision * away**2).sum()), -self.precision * away, self.precision
 
-    def without_trusted(self) -> NormalPrior:
-        """Return the prior with nobody known to be good."""
-        return NormalPrior(self.alpha, np.zeros_like(self.trusted))
-
     def expected_surplus(self) -> tuple[Floats, Floats]:
         """Return the surplus of a usual annotator."""
         return np.full(len(self.precision), _DEFAULT_SURPLUS), _SURPLUS_STRENGTH * self.precision

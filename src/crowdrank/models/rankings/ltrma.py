@@ -27,7 +27,6 @@ from .mallows_crowd import (
     PRINTED_CHANGE,
     Expectation,
     MallowsCrowd,
-    Sampler,
     check_parameters,
     last_sweeps,
     mallows_crowd,
@@ -38,6 +37,7 @@ from .mallows_crowd import (
 
 if TYPE_CHECKING:
     from ...rankers.kernels.losses import ScoreLoss
+    from .kernels.true_rankings import Chains
 
 _CHOICES = {
     "distance": ("kendall", "cayley"),
@@ -215,9 +215,9 @@ class LTRMA:
         with one_blas_thread():
             luce = LuceWeights.of(
                 features.matrix[row[item]], crowd.item_query[item], scale=self.scale,
-                ridge=self.ridge, tol=max(self.tol, _WEIGHT_TOL) if len(crowd.sampled) else self.tol, what="ltrma",
+                ridge=self.ridge, tol=max(self.tol, _WEIGHT_TOL) if len(crowd.sampled) else self.tol,
             )  # fmt: skip
-            truths = ScoredTruths(crowd, luce, item, "ltrma")
+            truths = ScoredTruths(crowd, luce, item)
             n_iter = self.max_iter or _ITERATIONS[self.variant]
             if self.variant == "printed":
                 estimates = truths.learn_as_printed(n_iter=n_iter, seed=self.seed, progress=progress)
@@ -225,45 +225,35 @@ class LTRMA:
                 estimates = truths.learn_by_turns(self, n_iter=n_iter, progress=progress)
         ranker = LinearScore.of(features.names, luce.design.scaling, estimates.weights, estimates.trace)
         others = _Others(self, sure, shades, estimates.theta, truths.scores(estimates.weights), crowd.arranged.item)
+        unranked = unranked_scores(judgments, features, crowd, ranker)
         return JointFit(
-            method="ltrma", ranker=ranker, consensus=_consensus(judgments, features, truths, estimates, ranker, others),
+            method="ltrma", ranker=ranker, consensus=_consensus(judgments, truths, estimates, unranked, others),
             n_items=len(item), n_queries=len(luce.design.offsets) - 1,
             n_unjudged=len(features) - int((of_items >= 0).sum()),
         )  # fmt: skip
 
 
 def _crowd(method: LTRMA, rankings: Rankings, trusted: Bools, shades: Any) -> MallowsCrowd:
-    """The rankings laid out; the printed procedure has no prior of the dispersions."""
-    return mallows_crowd(
-        rankings, trusted, distance=method.distance, alpha=0.0 if method.variant == "printed" else method.alpha,
-        bound=method.bound, allow_reversed=method.allow_reversed,
-        # soft steps take the sums over sets that only the Kendall distance has
-        n_exact=method.n_exact if method.distance == "kendall" else 0, seed=method.seed,
-        shades=shades,
-    )  # fmt: skip
+    """The rankings laid out."""
+    # soft steps take the sums over sets that only the Kendall distance has
+    n_exact = None if method.distance == "kendall" else 0
+    return mallows_crowd(method, rankings, trusted, n_exact=n_exact, shades=shades)
 
 
 def _consensus(
-    rankings: Rankings,
-    features: Features,
-    truths: ScoredTruths,
-    estimates: Estimates,
-    ranker: LinearScore,
-    others: _Others,
+    rankings: Rankings, truths: ScoredTruths, estimates: Estimates, unranked: Floats, others: _Others
 ) -> Consensus:
     """The true rankings, as far as they are known in the end."""
     crowd, method = truths.crowd, others.method
-    draws, n_sweeps = (
-        crowd.sample_array(method.n_samples, rankings.n_items),
-        last_sweeps(crowd.n_sampled_items, method.n_samples, _SWEEPS_PER_SAMPLE),
-    )
-    last = crowd.expect(estimates.theta, estimates.sampler, n_sweeps, scores=others.prior, draws=draws)
+    draws = crowd.sample_array(method.n_samples, rankings.n_items)
+    n_sweeps = last_sweeps(crowd.n_sampled_items, method.n_samples, _SWEEPS_PER_SAMPLE)
+    last = crowd.expect(estimates.theta, estimates.chains, n_sweeps, scores=others.prior, draws=draws)
     if rankings.n_annotators and not others.trusted.any():
         guessing = crowd.annotators.guessing
         share = crowd.annotator_distances(last.distance) / np.maximum(guessing, 1e-300)
         warn_near_chance("ltrma", 1.0 - 0.5 * share, guessing)
     place = last.place if estimates.order is None else crowd.places_in(estimates.order)
-    scores = place_scores(rankings, crowd, place) + unranked_scores(rankings, features, crowd, ranker)
+    scores = place_scores(rankings, crowd, place) + unranked
     replicates, std_error = place_spread(rankings, crowd, last, draws, scores, method.seed)
     return Consensus.of(
         method, rankings, scores, trace=estimates.trace, std_error=std_error, replicates=replicates,
@@ -290,8 +280,8 @@ class _Others:
         """Return the scores by some of the rankings."""
         crowd, prior = _crowd(self.method, rankings, self.trusted, self.shades), np.zeros(rankings.n_items)
         prior[self.item] = self.prior
-        sampler, n_sweeps = crowd.chains(), last_sweeps(crowd.n_sampled_items, _N_OTHERS_SWEEPS, 1)
-        expected = partial(crowd.expect, self.theta, sampler, scores=prior[crowd.arranged.item])
+        chains, n_sweeps = crowd.chains(), last_sweeps(crowd.n_sampled_items, _N_OTHERS_SWEEPS, 1)
+        expected = partial(crowd.expect, self.theta, chains, scores=prior[crowd.arranged.item])
         if len(crowd.sampled):
             expected(n_sweeps // 2)
         return place_scores(rankings, crowd, expected(n_sweeps).place)
@@ -319,19 +309,14 @@ class LuceWeights:
         The features, one row per place.
     ridge, tol
         Pull of the weights towards 0, against a mean over queries, and the largest change of one in the last step.
-    what
-        Name of the method, for a warning.
     """
 
     design: Design
     ridge: float
     tol: float
-    what: str
 
     @classmethod
-    def of(
-        cls, values: AnyFloats, query: Ints | Counts, *, scale: str, ridge: float | None, tol: float, what: str
-    ) -> Self:
+    def of(cls, values: AnyFloats, query: Ints | Counts, *, scale: str, ridge: float | None, tol: float) -> Self:
         """Return them for rows of numbers with the query of each, never falling.
 
         The ridge ``None`` is a tenth for each feature, spread over the queries: however many features there are, scores
@@ -341,7 +326,7 @@ class LuceWeights:
         lists = Lists.of(matrix.n_rows, np.zeros(matrix.n_rows), query)
         if ridge is None:
             ridge = usual_ridge(_RIDGE_PER_FEATURE * matrix.n_features / lists.n_queries, scale)
-        return cls(Design(matrix, None, lists.offsets, learn_scaling(scale, matrix, lists)), ridge, tol, what)
+        return cls(Design(matrix, None, lists.offsets, learn_scaling(scale, matrix, lists)), ridge, tol)
 
     def penalty(self, weights: Floats) -> float:
         """Return what the ridge takes off the log-likelihood of all queries."""
@@ -368,7 +353,7 @@ class LuceWeights:
         share = np.repeat(1 / (len(sizes) * sizes), sizes)
         rows = BlockLoss(self.design, loss, share).alone()
         evaluate, direction = penalise(rows, self.ridge, self.tol)
-        return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what=self.what)[0]
+        return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what="ltrma")[0]
 
 
 class Estimates(NamedTuple):
@@ -380,7 +365,7 @@ class Estimates(NamedTuple):
     theta: Floats
     weights: Floats
     trace: Trace
-    sampler: Sampler
+    chains: Chains
     order: Ints | None = None
 
 
@@ -396,14 +381,11 @@ class ScoredTruths:
         Finds the weights of the features.
     item
         The crowd's item at each of the learner's places; items without features have none.
-    what
-        Name of the method, for a warning.
     """
 
     crowd: MallowsCrowd
     learner: LuceWeights
     item: Counts
-    what: str
 
     def scores(self, weights: Floats) -> Floats:
         """Return scores of the crowd's items; those without features have the mean of their query."""
@@ -432,34 +414,34 @@ class ScoredTruths:
         over the second half of the iterations, unless all queries are exact and changes fall to ``tol`` before.
         """
         crowd, annotators, sampled = self.crowd, self.crowd.annotators, len(self.crowd.sampled) > 0
-        sampler, start = crowd.chains(), np.zeros(self.learner.design.n_features)
-        theta, weights = annotators.start, self.learner.from_orders(self.places(sampler.chains.order)[None], start)
+        chains, start = crowd.chains(), np.zeros(self.learner.design.n_features)
+        theta, weights = annotators.start, self.learner.from_orders(self.places(chains.order)[None], start)
         states, distances, values = [np.concatenate([theta, weights])], [], []
         for done in range(n_iter):
-            expectation, following = self._expect_and_learn(method, theta, weights, sampler)
+            expectation, following = self._expect_and_learn(method, theta, weights, chains)
             if not sampled:
                 values.append(annotators.objective(theta, expectation.log_total) - self.learner.penalty(weights))
             distances.append(crowd.annotator_distances(expectation.distance))
             theta, weights = annotators.dispersions(theta, distances[-1]), following
             states.append(np.concatenate([theta, weights]))
             if progress is not None:
-                progress(done + 1, n_iter, self.what)
+                progress(done + 1, n_iter, "ltrma")
             change = float(np.abs(states[-1] - states[-2]).max())
             if not sampled and change <= method.tol:
-                return Estimates(theta, weights, Trace(done + 1, True, change, tuple(values)), sampler)
+                return Estimates(theta, weights, Trace(done + 1, True, change, tuple(values)), chains)
         half = n_iter // 2
-        change, settled = annotators.drift(distances[half:], self.what, n_iter)
+        change, settled = annotators.drift(distances[half:], "ltrma", n_iter)
         mean = np.mean(states[half + 1 :], axis=0)
         trace = Trace(n_iter, settled, change, None if sampled else tuple(values))
-        return Estimates(mean[: len(theta)], mean[len(theta) :], trace, sampler)
+        return Estimates(mean[: len(theta)], mean[len(theta) :], trace, chains)
 
     def _expect_and_learn(
-        self, method: LTRMA, theta: Floats, weights: Floats, sampler: Sampler
+        self, method: LTRMA, theta: Floats, weights: Floats, chains: Chains
     ) -> tuple[Expectation, Floats]:
         """Expected distances (E-step), and the weights learned from the same rankings (the ranker's M-step)."""
         crowd, n_items, sizes = self.crowd, len(self.crowd.arranged.item), self.crowd.arranged.lists.sizes
         n_sweeps = method.n_sweeps * sweep_factor(crowd.n_sampled_items)
-        expect = partial(crowd.expect, theta, sampler, n_sweeps, scores=self.scores(weights))
+        expect = partial(crowd.expect, theta, chains, n_sweeps, scores=self.scores(weights))
         if method.step == "hard":
             best = np.empty(n_items, np.int32)
             expectation = expect(best=best)
@@ -482,12 +464,12 @@ class ScoredTruths:
             np.concatenate([block for *_, block in self.learner.design.blocks()]),
             self.learner.design.offsets,
         )
-        sampler, theta, weights = crowd.chains(), -rng.random(len(crowd.annotators.start)), np.full(m, 1 / m)
+        chains, theta, weights = crowd.chains(), -rng.random(len(crowd.annotators.start)), np.full(m, 1 / m)
         best, ranked = np.empty(len(crowd.item_query), np.int32), np.unique(crowd.item_query[self.item])
         # in an order that does not depend on names
         visits = np.argsort(crowd.arranged.seeds[ranked])
         for done in range(n_iter):
-            printed = partial(crowd.distances_as_printed, sampler=sampler, rng=rng, best=best)
+            printed = partial(crowd.distances_as_printed, chains=chains, rng=rng, best=best)
             distance = crowd.annotator_distances(printed(theta, scores=self.scores(weights)))
             following = crowd.annotators.dispersions(theta, distance)
             moved, theta = float(np.linalg.norm(following - theta)), following
@@ -495,11 +477,11 @@ class ScoredTruths:
             learned = descend(rows, self.places(best), offsets, visits, weights, _PRINTED_STEP, _PRINTED_EPOCHS)
             turned, weights = float(np.linalg.norm(learned - weights)), learned
             if progress is not None:
-                progress(done + 1, n_iter, self.what)
+                progress(done + 1, n_iter, "ltrma")
             settled = moved < PRINTED_CHANGE * len(theta) and turned < PRINTED_CHANGE * m
             if settled:
                 break
-        return Estimates(theta, weights, Trace(done + 1, settled, max(moved, turned)), sampler, best)
+        return Estimates(theta, weights, Trace(done + 1, settled, max(moved, turned)), chains, best)
 
 
 def unranked_scores(rankings: Rankings, features: Features, crowd: MallowsCrowd, ranker: LinearScore) -> Floats:

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from .mallows_crowd import (
     PRINTED_CHANGE,
     Annotators,
     MallowsCrowd,
-    Sampler,
     annotators_by_size,
     check_parameters,
     last_sweeps,
@@ -33,6 +32,9 @@ from .mallows_crowd import (
     place_spread,
     sweep_factor,
 )
+
+if TYPE_CHECKING:
+    from .kernels.true_rankings import Chains
 
 _DISTANCES = ("kendall", "cayley", "footrule", "spearman")
 _VARIANTS = ("carried", "printed", "conditional")
@@ -208,9 +210,9 @@ class Mallows:
         number = len(np.unique(crowd.annotator)) if rankings.n_annotators else 0
         _warn_unidentified(number, not len(crowd.weight) or crowd.shares_pairs, depth=3)
         start = crowd.annotators.start if start is None else start
-        theta, trace, sampler, order = self._fit_crowd(rankings, sure, crowd, start)
+        theta, trace, chains, order = self._fit_crowd(rankings, sure, crowd, start)
         draws = crowd.sample_array(self.n_samples, rankings.n_items)
-        expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items), draws=draws)
+        expectation = crowd.expect(theta, chains, self._last_sweeps(crowd.n_sampled_items), draws=draws)
         guessing = crowd.annotators.guessing
         if rankings.n_annotators and not sure.any():
             share = crowd.annotator_distances(expectation.distance) / np.maximum(guessing, 1e-300)
@@ -218,16 +220,10 @@ class Mallows:
         place = expectation.place if order is None else crowd.places_in(order)
         scores = self._scores(rankings, crowd, theta, place)
         replicates, std_error = place_spread(rankings, crowd, expectation, draws, scores, self.seed)
-        return Consensus.of(
-            self,
-            rankings,
-            scores,
-            trace=trace,
-            std_error=std_error,
-            replicates=replicates,
-            quality=self._quality(rankings, theta, sure, prior=scores_before),
-            estimates={} if rankings.n_annotators else {"theta": float(theta[0])},
-        )
+        quality = self._quality(rankings, theta, sure, prior=scores_before)
+        estimates = {} if rankings.n_annotators else {"theta": float(theta[0])}
+        spread: Any = {"std_error": std_error, "replicates": replicates}
+        return Consensus.of(self, rankings, scores, trace=trace, quality=quality, estimates=estimates, **spread)
 
     def over_blocks(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> BlockFit:
         """Return the fit over blocks: dispersions are shared, and blocks keep the chains of their sampled queries."""
@@ -243,16 +239,8 @@ class Mallows:
         shared = _Shared(self, trusted, np.zeros(n))
         given, number, length, n_sampled, n_shared, log_orders = blocks.total(partial(_survey, shared))
         cells: Any = blocks.each(partial(_count_sizes, shared))
-        annotators = annotators_by_size(
-            cells,
-            number,
-            length,
-            trusted if named else np.zeros(1, bool),
-            distance=self.distance,
-            alpha=self.alpha,
-            bound=self.bound,
-            allow_reversed=self.allow_reversed,
-        )
+        known = trusted if named else np.zeros(1, bool)
+        annotators = annotators_by_size(self, cells, number, length, known)
         guessing = annotators.guessing
         shared = _Shared(self, trusted, given, annotators, int(n_sampled), bool(n_shared), float(log_orders))
         several = int((guessing > 0).sum()) if named else 0
@@ -281,21 +269,11 @@ class Mallows:
 
         ``shared`` is what all rankings say where these are some of them, see :func:`~.mallows_crowd.mallows_crowd`.
         """
-        return mallows_crowd(
-            rankings,
-            trusted,
-            distance=self.distance,
-            alpha=self.alpha if self.variant == "carried" else 0.0,
-            bound=self.bound,
-            allow_reversed=self.allow_reversed,
-            n_exact=self.n_exact,
-            seed=self.seed,
-            **shared,
-        )
+        return mallows_crowd(self, rankings, trusted, **shared)
 
     def _fit_crowd(
         self, rankings: Rankings, trusted: Bools, crowd: MallowsCrowd, start: Floats
-    ) -> tuple[Floats, Trace, Sampler, Ints | None]:
+    ) -> tuple[Floats, Trace, Chains, Ints | None]:
         """Dispersions of rankings in memory, where the chains stand, and the printed procedure's own order."""
         if not crowd.shares_pairs or self.variant == "conditional":
             return start, Trace(), crowd.chains(), None
@@ -334,10 +312,10 @@ class Mallows:
                 f"variant='conditional' sums over all orders of queries whose order is known without ties, and "
                 f"{'one' if len(taught) else 'none'} {what}"
             )
-        reached, sampler = crowd.annotator_distances(crowd.distances_to(grade)), crowd.chains()
+        reached, chains = crowd.annotator_distances(crowd.distances_to(grade)), crowd.chains()
 
         def loss(theta: Floats) -> tuple[float, Floats]:
-            here = crowd.expect(theta, sampler, 0)
+            here = crowd.expect(theta, chains, 0)
             slopes = crowd.annotator_distances(here.distance) - reached
             return here.log_total - float(theta @ reached), slopes
 
@@ -378,10 +356,10 @@ class Mallows:
         """Scores of a fit, from given dispersions or the usual ones."""
         crowd = self.crowd(rankings, trusted, prior=prior)
         start = crowd.annotators.start if start is None else start
-        theta, _, sampler, order = self._fit_crowd(rankings, trusted, crowd, start)
+        theta, _, chains, order = self._fit_crowd(rankings, trusted, crowd, start)
         if order is not None:
             return self._scores(rankings, crowd, theta, crowd.places_in(order))
-        expectation = crowd.expect(theta, sampler, self._last_sweeps(crowd.n_sampled_items))
+        expectation = crowd.expect(theta, chains, self._last_sweeps(crowd.n_sampled_items))
         return self._scores(rankings, crowd, theta, expectation.place)
 
 
@@ -464,18 +442,18 @@ def _fit_dispersions(shared: _Shared, blocks: Blocks, start: Floats) -> tuple[Fl
     return theta, trace
 
 
-def _fit_as_printed(method: Mallows, crowd: MallowsCrowd) -> tuple[Floats, Trace, Sampler, Ints]:
+def _fit_as_printed(method: Mallows, crowd: MallowsCrowd) -> tuple[Floats, Trace, Chains, Ints]:
     """Dispersions by new random chains in each iteration, until they change little, and the best rankings seen."""
     rng, best = np.random.default_rng(method.seed), np.empty(len(crowd.item_query), np.int32)
-    sampler, theta = crowd.chains(), -rng.random(len(crowd.annotators.start))
+    chains, theta = crowd.chains(), -rng.random(len(crowd.annotators.start))
     n_iter, change, settled = 0, np.inf, False
     while n_iter < method.max_iter and not settled:
-        distance = crowd.annotator_distances(crowd.distances_as_printed(theta, sampler, rng, best))
+        distance = crowd.annotator_distances(crowd.distances_as_printed(theta, chains, rng, best))
         following = crowd.annotators.dispersions(theta, distance)
         change, theta, n_iter = float(np.linalg.norm(following - theta)), following, n_iter + 1
         settled = change < PRINTED_CHANGE * len(theta)
-    crowd.distances_as_printed(theta, sampler, rng, best)
-    return theta, Trace(n_iter, settled, change), sampler, best
+    crowd.distances_as_printed(theta, chains, rng, best)
+    return theta, Trace(n_iter, settled, change), chains, best
 
 
 def _warn_unidentified(n_annotators: int, shares_pairs: bool, *, depth: int) -> None:
@@ -520,10 +498,10 @@ def _count_sizes(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Sta
 def _expect(shared: _Shared, theta: Floats, n_sweeps: int, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
     """Expected distances of each annotator's rankings, and the logarithm of the sums over exact queries (E-step)."""
     crowd = block.crowd(shared)
-    sampler = crowd.chains(state)
-    expectation = crowd.expect(theta, sampler, n_sweeps)
+    chains = crowd.chains(state)
+    expectation = crowd.expect(theta, chains, n_sweeps)
     # all blocks keep chains if any does
-    kept = (*sampler.chains, sampler.slots) if shared.n_sampled_items else None
+    kept = tuple(chains) if shared.n_sampled_items else None
     return (crowd.annotator_distances(expectation.distance), expectation.log_total), kept
 
 

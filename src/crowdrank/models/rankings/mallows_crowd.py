@@ -118,13 +118,6 @@ class Annotators(NamedTuple):
         return change, settled
 
 
-class Sampler(NamedTuple):
-    """Chains of the sampled queries, and the order of what rankings tie, which Kendall's distance does not need."""
-
-    chains: Chains
-    slots: Counts
-
-
 class Expectation(NamedTuple):
     """Expectations over true rankings, given the annotators.
 
@@ -212,12 +205,10 @@ class MallowsCrowd:
         return np.zeros((min(n_samples, most), len(self.arranged.item)), np.float32)
 
     @cached_property
-    def first_chains(self) -> tuple[Ints, NDArray[np.uint64], Counts]:
-        """Chains that begin with the items by mean standing (Borda), equal ones by their numbers; see :class:`Sampler`.
-
-        Order of the items, state of the random numbers, and order of what rankings tie.
-        """
+    def first_chains(self) -> Chains:
+        """Chains that begin with the items by mean standing (Borda), equal ones by their numbers."""
         from ...kernels.segments import ranking_standings, segment_means
+        from .kernels.true_rankings import Chains
 
         lists, within = self.arranged.lists, self.item_query
         length = np.diff(lists.starts)
@@ -228,14 +219,15 @@ class MallowsCrowd:
         standing = segment_means(
             ranking_standings(lists.rank, lists.starts), lists.item + lists.offsets[query], weight, len(within)
         )
-        return self.order_by_score(standing), self.arranged.seeds, np.arange(len(number)) - lists.starts[number]
+        slots = np.arange(len(number)) - lists.starts[number]
+        return Chains(self.order_by_score(standing), self.arranged.seeds, slots)
 
-    def chains(self, kept: Any = None) -> Sampler:
+    def chains(self, kept: Any = None) -> Chains:
         """Return chains that go on from where they were kept, or begin."""
         from .kernels.true_rankings import Chains
 
-        order, numbers, slots = self.first_chains if kept is None else kept
-        return Sampler(Chains(order.copy(), numbers.copy()), slots.copy())
+        order, state, slots = self.first_chains if kept is None else kept
+        return Chains(order.copy(), state.copy(), slots.copy())
 
     def order_by_score(self, scores: Floats) -> Ints:
         """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
@@ -255,7 +247,7 @@ class MallowsCrowd:
     def expect(
         self,
         theta: Floats,
-        sampler: Sampler,
+        chains: Chains,
         n_sweeps: int,
         *,
         scores: Floats | None = None,
@@ -270,26 +262,21 @@ class MallowsCrowd:
         seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
         :func:`~crowdrank.models.rankings.kernels.true_rankings.sum_orders`.
         """
-        from .kernels.true_rankings import sum_listed, sum_orders, swap_randomly, sweep
+        from .kernels.true_rankings import sum_listed, sum_orders, sweep
 
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
         spread, log_total, kendall = place, 0.0, self.annotators.distance == "kendall"
         wanted: Any = {"scores": self.prior_scores if scores is None else scores, "draws": draws, "best": best}
         if len(self.exact):
-            state = sampler.chains.state
             if kendall:
-                summed = sum_orders(lists, pull, self.exact, state=state, sets=sets, **wanted)
+                summed = sum_orders(lists, pull, self.exact, state=chains.state, sets=sets, **wanted)
             else:
-                summed = sum_listed(lists, self._listed_orders, pull, state=state, **wanted)
+                summed = sum_listed(lists, self._listed_orders, pull, state=chains.state, **wanted)
             distance, place, spread = summed.distance, summed.place, summed.spread
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
-            if kendall:
-                seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, **wanted)
-            else:
-                wanted["distance"] = self.annotators.distance
-                seen = swap_randomly(lists, pull, *sampler, self.sampled, n_sweeps, **wanted)
+            seen = sweep(lists, pull, chains, self.sampled, n_sweeps, self.annotators.distance, **wanted)
             distance, place = distance + seen.distance, place + seen.place
         return Expectation(distance, place, spread, log_total)
 
@@ -301,21 +288,18 @@ class MallowsCrowd:
         return list_orders(self.arranged.lists, self.exact, self.annotators.distance)
 
     def distances_as_printed(
-        self, theta: Floats, sampler: Sampler, rng: np.random.Generator, best: Ints, scores: Floats | None = None
+        self, theta: Floats, chains: Chains, rng: np.random.Generator, best: Ints, scores: Floats | None = None
     ) -> Floats:
         """Return mean distances over random swaps from a random start; the best ranking seen goes to ``best``."""
-        from .kernels.true_rankings import swap_places, swap_randomly
+        from .kernels.true_rankings import sweep
 
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         ranked, scores = np.flatnonzero(lists.sizes), self.prior_scores if scores is None else scores
-        if self.annotators.distance == "kendall":
-            return swap_places(lists, pull, sampler.chains, ranked, PRINTED_MOVES, scores=scores, best=best).distance
-        sampler.chains.order[:] = self.order_by_score(rng.random(len(self.item_query)))
-        n_sweeps = max(1, round(PRINTED_MOVES / float(lists.sizes[ranked].mean())))
-        swapped = swap_randomly(
-            lists, pull, *sampler, ranked, n_sweeps, self.annotators.distance, scores=scores, best=best
-        )
-        return swapped.distance
+        how, n_sweeps = "printed", PRINTED_MOVES
+        if self.annotators.distance != "kendall":
+            chains.order[:] = self.order_by_score(rng.random(len(self.item_query)))
+            how, n_sweeps = self.annotators.distance, max(1, round(PRINTED_MOVES / float(lists.sizes[ranked].mean())))
+        return sweep(lists, pull, chains, ranked, n_sweeps, how, scores=scores, best=best).distance
 
     def distances_to(self, grade: Floats) -> Floats:
         """Return the Kendall distances of the rankings, (n_lists,), to the order by a grade of each item's code."""
@@ -337,15 +321,11 @@ class MallowsCrowd:
 
 
 def mallows_crowd(
+    method: Any,
     rankings: Rankings,
     trusted: Bools,
     *,
-    distance: str,
-    alpha: float,
-    bound: float,
-    allow_reversed: bool,
-    n_exact: int,
-    seed: int,
+    n_exact: int | None = None,
     shades: NDArray[np.uint64] | None = None,
     special: Floats | None = None,
     annotators: Annotators | None = None,
@@ -353,10 +333,11 @@ def mallows_crowd(
 ) -> MallowsCrowd:
     """Return the crowd of some rankings; without names all are by one annotator.
 
-    ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
-    items apart that are not alike; the other parameters are those of ``Mallows``. Where these rankings are some of all,
-    ``annotators`` is what all of them say of them, and ``special`` (n_annotators,) tells those apart. ``prior``
-    (n_items,) are the scores of a Plackett-Luce prior of the true rankings.
+    ``method`` has the parameters of ``Mallows`` that say how, ``n_exact`` in place of its own if given. ``trusted``
+    (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell items apart that
+    are not alike. Where these rankings are some of all, ``annotators`` is what all of them say of them, and ``special``
+    (n_annotators,) tells those apart. ``prior`` (n_items,) are the scores of a Plackett-Luce prior of the true
+    rankings.
     """
     from .kernels.dispersion import size_cells
     from .kernels.true_rankings import arrange, listable, row_colours
@@ -364,13 +345,14 @@ def mallows_crowd(
     if prior is not None:
         # items of unequal scores are not alike
         shades = row_colours(prior[:, None], np.arange(len(prior), dtype=np.int32))
+    distance, n_exact = method.distance, method.n_exact if n_exact is None else n_exact
     n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
     annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)
     trusted = trusted if named else np.zeros(1, bool)
     weight = np.ascontiguousarray(rankings.row_weight)
     arranged = arrange(
         rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
-        (weight, annotator, trusted.astype(np.float64) if special is None else special), seed, shades=shades,
+        (weight, annotator, trusted.astype(np.float64) if special is None else special), method.seed, shades=shades,
     )  # fmt: skip
     weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
     most, query = MOST_ITEMS[distance], int(np.argmax(lists.sizes)) if len(lists.sizes) else 0
@@ -383,8 +365,7 @@ def mallows_crowd(
     if annotators is None:
         number, total = np.bincount(annotator, minlength=n), np.bincount(annotator, np.diff(lists.starts), n)
         cells = size_cells(lists.starts, lists.rank, annotator, weight, ties=distance == "kendall")
-        rest: Any = {"distance": distance, "alpha": alpha, "bound": bound, "allow_reversed": allow_reversed}
-        annotators = annotators_by_size([cells], number.astype(np.float64), total.astype(np.float64), trusted, **rest)
+        annotators = annotators_by_size(method, [cells], number.astype(np.float64), total.astype(np.float64), trusted)
     ranked = np.flatnonzero(lists.sizes)
     exact = ranked[lists.sizes[ranked] <= n_exact]
     if distance != "kendall":
@@ -394,31 +375,25 @@ def mallows_crowd(
 
 
 def annotators_by_size(
-    cells: Sequence[tuple[Any, Any, Floats]],
-    number: Floats,
-    total: Floats,
-    trusted: Bools,
-    *,
-    distance: str,
-    alpha: float,
-    bound: float,
-    allow_reversed: bool,
+    method: Any, cells: Sequence[tuple[Any, Any, Floats]], number: Floats, total: Floats, trusted: Bools
 ) -> Annotators:
     """Return what is known of the annotators by the sizes of their rankings; parameters as for :func:`mallows_crowd`.
+
+    Only fits that carry their chains on have a prior of the dispersions.
 
     ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``number`` and ``total`` the number of each
     annotator's rankings and of the items in them, (n_annotators,).
     """
     from .kernels.dispersion import SizeCounts, count_cells, distance_table, solve_dispersions
 
-    n = len(number)
+    n, alpha = len(number), method.alpha if method.variant == "carried" else 0.0
     # the mean size of an annotator's rankings, of all for those without
     mean = float(total.sum() / number.sum()) if number.any() else 2.0
     sizes_of_each = np.divide(total, number, out=np.full(n, mean), where=number > 0)
     usual = np.maximum(np.round(sizes_of_each), 2).astype(np.int64)
     more = np.where(trusted, sum(TRUSTED) / (usual * (usual - 1) / 2), alpha / usual)
     sizes, counts = count_cells([*cells, (np.arange(n), usual, more)], n)
-    table = distance_table(sizes, bound, both=allow_reversed, distance=distance)
+    table = distance_table(sizes, method.bound, both=method.allow_reversed, distance=method.distance)
     row = np.searchsorted(sizes, usual)
     # guessing orders half of the pairs wrongly
     far = np.where(trusted, 2 * TRUSTED[1] / sum(TRUSTED), _PRIOR_SHARE) * table.guessing[row]
@@ -426,7 +401,7 @@ def annotators_by_size(
     owner = np.repeat(np.arange(n), np.diff(counts.starts))
     guessing = np.bincount(owner, counts.weight * table.guessing[counts.row], n) - more * table.guessing[row]
     start = solve_dispersions(table, alone, far, np.zeros(n))
-    return Annotators(far * more, guessing, sizes, counts, table, distance, start)
+    return Annotators(far * more, guessing, sizes, counts, table, method.distance, start)
 
 
 def sweep_factor(n_sampled_items: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -218,11 +219,8 @@ class PlackettLuce:
         problem = RankingProblem(rows, annotator, pair_counts, self.ridge, prior, self.tol)
         # the others count a little too: where no trusted annotator ranked, nothing else says which way round they rank
         sure = float(share[known].sum())
-        untrusted = (
-            _MOST_UNTRUSTED_ADHERENCE * min(1.0, sure / max(1.0 - sure, _MOST_UNTRUSTED_ADHERENCE))
-            if known.any()
-            else 1.0
-        )
+        most = _MOST_UNTRUSTED_ADHERENCE
+        untrusted = most * min(1.0, sure / max(1.0 - sure, most)) if known.any() else 1.0
         return problem, np.append(known, untrusted).astype(np.float64)
 
     def _maximum(self, problem: RankingProblem, habits: Floats) -> tuple[RankingProblem, RankingPoint, Trace]:
@@ -470,6 +468,12 @@ class RankingProblem:
         """Sum over the rankings of each annotator."""
         return np.bincount(self.annotator, values, len(self.prior.share)).astype(np.float64, copy=False)
 
+    def _multiply(self, here: RankingPoint) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
+        """Product of the negated curvature of the log-likelihood with changes of scores and of rankings' adherences."""
+        from .kernels.plackett_luce import list_product
+
+        return list_product(self.rows, here.model, here.scores, here.adherence[self.annotator])
+
     def direction(self, here: RankingPoint) -> Floats:
         """Return the Newton step, or what was found of it before the curvature turned out not to be definite."""
         from ...kernels.laplacian import newton_step
@@ -483,9 +487,7 @@ class RankingProblem:
 
     def _scores_only(self, here: RankingPoint) -> tuple[Product, Floats]:
         """Product with the negated curvature in the scores, and its diagonal."""
-        from .kernels.plackett_luce import list_product
-
-        multiply = list_product(self.rows, here.model, here.scores, here.adherence[self.annotator])
+        multiply = self._multiply(here)
         still, pull = np.zeros(len(self.annotator)), self.pull(here)
 
         def product(vector: Floats) -> Floats:
@@ -495,10 +497,7 @@ class RankingProblem:
 
     def _curvature_product(self, here: RankingPoint) -> tuple[Product, Floats]:
         """Product with the negated curvature in scores and habits, and about its diagonal."""
-        from .kernels.plackett_luce import list_product
-
-        scores, prior, n = here.scores, self.prior, len(here.scores)
-        multiply = list_product(self.rows, here.model, scores, here.adherence[self.annotator])
+        scores, prior, n, multiply = here.scores, self.prior, len(here.scores), self._multiply(here)
         by_prior, pull, seen = prior.product(here.habits), self.pull(here), self._ridge_curvature(here)
         ridge = self.ridge * float(np.square(scores).sum()) * prior.share
         own = self.adherence_curvature(here)
@@ -525,11 +524,8 @@ class RankingProblem:
 
     def _likelihood_curvature(self, here: RankingPoint) -> Floats:
         """Negated curvature of the log-likelihood in each adherence by itself."""
-        from .kernels.plackett_luce import list_product
-
-        factor = here.adherence[self.annotator]
-        multiply = list_product(self.rows, here.model, here.scores, factor)
-        return self._by_annotator(multiply(np.zeros(len(here.scores)), np.ones(len(factor)))[1])
+        ones = np.ones(len(self.annotator))
+        return self._by_annotator(self._multiply(here)(np.zeros(len(here.scores)), ones)[1])
 
     def adherence_curvature(self, here: RankingPoint) -> Floats:
         """Return the negated curvature in each adherence by itself, at a fixed scale."""

@@ -27,14 +27,13 @@ def laid_out(*queries, n=5):
     )
 
 
-def chains(n_queries=1, n=5, seed=1):
+def chains(n_queries=1, n=5, seed=1, table=None):
+    sizes = [0] if table is None else np.diff(table.starts)
     return true_rankings.Chains(
-        np.tile(np.arange(n, dtype=np.int32), n_queries), seed + np.arange(n_queries).astype(np.uint64)
+        np.tile(np.arange(n, dtype=np.int32), n_queries),
+        seed + np.arange(n_queries).astype(np.uint64),
+        np.concatenate([np.arange(size) for size in sizes]),
     )
-
-
-def slots(lists):
-    return np.concatenate([np.arange(size) for size in np.diff(lists.starts)])
 
 
 @pytest.mark.parametrize("scores", [None, SCORES])
@@ -67,7 +66,7 @@ def test_sweeps_reach_the_enumerated_posterior(lists, scores):
 def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores, distance="cayley")
     table = laid_out(lists)
-    found = true_rankings.swap_randomly(table, PULLS, chains(), slots(table), np.array([0]), 200_000, scores=scores)
+    found = true_rankings.sweep(table, PULLS, chains(table=table), np.array([0]), 200_000, "cayley", scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
 
@@ -76,7 +75,7 @@ def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
 @pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
 def test_random_swaps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores)
-    found = true_rankings.swap_places(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, scores=scores)
+    found = true_rankings.sweep(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, "printed", scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
 
@@ -85,7 +84,7 @@ def test_random_swaps_begin_with_a_random_ranking():
     ends = np.zeros((5, 5))
     for seed in range(500):
         state = chains(seed=7 * seed)
-        true_rankings.swap_places(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1)
+        true_rankings.sweep(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1, "printed")
         ends[state.order, np.arange(5)] += 1
     np.testing.assert_allclose(ends, 100, atol=35)
 
@@ -96,8 +95,8 @@ def test_the_best_ranking_is_the_most_probable_one(lists, scores):
     best, table, only = np.zeros((4, 5), np.int32), laid_out(lists), np.array([0])
     true_rankings.sum_orders(table, PULLS, only, scores=scores, best=best[0])
     true_rankings.sweep(table, PULLS, chains(), only, 2000, scores=scores, best=best[1])
-    true_rankings.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
-    true_rankings.swap_randomly(table, PULLS, chains(), slots(table), only, 5000, scores=scores, best=best[3])
+    true_rankings.sweep(table, PULLS, chains(), only, 5000, "printed", scores=scores, best=best[2])
+    true_rankings.sweep(table, PULLS, chains(table=table), only, 5000, "cayley", scores=scores, best=best[3])
     heights = [slow.log_weight(order, lists, PULLS, scores) for order in slow.permutations(range(5))]
     for order in best[:3]:
         assert slow.log_weight(order, lists, PULLS, scores) == pytest.approx(max(heights), abs=1e-9)
@@ -202,10 +201,10 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     table, pull, every = laid_out(*queries), -rng.random(120), np.arange(40)
 
     def passes():
-        state, other = chains(40), chains(40)
+        state, other = chains(40), chains(40, table=table)
         swept = true_rankings.sweep(table, pull, state, every, 20)
-        swapped = true_rankings.swap_randomly(table, pull, other, slots(table), np.arange(len(table.sizes)), 20)
-        plain = true_rankings.swap_places(table, pull, other, every, 20)
+        swapped = true_rankings.sweep(table, pull, other, every, 20, "cayley")
+        plain = true_rankings.sweep(table, pull, other, every, 20, "printed")
         exact = true_rankings.sum_orders(table, pull, every)
         return [*swept, *swapped, *plain, *exact, *state, *other]
 
@@ -266,7 +265,7 @@ def test_swaps_reach_the_posterior_of_other_distances(distance):
     for lists in (PARTIAL, TIED):
         _, far, mean, _, _ = slow.posterior(5, lists, PULLS / 4, None, distance=distance)
         table = laid_out(lists)
-        found = true_rankings.swap_randomly(table, PULLS / 4, chains(), slots(table), np.array([0]), 200_000, distance)
+        found = true_rankings.sweep(table, PULLS / 4, chains(table=table), np.array([0]), 200_000, distance)
         np.testing.assert_allclose(found.distance, far, atol=0.05)
         np.testing.assert_allclose(found.place, mean, atol=0.03)
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, gamma, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ....kernels.segments import segment_means, segment_sums
-from ....kernels.threads import over_bounds, pair_bounds
+from ....kernels.threads import bind, over_bounds, pair_bounds
 from ....protocols import Bools, Counts, Floats, Ints
 from .preference_sets import Agreement, PreferenceSets
 
@@ -158,12 +158,11 @@ class Discounts(NamedTuple):
         ``trust`` (n_sets,) is the probability that a pair counts as it was judged, and not reversed.
         """
         sets, tables, out = self.sets, self.tables, np.empty(len(self.sets.won))
-        sizes = (self.number, self.size, *self.gap, trust, *tables[:4], *self.mixture, tables.half)
-        plain = (sets.starts, sets.won, sets.lost, sets.n_entries, self.in_order, *self.links, *sizes)
-        over_bounds(lambda begin, end: _expect(*plain, begin, end, out), self.parts)
+        terms = (self.number, self.size, *self.gap, trust, *tables[:4], *self.mixture, tables.half)
+        plain = (sets.starts, sets.won, sets.lost, sets.n_entries, self.in_order, *self.links)
+        over_bounds(bind(_expect, plain, terms, out), self.parts)
         if self.in_order.any():
-            lined = (sets.starts, self.in_order, *sizes)
-            over_bounds(lambda begin, end: _expect_in_order(*lined, begin, end, out), self.parts)
+            over_bounds(bind(_expect_in_order, sets.starts, self.in_order, terms, out), self.parts)
         return out
 
 
@@ -233,9 +232,7 @@ def _tables(sizes: Counts, longest: Counts, mixture: Mixture) -> Tables:
 
 
 @njit(cache=True, nogil=True)
-def _fill_tables(
-    sizes: Counts, side: Counts, starts: Counts, weight: Floats, drop: Floats, half: Floats, values: Any, neutral: Any
-) -> None:
+def _fill_tables(sizes, side, starts, weight, drop, half, values, neutral):
     """Write the rows of every size: the longest by the mixture, the shorter ones as means of neighbours."""
     term = np.empty(weight.size)
     for z in range(sizes.size):
@@ -256,13 +253,10 @@ def _fill_tables(
 
 
 @njit(cache=True, nogil=True)
-def _expect(
-    starts: Counts, won: Ints, lost: Ints, n_entries: Ints, in_order: Bools, link_starts: Counts, links: Ints,
-    number: Counts, size: Counts, ahead: float, behind: float, slope: Floats, trust: Floats, values: Floats,
-    table_starts: Counts, side: Counts, neutral: Floats, weight: Floats, drop: Floats, half: Floats,
-    begin: int, end: int, out: Floats,
-) -> None:  # fmt: skip
+def _expect(sets, terms, out, begin, end):
     """Write the expected discounts of the units of those sets from begin to end that are not in order."""
+    starts, won, lost, n_entries, in_order, link_starts, links = sets
+    number, size, ahead, behind, slope, trust, values, table_starts, side, neutral, weight, drop, half = terms
     # handing arrays to functions of its own, even inlined ones, made this three times slower
     hard, listed = slope.size == 0, links.size > 0
     state = np.empty(max(weight.size, _MAX_ROW_LENGTH + 1))
@@ -306,12 +300,9 @@ def _expect(
 
 
 @njit(cache=True, nogil=True)
-def _expect_in_order(
-    starts: Counts, in_order: Bools, number: Counts, size: Counts, ahead: float, behind: float, slope: Floats,
-    trust: Floats, values: Floats, table_starts: Counts, side: Counts, neutral: Floats, weight: Floats, drop: Floats,
-    half: Floats, begin: int, end: int, out: Floats,
-) -> None:  # fmt: skip
+def _expect_in_order(starts, in_order, terms, out, begin, end):
     """Write the expected discounts of the units of those sets from begin to end that are in order, worst first."""
+    number, size, ahead, behind, slope, trust, values, table_starts, side, neutral, weight, drop, half = terms
     rows = np.empty((_MAX_ROW_LENGTH + 1, _MAX_ROW_LENGTH + 1))
     for s in range(begin, end):
         if not in_order[s]:
@@ -329,7 +320,7 @@ def _expect_in_order(
 
 
 @njit(cache=True, nogil=True)
-def _play_in_order(start: Floats, above: Floats, below: Floats, rows: Floats, out: Floats) -> None:
+def _play_in_order(start, above, below, rows, out):
     """Write what the pairs leave of a row of T, for all items of a set in order at once.
 
     ``above`` and ``below`` (c,) are the probabilities of losing to the item 1, 2, ... places above or below.
@@ -353,7 +344,7 @@ def _play_in_order(start: Floats, above: Floats, below: Floats, rows: Floats, ou
 
 
 @njit(cache=True, nogil=True)
-def _multiply_in_order(start: Floats, drop: Floats, above: Floats, below: Floats, neutral: float, out: Floats) -> None:
+def _multiply_in_order(start, drop, above, below, neutral, out):
     """Write what the pairs leave of the terms of the mixture, for all items of a set in order at once."""
     c = above.size
     products = np.empty(c + 1)

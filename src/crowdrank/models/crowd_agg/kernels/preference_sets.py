@@ -188,10 +188,7 @@ class Agreement(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _enter(
-    rows: Counts, low: Ints, high: Ints, net: Floats, place: Ints, seen: Counts, starts: Counts, pair_starts: Counts,
-    judged: Counts, kept: Counts, item: Ints, won: Ints, lost: Ints, winner: Ints, loser: Ints,
-) -> int:  # fmt: skip
+def _enter(rows, low, high, net, place, seen, starts, pair_starts, judged, kept, item, won, lost, winner, loser):
     """Number the entries of each set and count their pairs; return how many sets have any."""
     n_sets = n_units = n_pairs = 0
     for s in range(rows.size - 1):
@@ -220,9 +217,7 @@ def _enter(
 
 
 @njit(cache=True, nogil=True)
-def _pairs_alike(
-    starts: Counts, winner: Ints, loser: Ints, lead: Floats, slack: float, begin: int, end: int, alike: Floats
-) -> None:
+def _pairs_alike(starts, winner, loser, lead, slack, begin, end, alike):
     """Count the listed pairs of the sets from begin to end."""
     for s in range(begin, end):
         for pair in range(starts[s], starts[s + 1]):
@@ -231,9 +226,7 @@ def _pairs_alike(
 
 
 @njit(cache=True, nogil=True)
-def _levels_alike(
-    bounds: Counts, unit: Ints, use: Bools, lead: Floats, slack: float, begin: int, end: int, alike: Floats
-) -> None:
+def _levels_alike(bounds, unit, use, lead, slack, begin, end, alike):
     """Count the pairs between levels of those sets from begin to end that are not long."""
     for s in range(begin, end):
         if bounds[s + 1] - bounds[s] > _MAX_ENTRIES_PAIR_BY_PAIR:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ....kernels.laplacian import laplacian_product, laplacian_products
 from ....kernels.pairs import row_starts, sort_by_pair
-from ....kernels.threads import over_bounds, pair_bounds, read_only, total
+from ....kernels.threads import bind, over_bounds, pair_bounds, read_only, sum_over_bounds, views
 from ....protocols import Counts, Floats, Ints, Outcomes
 
 MOST_TABLE_SOURCES = 12
@@ -104,19 +104,17 @@ class PairPatterns:
         """Return the weight of all preferences of each source, (n_sources,)."""
         return np.bincount(self.source, self.total_weight, n_sources).astype(np.float64, copy=False)
 
-    def expect(
-        self, flip_rates: Floats, scores: Floats, *, equal: bool = False, hinge: bool = False,
-        variances: Floats | None = None,
-    ) -> Expectation:  # fmt: skip
+    def expect(self, flip_rates: Floats, scores: Floats, loss: str, variances: Floats | None = None) -> Expectation:
         """Return the sums over pairs at flip rates and scores, with the log-likelihood of all preferences (E-step).
 
-        ``equal``: all scores are. With ``variances`` scores are normal around those given.
+        ``loss`` is ``"equal"`` where all scores are, ``"logistic"`` or ``"hinge"``. With ``variances`` scores are
+        normal around those given.
         """
         odds = self.pattern_odds(flip_rates)
-        if equal:
+        if loss == "equal":
             here = expect_at_equal_scores(self, odds, len(scores))
         else:
-            here = expect_at_scores(self, scores, odds, variances, hinge=hinge)
+            here = expect_at_scores(self, scores, odds, variances, hinge=loss == "hinge")
         return here._replace(log_likelihood=here.log_likelihood + self.log_likelihood_if_higher(flip_rates))
 
     def multiply(self, curvature: Floats, degree: Floats, columns: Floats) -> Floats:
@@ -184,8 +182,7 @@ def _patterns_by_table(
     """Patterns through a table with a cell for each pair; ``None`` where a source judged a pair twice."""
     rows = row_starts(offsets)
     marks = np.zeros(int(rows[-1]), np.uint32)
-    columns = (read_only(left), read_only(right), read_only(outcome), read_only(source))
-    if _mark_preferences(*columns, read_only(rows), marks):
+    if bind(_mark_preferences, *views(left, right, outcome, source, rows), marks)():
         return None
     n_pairs, n_items = int(np.count_nonzero(marks)), len(rows) - 1
     starts, second, pattern = np.empty(n_items + 1, np.int64), np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
@@ -215,7 +212,7 @@ def _distinct_marks(marks: NDArray[np.uint32], n_sources: int) -> tuple[NDArray[
 
 
 @njit(cache=True, nogil=True)
-def _mark_preferences(left: Ints, right: Ints, outcome: Outcomes, source: Ints, rows: Counts, marks: Any) -> bool:
+def _mark_preferences(left, right, outcome, source, rows, marks):
     """Set the two bits of each preference in the cell of its pair; return whether a source judged a pair twice."""
     for row in range(left.size):
         low, high, won = left[row], right[row], outcome[row]
@@ -230,16 +227,14 @@ def _mark_preferences(left: Ints, right: Ints, outcome: Outcomes, source: Ints, 
 
 
 @njit(cache=True, nogil=True)
-def _set_occurring(marks: Any, table: Ints) -> None:
+def _set_occurring(marks, table):
     """Set the table to 1 at each mark."""
     for cell in range(marks.size):
         table[marks[cell]] = 1
 
 
 @njit(cache=True, nogil=True)
-def _gather_pairs(
-    marks: Any, rows: Counts, place_of: Ints, distinct: Any, starts: Counts, second: Ints, pattern: Ints
-) -> None:
+def _gather_pairs(marks, rows, place_of, distinct, starts, second, pattern):
     """Fill in the pairs that have a mark, with the number of its pattern."""
     n_pairs = 0
     for i in range(rows.size - 1):
@@ -290,25 +285,15 @@ def expect_at_scores(
     (n_items,) it is the mean over independent normal scores; the logistic function is then replaced by a normal one,
     with an error of 0.01 at most.
     """
-    columns = (read_only(pairs.starts), read_only(pairs.second), read_only(pairs.pattern))
-    values = (read_only(scores), read_only(odds), read_only(np.empty(0) if variances is None else variances))
-    curvature, n_items = np.empty(pairs.n_pairs), len(scores)
-
-    def work(begin: int, end: int) -> list[Floats]:
-        sums, n_lower, value = np.zeros((3, n_items)), np.zeros(len(odds)), np.zeros(1)
-        _add_pairs(*columns, *values, hinge, begin, end, curvature, sums, n_lower, value)
-        return [sums, n_lower, value]
-
-    parts = over_bounds(work, pair_bounds(pairs.starts))
-    sums, n_lower, value = (total([part[which] for part in parts]) for which in range(3))
+    given = (pairs.starts, pairs.second, pairs.pattern, scores, odds, np.empty(0) if variances is None else variances)
+    curvature = np.empty(pairs.n_pairs)
+    add = bind(_add_pairs, *views(*given), hinge, curvature)
+    sums, n_lower, value = sum_over_bounds(add, pair_bounds(pairs.starts), (3, len(scores)), len(odds), 1)
     return Expectation(float(value[0]), sums[0], curvature, sums[1], sums[2], n_lower)
 
 
 @njit(cache=True, nogil=True)
-def _add_pairs(
-    starts: Counts, second: Ints, pattern: Ints, scores: Floats, odds: Floats, variance: Floats, hinge: bool,
-    begin: int, end: int, curvature: Floats, sums: Floats, n_lower: Floats, value: Floats,
-) -> None:  # fmt: skip
+def _add_pairs(starts, second, pattern, scores, odds, variance, hinge, curvature, begin, end, sums, n_lower, value):
     """Add the pairs of items begin to end to gradient, degree and observed degree, (3, n_items), n_lower and value."""
     linear, factor, n_factors, averaged = 0.0, 1.0, 0, variance.size > 0
     for i in range(begin, end):
@@ -349,15 +334,12 @@ def _add_pairs(
 def pair_probabilities(pairs: PairPatterns, scores: Floats, odds: Floats) -> Floats:
     """Return the probability that the lower item of each pair is the better, (n_pairs,)."""
     probability = np.empty(pairs.n_pairs)
-    columns = (read_only(pairs.starts), read_only(pairs.second), read_only(pairs.pattern))
-    _fill_probabilities(*columns, read_only(scores), read_only(odds), probability)
+    bind(_fill_probabilities, *views(pairs.starts, pairs.second, pairs.pattern, scores, odds), probability)()
     return probability
 
 
 @njit(cache=True, nogil=True)
-def _fill_probabilities(
-    starts: Counts, second: Ints, pattern: Ints, scores: Floats, odds: Floats, probability: Floats
-) -> None:
+def _fill_probabilities(starts, second, pattern, scores, odds, probability):
     """Fill in the probability of each pair."""
     for i in range(starts.size - 1):
         for pair in range(starts[i], starts[i + 1]):
@@ -371,19 +353,13 @@ def nearest_centres(pairs: PairPatterns, products: Floats, squares: Floats, *, f
     if ``folded``, a difference counts as its negative where that is nearer.
     """
     nearest = np.empty(pairs.n_pairs, np.int32)
-    columns = (read_only(pairs.starts), read_only(pairs.second), read_only(products), read_only(squares))
-
-    def work(begin: int, end: int) -> None:
-        _fill_nearest(*columns, folded, begin, end, nearest)
-
-    over_bounds(work, pair_bounds(pairs.starts))
+    given = views(pairs.starts, pairs.second, products, squares)
+    over_bounds(bind(_fill_nearest, *given, folded, nearest), pair_bounds(pairs.starts))
     return nearest
 
 
 @njit(cache=True, nogil=True)
-def _fill_nearest(
-    starts: Counts, second: Ints, products: Floats, squares: Floats, folded: bool, begin: int, end: int, nearest: Ints
-) -> None:
+def _fill_nearest(starts, second, products, squares, folded, nearest, begin, end):
     """Fill in the nearest centre of each pair of items begin to end."""
     for i in range(begin, end):
         for pair in range(starts[i], starts[i + 1]):

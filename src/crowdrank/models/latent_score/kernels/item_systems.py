@@ -14,15 +14,15 @@ negative for the second item of a pair. With these sums in the columns of ``U``,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
 
 from ....kernels.laplacian import laplacian_product, laplacian_products, solve_together
-from ....kernels.threads import one_blas_thread, over_bounds, read_only, total
+from ....kernels.threads import bind, one_blas_thread, over_bounds, read_only, sum_over_bounds, views
 from ....protocols import Counts, Floats, Ints
-from .ordinal import Cells, ResponseModel, kernel_arguments, lapse_probability, level_probabilities
+from .ordinal import Cells, ResponseModel, lapse_probability, level_probabilities
 
 # threshold (sample): items of a query whose matrix is held, latent_score
 MAX_BLOCK_ITEMS = 700
@@ -206,25 +206,16 @@ def cross_terms(
     """
     root = np.empty((0, 2, 2)) if root is None else root
     terms = np.empty((len(cells.annotator_side), root.shape[1]))
-    arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance), float(model.scale))
-    arguments = (*arguments, cells.values, read_only(root))
-    habits = read_only(adapt)
-
-    def work(begin: int, end: int) -> None:
-        everything: list[Any] = [*arguments, habits, begin, end, terms]
-        _fill_cross_terms(*everything)
-
-    over_bounds(work, cells.parts)
+    given = views(gap, variance, adapt, root)
+    over_bounds(bind(_fill_cross_terms, cells, model.views(), *given, terms), cells.parts)
     return terms
 
 
 @njit(cache=True, nogil=True)
-def _fill_cross_terms(
-    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, clarity: Any, gap: Any, variance: Any, scale: float, values: Any, root: Any, adapt: Any, begin: int,
-    end: int, terms: Any,
-) -> None:  # fmt: skip
+def _fill_cross_terms(cells, model, gap, variance, adapt, root, terms, begin, end):
     """Fill in the cross terms of the judgments of cells begin to end."""
+    _, _, bounds, annotator_side, level, weight, _, values = cells
+    own, favourites, centre, cuts, scale, _, shifts, clarity = model
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
         clear = clarity[cell] if clarity.size else 1.0
@@ -260,30 +251,26 @@ def schur_blocks(cells: Cells, terms: Floats, n_annotators: int, firsts: Counts,
     begins, ends = np.searchsorted(cells.first, firsts), np.searchsorted(cells.first, firsts + size)
     most = int(np.max(cells.bounds[ends] - cells.bounds[begins], initial=0))
     place, present = np.full(n_annotators, -1, np.int64), np.empty(min(most, n_annotators), np.int64)
-    p = terms.shape[1]
-    rows = np.zeros((p * len(present), size))
-    arguments = (cells.first, cells.second, cells.bounds, cells.annotator_side, read_only(terms))
+    p, firsts = terms.shape[1], read_only(firsts)
+    rows, each = np.zeros((p * len(present), size)), read_only(terms)
     if size <= _MAX_LOOPED_ITEMS:
-        _fill_blocks(*arguments, begins, ends, firsts, place, present, rows, blocks)
+        _fill_blocks(cells, each, begins, ends, firsts, place, present, rows, blocks)
         return blocks
     for number, (begin, end, first) in enumerate(zip(begins, ends, firsts, strict=True)):
-        n = _gather_rows(*arguments, begin, end, first, place, present, rows)
+        n = _gather_rows(cells, each, begin, end, first, place, present, rows)
         blocks[number] = rows[: p * n].T @ rows[: p * n]
         _clear_rows(place, present, rows, p, n)
     return blocks
 
 
 @njit(cache=True, nogil=True)
-def _gather_rows(
-    first: Any, second: Any, bounds: Any, annotator_side: Any, terms: Any, begin: int, end: int, item: int, place: Any,
-    present: Any, rows: Any,
-) -> int:  # fmt: skip
+def _gather_rows(cells, terms, begin, end, item, place, present, rows):
     """Add up the cross terms of each annotator and item from ``item`` on, p rows each; return how many annotators."""
     n, p = 0, terms.shape[1]
     for cell in range(begin, end):
-        i, j = first[cell] - item, second[cell] - item if second.size else -1
-        for row in range(bounds[cell], bounds[cell + 1]):
-            a = annotator_side[row] >> 2
+        i, j = cells.first[cell] - item, cells.second[cell] - item if cells.second.size else -1
+        for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
+            a = cells.annotator_side[row] >> 2
             if place[a] < 0:
                 place[a] = n
                 present[n] = a
@@ -297,7 +284,7 @@ def _gather_rows(
 
 
 @njit(cache=True, nogil=True)
-def _clear_rows(place: Any, present: Any, rows: Any, p: int, n: int) -> None:
+def _clear_rows(place, present, rows, p, n):
     """Clear what the next query starts from."""
     for number in range(n):
         place[present[number]] = -1
@@ -305,79 +292,39 @@ def _clear_rows(place: Any, present: Any, rows: Any, p: int, n: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _fill_blocks(
-    first: Any, second: Any, bounds: Any, annotator_side: Any, terms: Any, begins: Any, ends: Any, firsts: Any,
-    place: Any, present: Any, rows: Any, blocks: Any,
-) -> None:  # fmt: skip
+def _fill_blocks(cells, terms, begins, ends, firsts, place, present, rows, blocks):
     """Fill in the blocks of small queries, where annotators judge few of the items each."""
-    size = blocks.shape[1]
+    size, p = blocks.shape[1], terms.shape[1]
     for query in range(firsts.size):
-        n = _gather_rows(
-            first,
-            second,
-            bounds,
-            annotator_side,
-            terms,
-            begins[query],
-            ends[query],
-            firsts[query],
-            place,
-            present,
-            rows,
-        )
-        for number in range(terms.shape[1] * n):
+        n = _gather_rows(cells, terms, begins[query], ends[query], firsts[query], place, present, rows)
+        for number in range(p * n):
             for i in range(size):
                 value = rows[number, i]
                 if value != 0.0:
                     for j in range(size):
                         blocks[query, i, j] += value * rows[number, j]
-        _clear_rows(place, present, rows, terms.shape[1], n)
+        _clear_rows(place, present, rows, p, n)
 
 
 def schur_products(parts: list[tuple[Cells, Floats]], n_annotators: int, columns: Floats) -> Floats:
     """Return what is taken off, times columns (n_items, n), from the judgments and cross terms of each kind."""
-    image = np.zeros(columns.shape)
-    values: Any = read_only(columns)
-    n = columns.shape[1]
+    image, n = np.zeros(columns.shape), columns.shape[1]
     for cells, terms in parts:
-        rows: Any = (cells.first, cells.second, cells.bounds, cells.annotator_side, read_only(terms))
-
-        def gather(begin: int, end: int, rows: Any = rows) -> Floats:
-            between = np.zeros((rows[-1].shape[1] * n_annotators, n))
-            everything: list[Any] = [*rows, values, begin, end, between]
-            _gather_columns(*everything)
-            return between
-
-        between = read_only(total(over_bounds(gather, cells.parts)))
-
-        def spread(begin: int, end: int, rows: Any = rows, between: Floats = between) -> Floats:
-            part = np.zeros(columns.shape)
-            everything: list[Any] = [*rows, between, begin, end, np.empty(n), part]
-            _spread_columns(*everything)
-            return part
-
-        image += total(over_bounds(spread, cells.parts))
+        each, shape = read_only(terms), (terms.shape[1] * n_annotators, n)
+        (between,) = sum_over_bounds(bind(_gather_columns, cells, each, read_only(columns)), cells.parts, shape)
+        (part,) = sum_over_bounds(bind(_spread_columns, cells, each, read_only(between)), cells.parts, columns.shape)
+        image += part
     return image
 
 
 @njit(cache=True, nogil=True)
-def _gather_columns(
-    first: Any,
-    second: Any,
-    bounds: Any,
-    annotator_side: Any,
-    terms: Any,
-    columns: Any,
-    begin: int,
-    end: int,
-    between: Any,
-) -> None:
+def _gather_columns(cells, terms, columns, begin, end, between):
     """Add to each annotator's parameters what cells begin to end send."""
     p = terms.shape[1]
     for cell in range(begin, end):
-        i, j = first[cell], second[cell] if second.size else -1
-        for row in range(bounds[cell], bounds[cell + 1]):
-            at = p * (annotator_side[row] >> 2)
+        i, j = cells.first[cell], cells.second[cell] if cells.second.size else -1
+        for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
+            at = p * (cells.annotator_side[row] >> 2)
             for m in range(columns.shape[1]):
                 value = columns[i, m] - columns[j, m] if j >= 0 else columns[i, m]
                 for c in range(p):
@@ -385,30 +332,19 @@ def _gather_columns(
 
 
 @njit(cache=True, nogil=True)
-def _spread_columns(
-    first: Any,
-    second: Any,
-    bounds: Any,
-    annotator_side: Any,
-    terms: Any,
-    between: Any,
-    begin: int,
-    end: int,
-    sent: Any,
-    image: Any,
-) -> None:
+def _spread_columns(cells, terms, between, begin, end, image):
     """Add to the items of cells begin to end what annotators send."""
-    p = terms.shape[1]
+    p, sent = terms.shape[1], np.empty(image.shape[1])
     for cell in range(begin, end):
         sent[:] = 0.0
-        for row in range(bounds[cell], bounds[cell + 1]):
-            at = p * (annotator_side[row] >> 2)
+        for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
+            at = p * (cells.annotator_side[row] >> 2)
             for m in range(sent.size):
                 send = terms[row, 0] * between[at, m]
                 for c in range(1, p):
                     send += terms[row, c] * between[at + c, m]
                 sent[m] += send
-        i, j = first[cell], second[cell] if second.size else -1
+        i, j = cells.first[cell], cells.second[cell] if cells.second.size else -1
         for m in range(sent.size):
             image[i, m] += sent[m]
             if j >= 0:
@@ -422,21 +358,17 @@ def shared_cross(cells: Cells, terms: Floats, pulls: Floats, n_items: int) -> Fl
     the cross terms.
     """
     image = np.zeros((n_items, pulls.shape[2]))
-    rows: list[Any] = [cells.first, cells.second, cells.bounds, cells.annotator_side, read_only(terms)]
-    everything: list[Any] = [*rows, read_only(pulls), image]
-    _add_shared_cross(*everything)
+    _add_shared_cross(cells, read_only(terms), read_only(pulls), image)
     return image
 
 
 @njit(cache=True, nogil=True)
-def _add_shared_cross(
-    first: Any, second: Any, bounds: Any, annotator_side: Any, terms: Any, pulls: Any, image: Any
-) -> None:
+def _add_shared_cross(cells, terms, pulls, image):
     """Add the terms of all judgments to their items."""
-    for cell in range(first.size):
-        i, j = first[cell], second[cell]
-        for row in range(bounds[cell], bounds[cell + 1]):
-            a = annotator_side[row] >> 2
+    for cell in range(cells.first.size):
+        i, j = cells.first[cell], cells.second[cell]
+        for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
+            a = cells.annotator_side[row] >> 2
             for c in range(image.shape[1]):
                 value = 0.0
                 for m in range(terms.shape[1]):

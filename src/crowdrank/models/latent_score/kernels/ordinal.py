@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.threads import over_bounds, read_only, total
+from ....kernels.threads import bind, over_bounds, read_only, sum_over_bounds, views
 from ....protocols import Counts, Floats, Ints
 
 _VARIANCE_FACTOR = np.pi / 8
@@ -66,6 +66,13 @@ class ResponseModel(NamedTuple):
     shifts: Floats = np.empty((0, 3))
     clarity: Floats = np.empty(0)
 
+    def views(self) -> ResponseModel:
+        """Return the same with read-only arrays, so kernels are compiled for one kind of array only."""
+        own, favourites, cuts, *rest = views(self.own, self.favourites, self.cuts, self.shifts, self.clarity)
+        return ResponseModel(
+            own, favourites, float(self.centre), cuts, float(self.scale), bool(self.learns_cuts), *rest
+        )
+
 
 def own_rows(
     scale: float, alpha: Floats, alpha_variance: Floats, covariance: Floats, bias: Floats, bias_variance: Floats,
@@ -96,23 +103,16 @@ def covariate_shifts(cells: Cells, coefficients: Floats, covariance: Floats, sca
     of discrimination, bias and coefficients.
     """
     shifts = np.empty((len(cells.values), 3))
-    arguments = (cells.annotator_side, cells.values, read_only(coefficients), read_only(covariance), float(scale))
-
-    def work(begin: int, end: int) -> None:
-        _fill_shifts(*arguments, cells.bounds[begin], cells.bounds[end], shifts)
-
-    over_bounds(work, cells.parts)
+    over_bounds(bind(_fill_shifts, cells, *views(coefficients, covariance), float(scale), shifts), cells.parts)
     return shifts
 
 
 @njit(cache=True, nogil=True)
-def _fill_shifts(
-    annotator_side: Any, values: Any, coefficients: Any, covariance: Any, scale: float, begin: int, end: int,
-    shifts: Any,
-) -> None:  # fmt: skip
-    """Fill in the shifts of judgments begin to end."""
-    for row in range(begin, end):
-        a, side = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3)
+def _fill_shifts(cells, coefficients, covariance, scale, shifts, begin, end):
+    """Fill in the shifts of the judgments of cells begin to end."""
+    values = cells.values
+    for row in range(cells.bounds[begin], cells.bounds[end]):
+        a, side = cells.annotator_side[row] >> 2, 1.0 - (cells.annotator_side[row] & 3)
         mean, with_slope, spread = 0.0, 0.0, 0.0
         for c in range(values.shape[1]):
             x = values[row, c]
@@ -126,9 +126,7 @@ def _fill_shifts(
 
 
 @njit(cache=True, nogil=True)
-def level_probabilities(
-    eta: float, variance: float, stretch: float, centre: float, cuts: Any, level: int, clear: float
-) -> Any:
+def level_probabilities(eta, variance, stretch, centre, cuts, level, clear):
     """Return the slope of what follows, and the probabilities of a level at most this one and of one below it."""
     flat = clear / np.sqrt(1.0 + _VARIANCE_FACTOR * clear * clear * variance)
     upper, lower = 1.0, 0.0
@@ -140,13 +138,13 @@ def level_probabilities(
 
 
 @njit(cache=True, nogil=True)
-def lapse_probability(favourites: Any, a: int, level: int, mirrored: int, side: float) -> Any:
+def lapse_probability(favourites, a, level, mirrored, side):
     """Return the probability of a level, seen from the first item on this side, in a lapse."""
     return 0.5 * ((1.0 + side) * favourites[a, level] + (1.0 - side) * favourites[a, mirrored])
 
 
 @njit(cache=True, nogil=True)
-def _end_turn(flat: float, upper: float, lower: float, variance: float) -> Any:
+def _end_turn(flat, upper, lower, variance):
     """Return the mean of a sigmoid's slope over a predictor of this variance, for the lowest or the highest level.
 
     The slope of the mean, ``flat p (1 - p)``, falls with the probability ``p`` of another level; that of a normal
@@ -162,16 +160,26 @@ def _end_turn(flat: float, upper: float, lower: float, variance: float) -> Any:
     return flat * other * ((1.0 - blur) * (1.0 - other) + blur * 0.5 * (u + np.sqrt(u * u + 1.0)))
 
 
+def item_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Return the gradient and the curvature in the score of each cell, (n_cells,) each.
+
+    ``gap`` and ``variance`` (n_cells,) are the cell's score, or difference of scores, and its variance.
+    """
+    slopes = np.empty((2, len(gap)))
+    over_bounds(bind(_fill_item_slopes, cells, model.views(), *views(gap, variance), slopes), cells.parts)
+    return slopes[0], slopes[1]
+
+
 @njit(cache=True, nogil=True)
-def _fill_item_slopes(
-    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, clarity: Any, gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
-) -> None:  # fmt: skip
+def _fill_item_slopes(cells, model, gap, variance, slopes, begin, end):
     """Fill in the gradient and the curvature in the score of each cell from begin to end."""
+    _, _, bounds, annotator_side, level, weight, _, _ = cells
+    own, favourites, centre, cuts, _, _, shifts, clarity = model
     for cell in range(begin, end):
         d, of_gap, slope, curve = gap[cell], variance[cell], 0.0, 0.0
         clear = clarity[cell] if clarity.size else 1.0
         for row in range(bounds[cell], bounds[cell + 1]):
+            # a function of its own for the next lines would take half as long again
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
@@ -192,22 +200,7 @@ def _fill_item_slopes(
                 turn = rho * clear * _end_turn(flat, upper, lower, clear * clear * spread)
             slope += rho * clear * own[a, 0] * (upper + lower - 1.0) - turn * (own[a, 2] * d + 0.5 * tie)
             curve += h * own[a, 1]
-        gradient[cell], curvature[cell] = slope, curve
-
-
-def item_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient and the curvature in the score of each cell, (n_cells,) each.
-
-    ``gap`` and ``variance`` (n_cells,) are the cell's score, or difference of scores, and its variance.
-    """
-    gradient, curvature = np.empty(len(gap)), np.empty(len(gap))
-    arguments = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
-
-    def work(begin: int, end: int) -> None:
-        _fill_item_slopes(*arguments, begin, end, gradient, curvature)
-
-    over_bounds(work, cells.parts)
-    return gradient, curvature
+        slopes[0, cell], slopes[1, cell] = slope, curve
 
 
 def difficulty_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> Floats:
@@ -218,22 +211,15 @@ def difficulty_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: F
     more levels differ for no other reason. Arguments are those of :func:`item_pass`.
     """
     slopes = np.zeros((3, len(gap)))
-    arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
-
-    def work(begin: int, end: int) -> None:
-        everything: list[Any] = [*arguments, begin, end, slopes]
-        _fill_difficulty_slopes(*everything)
-
-    over_bounds(work, cells.parts)
+    over_bounds(bind(_fill_difficulty_slopes, cells, model.views(), *views(gap, variance), slopes), cells.parts)
     return slopes
 
 
 @njit(cache=True, nogil=True)
-def _fill_difficulty_slopes(
-    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, clarity: Any, gap: Any, variance: Any, begin: int, end: int, slopes: Any,
-) -> None:  # fmt: skip
+def _fill_difficulty_slopes(cells, model, gap, variance, slopes, begin, end):
     """Fill in the slopes of cells begin to end, which are single items."""
+    _, _, bounds, annotator_side, level, weight, _, _ = cells
+    own, favourites, centre, cuts, _, _, _, clarity = model
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
         clear = clarity[cell] if clarity.size else 1.0
@@ -254,7 +240,7 @@ def _fill_difficulty_slopes(
 
 
 @njit(cache=True, nogil=True)
-def _difficulty_slopes(eta: float, stretch: float, centre: float, cuts: Any, level: int, clear: float) -> Any:
+def _difficulty_slopes(eta, stretch, centre, cuts, level, clear):
     """Slope and curvature of a level's log-probability in the difficulty, that with the predictor; the probability."""
     upper, lower, high, low = 1.0, 0.0, 0.0, 0.0
     if level < cuts.size:
@@ -303,61 +289,34 @@ class AnnotatorSums(NamedTuple):
     control_curvature: Floats
 
 
-@njit(cache=True, nogil=True)
-def _add_cut_slopes(
-    upper: float, lower: float, widen: float, probability: float, rho: float, cuts: Any, level: int, of_cuts: Any
-) -> Any:
-    """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch."""
-    at, below = widen * upper * (1.0 - upper) / probability, widen * lower * (1.0 - lower) / probability
-    spread_slope, curve = 0.0, 0.0
-    if level < cuts.size:
-        cut, curved = cuts[level], at * (at - widen * (1.0 - 2.0 * upper))
-        spread_slope += cut * at
-        curve += cut * cut * curved
-        of_cuts[0, level] += rho * at
-        of_cuts[1, level] += rho * curved
-    if level > 0:
-        cut, curved = cuts[level - 1], below * (below + widen * (1.0 - 2.0 * lower))
-        spread_slope -= cut * below
-        curve += cut * cut * curved
-        of_cuts[0, level - 1] -= rho * below
-        of_cuts[1, level - 1] += rho * curved
-        if level < cuts.size:
-            curve -= 2.0 * cuts[level] * cut * at * below
-            of_cuts[2, level - 1] -= rho * at * below
-    return rho * spread_slope, rho * curve
+def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> AnnotatorSums:
+    """Return gradients and curvatures of annotators and crowd over all judgments; arguments as in :func:`item_pass`."""
+    (n, n_levels), k = (len(model.own), len(model.cuts) + 1), cells.values.shape[1]
+    slopes, at = np.empty((len(model.shifts), 2)), read_only(gap)
+    of_annotators, lapsed, crowd, of_cuts = sum_over_bounds(
+        bind(_add_annotator_sums, cells, model.views(), at, read_only(variance), slopes), cells.parts,
+        (n, 8), (len(model.favourites), n_levels + 2), 4, (3, n_levels),
+    )  # fmt: skip
+    control, control_curvature = np.empty((0, 0)), np.empty((0, 0, 0))
+    if k:
+        add = bind(_add_control_sums, cells, slopes, at, float(model.scale))
+        control, control_curvature = sum_over_bounds(add, cells.parts, (n, k), (n, k, 2 + k))
+        for c in range(k):
+            control_curvature[:, :c, 2 + c] = control_curvature[:, c, 2 : 2 + c]
+    columns: Any = (*np.ascontiguousarray(of_annotators.T), lapsed[:, :-2], lapsed[:, -2], lapsed[:, -1])
+    columns = (*columns, *map(float, crowd), of_cuts[0, :-1], of_cuts[1:, :-1], control, control_curvature)
+    return AnnotatorSums(*columns)
 
 
 @njit(cache=True, nogil=True)
-def _add_lapse(
-    probability: float, lapse: float, usual: float, amount: float, side: float, level: int, lapsed: Any
-) -> Any:
-    """Add a judgment's part in the lapses of its annotator, (K + 3,); return its weight as no lapse, and its chance.
-
-    ``usual`` is the chance of the level in a lapse.
-    """
-    top = lapsed.size - 3
-    likely = (1.0 - lapse) * probability + lapse * usual
-    rho = amount * ((1.0 - lapse) * probability / likely)
-    lapsed[level] += 0.5 * (1.0 + side) * (amount - rho)
-    lapsed[top - level] += 0.5 * (1.0 - side) * (amount - rho)
-    more = (usual - probability) / likely
-    lapsed[top + 1] += amount * more
-    lapsed[top + 2] += amount * more * more
-    return rho, likely
-
-
-@njit(cache=True, nogil=True)
-def _add_annotator_sums(
-    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, clarity: Any, gap: Any, variance: Any, scale: float, learns_cuts: bool, slopes: Any, begin: int,
-    end: int, sums: Any, lapsed: Any, crowd: Any, of_cuts: Any,
-) -> None:  # fmt: skip
+def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, lapsed, crowd, of_cuts):
     """Add the sums of cells begin to end, of annotators (n_annotators, 8), lapses, crowd (4,) and cuts (3, K).
 
     With covariates ``slopes`` (n_judgments, 2) is filled with gradient and curvature in the predictor.
     """
-    product, logs, top = 1.0, 0.0, cuts.size
+    _, _, bounds, annotator_side, level, weight, _, _ = cells
+    own, favourites, centre, cuts, scale, learns_cuts, shifts, clarity = model
+    product, logs = 1.0, 0.0
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
         clear = clarity[cell] if clarity.size else 1.0
@@ -378,7 +337,7 @@ def _add_annotator_sums(
             amount = weight[row] if weight.size else 1.0
             rho, likely = amount, probability
             if lapse > 0.0:
-                usual = lapse_probability(favourites, a, y, top - y, side)
+                usual = lapse_probability(favourites, a, y, cuts.size - y, side)
                 rho, likely = _add_lapse(probability, lapse, usual, amount, side, y, lapsed[a])
                 sums[a, 7] += amount - rho
             if weight.size:
@@ -408,57 +367,54 @@ def _add_annotator_sums(
     crowd[0] += logs + np.log(product)
 
 
-def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> AnnotatorSums:
-    """Return gradients and curvatures of annotators and crowd over all judgments; arguments as in :func:`item_pass`."""
-    arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
-    arguments = (*arguments, float(model.scale), bool(model.learns_cuts))
-    n_annotators, n_levels = len(model.own), len(model.cuts) + 1
-    slopes = np.empty((len(model.shifts), 2))
-
-    def work(begin: int, end: int) -> list[Floats]:
-        sums = [np.zeros((n_annotators, 8)), np.zeros((len(model.favourites), n_levels + 2)), np.zeros(4)]
-        sums.append(np.zeros((3, n_levels)))
-        everything: list[Any] = [*arguments, slopes, begin, end, *sums]
-        _add_annotator_sums(*everything)
-        return [*sums, *_control_sums(cells, gap, float(model.scale), slopes, n_annotators, begin, end)]
-
-    threads = over_bounds(work, cells.parts)
-    of_annotators, lapsed, crowd, of_cuts, control, control_curvature = (
-        total([parts[place] for parts in threads]) for place in range(6)
-    )
-    columns: Any = np.ascontiguousarray(of_annotators.T)
-    by_level = (lapsed[:, :-2], lapsed[:, -2], lapsed[:, -1])
-    shared: Any = (*(float(value) for value in crowd), of_cuts[0, :-1], of_cuts[1:, :-1])
-    fields: list[Any] = [*columns, *by_level, *shared, control, control_curvature]
-    return AnnotatorSums(*fields)
-
-
-def _control_sums(
-    cells: Cells, gap: Floats, scale: float, slopes: Floats, n_annotators: int, begin: int, end: int
-) -> list[Floats]:
-    """Gradient and curvature in coefficients of covariates over cells begin to end; without covariates empty."""
-    k = cells.values.shape[1]
-    if not k:
-        return [np.empty((0, 0)), np.empty((0, 0, 0))]
-    control, curvature = np.zeros((n_annotators, k)), np.zeros((n_annotators, k, 2 + k))
-    rows: list[Any] = [cells.bounds, cells.annotator_side, cells.values, slopes, read_only(gap), scale]
-    everything: list[Any] = [*rows, begin, end, control, curvature]
-    _add_control_sums(*everything)
-    for c in range(k):
-        curvature[:, :c, 2 + c] = curvature[:, c, 2 : 2 + c]
-    return [control, curvature]
+@njit(cache=True, nogil=True)
+def _add_cut_slopes(upper, lower, widen, probability, rho, cuts, level, of_cuts):
+    """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch."""
+    at, below = widen * upper * (1.0 - upper) / probability, widen * lower * (1.0 - lower) / probability
+    spread_slope, curve = 0.0, 0.0
+    if level < cuts.size:
+        cut, curved = cuts[level], at * (at - widen * (1.0 - 2.0 * upper))
+        spread_slope += cut * at
+        curve += cut * cut * curved
+        of_cuts[0, level] += rho * at
+        of_cuts[1, level] += rho * curved
+    if level > 0:
+        cut, curved = cuts[level - 1], below * (below + widen * (1.0 - 2.0 * lower))
+        spread_slope -= cut * below
+        curve += cut * cut * curved
+        of_cuts[0, level - 1] -= rho * below
+        of_cuts[1, level - 1] += rho * curved
+        if level < cuts.size:
+            curve -= 2.0 * cuts[level] * cut * at * below
+            of_cuts[2, level - 1] -= rho * at * below
+    return rho * spread_slope, rho * curve
 
 
 @njit(cache=True, nogil=True)
-def _add_control_sums(
-    bounds: Any, annotator_side: Any, values: Any, slopes: Any, gap: Any, scale: float, begin: int, end: int,
-    control: Any, curvature: Any,
-) -> None:  # fmt: skip
+def _add_lapse(probability, lapse, usual, amount, side, level, lapsed):
+    """Add a judgment's part in the lapses of its annotator, (K + 3,); return its weight as no lapse, and its chance.
+
+    ``usual`` is the chance of the level in a lapse.
+    """
+    top = lapsed.size - 3
+    likely = (1.0 - lapse) * probability + lapse * usual
+    rho = amount * ((1.0 - lapse) * probability / likely)
+    lapsed[level] += 0.5 * (1.0 + side) * (amount - rho)
+    lapsed[top - level] += 0.5 * (1.0 - side) * (amount - rho)
+    more = (usual - probability) / likely
+    lapsed[top + 1] += amount * more
+    lapsed[top + 2] += amount * more * more
+    return rho, likely
+
+
+@njit(cache=True, nogil=True)
+def _add_control_sums(cells, slopes, gap, scale, begin, end, control, curvature):
     """Add the sums of cells begin to end; of the coefficients' own curvature the lower half."""
+    values = cells.values
     for cell in range(begin, end):
         slope = scale * gap[cell]
-        for row in range(bounds[cell], bounds[cell + 1]):
-            a, side = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3)
+        for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
+            a, side = cells.annotator_side[row] >> 2, 1.0 - (cells.annotator_side[row] & 3)
             g, h = slopes[row, 0], slopes[row, 1]
             for c in range(values.shape[1]):
                 x = values[row, c]
@@ -467,9 +423,3 @@ def _add_control_sums(
                 curvature[a, c, 1] += h * x * side
                 for other in range(c + 1):
                     curvature[a, c, 2 + other] += h * x * values[row, other]
-
-
-def kernel_arguments(model: ResponseModel) -> tuple[Floats, Floats, float, Floats, Floats, Floats]:
-    """Return the model as arrays that the kernels are compiled for."""
-    own, favourites, cuts = (read_only(array) for array in (model.own, model.favourites, model.cuts))
-    return own, favourites, float(model.centre), cuts, read_only(model.shifts), read_only(model.clarity)

@@ -15,7 +15,7 @@ from numba import njit
 
 from ....kernels.numbering import Numbers, mix_bits, structure_numbers
 from ....kernels.segments import join_ties
-from ....kernels.threads import read_only
+from ....kernels.threads import read_only, views
 from ....protocols import Bools, Counts, Floats, Ints, Outcomes
 
 _CELLS_PER_UNIT = 128.0
@@ -59,7 +59,7 @@ def logistic_table() -> Floats:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def logistic_excess(gap: float, table: Floats) -> Any:
+def logistic_excess(gap, table):
     """Return the logistic function of the gap less one half, times the factor of the table."""
     # a call of exp for each row would take three times as long as all the rest
     place = gap * _CELLS_PER_UNIT + _MAX_GAP * _CELLS_PER_UNIT
@@ -72,7 +72,7 @@ def logistic_excess(gap: float, table: Floats) -> Any:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _update(left: Any, right: Any, outcome: Outcomes, table: Floats, half: float, scores: Floats) -> None:
+def _update(left, right, outcome, table, half, scores):
     """Move the scores, (n_items,), row after row, (n,); the table is multiplied with the gain."""
     for row in range(left.size):
         i, j = left[row], right[row]
@@ -83,7 +83,7 @@ def _update(left: Any, right: Any, outcome: Outcomes, table: Floats, half: float
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _update_weighted(left: Any, right: Any, outcome: Outcomes, gain: Floats, table: Floats, scores: Floats) -> None:
+def _update_weighted(left, right, outcome, gain, table, scores):
     """Move the scores, (n_items,), row after row, (n,), each with a gain of its own."""
     for row in range(left.size):
         i, j = left[row], right[row]
@@ -190,7 +190,7 @@ def _merge_pairs(
 
 
 @njit(cache=True, nogil=True)
-def _fill_keys(winner: Ints, loser: Ints, size: Any, numbers: Any, reverse_numbers: Any, key: Any) -> None:
+def _fill_keys(winner, loser, size, numbers, reverse_numbers, key):
     """Fill in a key for each pair, (n,), that is the same when all outcomes are reversed."""
     for pair in range(winner.size):
         i, j = winner[pair], loser[pair]
@@ -207,9 +207,8 @@ def mean_elo_scores(pairs: DecidedPairs, gain: float, salts: Numbers, n_kept: in
     """
     n_classes = int(pairs.item_class.max(initial=-1)) + 1
     scores, sums = np.zeros(n_classes), np.zeros(n_classes)
-    key, starts, moves = read_only(pairs.key), read_only(pairs.starts), read_only(gain * pairs.weight)
-    winner, loser, table = read_only(pairs.winner), read_only(pairs.loser), read_only(logistic_table().ravel())
-    per_winner, per_loser = read_only(pairs.per_winner), read_only(pairs.per_loser)
+    _, winner, loser, moves, per_winner, per_loser, starts, key = views(*pairs)
+    moves, table = views(gain * moves, logistic_table().ravel())
     order = np.empty(len(key), np.int32)
     in_order: Any = [np.empty_like(part) for part in (winner, loser, moves)] if not len(starts) else []
     for number, salt in enumerate(salts):
@@ -224,7 +223,7 @@ def mean_elo_scores(pairs: DecidedPairs, gain: float, salts: Numbers, n_kept: in
 
 
 @njit(cache=True, nogil=True)
-def _bucket_starts(key: Any, salt: Any) -> Any:
+def _bucket_starts(key, salt):
     """First place of each bucket, (n_buckets,), by the first bits of a number drawn for each key."""
     place = np.zeros(_N_BUCKETS + 1, np.int64)
     for pair in range(key.size):
@@ -235,10 +234,7 @@ def _bucket_starts(key: Any, salt: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _update_one_by_one(
-    key: Any, salt: Any, winner: Ints, loser: Ints, move: Floats, sorted_winner: Ints, sorted_loser: Ints,
-    sorted_move: Floats, table: Floats, scores: Floats,
-) -> None:  # fmt: skip
+def _update_one_by_one(key, salt, winner, loser, move, sorted_winner, sorted_loser, sorted_move, table, scores):
     """Move the scores, (n_classes,), pair after pair, (n,), in an order that the salt draws."""
     place = _bucket_starts(key, salt)
     # dealing out the pairs is quicker than looking up each at random
@@ -255,10 +251,7 @@ def _update_one_by_one(
 
 
 @njit(cache=True, nogil=True)
-def _update_batches(
-    key: Any, salt: Any, starts: Counts, winner: Ints, loser: Ints, per_winner: Floats, per_loser: Floats, move: Floats,
-    order: Any, table: Floats, scores: Floats,
-) -> None:  # fmt: skip
+def _update_batches(key, salt, starts, winner, loser, per_winner, per_loser, move, order, table, scores):
     """Move the scores, (n_classes,), batch after batch, each in as many small steps as a class has pairs at most."""
     place, moved = _bucket_starts(key, salt), np.empty(winner.size)
     for batch in range(key.size):

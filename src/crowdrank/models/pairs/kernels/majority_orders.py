@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....kernels.numbering import Numbers, mix_bits
 from ....kernels.segments import ranking_standings
-from ....kernels.threads import read_only
+from ....kernels.threads import bind, views
 from ....protocols import Bools, Counts, Floats, Ints
 
 
@@ -32,12 +32,12 @@ def link_pairs(starts: Counts, second: Ints, lead: NDArray[Any]) -> Links:
     numbers = np.diff(starts) + np.bincount(second, minlength=n_items)
     places = np.concatenate([[0], np.cumsum(numbers)])
     other, ahead = np.empty(2 * len(second), np.int32), np.empty(2 * len(second), lead.dtype)
-    _fill_links(read_only(starts), read_only(second), read_only(lead), places[:-1].copy(), other, ahead)
+    bind(_fill_links, *views(starts, second, lead), places[:-1].copy(), other, ahead)()
     return Links(places, other, ahead)
 
 
 @njit(cache=True, nogil=True)
-def _fill_links(starts: Counts, second: Ints, lead: Any, place: Counts, other: Ints, ahead: Any) -> None:
+def _fill_links(starts, second, lead, place, other, ahead):
     """Fill in both links of each pair, first those that lead down; ``place`` (n_items,) is where an item's begin."""
     for i in range(place.size):
         for pair in range(starts[i], starts[i + 1]):
@@ -62,15 +62,12 @@ def majority_ranks(links: Links, numbers: Numbers, items: Ints, bounds: Counts, 
     stretch, which ``bounds`` limit; ``salt`` makes the draws of one run.
     """
     ranks = np.zeros(len(links.starts) - 1, np.int32)
-    rows, other, lead = read_only(links.starts), read_only(links.other), read_only(links.lead)
-    _sort_all(rows, other, lead, read_only(numbers), bounds, salt, items.copy(), ranks)
+    bind(_sort_all, *views(*links, numbers), bounds, salt, items.copy(), ranks)()
     return ranks
 
 
 @njit(cache=True, nogil=True)
-def _sort_all(
-    starts: Counts, other: Ints, lead: Any, numbers: Any, bounds: Counts, salt: Any, order: Ints, ranks: Ints
-) -> None:
+def _sort_all(starts, other, lead, numbers, bounds, salt, order, ranks):
     """Sort each stretch of the order in place, and fill in ranks, (n_items,)."""
     votes, spare = np.zeros(ranks.size, np.int32), np.empty(order.size, np.int32)
     begins, ends = np.empty(order.size + 1, np.int64), np.empty(order.size + 1, np.int64)
@@ -92,10 +89,7 @@ def _sort_all(
 
 
 @njit(cache=True, nogil=True)
-def _split(
-    starts: Counts, other: Ints, lead: Any, numbers: Any, salt: Any, order: Ints, begin: int, end: int, votes: Ints,
-    spare: Ints,
-) -> tuple[int, int]:  # fmt: skip
+def _split(starts, other, lead, numbers, salt, order, begin, end, votes, spare):
     """Arrange a part of the order about its pivot; return where the pivot begins and ends."""
     pivot, least = numbers[order[begin]], mix_bits(numbers[order[begin]] ^ salt)
     for at in range(begin + 1, end):
@@ -145,8 +139,7 @@ def greedy_ranks(links: Links, judged: Bools, slack: int) -> Ints:
     place = np.full(len(judged), -1, np.int32)
     place[queue] = np.arange(len(queue))
     turn, inner = np.zeros(len(judged), np.int32), np.zeros(len(judged), np.int64)
-    rows, other, lead = read_only(links.starts), read_only(links.other), read_only(links.lead)
-    _place_all(rows, other, lead, potential, queue, place, slack, turn, inner)
+    bind(_place_all, *views(*links), potential, queue, place, slack, turn, inner)()
     return _rank_by_turn(waiting, turn, inner, slack)
 
 
@@ -160,10 +153,7 @@ def _rank_by_turn(items: Counts, turn: Ints, inner: Counts, slack: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _place_all(
-    starts: Counts, other: Ints, lead: Any, potential: Counts, queue: Ints, place: Ints, slack: int, turn: Ints,
-    inner: Counts,
-) -> None:  # fmt: skip
+def _place_all(starts, other, lead, potential, queue, place, slack, turn, inner):
     """Fill in the turn at which each item is taken, from 1, and its lead over those taken with it, (n_items,) each.
 
     ``queue`` is a heap by potential, and ``place`` says where in it an item waits, -1 where it does not.
@@ -189,7 +179,7 @@ def _place_all(
 
 
 @njit(cache=True, nogil=True)
-def _sift(potential: Counts, queue: Ints, place: Ints, size: int, at: int, item: int) -> None:
+def _sift(potential, queue, place, size, at, item):
     """Put an item at its place in a heap of this size, starting from a free place."""
     if at >= size:
         return

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ....kernels.pairs import PreferencesByPair
-from ....kernels.threads import over_bounds, pair_bounds, read_only, total
+from ....kernels.threads import bind, pair_bounds, read_only, sum_over_bounds, views
 from ....protocols import Bools, Counts, Floats, Ints
 
 # threshold (equal): annotators of queries numbered by a table
@@ -43,22 +43,16 @@ class Batches(NamedTuple):
     parts: Counts
 
     @classmethod
-    def of(
-        cls,
-        item: Ints,
-        offsets: Counts,
-        query: Ints,
-        own: Ints,
-        number: Floats,
-        starts: Counts,
-        place: Ints,
-        net: Floats,
-    ) -> Batches:
-        """Return the batches with the parts for threads."""
+    def of(cls, item: Ints, offsets: Counts, query: Ints, *rest: Any) -> Batches:
+        """Return the batches with the parts for threads; ``rest`` are the columns from ``own`` to ``net``."""
         parts = pair_bounds(np.concatenate([[0], np.cumsum(np.diff(offsets)[query])]))
-        numbers = read_only(query), read_only(own), read_only(number)
-        cells = read_only(starts), read_only(place), read_only(net)
-        return cls(read_only(item), read_only(offsets), *numbers, *cells, parts)
+        columns: Any = (*views(item, offsets, query, *rest), parts)
+        return cls(*columns)
+
+    @property
+    def longest(self) -> int:
+        """Number of judged items of the largest query."""
+        return int(np.max(np.diff(self.offsets), initial=0))
 
     def only(self, keep: Bools) -> Batches:
         """Return some of the batches; queries and their items stay."""
@@ -120,23 +114,15 @@ class Adherence(NamedTuple):
 def evaluate_adherence(batches: Batches, scores: Floats, own: Floats) -> Adherence:
     """Return the log-likelihood of batches with its derivatives; ``scores`` (n_items,), ``own`` (n_annotators,)."""
     sums = np.zeros((len(batches.own), 5))
-    longest = int(np.max(np.diff(batches.offsets), initial=0))
-    level, parameter = read_only(scores[batches.item]), read_only(own)
-
-    def work(begin: int, end: int) -> list[Floats]:
-        sums_of_thread = [np.zeros(1), np.zeros((2, len(level))), np.zeros((2, len(own)))]
-        _evaluate(*batches[1:8], level, parameter, begin, end, np.empty((2, longest)), sums, *sums_of_thread)
-        return sums_of_thread
-
-    threads = over_bounds(work, batches.parts)
-    value, of_items, of_own = (total([parts[place] for parts in threads]) for place in range(3))
+    add = bind(_evaluate, batches, batches.longest, *views(scores[batches.item], own), sums)
+    value, of_items, of_own = sum_over_bounds(add, batches.parts, 1, (2, len(batches.item)), (2, len(own)))
     gradient, degree = np.zeros(len(scores)), np.zeros(len(scores))
     gradient[batches.item], degree[batches.item] = of_items
     return Adherence(float(value[0]), gradient, of_own[0], degree, of_own[1], read_only(sums))
 
 
 @njit(cache=True, nogil=True)
-def _ends(level: Any, first: int, last: int, t: float) -> tuple[float, float]:
+def _ends(level, first, last, t):
     """The largest and smallest exponent of a batch: what all are taken relative to, so no power overflows."""
     highest = lowest = t * level[first]
     for i in range(first + 1, last):
@@ -145,11 +131,10 @@ def _ends(level: Any, first: int, last: int, t: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(
-    offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, level: Any, own: Any,
-    begin: int, end: int, powers: Any, sums: Any, value: Any, of_items: Any, of_own: Any,
-) -> None:  # fmt: skip
+def _evaluate(batches, longest, level, own, sums, begin, end, value, of_items, of_own):
     """Fill in the sums and add to the rest the terms of batches begin to end."""
+    _, offsets, query, of, number, starts, place, net, _ = batches
+    powers = np.empty((2, longest))
     for batch in range(begin, end):
         first, last = offsets[query[batch]], offsets[query[batch] + 1]
         t, n = own[of[batch]], number[batch]
@@ -183,13 +168,7 @@ def _evaluate(
 
 
 def adherence_product(
-    batches: Batches,
-    here: Adherence,
-    scores: Floats,
-    own: Floats,
-    items: Floats,
-    annotators: Floats,
-    variances: Floats,
+    batches: Batches, here: Adherence, scores: Floats, own: Floats, items: Floats, annotators: Floats, variances: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return the product of the curvature, without its part in the parameters alone, with a vector.
 
@@ -197,28 +176,19 @@ def adherence_product(
     variance of each parameter, annotators adapt instead, to each query by itself, and the third result (n_items,) is
     what this takes off the diagonal.
     """
-    longest = int(np.max(np.diff(batches.offsets), initial=0))
-    fixed = (read_only(here.sums), read_only(scores[batches.item]), read_only(own))
-    vectors = (read_only(items[batches.item]), read_only(annotators), read_only(variances))
-
-    def work(begin: int, end: int) -> list[Floats]:
-        sums_of_thread = [np.zeros((2, len(batches.item))), np.zeros(len(own))]
-        _multiply(*batches[1:8], *fixed, *vectors, begin, end, np.empty((3, longest)), *sums_of_thread)
-        return sums_of_thread
-
-    threads = over_bounds(work, batches.parts)
-    of_items, of_own = (total([parts[place] for parts in threads]) for place in range(2))
+    given = views(here.sums, scores[batches.item], own, items[batches.item], annotators, variances)
+    add = bind(_multiply, batches, batches.longest, *given)
+    of_items, of_own = sum_over_bounds(add, batches.parts, (2, len(batches.item)), len(own))
     image, taken = np.zeros(len(scores)), np.zeros(len(scores))
     image[batches.item], taken[batches.item] = of_items
     return image, of_own, taken
 
 
 @njit(cache=True, nogil=True)
-def _multiply(
-    offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, sums: Any, level: Any, own: Any,
-    vector: Any, annotators: Any, variances: Any, begin: int, end: int, spare: Any, of_items: Any, of_own: Any,
-) -> None:  # fmt: skip
+def _multiply(batches, longest, sums, level, own, vector, annotators, variances, begin, end, of_items, of_own):
     """Add to the products the terms of batches begin to end."""
+    _, offsets, query, of, number, starts, place, net, _ = batches
+    spare = np.empty((3, longest))
     for batch in range(begin, end):
         first, last = offsets[query[batch]], offsets[query[batch] + 1]
         t, n, k = own[of[batch]], number[batch], of[batch]
@@ -265,26 +235,17 @@ def expect_leads(
     A pair ``(i, j)`` is drawn with probability proportional to ``exp(t (c_i + c_j) / 2 (s_i - s_j))`` for confidences
     ``c`` (n_items,). Gradients are by scores, annotators and confidences.
     """
-    level, sure, parameter = read_only(scores[batches.item]), read_only(confidence[batches.item]), read_only(own)
-
-    def work(begin: int, end: int) -> list[Floats]:
-        sums_of_thread = [np.zeros(1), np.zeros((2, len(level))), np.zeros(len(own))]
-        _expect_pairs(*batches[1:5], level, sure, parameter, begin, end, *sums_of_thread)
-        return sums_of_thread
-
-    threads = over_bounds(work, batches.parts)
-    value, of_items, of_own = (total([parts[place] for parts in threads]) for place in range(3))
+    add = bind(_expect_pairs, batches, *views(scores[batches.item], confidence[batches.item], own))
+    value, of_items, of_own = sum_over_bounds(add, batches.parts, 1, (2, len(batches.item)), len(own))
     gradients = np.zeros((2, len(scores)))
     gradients[:, batches.item] = of_items
     return float(value[0]), gradients[0], of_own, gradients[1]
 
 
 @njit(cache=True, nogil=True)
-def _expect_pairs(
-    offsets: Any, query: Any, of: Any, number: Any, level: Any, sure: Any, own: Any, begin: int, end: int,
-    value: Any, of_items: Any, of_own: Any,
-) -> None:  # fmt: skip
+def _expect_pairs(batches, level, sure, own, begin, end, value, of_items, of_own):
     """Add the terms of batches begin to end; both orders of a pair are taken together."""
+    _, offsets, query, of, number, _, _, _, _ = batches
     for batch in range(begin, end):
         first, last = offsets[query[batch]], offsets[query[batch] + 1]
         t, n = own[of[batch]], number[batch]

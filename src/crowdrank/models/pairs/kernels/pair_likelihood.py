@@ -22,7 +22,7 @@ from numba import njit
 from ....kernels.laplacian import Product, solve_together
 from ....kernels.pairs import PreferencesByPair
 from ....kernels.resampling import group_leader, settle_groups
-from ....kernels.threads import dot, even_bounds, over_bounds, pair_bounds, read_only, total
+from ....kernels.threads import bind, dot, even_bounds, over_bounds, pair_bounds, read_only, sum_over_bounds, views
 from ....protocols import Bools, Counts, Floats, Ints
 
 _MIN_PRODUCT = 1e-200
@@ -53,33 +53,19 @@ def evaluate_ties(
     and ``number`` (wins, losses and ties, as they count) are over pairs; ``n_ties`` is the weight of all ties where
     they inform the tie parameter, else 0.
     """
-    bend, strength = np.empty(len(second)), np.empty(len(second))
+    n, bend, strength = len(scores), np.empty(len(second)), np.empty(len(second))
     # exponentials of items and not of pairs; scores are centred, so they stay in range
-    root = np.exp(0.5 * scores)
-    rows, columns, ahead, counted, at, exponential = (
-        read_only(array) for array in (starts, second, margin, number, scores, root)
-    )
-
-    def work(begin: int, end: int) -> Floats:
-        gradient, degree, cross, sums = parts = np.zeros((4, max(len(scores), 3)))
-        _evaluate_ties(
-            rows, columns, ahead, counted, at, exponential, tie, begin, end,
-            bend, strength, gradient, degree, cross, sums,
-        )  # fmt: skip
-        return parts
-
-    gradient, degree, cross, sums = total(over_bounds(work, pair_bounds(starts)))
+    given = views(starts, second, margin, number, scores, np.exp(0.5 * scores))
+    add = bind(_evaluate_ties, *given, tie, bend, strength)
+    (gradient, degree, cross), sums = sum_over_bounds(add, pair_bounds(starts), (3, n), 3)
     value = float(sums[0]) - dot(number, np.log(strength, out=strength)) + (n_ties * np.log(tie) if n_ties else 0.0)
-    n = len(scores)
-    return TieModel(value, gradient[:n], n_ties - float(sums[1]), bend, degree[:n], cross[:n], float(sums[2]))
+    return TieModel(value, gradient, n_ties - float(sums[1]), bend, degree, cross, float(sums[2]))
 
 
 @njit(cache=True, nogil=True)
-def _evaluate_ties(
-    starts: Any, second: Any, margin: Any, number: Any, scores: Any, root: Any, tie: float, begin: int, end: int,
-    bend: Floats, strength: Floats, gradient: Floats, degree: Floats, cross: Floats, sums: Floats,
-) -> None:  # fmt: skip
-    """Fill bend and strength, (n_pairs,), and add to gradient, degree, cross, (n_items,), and sums, (3,)."""
+def _evaluate_ties(starts, second, margin, number, scores, root, tie, bend, strength, begin, end, of_items, sums):
+    """Fill bend and strength, (n_pairs,), and add to gradient, degree and cross, (3, n_items), and sums, (3,)."""
+    gradient, degree, cross = of_items[0], of_items[1], of_items[2]
     value = expected_ties = tie_bend = 0.0
     for i in range(begin, end):
         score, own, slope, bent, crossing = scores[i], root[i], 0.0, 0.0, 0.0
@@ -143,16 +129,10 @@ def evaluate_preferences(
     # exponentials of items and not of pairs; scores are centred, so they stay in range
     level, parameter, run = read_only(np.exp(scores) if mixture else scores), read_only(own), _compile_pass(mixture)
 
-    def work(begin: int, end: int) -> list[Floats]:
-        sums = [np.zeros(1), np.zeros((2, n_items)), np.zeros((2, n_annotators))]
-        cross = np.zeros((n_items if dense else 0, n_annotators))
-        run(*preferences[:5], level, parameter, begin, end, bend, tie_in, *sums, cross)
-        return [*sums, cross]
-
-    threads = over_bounds(work, preferences.parts)
-    value, (gradient, degree), (slope, own_bend), cross = (
-        total([parts[place] for parts in threads]) for place in range(4)
-    )
+    value, (gradient, degree), (slope, own_bend), cross = sum_over_bounds(
+        bind(run, preferences, level, parameter, bend, tie_in), preferences.parts,
+        1, (2, n_items), (2, n_annotators), (n_items if dense else 0, n_annotators),
+    )  # fmt: skip
     return Curve(float(value[0]), gradient, slope, bend, degree, own_bend, cross, tie_in)
 
 
@@ -161,11 +141,9 @@ def _compile_pass(mixture: bool) -> Any:
     """The pass over preferences of one of the two models."""
 
     @njit(cache=True, nogil=True)
-    def run(
-        starts: Any, second: Any, bounds: Any, code: Any, weight: Any, level: Any, own: Any, begin: int, end: int,
-        bend: Any, tie_in: Any, value: Any, of_items: Any, of_annotators: Any, cross: Any,
-    ) -> None:  # fmt: skip
+    def run(preferences, level, own, bend, tie_in, begin, end, value, of_items, of_annotators, cross):
         """Fill bend and tie_in and add to the rest the terms of the pairs of items begin to end."""
+        starts, second, bounds, code, weight, _ = preferences
         logs, product, weighted, dense = 0.0, 1.0, weight.size > 0, cross.shape[0] > 0
         for i in range(begin, end):
             for pair in range(starts[i], starts[i + 1]):
@@ -206,7 +184,7 @@ def _compile_pass(mixture: bool) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _gap(mixture: bool, one: float, other: float) -> tuple[float, float]:
+def _gap(mixture, one, other):
     """The gap between two levels, and its derivative by the first score."""
     if not mixture:
         return one - other, 1.0
@@ -215,7 +193,7 @@ def _gap(mixture: bool, one: float, other: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
-def _preference(mixture: bool, won: float, x: float) -> tuple[float, float, float]:
+def _preference(mixture, won, x):
     """The probability of a preference and, of its logarithm, the slope in x and the negated second derivative."""
     if mixture:
         share = 1.0 / (1.0 - x * x)
@@ -234,32 +212,15 @@ def joint_product(
 
     The curvature between the two is that of ``curve.tie_in``, that of the pairs is ``bend`` (n_pairs,).
     """
-    columns = (
-        preferences.starts,
-        preferences.second,
-        preferences.bounds,
-        preferences.code,
-        read_only(curve.tie_in),
-        read_only(bend),
-    )
-    vectors = (read_only(items), read_only(own))
-
-    def work(begin: int, end: int) -> list[Floats]:
-        image = [np.zeros(len(items)), np.zeros(len(own))]
-        _add_joint_product(*columns, *vectors, begin, end, *image)
-        return image
-
-    threads = over_bounds(work, preferences.parts)
-    to_items, to_own = (total([parts[place] for parts in threads]) for place in range(2))
+    add = bind(_add_joint_product, preferences, *views(curve.tie_in, bend, items, own))
+    to_items, to_own = sum_over_bounds(add, preferences.parts, len(items), len(own))
     return to_items, to_own
 
 
 @njit(cache=True, nogil=True)
-def _add_joint_product(
-    starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, bend: Any, items: Any, own: Any, begin: int,
-    end: int, to_items: Any, to_own: Any,
-) -> None:  # fmt: skip
+def _add_joint_product(preferences, tie_in, bend, items, own, begin, end, to_items, to_own):
     """Add to both images the terms of the pairs of items begin to end."""
+    starts, second, bounds, code, _, _ = preferences
     for i in range(begin, end):
         value, received = items[i], 0.0
         for pair in range(starts[i], starts[i + 1]):
@@ -277,20 +238,14 @@ def _add_joint_product(
 def reversed_margins(preferences: PreferencesByPair, is_reversed: Bools) -> Floats:
     """Return the change of each pair's margin when the preferences of some annotators are reversed, (n_pairs,)."""
     change = np.zeros(len(preferences.second))
-    columns = (preferences.starts, preferences.bounds, preferences.code, preferences.weight, read_only(is_reversed))
-
-    def work(begin: int, end: int) -> None:
-        _fill_reversed_margins(*columns, begin, end, change)
-
-    over_bounds(work, preferences.parts)
+    over_bounds(bind(_fill_reversed_margins, preferences, read_only(is_reversed), change), preferences.parts)
     return change
 
 
 @njit(cache=True, nogil=True)
-def _fill_reversed_margins(
-    starts: Any, bounds: Any, code: Any, weight: Any, is_reversed: Any, begin: int, end: int, change: Any
-) -> None:
+def _fill_reversed_margins(preferences, is_reversed, change, begin, end):
     """Fill in the changes of the pairs of items begin to end."""
+    starts, _, bounds, code, weight, _ = preferences
     for pair in range(starts[begin], starts[end]):
         for row in range(bounds[pair], bounds[pair + 1]):
             if is_reversed[code[row] >> 2]:
@@ -308,25 +263,18 @@ def explained_curvature(
     """
     blocks = np.zeros((len(firsts), size, size))
     place = np.full(len(variances), -1, np.int64)
-    columns = (preferences.starts, preferences.second, preferences.bounds, preferences.code, read_only(tie_in))
-    most = int(
-        np.max(
-            preferences.bounds[preferences.starts[firsts + size]] - preferences.bounds[preferences.starts[firsts]],
-            initial=0,
-        )
-    )
+    begins = preferences.bounds[preferences.starts]
+    most = int(np.max(begins[firsts + size] - begins[firsts], initial=0))
     rows = np.zeros((min(most, len(variances)), size))
-    who = np.empty(len(rows), np.int64)
-    _fill_explained(*columns, read_only(variances), read_only(firsts), place, rows, who, blocks)
+    bind(_fill_explained, preferences, *views(tie_in, variances, firsts), place, rows, blocks)()
     return blocks
 
 
 @njit(cache=True, nogil=True)
-def _fill_explained(
-    starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, variances: Any, firsts: Any,
-    place: Any, rows: Any, who: Any, blocks: Any,
-) -> None:  # fmt: skip
+def _fill_explained(preferences, tie_in, variances, firsts, place, rows, blocks):
     """Add to the block of each query; ``place`` (n_annotators,) is -1 and ``rows`` 0, before and after."""
+    starts, second, bounds, code, _, _ = preferences
+    who = np.empty(rows.shape[0], np.int64)
     size = blocks.shape[1]
     for query in range(firsts.size):
         first, n_rows = firsts[query], 0
@@ -353,12 +301,12 @@ def _fill_explained(
 def adapted_table_products(cross: Floats, variances: Floats, columns: Floats) -> Floats:
     """Return ``cross diag(variances) cross'`` times columns (n_items, n); ``cross`` is (n_items, n_annotators)."""
     between, image = np.zeros((len(variances), columns.shape[1])), np.zeros(columns.shape)
-    _adapt_table(read_only(cross), read_only(variances), read_only(columns), between, image)
+    bind(_adapt_table, *views(cross, variances, columns), between, image)()
     return image
 
 
 @njit(cache=True, nogil=True)
-def _adapt_table(cross: Any, variances: Any, columns: Any, between: Any, image: Any) -> None:
+def _adapt_table(cross, variances, columns, between, image):
     """Fill in what lies between the two factors, and the image; both are 0."""
     for i in range(cross.shape[0]):
         for k in range(cross.shape[1]):
@@ -381,35 +329,23 @@ def adapted_products(
     As :func:`laplacian_products` less :func:`adapted_table_products`, where ``tie_in`` stands for the table, see
     :class:`Curve`.
     """
-    pairs = (preferences.starts, preferences.second, preferences.bounds, preferences.code, read_only(tie_in))
-    weights = read_only(bend)
+    (tied, weights), parts = views(tie_in, bend), preferences.parts
 
     def products(columns: Floats) -> Floats:
         given, n = read_only(columns), columns.shape[1]
-
-        def gather(begin: int, end: int) -> Floats:
-            between = np.zeros((len(variances), n))
-            _gather(*pairs, given, begin, end, between)
-            return between
-
-        between = read_only(variances[:, None] * total(over_bounds(gather, preferences.parts)))
-
-        def spread(begin: int, end: int) -> Floats:
-            image = np.zeros(columns.shape)
-            _add_adapted_products(*pairs, weights, given, between, begin, end, np.empty((2, n)), image)
-            return image
-
-        image: Floats = diagonal[:, None] * columns - total(over_bounds(spread, preferences.parts))
+        (sent,) = sum_over_bounds(bind(_gather, preferences, tied, given), parts, (len(variances), n))
+        spread = bind(_add_adapted_products, preferences, tied, weights, given, read_only(variances[:, None] * sent))
+        (taken,) = sum_over_bounds(spread, parts, columns.shape)
+        image: Floats = diagonal[:, None] * columns - taken
         return image
 
     return products
 
 
 @njit(cache=True, nogil=True)
-def _gather(
-    starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, columns: Any, begin: int, end: int, between: Any
-) -> None:
+def _gather(preferences, tie_in, columns, begin, end, between):
     """Add to each annotator what the pairs of items begin to end send."""
+    starts, second, bounds, code, _, _ = preferences
     for i in range(begin, end):
         for pair in range(starts[i], starts[i + 1]):
             j = np.uint32(second[pair])
@@ -420,12 +356,10 @@ def _gather(
 
 
 @njit(cache=True, nogil=True)
-def _add_adapted_products(
-    starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, bend: Any, columns: Any, between: Any, begin: int,
-    end: int, spare: Any, image: Any,
-) -> None:  # fmt: skip
+def _add_adapted_products(preferences, tie_in, bend, columns, between, begin, end, image):
     """Add to the items of the pairs of items begin to end what annotators send, and what their neighbours are."""
-    own, sent = spare[0], spare[1]
+    starts, second, bounds, code, _, _ = preferences
+    own, sent = np.empty(image.shape[1]), np.empty(image.shape[1])
     for i in range(begin, end):
         own[:] = 0.0
         for pair in range(starts[i], starts[i + 1]):
@@ -467,19 +401,39 @@ class ControlledModel(NamedTuple):
 def turned_values(values: Floats, sign: Floats, order: Counts, has_side: bool) -> Floats:
     """Return covariates (n, k) in this order as (k, n), each times its sign; with ``has_side`` the sign itself last."""
     turned = np.empty((values.shape[1] + has_side, len(order)))
-    rows = (read_only(values), read_only(sign), read_only(order))
-    over_bounds(lambda begin, end: _fill_turned(*rows, begin, end, turned), even_bounds(len(order), _ROWS_PER_THREAD))
+    over_bounds(bind(_fill_turned, *views(values, sign, order), turned), even_bounds(len(order), _ROWS_PER_THREAD))
     return turned
 
 
 @njit(cache=True, nogil=True)
-def _fill_turned(values, sign, order, begin, end, turned):  # type: ignore[no-untyped-def]
+def _fill_turned(values, sign, order, turned, begin, end):
     """Fill columns begin to end."""
     k = values.shape[1]
     for place in range(begin, end):
         row = order[place]
         for c in range(turned.shape[0]):
             turned[c, place] = sign[row] * (values[row, c] if c < k else 1.0)
+
+
+class _Rows(NamedTuple):
+    """Preferences with their covariates, what they are evaluated at, and room for what is said of pairs.
+
+    ``cuts`` are none where preferences have no steps, and ``width`` is how far each is from the one below.
+    """
+
+    pair: Ints
+    outcome: Floats
+    weight: Floats
+    values: Floats
+    gap: Floats
+    coefficients: Floats
+    tie: float
+    cuts: Floats
+    has_ties: bool
+    width: Floats
+    pull: Floats
+    bend: Floats
+    cross: Floats
 
 
 def evaluate_controlled(
@@ -505,25 +459,22 @@ def evaluate_controlled(
     """
     n_pairs, k = len(gap), values.shape[0] + (int(tie > 0) if cuts is None else len(cuts) - 1 + has_ties)
     pull, bend, cross = np.zeros(n_pairs), np.zeros(n_pairs), np.zeros((n_pairs, k))
-    rows: Any = (pair, outcome, weight, np.ascontiguousarray(values), gap, coefficients)
-    rows = (*rows, *((tie,) if cuts is None else (cuts, has_ties)))
-    add: Any = _evaluate_graded if cuts is not None else _evaluate_davidson if tie > 0 else _evaluate
-
-    def work(begin: int, end: int) -> tuple[float, Floats, Floats]:
-        gradient, curvature = np.zeros(k), np.zeros((k, k))
-        return float(add(begin, end, *rows, pull, bend, gradient, curvature, cross)), gradient, curvature
-
+    cuts = np.empty(0) if cuts is None else cuts
+    width = np.diff(cuts, prepend=-cuts[:1])
+    if not (width[0 if has_ties else 1 :] > 0.0).all():
+        return ControlledModel(-np.inf, pull, bend, np.zeros(k), np.zeros((k, k)), cross)
+    given = (pair, outcome, weight, np.ascontiguousarray(values), gap, coefficients)
+    rows = _Rows(*given, tie, cuts, has_ties, width, pull, bend, cross)
     # a pair belongs to one thread
     bounds = even_bounds(len(pair), _ROWS_PER_THREAD)
     bounds[1:-1] = np.searchsorted(pair, pair[bounds[1:-1]])
-    threads = over_bounds(work, bounds)
-    lower = np.tril(total([part[2] for part in threads]))
-    gradient, value = total([part[1] for part in threads]), sum(part[0] for part in threads)
-    return ControlledModel(value, pull, bend, gradient, lower + np.tril(lower, -1).T, cross)
+    value, gradient, lower = sum_over_bounds(bind(_evaluate, rows), bounds, 1, k, (k, k))
+    lower = np.tril(lower)
+    return ControlledModel(float(value[0]), pull, bend, gradient, lower + np.tril(lower, -1).T, cross)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _fill_odds(start, stop, pair, gap, coefficients, values, odds):  # type: ignore[no-untyped-def]
+def _fill_odds(start, stop, pair, gap, coefficients, values, odds):
     """Fill in the log odds of the first item, from start to stop: the gap of scores and what the covariates add."""
     for place in range(stop - start):
         odds[place] = gap[pair[start + place]]
@@ -534,7 +485,7 @@ def _fill_odds(start, stop, pair, gap, coefficients, values, odds):  # type: ign
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _add_columns(start, stop, slope, bent, values, bent_value, gradient, curvature):  # type: ignore[no-untyped-def]
+def _add_columns(start, stop, slope, bent, values, bent_value, gradient, curvature):
     """Add slopes and curvatures of preferences in their log odds to those in the coefficients."""
     for c in range(values.shape[0]):
         column, sum_of = values[c, start:stop], 0.0
@@ -550,7 +501,7 @@ def _add_columns(start, stop, slope, bent, values, bent_value, gradient, curvatu
 
 
 @njit(cache=True, nogil=True)
-def _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross):  # type: ignore[no-untyped-def]
+def _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross):
     """Add slopes and curvatures to those in the pairs, which follow each other."""
     begin = start
     while begin < stop:
@@ -569,120 +520,106 @@ def _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross):  # ty
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(  # type: ignore[no-untyped-def]
-    begin, end, pair, outcome, weight, values, gap, coefficients, tie, pull, bend, gradient, curvature, cross
-):  # fmt: skip
-    """Ties as half a win of each."""
-    total, product = 0.0, 1.0
+def _evaluate(rows, begin, end, value, gradient, curvature):
+    """Add the log-likelihood of rows begin to end, and what it says of coefficients and pairs."""
+    pair, values, total, product = rows.pair, rows.values, 0.0, 1.0
+    ratios, logs = 1.0 / np.expm1(rows.width), np.log(-np.expm1(-rows.width))
     odds, slope, bent, room = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     for start in range(begin, end, _BLOCK):
         stop = min(start + _BLOCK, end)
-        _fill_odds(start, stop, pair, gap, coefficients, values, odds)
-        for row in range(start, stop):
-            eta = odds[row - start]
-            small = np.exp(-abs(eta))
-            less = 1.0 / (1.0 + small)
-            p = less if eta > 0 else small * less
-            share, w = 0.5 + 0.5 * outcome[row], weight[row]
-            total += w * (share * eta - max(eta, 0.0))
-            if w == 1.0:
-                # one logarithm for many rows
-                product *= 1.0 + small
-                if product > _LARGE_PRODUCT:
-                    total -= np.log(product)
-                    product = 1.0
-            else:
-                total -= w * np.log1p(small)
-            slope[row - start], bent[row - start] = w * (share - p), w * small * less * less
+        _fill_odds(start, stop, pair, rows.gap, rows.coefficients, values, odds)
+        if rows.cuts.size:
+            total = _take_graded(rows, ratios, logs, start, stop, odds, slope, bent, gradient, curvature, total)
+        elif rows.tie > 0.0:
+            total = _take_davidson(rows, start, stop, odds, slope, bent, gradient, curvature, total)
+        else:
+            total, product = _take_split(rows, start, stop, odds, slope, bent, total, product)
         _add_columns(start, stop, slope, bent, values, room, gradient, curvature)
-        _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross)
-    return total - np.log(product)
+        _add_pairs(start, stop, pair, slope, bent, values, rows.pull, rows.bend, rows.cross)
+    value[0] += total - np.log(product)
 
 
 @njit(cache=True, nogil=True)
-def _evaluate_davidson(  # type: ignore[no-untyped-def]
-    begin, end, pair, outcome, weight, values, gap, coefficients, tie, pull, bend, gradient, curvature, cross
-):  # fmt: skip
+def _take_split(rows, start, stop, odds, slope, bent, total, product):
+    """Ties as half a win of each; fill in slope and curvature in the odds, and return the log-likelihood so far."""
+    for row in range(start, stop):
+        eta = odds[row - start]
+        small = np.exp(-abs(eta))
+        less = 1.0 / (1.0 + small)
+        p = less if eta > 0 else small * less
+        share, w = 0.5 + 0.5 * rows.outcome[row], rows.weight[row]
+        total += w * (share * eta - max(eta, 0.0))
+        if w == 1.0:
+            # one logarithm for many rows
+            product *= 1.0 + small
+            if product > _LARGE_PRODUCT:
+                total -= np.log(product)
+                product = 1.0
+        else:
+            total -= w * np.log1p(small)
+        slope[row - start], bent[row - start] = w * (share - p), w * small * less * less
+    return total, product
+
+
+@njit(cache=True, nogil=True)
+def _take_davidson(rows, start, stop, odds, slope, bent, gradient, curvature, total):
     """Ties as a third outcome."""
-    total, k, log_tie = 0.0, values.shape[0], np.log(tie)
-    odds, slope, bent, room = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    for start in range(begin, end, _BLOCK):
-        stop = min(start + _BLOCK, end)
-        _fill_odds(start, stop, pair, gap, coefficients, values, odds)
-        for row in range(start, stop):
-            at, eta = pair[row], odds[row - start]
-            # all three terms less the larger of the first two
-            half = 0.5 * abs(eta)
-            big, little, even = 1.0, np.exp(-2.0 * half), tie * np.exp(-half)
-            sum_of = big + little + even
-            win = (big if eta > 0 else little) / sum_of
-            loss = (little if eta > 0 else big) / sum_of
-            drawn, lead, w, y = even / sum_of, win - loss, weight[row], outcome[row]
-            reached = 0.5 * y * eta if y != 0 else log_tie
-            total += w * (reached - half - np.log(sum_of))
-            slope[row - start], bent[row - start] = 0.5 * w * (y - lead), 0.25 * w * (win + loss - lead * lead)
-            of_tie = -0.5 * w * drawn * lead
-            cross[at, k] += of_tie
-            gradient[k] += w * ((1.0 if y == 0 else 0.0) - drawn)
-            curvature[k, k] += w * drawn * (1.0 - drawn)
-            for c in range(k):
-                curvature[k, c] += of_tie * values[c, row]
-        _add_columns(start, stop, slope, bent, values, room, gradient, curvature)
-        _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross)
+    values, tie, k, log_tie = rows.values, rows.tie, rows.values.shape[0], np.log(rows.tie)
+    for row in range(start, stop):
+        eta = odds[row - start]
+        # all three terms less the larger of the first two
+        half = 0.5 * abs(eta)
+        big, little, even = 1.0, np.exp(-2.0 * half), tie * np.exp(-half)
+        sum_of = big + little + even
+        win = (big if eta > 0 else little) / sum_of
+        loss = (little if eta > 0 else big) / sum_of
+        drawn, lead, w, y = even / sum_of, win - loss, rows.weight[row], rows.outcome[row]
+        reached = 0.5 * y * eta if y != 0 else log_tie
+        total += w * (reached - half - np.log(sum_of))
+        slope[row - start], bent[row - start] = 0.5 * w * (y - lead), 0.25 * w * (win + loss - lead * lead)
+        of_tie = -0.5 * w * drawn * lead
+        rows.cross[rows.pair[row], k] += of_tie
+        gradient[k] += w * ((1.0 if y == 0 else 0.0) - drawn)
+        curvature[k, k] += w * drawn * (1.0 - drawn)
+        for c in range(k):
+            curvature[k, c] += of_tie * values[c, row]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _evaluate_graded(  # type: ignore[no-untyped-def]
-    begin, end, pair, outcome, weight, values, gap, coefficients, cuts, has_ties, pull, bend, gradient, curvature,
-    cross
-):  # fmt: skip
+def _take_graded(rows, ratios, logs, start, stop, odds, slopes, curves, gradient, curvature, total):
     """Outcomes in steps: which cuts a logistic variable lies between, turned so that the step is not below 0.
 
     Between cuts at distances ``a`` and ``b`` the logarithm of the chance is ``log s(b) + log s(-a) +
     log(1 - exp(a - b))`` with ``s`` the logistic function: three concave terms.
     """
-    total, top = 0.0, len(cuts)
-    width = np.empty(top)
-    width[0], width[1:] = 2.0 * cuts[0], np.diff(cuts)
-    if (not width[0] > 0.0 and has_ties) or not (width[1:] > 0.0).all():
-        return -np.inf
-    ratios, logs = 1.0 / np.expm1(width), np.log(-np.expm1(-width))
-    odds, slopes, curves, room = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    for start in range(begin, end, _BLOCK):
-        stop = min(start + _BLOCK, end)
-        _fill_odds(start, stop, pair, gap, coefficients, values, odds)
-        for row in range(start, stop):
-            w, sign, step = weight[row], 1.0 if outcome[row] >= 0 else -1.0, int(abs(outcome[row]))
-            eta = odds[row - start]
-            a = (cuts[step - 1] if step > 0 else -cuts[0]) - sign * eta
-            small = np.exp(-abs(a))
-            above = 1.0 / (1.0 + small) if a > 0.0 else small / (1.0 + small)
-            total -= w * (max(a, 0.0) + np.log1p(small))
-            below = ratio = 0.0
-            if step < top:
-                b, ratio = cuts[step] - sign * eta, ratios[step]
-                small = np.exp(-abs(b))
-                below = small / (1.0 + small) if b > 0.0 else 1.0 / (1.0 + small)
-                total += w * (logs[step] - max(-b, 0.0) - np.log1p(small))
-            # of the lower and the upper cut: slope, curvature, and curvature with the turned log odds
-            of_a, of_b = above * (1.0 - above), below * (1.0 - below)
-            slope, bent, together = (-above - ratio, below + ratio), (of_a, of_b), ratio * (1.0 + ratio)
-            slopes[row - start], curves[row - start] = w * sign * (above - below), w * (of_a + of_b)
-            of_cuts = slope, bent, together
-            _add_cuts(row, pair[row], step, w * sign, w, of_cuts, values, has_ties, gradient, curvature, cross)
-        _add_columns(start, stop, slopes, curves, values, room, gradient, curvature)
-        _add_pairs(start, stop, pair, slopes, curves, values, pull, bend, cross)
+    cuts, top = rows.cuts, rows.cuts.size
+    for row in range(start, stop):
+        w, sign, step = rows.weight[row], 1.0 if rows.outcome[row] >= 0 else -1.0, int(abs(rows.outcome[row]))
+        eta = odds[row - start]
+        a = (cuts[step - 1] if step > 0 else -cuts[0]) - sign * eta
+        small = np.exp(-abs(a))
+        above = 1.0 / (1.0 + small) if a > 0.0 else small / (1.0 + small)
+        total -= w * (max(a, 0.0) + np.log1p(small))
+        below = ratio = 0.0
+        if step < top:
+            b, ratio = cuts[step] - sign * eta, ratios[step]
+            small = np.exp(-abs(b))
+            below = small / (1.0 + small) if b > 0.0 else 1.0 / (1.0 + small)
+            total += w * (logs[step] - max(-b, 0.0) - np.log1p(small))
+        # of the lower and the upper cut: slope, curvature, and curvature with the turned log odds
+        of_a, of_b = above * (1.0 - above), below * (1.0 - below)
+        slope, bent, together = (-above - ratio, below + ratio), (of_a, of_b), ratio * (1.0 + ratio)
+        slopes[row - start], curves[row - start] = w * sign * (above - below), w * (of_a + of_b)
+        _add_cuts(rows, row, step, w * sign, slope, bent, together, gradient, curvature)
     return total
 
 
 @njit(inline="always")
-def _add_cuts(  # type: ignore[no-untyped-def]
-    row, at, step, signed, w, of_cuts, values, has_ties, gradient, curvature, cross
-):  # fmt: skip
+def _add_cuts(rows, row, step, signed, slope, bent, together, gradient, curvature):
     """Add what a preference of this step tells of its lower and its upper cut; ``signed`` is its weight, turned."""
-    k, (slope, bent, together) = values.shape[0], of_cuts
-    base = k if has_ties else k - 1
+    w, values, k = rows.weight[row], rows.values, rows.values.shape[0]
+    base = k if rows.has_ties else k - 1
     top = len(gradient) - base
     for side in range(2):
         # the lower cut of a tie is the upper one negated
@@ -690,7 +627,7 @@ def _add_cuts(  # type: ignore[no-untyped-def]
         if column < k or step - 1 + side == top:
             continue
         gradient[column] += w * turn * slope[side]
-        cross[at, column] -= signed * turn * bent[side]
+        rows.cross[rows.pair[row], column] -= signed * turn * bent[side]
         curvature[column, column] += w * (bent[side] + together)
         for c in range(k):
             curvature[column, c] -= signed * turn * bent[side] * values[c, row]
@@ -701,7 +638,7 @@ def _add_cuts(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def join_pairs(starts: Counts, second: Ints, number: Any, group: Ints, most: int, n_joins: Counts) -> None:
+def join_pairs(starts, second, number, group, most, n_joins):
     """Fill the groups of each resample, (n_items, n_resamples) numbered upwards, and the joins, (n_resamples,).
 
     Pairs that a resample has no preference about, ``number`` (n_pairs, n_resamples), do not connect.
@@ -721,10 +658,7 @@ def join_pairs(starts: Counts, second: Ints, number: Any, group: Ints, most: int
 
 
 @njit(cache=True, nogil=True)
-def count_resamples(
-    copies: Any, unit: Ints, weight: Any, surprise: Any, row_starts: Counts, starts: Counts, second: Ints,
-    number: Any, lead: Any,
-) -> None:  # fmt: skip
+def count_resamples(copies, unit, weight, surprise, row_starts, starts, second, number, lead):
     """Add the rows of each pair to its number of preferences, (n_pairs, n_resamples), and to its items' lead.
 
     A row counts ``weight`` (n_rows,) times the copies of its unit, (n_resamples, n_units) as they are drawn; the lead
@@ -751,10 +685,7 @@ def count_resamples(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def evaluate_resamples(
-    starts: Counts, second: Ints, number: Any, expected: Floats, strength: Floats, drift: Floats, bend: Any,
-    degree: Floats,
-) -> None:  # fmt: skip
+def evaluate_resamples(starts, second, number, expected, strength, drift, bend, degree):
     """Evaluate the Bradley-Terry model of each resample.
 
     ``strength`` (n_items, n_resamples) is the exponential of the scores, ``expected`` (n_pairs,) the chance of the
@@ -799,7 +730,7 @@ def solve_resamples(
 
 
 @njit(cache=True, nogil=True)
-def _add_neighbours(starts: Counts, second: Ints, bend: Any, vector: Floats, neighbours: Floats) -> None:
+def _add_neighbours(starts, second, bend, vector, neighbours):
     """Add to each item, (n_items, n_resamples), the vector at its neighbours times the weight of the pair."""
     n_resamples = vector.shape[1]
     own = np.empty(n_resamples)

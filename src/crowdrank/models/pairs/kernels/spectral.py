@@ -46,9 +46,7 @@ def link_product(starts: Counts, second: Ints, up: Floats, down: Floats) -> Prod
 
 
 @njit(cache=True, nogil=True)
-def _add_links(
-    starts: Counts, second: Ints, up: Floats, down: Floats, vector: Floats, begin: int, end: int, sums: Floats
-) -> None:
+def _add_links(starts, second, up, down, vector, begin, end, sums):
     """Add to each item, (n_items,), the vector at its neighbours times the weight of the link."""
     for i in range(begin, end):
         value, received = vector[i], 0.0

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.threads import read_only
+from ....kernels.threads import bind, views
 from ....protocols import Counts, Floats, Ints
 
 _SERIES_BELOW = 0.01
@@ -144,7 +144,7 @@ def distance_counts(size: int, distance: str) -> tuple[Floats, Floats]:
 
 
 @njit(cache=True, nogil=True)
-def _count_orders(steps: Any, most: int) -> Any:
+def _count_orders(steps, most):
     """Number of permutations by the sum of what each place adds, (most + 1,)."""
     n = steps.shape[0]
     counts = np.zeros((1 << n, most + 1))
@@ -246,14 +246,13 @@ def solve_dispersions(table: DistanceTable, counts: SizeCounts, wanted: Floats, 
     Beyond either end of the grid it is that end; annotators without rankings keep the former one. Between two points of
     the grid the expectation is taken as the cubic with its values and slopes there, which is right to some 1e-7 of it.
     """
-    solved, grid = former.copy(), (read_only(table.theta), read_only(table.mean), read_only(table.slope))
-    solve: Any = _solve
-    solve(*grid, read_only(counts.starts), read_only(counts.row), read_only(counts.weight), read_only(wanted), solved)
+    solved = former.copy()
+    bind(_solve, *views(*table, *counts, wanted), solved)()
     return solved
 
 
 @njit(cache=True, nogil=True)
-def _weighted_sum(values: Any, row: Any, weight: Any, first: int, last: int, point: int) -> float:
+def _weighted_sum(values, row, weight, first, last, point):
     """Sum of an annotator's entries of a table at a point of the grid."""
     total = 0.0
     for entry in range(first, last):
@@ -262,7 +261,7 @@ def _weighted_sum(values: Any, row: Any, weight: Any, first: int, last: int, poi
 
 
 @njit(cache=True, nogil=True)
-def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any, wanted: Any, solved: Floats) -> None:
+def _solve(theta, mean, slope, starts, row, weight, wanted, solved):
     """Fill in the dispersions."""
     last = theta.size - 1
     for one in range(solved.size):
@@ -291,7 +290,7 @@ def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any
 
 
 @njit(cache=True, nogil=True)
-def _crossing(goal: float, rise: float, enter: float, leave: float) -> float:
+def _crossing(goal, rise, enter, leave):
     """Where in 0 to 1 the rising cubic from 0 to ``rise``, with these slopes at its ends, reaches the goal."""
     low, high = 0.0, 1.0
     for _ in range(_N_HALVINGS):

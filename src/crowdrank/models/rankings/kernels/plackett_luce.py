@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ....kernels.threads import even_bounds, over_bounds, pair_bounds, read_only, total
+from ....kernels.threads import bind, even_bounds, pair_bounds, sum_over_bounds, views
 from ....protocols import Bools, Counts, Floats, Ints
 
 _MOST_NODES = 12
@@ -74,10 +74,13 @@ def ranked_rows(offsets: Counts, item: Ints, rank: Ints, weight: Floats, ties: s
     sizes = np.diff(np.flatnonzero(~tied), append=len(tied)) if tied.any() else np.ones(1, np.int64)
     nodes, alpha, omega = _tie_nodes(ties, np.flatnonzero(np.bincount(sizes)))
     longest = int(np.diff(offsets).max(initial=1))
-    return RankedRows(
-        read_only(offsets), read_only(item), read_only(tied), read_only(weight), read_only(nodes), read_only(alpha),
-        read_only(omega), ties == "ignore", longest, pair_bounds(offsets),
-    )  # fmt: skip
+    columns = (
+        *views(offsets, item, tied, weight, nodes, alpha, omega),
+        ties == "ignore",
+        longest,
+        pair_bounds(offsets),
+    )
+    return RankedRows(*columns)
 
 
 def _tie_nodes(ties: str, sizes: Counts) -> tuple[Counts, Floats, Floats]:
@@ -113,18 +116,10 @@ class ListModel(NamedTuple):
 def evaluate_lists(rows: RankedRows, scores: Floats, factor: Floats) -> ListModel:
     """Return the model at these scores (n_items,) and factors (n_rankings,)."""
     share, rest = np.empty(len(rows.item)), np.empty(len(rows.item))
-    slope, at, times = np.empty(len(rows.weight)), read_only(scores), read_only(factor)
-
-    def work(begin: int, end: int) -> Floats:
-        gradient, diagonal, value = parts = np.zeros((3, max(len(scores), 1)))
-        _fill_shares(rows.offsets, rows.item, rows.tied, at, times, begin, end, share, rest)
-        sums = np.empty((rows.longest + 1, 5))
-        value[0] = _add_slopes(*rows[:8], at, times, share, rest, begin, end, sums, gradient, diagonal, slope)
-        return parts
-
-    gradient, diagonal, value = total(over_bounds(work, rows.bounds))
-    n = len(scores)
-    return ListModel(float(value[0]), gradient[:n], diagonal[:n], slope, share, rest)
+    slope = np.empty(len(rows.weight))
+    add = bind(_add_slopes, rows, *views(scores, factor), share, rest, slope)
+    (gradient, diagonal), value = sum_over_bounds(add, rows.bounds, (2, len(scores)), 1)
+    return ListModel(float(value[0]), gradient, diagonal, slope, share, rest)
 
 
 def list_product(
@@ -135,18 +130,12 @@ def list_product(
     The function returns an image over scores and one over rankings. The matrix is positive semi-definite in either, but
     not always in both together.
     """
-    share, rest, at, times = (read_only(array) for array in (model.share, model.rest, scores, factor))
+    given = views(scores, factor, model.share, model.rest)
 
     def product(vector: Floats, turn: Floats) -> tuple[Floats, Floats]:
-        twist, moved, turned = np.empty(len(rows.weight)), read_only(vector), read_only(turn)
-
-        def work(begin: int, end: int) -> Floats:
-            image, sums = np.zeros(len(scores)), np.empty((rows.longest + 1, 5))
-            move, under = np.empty((2, rows.longest))
-            _add_images(*rows[:8], at, times, share, rest, begin, end, sums, moved, turned, move, under, image, twist)
-            return image
-
-        return total(over_bounds(work, rows.bounds)), twist
+        twist = np.empty(len(rows.weight))
+        add = bind(_add_images, rows, *given, *views(vector, turn), twist)
+        return sum_over_bounds(add, rows.bounds, len(scores))[0], twist
 
     return product
 
@@ -157,26 +146,19 @@ def list_bends(rows: RankedRows, model: ListModel, factor: Floats, starts: Count
     ``starts`` (n_items + 1,) tells where the pairs of each item begin, with every later item of its query in turn.
     Rankings of items that are not ``wanted`` (n_items,) are left out.
     """
-    share, rest, times, chosen = (read_only(array) for array in (model.share, model.rest, factor, wanted))
     # the pair (i, j), i < j, is in cell first[i] + j
-    first = read_only(starts[:-1] - np.arange(1, len(starts)))
-
-    def work(begin: int, end: int) -> Floats:
-        cells, sums = np.zeros(int(starts[-1])), np.empty((rows.longest + 1, 5))
-        _add_bends(*rows[:8], times, share, rest, begin, end, sums, first, chosen, cells)
-        return cells
-
+    first = starts[:-1] - np.arange(1, len(starts))
+    given = views(factor, model.share, model.rest, first, wanted)
     # each thread has a table of its own
     n_threads = len(even_bounds(len(rows.item), max(_ROWS_PER_THREAD, 2 * int(starts[-1])))) - 1
-    bends: Floats = total(over_bounds(work, rows.bounds if n_threads > 1 else np.array([0, len(rows.weight)])))
-    return bends
+    bounds = rows.bounds if n_threads > 1 else np.array([0, len(rows.weight)])
+    return sum_over_bounds(bind(_add_bends, rows, *given), bounds, int(starts[-1]))[0]
 
 
 @njit(cache=True, nogil=True)
-def _fill_shares(
-    offsets: Any, item: Any, tied: Any, scores: Any, factor: Any, begin: int, end: int, share: Any, rest: Any
-) -> None:
+def _fill_shares(rows, scores, factor, share, rest, begin, end):
     """Fill share and rest of the rows of the rankings from begin to end."""
+    offsets, item, tied = rows.offsets, rows.item, rows.tied
     for ranking in range(begin, end):
         top, below, last = -np.inf, 0.0, offsets[ranking + 1]
         while last > offsets[ranking]:
@@ -202,13 +184,11 @@ def _fill_shares(
 
 
 @njit(cache=True, nogil=True)
-def _add_slopes(
-    offsets: Any, item: Any, tied: Any, weight: Any, nodes: Any, alpha: Any, omega: Any, apart: bool,
-    scores: Any, factor: Any, share: Any, rest: Any, begin: int, end: int, sums: Any,
-    gradient: Any, diagonal: Any, slope: Any,
-) -> float:  # fmt: skip
-    """Add to gradient and diagonal, (n_items,), fill slope of the rankings, and return their log-likelihood."""
-    value = 0.0
+def _add_slopes(rows, scores, factor, share, rest, slope, begin, end, of_scores, value):
+    """Fill share, rest and slope, and add to gradient and diagonal, (2, n_items), and to the log-likelihood, (1,)."""
+    offsets, item, tied, weight, nodes, alpha, omega, apart, longest, _ = rows
+    gradient, diagonal, sums = of_scores[0], of_scores[1], np.empty((longest + 1, 5))
+    _fill_shares(rows, scores, factor, share, rest, begin, end)
     for ranking in range(begin, end):
         count, times, turn, likelihood, above, squares = weight[ranking], factor[ranking], 0.0, 0.0, 0.0, 0.0
         start, last = offsets[ranking], offsets[ranking + 1]
@@ -234,12 +214,11 @@ def _add_slopes(
             squares = (squares + second) * below * below
             start = stop
         slope[ranking] = count * turn
-        value += count * likelihood
-    return value
+        value[0] += count * likelihood
 
 
 @njit(cache=True, nogil=True)
-def _end_of_tie(tied: Any, start: int, last: int) -> int:
+def _end_of_tie(tied, start, last):
     """The row after the tie that begins at start."""
     stop = start + 1
     while stop < last and tied[stop]:
@@ -248,7 +227,7 @@ def _end_of_tie(tied: Any, start: int, last: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _scale(size: int, n_below: int, apart: bool) -> float:
+def _scale(size, n_below, apart):
     """What the weights of a tie are multiplied with."""
     if size == 1 or not apart:
         return 1.0
@@ -259,9 +238,7 @@ def _scale(size: int, n_below: int, apart: bool) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _tie_sums(
-    share: Any, below: float, start: int, stop: int, alpha: Any, omega: Any, nodes: Any, scale: float, sums: Any
-) -> float:
+def _tie_sums(share, below, start, stop, alpha, omega, nodes, scale, sums):
     """Fill the sums over nodes of omega / D and alpha omega / D, then of (1, alpha, alpha^2) omega / D^2, of each row.
 
     D is what the share of a row is divided by. Sums are (size of the tie + 1, 5), their totals standing last. Returns
@@ -270,7 +247,7 @@ def _tie_sums(
     value, whole, size = 0.0, 0.0, stop - start
     for row in range(start, stop):
         whole += share[row]
-    _clear(sums, size)
+    sums[: size + 1] = 0.0
     for place in range(size):
         for node in range(nodes[size], nodes[size + 1]):
             own, lean = share[start + place], alpha[node]
@@ -282,32 +259,15 @@ def _tie_sums(
             sums[place, 2] += term / part
             sums[place, 3] += lean * term / part
             sums[place, 4] += lean * lean * term / part
-        _add_total(sums, place, size)
+        sums[size] += sums[place]
     return value
 
 
 @njit(cache=True, nogil=True)
-def _clear(sums: Any, size: int) -> None:
-    """Set the sums of a tie and their totals to 0."""
-    for place in range(size + 1):
-        for number in range(5):
-            sums[place, number] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _add_total(sums: Any, place: int, size: int) -> None:
-    """Add the sums of a row to the totals."""
-    for number in range(5):
-        sums[size, number] += sums[place, number]
-
-
-@njit(cache=True, nogil=True)
-def _add_images(
-    offsets: Any, item: Any, tied: Any, weight: Any, nodes: Any, alpha: Any, omega: Any, apart: bool,
-    scores: Any, factor: Any, share: Any, rest: Any, begin: int, end: int, sums: Any,
-    vector: Any, turn: Any, move: Any, under: Any, image: Any, twist: Any,
-) -> None:  # fmt: skip
-    """Add to the image, (n_items,), and fill twist of the rankings; move and under have space for one ranking."""
+def _add_images(rows, scores, factor, share, rest, vector, turn, twist, begin, end, image):
+    """Add to the image, (n_items,), and fill twist of the rankings."""
+    offsets, item, tied, weight, nodes, alpha, omega, apart, longest, _ = rows
+    sums, move, under = np.empty((longest + 1, 5)), np.empty(longest), np.empty(longest)
     for ranking in range(begin, end):
         begun, last, count, times = offsets[ranking], offsets[ranking + 1], weight[ranking], factor[ranking]
         _fill_moves(item, tied, scores, share, rest, vector, times, turn[ranking], begun, last, move, under)
@@ -335,10 +295,7 @@ def _add_images(
 
 
 @njit(cache=True, nogil=True)
-def _fill_moves(
-    item: Any, tied: Any, scores: Any, share: Any, rest: Any, vector: Any, times: float, turn: float, begun: int,
-    last: int, move: Any, under: Any,
-) -> None:  # fmt: skip
+def _fill_moves(item, tied, scores, share, rest, vector, times, turn, begun, last, move, under):
     """Fill how far each row of one ranking is moved, and the mean move below its tie times the strength there."""
     mean, beneath = 0.0, 0.0
     for row in range(last - 1, begun - 1, -1):
@@ -352,16 +309,13 @@ def _fill_moves(
 
 
 @njit(cache=True, nogil=True)
-def _tie_leans(
-    share: Any, below: float, under: Any, move: Any, begun: int, start: int, stop: int, alpha: Any, omega: Any,
-    nodes: Any, scale: float, sums: Any,
-) -> None:  # fmt: skip
+def _tie_leans(share, below, under, move, begun, start, stop, alpha, omega, nodes, scale, sums):
     """Fill the sums over nodes of omega / D and alpha omega / D, then of both times the mean move, of each row."""
     whole, moved, size = 0.0, 0.0, stop - start
     for row in range(start, stop):
         whole += share[row]
         moved += share[row] * move[row - begun]
-    _clear(sums, size)
+    sums[: size + 1] = 0.0
     for place in range(size):
         own, ours = share[start + place], share[start + place] * move[start + place - begun]
         for node in range(nodes[size], nodes[size + 1]):
@@ -373,27 +327,26 @@ def _tie_leans(
             sums[place, 1] += lean * term
             sums[place, 2] += term * mean
             sums[place, 3] += lean * term * mean
-        _add_total(sums, place, size)
+        sums[size] += sums[place]
 
 
 @njit(cache=True, nogil=True)
-def _cell(one: int, other: int, cells_from: Any) -> Any:
+def _cell(one, other, cells_from):
     """The cell of a pair of items."""
     return cells_from[one] + other if one < other else cells_from[other] + one
 
 
 @njit(cache=True, nogil=True)
-def _add_bends(
-    offsets: Any, item: Any, tied: Any, weight: Any, nodes: Any, alpha: Any, omega: Any, apart: bool,
-    factor: Any, share: Any, rest: Any, begin: int, end: int, sums: Any, cells_from: Any, wanted: Any, cells: Any,
-) -> None:  # fmt: skip
+def _add_bends(rows, factor, share, rest, cells_from, wanted, begin, end, cells):
     """Add to the cells of the pairs of each ranking of wanted items."""
+    offsets, item, tied, weight, nodes, alpha, omega, apart, longest, _ = rows
+    sums = np.empty((longest + 1, 5))
     for ranking in range(begin, end):
         start, last, squares = offsets[ranking], offsets[ranking + 1], 0.0
         while start < last and wanted[item[start]]:
             stop, below = _end_of_tie(tied, start, last), rest[start]
             size = stop - start
-            _clear(sums, 1)
+            sums[:2] = 0.0
             sums[0, 2] = sums[1, 2] = 1.0
             if size > 1:
                 scale = _scale(size, last - stop, apart)

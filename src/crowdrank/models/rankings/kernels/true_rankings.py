@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ....kernels.numbering import mix_bits
 from ....kernels.segments import set_starts
-from ....kernels.threads import even_bounds, over_bounds, read_only
+from ....kernels.threads import bind, even_bounds, over_bounds, read_only, views
 from ....protocols import AnyFloats, Counts, Floats, Ints
 
 Colours = NDArray[np.uint64]
@@ -83,7 +83,7 @@ class RankedLists(NamedTuple):
 
     def views(self) -> RankedLists:
         """Return read-only views of all, so kernels are compiled for one kind of array only."""
-        return RankedLists(*map(read_only, self))  # type: ignore[arg-type]
+        return RankedLists(*views(*self))
 
     @property
     def sizes(self) -> Counts:
@@ -256,11 +256,13 @@ class Chains(NamedTuple):
     """A ranking of each query that goes from call to call, and where its random numbers stand.
 
     ``order`` (n_items,) holds the items of each query by their numbers, best first; ``state`` (n_queries,) is advanced
-    by every draw, so no query's draws depend on another's.
+    by every draw, so no query's draws depend on another's. ``slots`` (n_rows,) is the place of each row's item in its
+    list, ties ordered in some way, which Kendall's distance does not need.
     """
 
     order: Ints
     state: NDArray[np.uint64]
+    slots: Counts = np.empty(0, np.int64)
 
 
 class SweepMeans(NamedTuple):
@@ -276,16 +278,20 @@ def sweep(
     chains: Chains,
     chosen: Counts,
     n_sweeps: int,
+    how: str = "kendall",
     *,
     scores: Floats | None = None,
     draws: NDArray[np.float32] | None = None,
     best: Ints | None = None,
 ) -> SweepMeans:
-    """Carry the chains of the chosen queries on, and return mean Kendall distances and places over the sweeps.
+    """Carry the chains of the chosen queries on, and return mean distances and places over the sweeps.
 
-    A sweep looks at neighbours, those at even places first, and swaps each pair with its conditional probability; then
-    it takes an item out, where there are many several in turn, and puts it back at a place drawn from its conditional
-    distribution. Pairs of one parity do not touch each other, so all this leaves the distribution as it is.
+    By Kendall's distance a sweep looks at neighbours, those at even places first, and swaps each pair with its
+    conditional probability; then it takes an item out, where there are many several in turn, and puts it back at a
+    place drawn from its conditional distribution. Pairs of one parity do not touch each other, so all this leaves the
+    distribution as it is. By another distance it tries to swap as many random pairs of places as there are items, and
+    takes each swap with the probability of Metropolis' rule. A list that lacks items is then held against the ranking
+    of those that it has; items that a list ties stand in some order within it, which is drawn along with the rest.
 
     Parameters
     ----------
@@ -296,6 +302,9 @@ def sweep(
         Changed in place.
     chosen, n_sweeps
         Queries to work on, and the number of sweeps for each; what is not chosen has distance and place 0.
+    how
+        The distance, ``"kendall"`` or one of ``KINDS``; or ``"printed"``: Kendall's, each chain begun with a random
+        ranking, one random pair of places in each sweep.
     scores
         Plackett-Luce scores of the items, (n_items,): a ranking is as much likelier as they make it.
     draws
@@ -303,19 +312,15 @@ def sweep(
     best
         Filled with the most probable ranking that a sweep ended with, items by their numbers, best first, (n_items,).
     """
-    cost = lists.work()[chosen] + n_sweeps * lists.sizes[chosen]
-    return _carry_on(_sweep_queries, lists, pull, chains, chosen, n_sweeps, cost, scores, draws, best)
-
-
-def _carry_on(
-    kernel: Any, lists: RankedLists, pull: Floats, chains: Chains, chosen: Counts, n_sweeps: int, cost: Counts,
-    scores: Floats | None, draws: NDArray[np.float32] | None, best: Ints | None, *more: Any,
-) -> SweepMeans:  # fmt: skip
-    """What chains see that a kernel carries on; parameters are those of :func:`sweep`."""
     means = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
     kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
-    top = np.empty(0, np.int32) if best is None else best
-    _over_queries(kernel, lists, pull, scores, chosen, cost, n_sweeps, *chains, *means, kept, top, *more)
+    rest = (n_sweeps, *chains[:2], *means, kept, np.empty(0, np.int32) if best is None else best)
+    if how in KINDS:
+        cost = n_sweeps * (np.diff(lists.queries) * lists.sizes**2)[chosen]
+        _over_queries(_swap_queries, lists, pull, scores, chosen, cost, *rest, KINDS.index(how), chains.slots)
+    else:
+        cost = lists.work()[chosen] + n_sweeps * lists.sizes[chosen]
+        _over_queries(_sweep_queries, lists, pull, scores, chosen, cost, *rest, how == "printed")
     return means
 
 
@@ -333,20 +338,18 @@ def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _uniform(state: Any, query: int) -> Any:
+def _uniform(state, query):
     """Return the next uniform number in [0, 1) of a query's stream; ``state`` (n_queries,) is advanced."""
     state[query] += _STRIDE
     return np.float64(mix_bits(state[query]) >> _BITS) * _UNIT
 
 
 @njit(cache=True, nogil=True)
-def _fill_lead(lists: RankedLists, pull: Any, query: int, lead: Floats) -> None:
+def _fill_lead(lists, pull, query, lead):
     """Fill the part of ``lead`` for the items of a query with the log odds of each pair that its lists make."""
     _, _, starts, item, rank = lists
     n = lists.offsets[query + 1] - lists.offsets[query]
-    for a in range(n):
-        for b in range(n):
-            lead[a, b] = 0.0
+    lead[:n, :n] = 0.0
     ranks = np.empty(n, np.int32)
     for one in range(lists.queries[query], lists.queries[query + 1]):
         gain = -pull[one]
@@ -368,7 +371,7 @@ def _fill_lead(lists: RankedLists, pull: Any, query: int, lead: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _ranks_all(starts: Any, item: Any, rank: Any, one: int, ranks: Any) -> bool:
+def _ranks_all(starts, item, rank, one, ranks):
     """Fill in the rank of each item if the list has all of them, and return whether it has."""
     if starts[one + 1] - starts[one] != ranks.size:
         return False
@@ -378,7 +381,7 @@ def _ranks_all(starts: Any, item: Any, rank: Any, one: int, ranks: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _luce_gain(order: Any, weight: Any, upper: int, lower: int) -> float:
+def _luce_gain(order, weight, upper, lower):
     """Return the gain in Plackett-Luce log probability by swapping the items at two places."""
     # what remains is added up from the bottom, never taken off, which would leave rounding where scores lie far apart
     rest, gain = 0.0, 0.0
@@ -392,7 +395,7 @@ def _luce_gain(order: Any, weight: Any, upper: int, lower: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _largest_query(offsets: Any, chosen: Any) -> int:
+def _largest_query(offsets, chosen):
     """Number of items of the largest of the chosen queries."""
     largest = 0
     for query in chosen:
@@ -401,10 +404,7 @@ def _largest_query(offsets: Any, chosen: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _sweep_queries(
-    lists: RankedLists, pull: Any, strength: Any, chosen: Any, n_sweeps: int, orders: Any, state: Any, distance: Floats,
-    place: Floats, draws: Any, best: Any,
-) -> None:  # fmt: skip
+def _sweep_queries(lists, pull, strength, chosen, n_sweeps, orders, state, distance, place, draws, best, printed):
     """Sweep the chosen queries; fill in distance, place, draws and best."""
     offsets, size = lists.offsets, _largest_query(lists.offsets, chosen)
     lead, above, since = np.empty((size, size)), np.empty((size, size), np.int32), np.empty((size, size), np.int32)
@@ -415,25 +415,25 @@ def _sweep_queries(
         _fill_lead(lists, pull, query, lead)
         weight = strength[head : head + n] if strength.size else strength
         # looked up again and again, unless there are more pairs than will be looked at
-        ready, n_kept, value, most = n <= n_sweeps, 0, 0.0, -np.inf
-        for a in range(n):
-            for b in range(n):
-                above[a, b], since[a, b] = 0, 0
-                if ready:
-                    odds[a, b] = np.exp(lead[a, b])
+        ready, n_kept, value, most = n <= n_sweeps and not printed, 0, 0.0, -np.inf
+        above[:n, :n], since[:n, :n] = 0, 0
+        if ready:
+            odds[:n, :n] = np.exp(lead[:n, :n])
+        if printed:
+            for p in range(n - 1, 0, -1):
+                other = int(_uniform(state, query) * (p + 1))
+                order[p], order[other] = order[other], order[p]
         for time in range(n_sweeps if n > 1 else 0):
-            for parity in range(2):
-                value += _swap_neighbours(order, lead, odds, ready, weight, parity, state, query, time, above, since)
-            for _ in range(1 + n // _ITEMS_PER_MOVE):
-                value += _move_one(order, lead, weight, state, query, time, above, since, room)
-            if best.size and value > most:
-                most = value
-                best[head : head + n] = order
-            # the last of the sweeps that share a draw is kept
-            if (time + 1) * draws.shape[0] >= (n_kept + 1) * n_sweeps:
-                for p in range(n):
-                    draws[n_kept, head + order[p]] = p
-                n_kept += 1
+            if printed:
+                value += _try_swap_as_printed(order, lead, weight, state, query, time, above, since)
+            else:
+                for parity in range(2):
+                    value += _swap_neighbours(
+                        order, lead, odds, ready, weight, parity, state, query, time, above, since
+                    )
+                for _ in range(1 + n // _ITEMS_PER_MOVE):
+                    value += _move_one(order, lead, weight, state, query, time, above, since, room)
+            most, n_kept = _keep(order, head, time, n_sweeps, value, most, best, n_kept, draws)
         for p in range(n):
             for below in range(p + 1, n):
                 a, b = order[p], order[below]
@@ -442,9 +442,23 @@ def _sweep_queries(
 
 
 @njit(cache=True, nogil=True)
-def _fill_means(
-    lists: RankedLists, query: int, above: Any, n_sweeps: int, distance: Floats, place: Floats
-) -> None:  # fmt: skip
+def _keep(order, head, time, n_sweeps, value, most, best, n_kept, draws):
+    """Keep the order of a query after a sweep if it is the best so far, or due as a draw; return its value, and those.
+
+    The last of the sweeps that share a draw is kept.
+    """
+    if best.size and value > most:
+        most = value
+        best[head : head + order.size] = order
+    if (time + 1) * draws.shape[0] >= (n_kept + 1) * n_sweeps:
+        for p in range(order.size):
+            draws[n_kept, head + order[p]] = p
+        n_kept += 1
+    return most, n_kept
+
+
+@njit(cache=True, nogil=True)
+def _fill_means(lists, query, above, n_sweeps, distance, place):
     """Fill in mean distances and places from how often each item stood above each other one."""
     _, _, starts, item, rank = lists
     for a in range(place.size):
@@ -469,10 +483,7 @@ def _fill_means(
 
 
 @njit(cache=True, nogil=True)
-def _swap_neighbours(
-    order: Any, lead: Any, odds: Any, ready: bool, weight: Any, parity: int, state: Any, query: int, time: int,
-    above: Any, since: Any,
-) -> Any:  # fmt: skip
+def _swap_neighbours(order, lead, odds, ready, weight, parity, state, query, time, above, since):
     """Swap pairs of neighbours whose upper place has the parity, each with its conditional probability.
 
     Returns the logarithm of how much more probable the ranking has become.
@@ -499,9 +510,7 @@ def _swap_neighbours(
 
 
 @njit(cache=True, nogil=True)
-def _move_one(
-    order: Any, lead: Any, weight: Any, state: Any, query: int, time: int, above: Any, since: Any, room: Floats
-) -> Any:
+def _move_one(order, lead, weight, state, query, time, above, since, room):
     """Take a random item out and put it back at a place drawn from its conditional distribution.
 
     Returns the logarithm of how much more probable the ranking has become.
@@ -527,7 +536,7 @@ def _move_one(
 
 
 @njit(cache=True, nogil=True)
-def _fill_room(order: Any, lead: Any, weight: Any, place: int, room: Floats) -> None:
+def _fill_room(order, lead, weight, place, room):
     """Fill in what the item at a place would weigh at each place: the exponential of room[0], times room[1]."""
     n, scored, moved, below, factor = order.size, weight.size > 0, order[place], 0.0, 1.0
     # upwards, from the last place: what it gains by standing above one more item
@@ -546,7 +555,7 @@ def _fill_room(order: Any, lead: Any, weight: Any, place: int, room: Floats) -> 
 
 
 @njit(cache=True, nogil=True)
-def _draw_place(room: Floats, n: int, share: float) -> int:
+def _draw_place(room, n, share):
     """Place drawn by the weights in ``room``, whose running sums go to room[2]; ``share`` is uniform."""
     top = room[0, 0]
     for goal in range(1, n):
@@ -564,7 +573,7 @@ def _draw_place(room: Floats, n: int, share: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _improve_queries(lists: RankedLists, pull: Any, strength: Any, chosen: Any, orders: Any) -> None:
+def _improve_queries(lists, pull, strength, chosen, orders):
     """Improve the orders of the chosen queries by moving single items as long as that helps."""
     offsets, size = lists.offsets, _largest_query(lists.offsets, chosen)
     lead = np.empty((size, size))
@@ -579,7 +588,7 @@ def _improve_queries(lists: RankedLists, pull: Any, strength: Any, chosen: Any, 
 
 
 @njit(cache=True, nogil=True)
-def _move_best(order: Any, lead: Any, place: int) -> bool:
+def _move_best(order, lead, place):
     """Put the item at a place where it does best, and return whether that is elsewhere."""
     moved, goal, most = order[place], place, 1e-9
     gain = 0.0
@@ -599,44 +608,8 @@ def _move_best(order: Any, lead: Any, place: int) -> bool:
     return goal != place
 
 
-def swap_randomly(
-    lists: RankedLists,
-    pull: Floats,
-    chains: Chains,
-    slots: Counts,
-    chosen: Counts,
-    n_sweeps: int,
-    distance: str = "cayley",
-    *,
-    scores: Floats | None = None,
-    draws: NDArray[np.float32] | None = None,
-    best: Ints | None = None,
-) -> SweepMeans:
-    """Carry the chains on by this many sweeps, and return mean distances and places over them.
-
-    A sweep tries to swap as many random pairs of places as there are items, and takes each swap with the probability of
-    Metropolis' rule. A list that lacks items is held against the ranking of those that it has; items that a list ties
-    stand in some order within it, which is drawn along with the rest.
-
-    Parameters
-    ----------
-    lists, pull, chains, chosen, n_sweeps, scores, draws, best
-        As for :func:`sweep`.
-    slots
-        Place of each row's item in its list, ties ordered at first in some way, (n_rows,); changed in place.
-    distance
-        One of ``KINDS``.
-    """
-    cost = n_sweeps * (np.diff(lists.queries) * lists.sizes**2)[chosen]
-    more = KINDS.index(distance), slots
-    return _carry_on(_swap_queries, lists, pull, chains, chosen, n_sweeps, cost, scores, draws, best, *more)
-
-
 @njit(cache=True, nogil=True)
-def _swap_queries(
-    lists: RankedLists, pull: Any, strength: Any, chosen: Any, n_sweeps: int, orders: Any, state: Any, distance: Floats,
-    place: Floats, draws: Any, best: Any, kind: int, slots: Any,
-) -> None:  # fmt: skip
+def _swap_queries(lists, pull, strength, chosen, n_sweeps, orders, state, distance, place, draws, best, kind, slots):
     """Sweep the chosen queries; fill in distance, place, draws and best."""
     offsets, queries, starts, item, rank = lists
     for query in chosen:
@@ -654,28 +627,20 @@ def _swap_queries(
             far[one] = permutation_distance(image[begins[one] : begins[one + 1]], seen, kind)
         for time in range(n_sweeps):
             for _ in range(n):
-                value += _try_swap(
-                    order, begins, local, image, far, moved, seen, pull[first:last], weight, state, query, kind
-                )
+                value += _try_swap(order, begins, local, image, far, moved, seen, own, weight, state, query, kind)
             value += _order_ties(begins, ranks, image, far, own, state, query, kind)
-            if best.size and value > most:
-                most = value
-                best[head : head + n] = order
+            most, n_kept = _keep(order, head, time, n_sweeps, value, most, best, n_kept, draws)
             for one in range(last - first):
                 distance[first + one] += far[one] / n_sweeps
             for p in range(n):
                 place[head + order[p]] += p / n_sweeps
-            if (time + 1) * draws.shape[0] >= (n_kept + 1) * n_sweeps:
-                for p in range(n):
-                    draws[n_kept, head + order[p]] = p
-                n_kept += 1
         for one in range(last - first):
             for row in range(begins[one], begins[one + 1]):
                 slots[starts[first] + row] = image[begins[one] + local[one, members[row]]]
 
 
 @njit(cache=True, nogil=True)
-def _local_places(order: Any, begins: Any, members: Any, slots: Any) -> Any:
+def _local_places(order, begins, members, slots):
     """Place of each item among those of each list, -1 where it is none, and the slot of the item at each such place."""
     local = np.full((begins.size - 1, order.size), -1, np.int32)
     image = np.empty(members.size, np.int32)
@@ -693,7 +658,7 @@ def _local_places(order: Any, begins: Any, members: Any, slots: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def permutation_distance(image: Any, seen: Any, kind: int) -> Any:
+def permutation_distance(image, seen, kind):
     """Return the distance of a permutation from the identity; ``seen`` is room for as many marks."""
     if kind > 0:
         total = 0
@@ -712,13 +677,13 @@ def permutation_distance(image: Any, seen: Any, kind: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _misplacement(place: int, slot: int, kind: int) -> Any:
+def _misplacement(place, slot, kind):
     """What an item adds to the footrule or the Spearman distance."""
     return abs(place - slot) if kind == 1 else (place - slot) ** 2
 
 
 @njit(cache=True, nogil=True)
-def _change(image: Any, x: int, y: int, kind: int) -> Any:
+def _change(image, x, y, kind):
     """Change of the distance by exchanging the images of two places."""
     if kind > 0:
         before = _misplacement(x, image[x], kind) + _misplacement(y, image[y], kind)
@@ -732,7 +697,7 @@ def _change(image: Any, x: int, y: int, kind: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _shift(image: Any, x: int, y: int) -> None:
+def _shift(image, x, y):
     """Move the image at place x to place y, those between making room."""
     step = 1 if y > x else -1
     kept = image[x]
@@ -742,20 +707,7 @@ def _shift(image: Any, x: int, y: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _try_swap(
-    order: Any,
-    begins: Any,
-    local: Any,
-    image: Any,
-    far: Any,
-    moved: Any,
-    seen: Any,
-    pull: Any,
-    weight: Any,
-    state: Any,
-    query: int,
-    kind: int,
-) -> float:
+def _try_swap(order, begins, local, image, far, moved, seen, pull, weight, state, query, kind):
     """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
     n = order.size
     upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
@@ -788,7 +740,7 @@ def _try_swap(
 
 
 @njit(cache=True, nogil=True)
-def _follow(order: Any, upper: int, lower: int, a: int, b: int, local: Any, image: Any) -> None:
+def _follow(order, upper, lower, a, b, local, image):
     """Bring a list's places up to date after items a and b were swapped, a from the upper place."""
     x, y = local[a], local[b]
     if x >= 0 and y >= 0:
@@ -807,9 +759,7 @@ def _follow(order: Any, upper: int, lower: int, a: int, b: int, local: Any, imag
 
 
 @njit(cache=True, nogil=True)
-def _order_ties(
-    begins: Any, rank: Any, image: Any, far: Any, pull: Any, state: Any, query: int, kind: int
-) -> float:  # fmt: skip
+def _order_ties(begins, rank, image, far, pull, state, query, kind):
     """Propose, for each item tied with the one before it in its list, to swap it with a random one of those tied.
 
     Returns by how much the log weight has grown.
@@ -836,56 +786,8 @@ def _order_ties(
     return total
 
 
-def swap_places(
-    lists: RankedLists,
-    pull: Floats,
-    chains: Chains,
-    chosen: Counts,
-    n_moves: int,
-    *,
-    scores: Floats | None = None,
-    best: Ints | None = None,
-) -> SweepMeans:
-    """Begin with a random ranking of each chosen query, and return mean Kendall distances and places over the moves.
-
-    Parameters are those of :func:`sweep`.
-    """
-    cost = lists.work()[chosen] + n_moves * lists.sizes[chosen]
-    return _carry_on(_swap_queries_as_printed, lists, pull, chains, chosen, n_moves, cost, scores, None, best)
-
-
 @njit(cache=True, nogil=True)
-def _swap_queries_as_printed(
-    lists: RankedLists, pull: Any, strength: Any, chosen: Any, n_moves: int, orders: Any, state: Any, distance: Floats,
-    place: Floats, draws: Any, best: Any,
-) -> None:  # fmt: skip
-    """Swap random places of the chosen queries; fill in distance, place and best."""
-    offsets, size = lists.offsets, _largest_query(lists.offsets, chosen)
-    lead, above, since = np.empty((size, size)), np.empty((size, size), np.int32), np.empty((size, size), np.int32)
-    for query in chosen:
-        head, n = offsets[query], offsets[query + 1] - offsets[query]
-        order, value, most = orders[head : head + n], 0.0, -np.inf
-        _fill_lead(lists, pull, query, lead)
-        weight = strength[head : head + n] if strength.size else strength
-        above[:n, :n], since[:n, :n] = 0, 0
-        for p in range(n - 1, 0, -1):
-            other = int(_uniform(state, query) * (p + 1))
-            order[p], order[other] = order[other], order[p]
-        for time in range(n_moves if n > 1 else 0):
-            value += _try_swap_as_printed(order, lead, weight, state, query, time, above, since)
-            if best.size and value > most:
-                most = value
-                best[head : head + n] = order
-        for p in range(n):
-            for below in range(p + 1, n):
-                above[order[p], order[below]] += n_moves - since[order[p], order[below]]
-        _fill_means(lists, query, above, n_moves, distance, place[head : head + n])
-
-
-@njit(cache=True, nogil=True)
-def _try_swap_as_printed(
-    order: Any, lead: Any, weight: Any, state: Any, query: int, time: int, above: Any, since: Any
-) -> Any:
+def _try_swap_as_printed(order, lead, weight, state, query, time, above, since):
     """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
     n = order.size
     upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
@@ -925,16 +827,14 @@ def descend(
         Where to begin, (n_features,), the length of the steps, and the number of passes.
     """
     descended: Any = weights.copy()
-    _descend(read_only(matrix), read_only(order), read_only(offsets), read_only(visits), descended, step, n_epochs)
+    bind(_descend, *views(matrix, order, offsets, visits), descended, step, n_epochs)()
     return np.asarray(descended)
 
 
 @njit(cache=True, nogil=True)
-def _descend(matrix: Any, order: Any, offsets: Any, visits: Any, weights: Floats, step: float, n_epochs: int) -> None:
+def _descend(matrix, order, offsets, visits, weights, step, n_epochs):
     """Change the weights in place."""
-    longest = 0
-    for query in visits:
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = _largest_query(offsets, visits)
     scores, slopes = np.empty(longest), np.empty(longest)
     for _ in range(n_epochs):
         for query in visits:
@@ -950,7 +850,7 @@ def _descend(matrix: Any, order: Any, offsets: Any, visits: Any, weights: Floats
 
 
 @njit(cache=True, nogil=True)
-def _slopes(scores: Floats, n: int, slopes: Floats) -> None:
+def _slopes(scores, n, slopes):
     """Fill in the derivatives of the log-likelihood of a ranking, best first, by its scores, which are used up."""
     top = -np.inf
     for p in range(n):
@@ -1026,10 +926,7 @@ def sum_orders(
 
 
 @njit(cache=True, nogil=True)
-def _sum_queries(
-    lists: RankedLists, pull: Any, strength: Any, chosen: Any, log_total: Floats, distance: Floats, place: Floats,
-    spread: Floats, draws: Any, state: Any, best: Any, sets: Any, begins: Any,
-) -> None:  # fmt: skip
+def _sum_queries(lists, pull, strength, chosen, log_total, distance, place, spread, draws, state, best, sets, begins):
     """Fill in what is known of the chosen queries."""
     offsets, queries, starts, item, rank = lists
     size = _largest_query(offsets, chosen)
@@ -1059,10 +956,9 @@ def _sum_queries(
 
 
 @njit(cache=True, nogil=True)
-def _fill_steps(lead: Any, weight: Any, n: int, step: Floats) -> None:
+def _fill_steps(lead, weight, n, step):
     """Fill ``step[s, b]`` with the log weight of putting item b next below the set of items s, of which it is none."""
-    for b in range(n):
-        step[0, b] = 0.0
+    step[0, :n] = 0.0
     for above in range(1, 1 << n):
         lowest = 0
         while not above >> lowest & 1:
@@ -1080,7 +976,7 @@ def _fill_steps(lead: Any, weight: Any, n: int, step: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _fill_best(step: Any, n: int, most: Floats, order: Any) -> None:
+def _fill_best(step, n, most, order):
     """Fill in the ranking of the largest weight; ``most[s]`` becomes the largest log weight below the set s."""
     full = (1 << n) - 1
     most[full] = 0.0
@@ -1099,7 +995,7 @@ def _fill_best(step: Any, n: int, most: Floats, order: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sum_below(step: Floats, n: int, total: Floats) -> Any:
+def _sum_below(step, n, total):
     """Turn the log weights of steps into their probabilities, and return the log sum over all rankings.
 
     ``total[s]`` becomes the log sum over the orders of what stands below the set s.
@@ -1123,17 +1019,14 @@ def _sum_below(step: Floats, n: int, total: Floats) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _sum_above(step: Any, n: int, chance: Floats, above: Floats, spread: Floats) -> None:
+def _sum_above(step, n, chance, above, spread):
     """Add up the chances of each item to stand above each other one, and the squares of places from the middle one.
 
     ``chance[s]`` becomes the probability that the items of the set s are the first ones of a ranking.
     """
     full = (1 << n) - 1
-    for members in range(full + 1):
-        chance[members] = 1.0 if members == 0 else 0.0
-    for a in range(n):
-        for b in range(n):
-            above[a, b] = 0.0
+    chance[: full + 1], above[:n, :n] = 0.0, 0.0
+    chance[0] = 1.0
     share = np.empty(n)
     for members in range(full):
         number = 0
@@ -1152,7 +1045,7 @@ def _sum_above(step: Any, n: int, chance: Floats, above: Floats, spread: Floats)
 
 
 @njit(cache=True, nogil=True)
-def _fill_places(above: Floats, n: int, place: Floats, spread: Floats) -> None:
+def _fill_places(above, n, place, spread):
     """Round the chances of pairs, and fill in mean and variance of the places."""
     for a in range(n):
         for b in range(a):
@@ -1166,7 +1059,7 @@ def _fill_places(above: Floats, n: int, place: Floats, spread: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _draw_order(step: Any, n: int, state: Any, query: int, place: Any) -> None:
+def _draw_order(step, n, state, query, place):
     """Fill in the places of the items in a random ranking."""
     members = 0
     for goal in range(n):
@@ -1273,7 +1166,7 @@ def _luce_logs(orders: Ints, scores: Floats | None, head: int, tail: int) -> Flo
 
 
 @njit(cache=True, nogil=True)
-def _log_weights(table: Any, pull: Any, begin: Any) -> Any:
+def _log_weights(table, pull, begin):
     """Logarithm of the weight of each ranking, each unit of distance weighing the list's pull."""
     logs = begin.copy()
     for one in range(table.shape[0]):
@@ -1283,7 +1176,7 @@ def _log_weights(table: Any, pull: Any, begin: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _mean_distances(table: Any, weight: Any) -> Any:
+def _mean_distances(table, weight):
     """Expected distance of each list."""
     means = np.zeros(table.shape[0])
     for one in range(table.shape[0]):
@@ -1293,7 +1186,7 @@ def _mean_distances(table: Any, weight: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _fill_distances(orders: Any, begin: Any, item: Any, kind: int, table: Any) -> None:
+def _fill_distances(orders, begin, item, kind, table):
     """Fill in the distance of each ranking, with the items of a list alone, to that list."""
     n = orders.shape[1]
     slot, image, seen = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
