@@ -825,7 +825,11 @@ def estimate_spread(model: JointModel, state: State, *, tol: float) -> NormalSco
         if n >= _LEAST_SPREAD_STEPS and abs(logs[-1] - logs[-2]) < _LOG_SPREAD_TOL and change <= tol:
             break
         if n % _STEPS_PER_LEAP == 0:
-            logs[-1] = float(np.clip(logs[-1] + _extrapolation(logs), *np.log(_SPREAD_RANGE)))
+            # the steps that follow the last two if each is shorter in the same ratio, added up
+            first, last = logs[-2] - logs[-3], logs[-1] - logs[-2]
+            ratio = last / first if first else 0.0
+            leap = np.clip(last * ratio / (1 - ratio), -_LONGEST_LEAP, _LONGEST_LEAP) if 0 < ratio < 1 else 0.0
+            logs[-1] = float(np.clip(logs[-1] + float(leap), *np.log(_SPREAD_RANGE)))
             here = here._replace(items=replace(here.items, spread=float(np.exp(logs[-1]))))
     return here
 
@@ -845,13 +849,6 @@ def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
     spread = float(np.clip(np.sqrt(square), *_SPREAD_RANGE))
     flip_rates = model.prior.flip_rates(expected.flipped, pairs.weights)
     return NormalScores(replace(items, spread=spread), means, variances, flip_rates)
-
-
-def _extrapolation(logs: list[float]) -> float:
-    """Sum of the steps that follow the last two if each is shorter in the same ratio."""
-    first, last = logs[-2] - logs[-3], logs[-1] - logs[-2]
-    ratio = last / first if first else 0.0
-    return float(np.clip(last * ratio / (1 - ratio), -_LONGEST_LEAP, _LONGEST_LEAP)) if 0 < ratio < 1 else 0.0
 
 
 class PairFit(NamedTuple):
@@ -968,7 +965,12 @@ def cluster_pairs(pairs: PairPatterns, matrix: Floats, n_clusters: int | None, *
     """
     from .kernels.pair_patterns import nearest_centres
 
-    sample = _sample_differences(pairs, matrix, np.random.default_rng(seed))
+    chosen: Counts = np.arange(pairs.n_pairs)
+    if pairs.n_pairs > _MOST_SAMPLED_PAIRS:
+        chosen = np.sort(np.random.default_rng(seed).choice(pairs.n_pairs, _MOST_SAMPLED_PAIRS, replace=False))
+    sample: Floats = matrix[pairs.first[chosen]] - matrix[pairs.second[chosen]]
+    # in an order that does not depend on that of items
+    sample = sample[np.lexsort(np.abs(sample).T)]
     if n_clusters is not None:
         centres = _centres(sample, n_clusters, folded, seed)
     else:
@@ -979,15 +981,6 @@ def cluster_pairs(pairs: PairPatterns, matrix: Floats, n_clusters: int | None, *
                 break
             centres = more
     return nearest_centres(pairs, matrix @ centres.T, (centres**2).sum(axis=1), folded=folded)
-
-
-def _sample_differences(pairs: PairPatterns, matrix: Floats, rng: np.random.Generator) -> Floats:
-    """Feature differences of some pairs, in an order that does not depend on that of items."""
-    chosen: Counts = np.arange(pairs.n_pairs)
-    if pairs.n_pairs > _MOST_SAMPLED_PAIRS:
-        chosen = np.sort(rng.choice(pairs.n_pairs, _MOST_SAMPLED_PAIRS, replace=False))
-    differences: Floats = matrix[pairs.first[chosen]] - matrix[pairs.second[chosen]]
-    return differences[np.lexsort(np.abs(differences).T)]
 
 
 def _centres(sample: Floats, number: int, folded: bool, seed: int) -> Floats:

@@ -162,7 +162,12 @@ class LatentScore:
         options = Options(self.tol, self.max_iter)
         run = partial(fit_scores, layout, known=clamped, trusted=reliable if len(reliable) else None, progress=progress)
         if features is not None and self.ranker is not None:
-            mean = _ranker_mean(self.ranker, features, judgments)
+            from ...rankers.foreign_ranker import as_ranker
+
+            template = as_ranker(self.ranker, "LambdaMART")
+            rows = features.items.codes_of(judgments.items, "features", "judgments").astype(np.int32)
+            features.expect_numbers(rows[rows >= 0], missing=takes_missing(template))
+            mean = _RankerMean(template, features, judgments, rows)
             fit = _alternate(mean, partial(run, options))
             warn_about(fit, layout, judgments.items, options)
             ranker = mean.fit_copy(mean.learned_items, mean.targets(fit.state.scores))
@@ -258,7 +263,9 @@ def start_from_part(
     if not len(part):
         return None
     of_part = lay_out(part, bins=bins, lapse=lapse)
-    if not _same_scale(layout, of_part):
+    # the levels of all judgments, and levels of queries learned from both
+    levels = [[(kind.name, kind.n_levels, kind.levels) for kind in of.kinds] for of in (layout, of_part)]
+    if levels[0] != levels[1] or layout.has_query_levels != of_part.has_query_levels:
         return None
     rows = judgments.items.codes_of(part.items, "judgments", "part")
     state = fit_scores(
@@ -278,27 +285,11 @@ def start_from_part(
     return begin, state.variance_of_difficulty > 0.0
 
 
-def _same_scale(layout: Layout, part: Layout) -> bool:
-    """Whether the judgments of a part have the levels of all, and levels of queries are learned from both."""
-    levels = [[(kind.name, kind.n_levels, kind.levels) for kind in of.kinds] for of in (layout, part)]
-    return levels[0] == levels[1] and layout.has_query_levels == part.has_query_levels
-
-
 def _progress_of_part(progress: Progress | None) -> Progress | None:
     """Progress of the fit to the part, named as such."""
     if progress is None:
         return None
     return lambda done, total, said: progress(done, total, f"{said}, part of the queries")
-
-
-def _ranker_mean(ranker: Any, features: Features, judgments: Judgments | Mixed) -> _RankerMean:
-    """The ranker with what it learns from."""
-    from ...rankers.foreign_ranker import as_ranker
-
-    template = as_ranker(ranker, "LambdaMART")
-    rows = features.items.codes_of(judgments.items, "features", "judgments").astype(np.int32)
-    features.expect_numbers(rows[rows >= 0], missing=takes_missing(template))
-    return _RankerMean(template, features, judgments, rows)
 
 
 def _alternate(mean: _RankerMean, run: Callable[..., ScoreFit]) -> ScoreFit:

@@ -11,7 +11,7 @@ from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
 from ...fitting import warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import Floats, Ints
+from ...protocols import Floats
 from ...quality import held_out
 from ...wording import expect_above, expect_at_least
 
@@ -99,31 +99,19 @@ def _direction(pair_counts: PairCounts, method: SingularVector) -> tuple[Floats,
         image: Floats = times(vector / root) / root
         return image
 
+    # row sums, those of rounding made 0: a group of cycles has no direction, however small the numbers
+    sums, most = rotate(1.0 / root), degree / root**2
+    start = np.where(np.abs(sums) > 1e-12 * np.maximum(most, 1.0), sums, 0.0)
+    # the groups numbered without gaps
+    group = (np.cumsum(pair_counts.group == np.arange(n), dtype=np.int32) - 1)[pair_counts.group]
     # rotated twice, a vector of the plane is reversed and scaled by the squared singular value
-    start = _drop_rounding(rotate(1.0 / root), degree / root**2)
     vector, n_iter, residual = leading_vectors(
-        lambda part: -rotate(rotate(part)),
-        start,
-        _number_groups(pair_counts.group),
-        tol=method.tol,
-        max_iter=method.max_iter,
+        lambda part: -rotate(rotate(part)), start, group, tol=method.tol, max_iter=method.max_iter
     )
     if residual > method.tol:
         warn_unconverged("singular_vector", method.max_iter, residual, method.tol)
     scores = pair_counts.centre(root * vector)
     return _stretch(scores, pair_counts, times(np.ones(n))), Trace(n_iter, residual <= method.tol, residual)
-
-
-def _drop_rounding(sums: Floats, most: Floats) -> Floats:
-    """Row sums, those of rounding made 0: a group of cycles has no direction, however small the numbers."""
-    return np.where(np.abs(sums) > 1e-12 * np.maximum(most, 1.0), sums, 0.0)
-
-
-def _number_groups(group: Ints) -> Ints:
-    """The groups numbered 0, 1, ... without gaps."""
-    heads = group == np.arange(len(group))
-    numbers: Ints = (np.cumsum(heads, dtype=np.int32) - 1)[group]
-    return numbers
 
 
 def _stretch(scores: Floats, pair_counts: PairCounts, sums: Floats) -> Floats:

@@ -140,12 +140,8 @@ def greedy_ranks(links: Links, judged: Bools, slack: int) -> Ints:
     place[queue] = np.arange(len(queue))
     turn, inner = np.zeros(len(judged), np.int32), np.zeros(len(judged), np.int64)
     bind(_place_all, *views(*links), potential, queue, place, slack, turn, inner)()
-    return _rank_by_turn(waiting, turn, inner, slack)
-
-
-def _rank_by_turn(items: Counts, turn: Ints, inner: Counts, slack: int) -> Ints:
-    """Rank of each of the items by turn and then by inner lead, the same where both are equal."""
-    order = items[np.lexsort((-inner[items], turn[items]))]
+    # by turn and then by inner lead, the same where both are equal
+    order = waiting[np.lexsort((-inner[waiting], turn[waiting]))]
     new = (np.diff(turn[order]) != 0) | (np.diff(inner[order]) < -slack)
     ranks = np.zeros(len(turn), np.int32)
     ranks[order] = 1 + np.concatenate([[0], np.cumsum(new)])[: len(order)]

@@ -223,7 +223,11 @@ def leading_vectors(
             rest = rest - blocks.sums(here, rest)[group] * here - blocks.sums(last, rest)[group] * last
             rest = blocks.unit(rest, rising)
         parts, images = (here, rest, last * rising[group]), (image, product(rest), last_image * rising[group])
-        mix = _best_mix(np.array([[blocks.sums(one, other) for other in images] for one in parts]))[:, group]
+        table = np.array([[blocks.sums(one, other) for other in images] for one in parts])
+        # shares of the three parts, (3, n_blocks), in the direction of the largest eigenvalue of each (3, 3) table
+        table = 0.5 * (table + table.transpose(1, 0, 2))
+        shares: Floats = np.linalg.eigh(table.transpose(2, 0, 1))[1][:, :, -1].T
+        mix = (shares * np.where(shares[0] < 0, -1.0, 1.0))[:, group]
         along, along_image = (mix[1] * three[1] + mix[2] * three[2] for three in (parts, images))
         here, image = mix[0] * here + along, mix[0] * image + along_image
         overlap = blocks.sums(here, along)[group]
@@ -258,10 +262,3 @@ class _Blocks:
         wanted = lengths > 0.0 if use is None else use
         scaled: Floats = vector * np.where(wanted, 1.0 / np.maximum(lengths, _MIN_LENGTH), 0.0)[self.group]
         return scaled
-
-
-def _best_mix(table: Floats) -> Floats:
-    """Shares of the three parts, (3, n_blocks), in the direction of the largest eigenvalue of each (3, 3) table."""
-    table = 0.5 * (table + table.transpose(1, 0, 2))
-    shares: Floats = np.linalg.eigh(table.transpose(2, 0, 1))[1][:, :, -1].T
-    return shares * np.where(shares[0] < 0, -1.0, 1.0)
