@@ -490,7 +490,7 @@ def test_a_truth_in_other_levels_is_not_taken_for_wrong_everywhere():
     assert cr.evaluate(consensus, {"item": ["x", "y"], "grade": ["Good", "Bad"]}, ["accuracy"])["value"][0] == 1
 
 
-@pytest.mark.parametrize("package", [cr, cr.api])
+@pytest.mark.parametrize("package", [cr, cr.api, cr.metrics, cr.simulate])
 def test_types_are_declared_of_all_public_names_and_of_no_others(package):
     stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text())
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
 from ..data.features import Features
-from ..data.index import Index, Items
 from ..data.intake import numeric_levels
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.proposals import ANYBODY, UNLIMITED, Requests, Roster
@@ -33,6 +33,16 @@ USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",), "cla
 """Kind of judgment -> what a campaign measures by default."""
 
 _USUAL_AGGREGATORS = {"grade": "mean_gain", "preference": "latent_score", "class": "dawid_skene"}
+
+_AGGREGATORS = {
+    "bradley_terry": "pairs.bradley_terry:BradleyTerry",
+    "dawid_skene": "classes.dawid_skene:DawidSkene",
+    "latent_score": "latent_score.latent_score:LatentScore",
+    "mean_gain": "averages.mean_gain:MeanGain",
+}
+"""Aggregators that schemes go by, or that measure what was bought, as the registry, which stands above, has them."""
+
+_THINGS = {"grade": ("item",), "preference": ("left", "right")}
 
 _N_ROUNDS, _N_TRIES = 20, 8
 _MIN_PROBABILITY = 1e-6
@@ -153,10 +163,18 @@ def campaign(
         raise ParameterError(f"{option('budget', budget)} buys nothing; give a budget above 0")
     if n_rounds < 1:
         raise ParameterError(f"{option('n_rounds', n_rounds)} must be at least 1")
-    crowd = _answerers(pool, truth, chosen, seed)
-    yard = _Yardstick.of(crowd, truth, aggregator, measures, trained)
-    classes = getattr(crowd, "levels", None), getattr(crowd, "nominal", False)
-    asked = Asked(crowd.kind, crowd.items, crowd.annotators, *classes)
+    if isinstance(pool, SimulatedCrowd | Recorded):
+        crowd: Answerers = pool
+    elif isinstance(pool, Pool):
+        crowd = SimulatedCrowd(pool, truth, chosen=chosen, seed=seed)
+    else:
+        if chosen:
+            raise ParameterError(f"recorded judgments are by those who gave them; leave {option('chosen', True)} out")
+        crowd = Recorded(pool, seed=seed)
+    known, kind = _truth(truth), "class" if crowd.nominal else crowd.kind
+    measures = measures or (USUAL[kind] if known.form != "pairs" else ("preference_accuracy",))
+    aggregator = _make_aggregator(_USUAL_AGGREGATORS[kind]) if aggregator is None else aggregator
+    asked = Asked(crowd)
     called = method_name(scheme) if name is None else name
     rng, rows, stopped = np.random.default_rng(seed), [], ""
     for number in range(n_rounds):
@@ -165,17 +183,28 @@ def campaign(
         for again in range(_N_TRIES):
             if limit - asked.cost < price * (1 - 1e-9):
                 break
-            requests = _propose_round(
-                scheme, crowd, asked, limit - asked.cost, price, seed + 7919 * number + again,
-                None if trained is None else trained.features,
+            judgments, (askable, pairs) = asked.judgments(), crowd.askable()
+            proposer, needed = scheme, getattr(scheme, "needs", {}).get(crowd.kind)
+            if needed is not None and not len(asked):
+                from ..schemes.grade_rules import KOverlap
+
+                proposer, needed = KOverlap(k=1), None
+            situation = Situation(
+                judgments=judgments, askable=askable, pairs=pairs, roster=crowd.roster(price), price=price,
+                budget=limit - asked.cost, features=None if trained is None else trained.features,
+                # what there is to warn of when little is known was to be expected
+                consensus=None if needed is None else fit_quietly(_make_aggregator(needed), judgments),
+                seed=seed + 7919 * number + again,
             )  # fmt: skip
+            requests = proposer.propose(situation)
             answers = crowd.answer(requests, asked, rng)
             if not len(answers.unit):
                 stopped = f"nothing is left to ask ({requests.sentence()})"
                 break
             asked.add(requests, answers)
         if len(asked) > n_before:
-            rows.append({"round": number + 1, "cost": asked.cost, "n_judgments": len(asked), **yard.read(asked)})
+            read = _read_measures(asked.judgments(), known, aggregator, measures, trained)
+            rows.append({"round": number + 1, "cost": asked.cost, "n_judgments": len(asked), **read})
         elif limit - asked.cost >= price:
             break
         if progress is not None:
@@ -187,17 +216,6 @@ def campaign(
     return Campaign(called, pl.DataFrame(rows), asked.judgments(), stopped)
 
 
-def _answerers(pool: Any, truth: Any, chosen: bool, seed: int) -> Answerers:
-    """Those who answer."""
-    if isinstance(pool, Pool):
-        return SimulatedCrowd(pool, truth, chosen=chosen, seed=seed)
-    if isinstance(pool, SimulatedCrowd | Recorded):
-        return pool
-    if chosen:
-        raise ParameterError(f"recorded judgments are by those who gave them; leave {option('chosen', True)} out")
-    return Recorded(pool, seed=seed)
-
-
 def _truth(truth: Any) -> Truth:
     """The truth, of whatever form simulations take."""
     if isinstance(truth, LatentTruth):
@@ -207,138 +225,71 @@ def _truth(truth: Any) -> Truth:
     return Truth.from_frame(truth)
 
 
-def _propose_round(
-    scheme: Any, crowd: Answerers, asked: Asked, budget: float, price: float, seed: int, features: Features | None
-) -> Any:
-    """The requests of one round."""
-    judgments, (askable, pairs) = asked.judgments(), crowd.askable()
-    needed = getattr(scheme, "needs", {}).get(crowd.kind)
-    if needed is not None and not len(asked):
-        from ..schemes.grade_rules import KOverlap
-
-        scheme, needed = KOverlap(k=1), None
-    # what there is to warn of when little is known was to be expected
-    consensus = None if needed is None else fit_quietly(_make_aggregator(needed), judgments)
-    situation = Situation(
-        judgments=judgments, askable=askable, pairs=pairs, roster=crowd.roster(price), budget=budget, price=price,
-        consensus=consensus, features=features, seed=seed,
-    )  # fmt: skip
-    return scheme.propose(situation)
-
-
-_AGGREGATORS = {
-    "bradley_terry": "pairs.bradley_terry:BradleyTerry",
-    "dawid_skene": "classes.dawid_skene:DawidSkene",
-    "latent_score": "latent_score.latent_score:LatentScore",
-    "mean_gain": "averages.mean_gain:MeanGain",
-}
-"""Aggregators that schemes go by, or that measure what was bought, as the registry, which stands above, has them."""
-
-
 def _make_aggregator(name: str) -> Any:
     """An aggregator by its name."""
-    from importlib import import_module
-
     module, _, attribute = _AGGREGATORS[name].partition(":")
     return getattr(import_module(f"..models.{module}", __package__), attribute)()
 
 
-@dataclass(frozen=True, eq=False)
-class _Yardstick:
-    """What a campaign is measured by: the truth of each item, or of pairs, and the measures."""
+def _read_measures(
+    judgments: Judgments, truth: Truth, aggregator: Any, measures: Sequence[str], trained: Trained | None
+) -> dict[str, float]:
+    """Each measure of the consensus of what is known, and of a ranker trained on it, on other queries."""
+    consensus = fit_quietly(aggregator, judgments)
+    read = {measure: _value(measure, consensus, truth, judgments) for measure in measures}
+    if trained is not None:
+        from ..models.staged.two_stage import TwoStage
 
-    aggregator: Any
-    truth: Truth
-    measures: tuple[str, ...]
-    trained: Trained | None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            fit = TwoStage(aggregator=aggregator, ranker=trained.ranker).fit(judgments, trained.features)
+        test = trained.test
+        assert test.grade is not None
+        values = parse(f"ndcg@{trained.k}")(test.grade, fit.ranker.predict(test), test.items.query)
+        read["ranker"] = float(np.nanmean(values))
+    return read
 
-    @classmethod
-    def of(
-        cls, crowd: Answerers, truth: Any, aggregator: Any, measures: Sequence[str] | None, trained: Trained | None
-    ) -> _Yardstick:
-        """Return the yardstick for a crowd's judgments."""
-        known = _truth(truth)
-        kind = "class" if getattr(crowd, "nominal", False) else crowd.kind
-        usual = USUAL[kind] if known.form != "pairs" else ("preference_accuracy",)
-        chosen = _make_aggregator(_USUAL_AGGREGATORS[kind])
-        return cls(chosen if aggregator is None else aggregator, known, tuple(measures or usual), trained)
 
-    def read(self, asked: Asked) -> dict[str, float]:
-        """Return each measure of what is known so far."""
-        judgments = asked.judgments()
-        consensus = fit_quietly(self.aggregator, judgments)
-        read = {measure: self._value(measure, consensus, judgments) for measure in self.measures}
-        return read | ({} if self.trained is None else {"ranker": self._ranker(judgments)})
-
-    def _value(self, measure: str, consensus: Consensus, judgments: Judgments) -> float:
-        """One measure of the consensus; of labels over all items with a truth, of rankings the mean over queries."""
-        if measure in LABEL_MEASURES:
-            return _label_measure(measure, consensus, self.truth, judgments)
-        if isinstance(judgments, Grades) and judgments.nominal:
+def _value(measure: str, consensus: Consensus, truth: Truth, judgments: Judgments) -> float:
+    """One measure of the consensus; of labels over all items with a truth, of rankings the mean over queries."""
+    nominal = isinstance(judgments, Grades) and judgments.nominal
+    if measure not in LABEL_MEASURES:
+        if nominal:
             raise ParameterError(
                 f"{measure} needs an order, but these classes have none; use {' or '.join(USUAL['class'])}"
             )
-        parsed = parse(measure)
-        query = consensus.items.query
+        parsed, query = parse(measure), consensus.items.query
         if parsed.needs == "pairs":
-            left, right, outcome = self.truth.align_pairs(consensus.items)
+            left, right, outcome = truth.align_pairs(consensus.items)
             scores = np.column_stack([consensus.scores[left], consensus.scores[right]])
             return float(np.nanmean(parsed(outcome, scores, query[left])))
-        grade = self.truth.align(consensus.items)
+        grade = truth.align(consensus.items)
         use = np.isfinite(grade)
         return float(np.nanmean(parsed(grade[use], consensus.scores[use], query[use])))
-
-    def _ranker(self, judgments: Judgments) -> float:
-        """Quality on other queries of a ranker trained on what is known."""
-        from ..models.staged.two_stage import TwoStage
-
-        assert self.trained is not None
-        method = TwoStage(aggregator=self.aggregator, ranker=self.trained.ranker)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            fit = method.fit(judgments, self.trained.features)
-        test = self.trained.test
-        assert test.grade is not None
-        values = parse(f"ndcg@{self.trained.k}")(test.grade, fit.ranker.predict(test), test.items.query)
-        return float(np.nanmean(values))
-
-
-def _label_measure(measure: str, consensus: Consensus, truth: Truth, judgments: Judgments) -> float:
-    """A measure of the labels of items whose true grade is known."""
     if not isinstance(judgments, Grades):
         raise ParameterError(f"{measure} applies to grades, but preferences are asked for; name another measure")
     grade = truth.align(consensus.items)
     use = np.isfinite(grade)
     if measure == "gain_error":
-        if judgments.nominal:
+        if nominal:
             raise ParameterError("gain_error needs an order, but these classes have none; use accuracy or log_loss")
-        error = _gains(consensus, judgments)[use] - (np.exp2(grade[use]) - 1)
-        return float(np.sqrt(np.mean(error**2)))
+        gains = consensus.scores
+        if consensus.method != "mean_gain":
+            known = consensus.probabilities
+            gains = np.exp2(gains) - 1 if known is None else known @ (np.exp2(judgments.level_values) - 1)
+        return float(np.sqrt(np.mean((gains[use] - (np.exp2(grade[use]) - 1)) ** 2)))
     if consensus.grade is None or consensus.probabilities is None:
         raise ParameterError(f"{measure} needs a class method, such as dawid_skene, as the aggregator")
-    true = _true_codes(truth, grade[use], judgments)
+    # codes of the true grades among the levels; of classes without an order by their names, -1 where nobody gave one
+    if not nominal:
+        true = np.searchsorted(judgments.level_values, grade[use])
+    else:
+        codes = {str(level): code for code, level in enumerate(judgments.levels)}
+        true = np.array([codes.get(name, -1) for name in truth.labels(grade[use]).to_list()], np.int64)
     if measure == "accuracy":
         return float(np.mean(consensus.grade[use] == true))
     given = np.where(true >= 0, consensus.probabilities[use][np.arange(len(true)), true], 0.0)
     return float(-np.mean(np.log(np.maximum(given, _MIN_PROBABILITY))))
-
-
-def _true_codes(truth: Truth, grade: Floats, grades: Grades) -> Counts:
-    """Codes of true grades among the levels; of classes without an order by their names, -1 where nobody gave one."""
-    if not grades.nominal:
-        return np.searchsorted(grades.level_values, grade)
-    codes = {str(level): code for code, level in enumerate(grades.levels)}
-    return np.array([codes.get(name, -1) for name in truth.labels(grade).to_list()], np.int64)
-
-
-def _gains(consensus: Consensus, grades: Grades) -> Floats:
-    """Expected gain of each item."""
-    if consensus.method == "mean_gain":
-        return consensus.scores
-    if consensus.probabilities is not None:
-        expected: Floats = consensus.probabilities @ (np.exp2(grades.level_values) - 1)
-        return expected
-    return np.asarray(np.exp2(consensus.scores) - 1, np.float64)
 
 
 class Answers(NamedTuple):
@@ -349,43 +300,13 @@ class Answers(NamedTuple):
     value: Floats
 
 
-class Answerers(Protocol):
-    """Those who answer."""
-
-    kind: str
-    items: Items
-    annotators: Index
-
-    def roster(self, price: float) -> Roster | None:
-        """Return who can be asked by name, ``None`` where annotators come as they come."""
-        ...
-
-    def askable(self) -> tuple[Bools, tuple[Ints, Ints] | None]:
-        """Return which items may still be asked about, and which pairs, ``None`` for all of them."""
-        ...
-
-    def answer(self, requests: Requests, asked: Asked, rng: np.random.Generator) -> Answers:
-        """Return answers to what is asked for; what nobody can answer has none."""
-        ...
-
-
-@dataclass(eq=False)
 class Asked:
-    """What was answered so far, in the order it was asked."""
+    """What a crowd answered so far, in the order it was asked."""
 
-    kind: str
-    items: Items
-    annotators: Index
-    levels: tuple[object, ...] | None
-    nominal: bool = False
-    things: dict[str, Ints] = field(default_factory=dict)
-    annotator: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    value: Floats = field(default_factory=lambda: np.empty(0))
-    cost: float = 0.0
-
-    def __post_init__(self) -> None:
-        words = ("item",) if self.kind == "grade" else ("left", "right")
-        self.things = {word: np.empty(0, np.int32) for word in words}
+    def __init__(self, crowd: Answerers) -> None:
+        self.crowd, self.cost = crowd, 0.0
+        self.things = {word: np.empty(0, np.int32) for word in _THINGS[crowd.kind]}
+        self.annotator, self.value = np.empty(0, np.int32), np.empty(0)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -401,18 +322,18 @@ class Asked:
 
     def judgments(self) -> Judgments:
         """Return the answers as judgments, each with its number as the time."""
-        shared = {
-            "items": self.items, "annotators": self.annotators, "annotator": self.annotator,
+        crowd = self.crowd
+        shared: dict[str, Any] = {
+            "items": crowd.items, "annotators": crowd.annotators, "annotator": self.annotator, **self.things,
             "time": np.arange(len(self), dtype=np.float64),
         }  # fmt: skip
-        if self.kind == "grade":
-            classes = {"declared": self.levels, "nominal": self.nominal}
-            return Grades(item=self.things["item"], grade=self.value, **classes, **shared)  # type: ignore[arg-type]
-        return Preferences(**self.things, outcome=self.value.astype(np.int8), **shared)  # type: ignore[arg-type]
+        if crowd.kind == "grade":
+            return Grades(grade=self.value, declared=crowd.levels, nominal=crowd.nominal, **shared)
+        return Preferences(outcome=self.value.astype(np.int8), **shared)
 
     def keys(self) -> Counts:
         """Return a number for each thing and annotator that was answered."""
-        return thing_keys(self.things, len(self.items)) * len(self.annotators) + self.annotator
+        return thing_keys(self.things, len(self.crowd.items)) * len(self.crowd.annotators) + self.annotator
 
 
 class SimulatedCrowd:
@@ -431,6 +352,8 @@ class SimulatedCrowd:
     seed
         Seed of what is fixed about the crowd.
     """
+
+    nominal = False
 
     def __init__(
         self, pool: Pool, truth: object, *, kind: str | None = None, chosen: bool = False, seed: int = 0
@@ -511,8 +434,7 @@ class Recorded:
         self.nominal = isinstance(judgments, Grades) and judgments.nominal
         order = np.random.default_rng(seed).permutation(n)
         self.annotator = (judgments.annotator if judgments.n_annotators else np.arange(n, dtype=np.int32))[order]
-        words = ("item",) if self.kind == "grade" else ("left", "right")
-        self.things = {word: getattr(judgments, word)[order] for word in words}
+        self.things = {word: getattr(judgments, word)[order] for word in _THINGS[self.kind]}
         self.value = (judgments.grade if isinstance(judgments, Grades) else judgments.outcome)[order].astype(np.float64)
         key = thing_keys(self.things, len(self.items))
         by_thing = np.argsort(key, kind="stable")
@@ -553,3 +475,7 @@ class Recorded:
             # asked with the other item on the left, the answer has the other sign
             value = np.where(things["left"][units] == self.things["left"][rows], value, -value)
         return Answers(units, self.annotator[rows], value)
+
+
+Answerers: TypeAlias = SimulatedCrowd | Recorded
+"""Those who answer."""

@@ -13,7 +13,6 @@ from ..data.clicks import Clicks
 from ..data.features import Features
 from ..data.truth import Truth
 from ..errors import ParameterError
-from ..protocols import Bools, Counts, Floats
 from ..wording import one_of
 from .known import CUTS, LatentTruth, Seed, draw_truth, numbered_ids
 from .pools import check_range
@@ -91,22 +90,18 @@ def draw_corpus(
     noise_rng, feature_rng = np.random.default_rng(seed).spawn(2)
     noise = draw_truth(n_queries, n_items, cuts=cuts, seed=noise_rng)
     matrix = feature_rng.standard_normal((n_queries * n_items, n_features))
-    z = np.sqrt(explained) * _feature_signal(matrix, interactions, function) + np.sqrt(1 - explained) * noise.z
-    items, grade = noise.truth.items, np.searchsorted(noise.cuts, z).astype(float)
-    features = Features(items, matrix, tuple(numbered_ids("f", n_features)), grade)
-    return Corpus(LatentTruth(Truth("grade", items, grade), z, noise.cuts), features)
-
-
-def _feature_signal(matrix: Floats, interactions: float, function: int) -> Floats:
-    """What the features tell of the relevance, of variance 1."""
-    rng, n_features = np.random.default_rng(function), matrix.shape[1]
+    # what the features tell of the relevance, of variance 1
+    rng = np.random.default_rng(function)
     straight, together = rng.standard_normal(n_features), rng.standard_normal(_PAIRS)[: n_features // 2]
     pairs = 2 * np.arange(len(together))
     products = matrix[:, pairs] * matrix[:, pairs + 1]
     alone = matrix @ straight / float(np.linalg.norm(straight))
     paired = products @ together / max(float(np.linalg.norm(together)), 1e-300)
-    signal: Floats = np.sqrt(1 - interactions) * alone + np.sqrt(interactions) * paired
-    return signal
+    signal = np.sqrt(1 - interactions) * alone + np.sqrt(interactions) * paired
+    z = np.sqrt(explained) * signal + np.sqrt(1 - explained) * noise.z
+    items, grade = noise.truth.items, np.searchsorted(noise.cuts, z).astype(float)
+    features = Features(items, matrix, tuple(numbered_ids("f", n_features)), grade)
+    return Corpus(LatentTruth(Truth("grade", items, grade), z, noise.cuts), features)
 
 
 _MODELS = ("position_bias", "cascade", "dependent_click")
@@ -161,44 +156,28 @@ def draw_clicks(
         raise ParameterError("clicks are drawn over grades; give a truth with grades")
     if n_impressions < 1 or k < 1 or not 0 <= noise <= 1 or not 0 <= go_on <= 1 or eta < 0:
         raise ParameterError("n_impressions and k are at least 1, noise and go_on probabilities, eta at least 0")
-    rng = np.random.default_rng(seed)
+    rng, items = np.random.default_rng(seed), truth.items
     scores = [np.asarray(one, np.float64) for one in (rankings if isinstance(rankings, list | tuple) else [rankings])]
     gain = np.exp2(truth.grade) - 1.0
     appeal = noise + (1.0 - noise) * gain / max(float(gain.max()), 1e-12)
     parts = []
     for page in range(n_impressions):
-        item, position = _page(truth, scores[page % len(scores)], k)
-        query = truth.items.query[item]
+        # the first places of each query
+        shown = np.lexsort((np.arange(len(items)), -scores[page % len(scores)], items.query))
+        place = np.arange(len(items)) - items.offsets[items.query[shown]]
+        item, position = shown[place < k], place[place < k] + 1
+        query = items.query[item]
         hit = rng.random(len(item)) < appeal[item]
-        clicked = _examined_clicks(model, hit, position, query, eta, go_on, rng)
+        if model == "position_bias":
+            clicked = hit & (rng.random(len(hit)) < position.astype(float) ** -eta)
+        else:
+            # rows lie page by page, each read from the top until a click at which the user stops
+            stops = hit & (rng.random(len(hit)) >= (0.0 if model == "cascade" else go_on))
+            start = np.concatenate([[True], np.diff(query) != 0])
+            passed = np.cumsum(stops, dtype=np.int64) - stops
+            first = np.maximum.accumulate(np.where(start, np.arange(len(hit)), 0))
+            clicked = hit & (passed == passed[first])
         parts.append((item, position, clicked, query.astype(np.int64) * n_impressions + page))
     item, position, clicked, impression = (np.concatenate(part) for part in zip(*parts, strict=True))
-    ids = truth.items.frame()[item]
-    frame = ids.with_columns(
-        position=pl.Series(position), clicked=pl.Series(clicked.astype(np.int8)), impression=pl.Series(impression)
-    )
-    return Clicks.from_frame(frame)
-
-
-def _page(truth: Truth, scores: Floats, k: int) -> tuple[Counts, Counts]:
-    """Items of the first places of each query, and their positions."""
-    items = truth.items
-    order = np.lexsort((np.arange(len(items)), -scores, items.query))
-    place = np.arange(len(items)) - items.offsets[items.query[order]]
-    top = place < k
-    return order[top].astype(np.int64), (place[top] + 1).astype(np.int64)
-
-
-def _examined_clicks(
-    model: str, hit: Bools, position: Counts, query: Any, eta: float, go_on: float, rng: np.random.Generator
-) -> Bools:
-    """Which hits are clicks, by how pages are read; rows lie page by page, from the top."""
-    if model == "position_bias":
-        seen: Bools = rng.random(len(hit)) < position.astype(float) ** -eta
-        return hit & seen
-    stops = hit & (rng.random(len(hit)) >= (0.0 if model == "cascade" else go_on))
-    start = np.concatenate([[True], np.diff(query) != 0])
-    passed: Counts = np.cumsum(stops, dtype=np.int64) - stops
-    first = np.maximum.accumulate(np.where(start, np.arange(len(hit)), 0))
-    read: Bools = passed == passed[first]
-    return hit & read
+    columns = {"position": position, "clicked": clicked.astype(np.int8), "impression": impression}
+    return Clicks.from_frame(items.frame()[item].with_columns(pl.Series(name, one) for name, one in columns.items()))

@@ -292,8 +292,7 @@ def _tree_pairs(sizes: Counts, rng: np.random.Generator) -> Counts:
     parent = order[offsets[query] + (rng.random(len(query)) * place).astype(np.int64)]
     child = place > 0
     low, high = np.minimum(order, parent)[child], np.maximum(order, parent)[child]
-    numbers: Counts = high * (high - 1) // 2 + low
-    return numbers
+    return high * (high - 1) // 2 + low
 
 
 def _annotators(counts: Counts, query: Ints, n_queries: int, n_annotators: int, panel: int | None, seed: Seed) -> Ints:

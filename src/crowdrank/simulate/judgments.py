@@ -105,17 +105,12 @@ def preferences(truth: Any, pool: Pool, design: RandomPairs | AllPairs | None = 
     known = Known.of(truth)
     pool.require("preference")
     design_rng, draw_rng = np.random.default_rng(seed).spawn(2)
-    chosen = ConnectedPairs() if design is None else design
-    left, right, annotator = chosen.rows(known.items, len(pool), seed=design_rng)
+    left, right, annotator = (design or ConnectedPairs()).rows(known.items, len(pool), seed=design_rng)
     outcome = pool.draw_preferences(known, left, right, annotator, draw_rng)
     judgments = Preferences(
-        items=known.items,
-        annotators=annotator_index(len(pool)),
-        left=left,
-        right=right,
-        annotator=annotator,
+        items=known.items, annotators=annotator_index(len(pool)), left=left, right=right, annotator=annotator,
         outcome=outcome,
-    )
+    )  # fmt: skip
     return _simulation(judgments, pool, pool.preference_quality(known))
 
 
@@ -145,8 +140,7 @@ def rankings(truth: Any, pool: Pool, design: PerQuery | None = None, *, seed: Se
     pool.require("ranking")
     tie_rng, design_rng, draw_rng = np.random.default_rng(seed).spawn(3)
     reference = known.reference(tie_rng)
-    chosen = PerQuery() if design is None else design
-    query, annotator, place, offsets = chosen.rows(known.items, len(pool), seed=design_rng)
+    query, annotator, place, offsets = (design or PerQuery()).rows(known.items, len(pool), seed=design_rng)
     starts = np.repeat(known.items.offsets[query], np.diff(offsets))
     lists = Lists(annotator, reference[starts + place], offsets)
     drawn = pool.draw_rankings(known, lists, draw_rng)

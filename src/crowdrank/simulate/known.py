@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from ..data.frames import to_frame
 from ..data.index import Index, Items
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
@@ -59,7 +58,7 @@ class Known:
         Grades an annotator can give, worst first.
     level
         Position in ``levels`` of each item's true grade.
-    z, cuts
+    latent
         Latent relevance and its cuts, where they are known.
     """
 
@@ -67,8 +66,7 @@ class Known:
     grade: Floats
     levels: Floats
     level: Ints
-    z: Floats | None = None
-    cuts: Floats | None = None
+    latent: Any = None
 
     @classmethod
     def of(cls, truth: Any, levels: Sequence[float] | None = None) -> Known:
@@ -82,11 +80,11 @@ class Known:
                     f"{len(truth.z)} relevances and {len(truth.cuts)} cuts do not fit {len(known.items)} items of "
                     f"{len(known.levels)} levels; name the missing levels with levels="
                 )
-            return replace(known, z=truth.z, cuts=truth.cuts)
+            return replace(known, latent=(truth.z, truth.cuts))
         if isinstance(truth, tuple):
             items, grade = truth[0], np.asarray(truth[1], float)
         else:
-            truth = truth if isinstance(truth, Truth) else Truth.from_frame(to_frame(truth))
+            truth = Truth.from_frame(truth)
             if truth.form == "pairs":
                 raise ParameterError("a truth about pairs has no grades to simulate from; give query, item and grade")
             items, grade = truth.items, truth.grade
@@ -125,20 +123,13 @@ class Known:
         # no query has two unequal items: every pair of levels then counts alike
         return pairs if pairs.any() else np.tril(np.ones((n_levels, n_levels)), -1)
 
-    @property
-    def latent(self) -> tuple[Floats, Floats]:
-        """Latent relevance and cuts of a truth that has them."""
-        assert self.z is not None
-        assert self.cuts is not None
-        return self.z, self.cuts
-
     def reference(self, rng: np.random.Generator) -> Ints:
         """Return the item codes of each query, best first, equal items in random order; queries as in ``items``."""
         return np.lexsort((rng.random(len(self.items)), -self.grade, self.items.query)).astype(np.int32)
 
     def with_latent(self, rng: np.random.Generator) -> Known:
         """Return the same truth with a latent relevance: drawn normal, given the grade, where it has none."""
-        if self.z is not None:
+        if self.latent is not None:
             return self
         from scipy.special import ndtr, ndtri
 
@@ -148,7 +139,7 @@ class Known:
         high = ndtr(np.concatenate([cuts, [np.inf]]))[self.level]
         # kept off 0 and 1, whose normal quantiles are infinite
         chance = np.clip(low + rng.random(len(low)) * (high - low), 1e-12, 1 - 1e-12)
-        return replace(self, z=ndtri(chance), cuts=cuts)
+        return replace(self, latent=(ndtri(chance), cuts))
 
 
 def draw_truth(n_queries: int = 300, n_items: int = 19, *, cuts: Sequence[float] = CUTS, seed: Seed = 0) -> LatentTruth:

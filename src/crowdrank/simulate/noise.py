@@ -79,7 +79,8 @@ class NoiseModel:
     description
         What such annotators do.
     make
-        Function from the numbers and ``n_annotators`` to a pool; ``None`` for spammers, who are mixed in.
+        A class of pools, or a function from the numbers and ``n_annotators`` to one; ``None`` for spammers, who are
+        mixed in.
     wants
         What else ``make`` wants: ``seed``, ``n_levels``.
     """
@@ -143,8 +144,12 @@ class Noise:
         count = pools.positive(n_annotators)
         pairs = zip(self.model.parameters, self.values, strict=True)
         values = [parameter.draw(value, count, value_rng) for parameter, value in pairs]
-        extra: dict[str, Any] = {"seed": pool_rng, "n_levels": n_levels}
-        pool = self.model.make(*values, n_annotators=count, **{name: extra[name] for name in self.model.wants})
+        if isinstance(self.model.make, type):
+            # a pool itself, whose parameters have an entry per annotator
+            pool = self.model.make(*(np.broadcast_to(np.asarray(value, float), count) for value in values))
+        else:
+            extra: dict[str, Any] = {"seed": pool_rng, "n_levels": n_levels}
+            pool = self.model.make(*values, n_annotators=count, **{name: extra[name] for name in self.model.wants})
         if not self.random and not self.malicious:
             return pool
         return pools.with_spammers(pool, random=self.random, malicious=self.malicious, seed=spam_rng)
@@ -234,20 +239,6 @@ def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
     return (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
 
 
-def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
-    """Annotators who flip preferences."""
-    return pools.Flips(np.broadcast_to(flip, n_annotators), tie, position)
-
-
-def _maker(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
-    """Maker of a pool with one parameter per annotator from that parameter."""
-
-    def fill_pool(value: Any, *, n_annotators: int) -> Pool:
-        return make(np.broadcast_to(np.asarray(value, float), n_annotators))
-
-    return fill_pool
-
-
 _COIN, _GRADE, _RANKING = ("grade", "preference"), ("grade",), ("ranking",)
 _ALL = ("grade", "preference", "ranking")
 _CONCENTRATION = (Parameter("concentration", 0, 1000, varies=True),)
@@ -301,24 +292,24 @@ _MODELS = (
             Parameter("flip", 0, 1, varies=True), Parameter("tie", 0, 1, 0, varies=True),
             Parameter("position", -1, 1, 0, varies=True),
         ),
-        "preferences flipped with this probability, tied or given by side with the others", _flip,
+        "preferences flipped with this probability, tied or given by side with the others", pools.Flips,
     ),
     NoiseModel(
         "plackett_luce", "plackett_luce(1.5)", ("ranking", "preference"),
         (Parameter("slope", -1000, 1000, varies=True),),
-        "the better item first with log odds of slope times the difference in grade", _maker(pools.PlackettLuce),
+        "the better item first with log odds of slope times the difference in grade", pools.PlackettLuce,
     ),
     NoiseModel(
         "mallows", "mallows(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more pairs they reverse; 0 is guessing", _maker(pools.Mallows),
+        "rankings less likely the more pairs they reverse; 0 is guessing", pools.Mallows,
     ),
     NoiseModel(
         "cayley", "cayley(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more swaps they are from the truth; 0 is guessing", _maker(pools.CayleyMallows),
+        "rankings less likely the more swaps they are from the truth; 0 is guessing", pools.CayleyMallows,
     ),
     NoiseModel(
         "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
-        "the true ranking after this many random swaps", _maker(lambda swaps: pools.Swaps(swaps.astype(np.int64))),
+        "the true ranking after this many random swaps", pools.Swaps,
     ),
     NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", pools.ltrma_swaps),
     NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints, Outcomes
@@ -62,10 +63,18 @@ class Pool:
     """
 
     draws: ClassVar[tuple[str, ...]] = ()
-    columns: ClassVar[tuple[str, ...]] = ()
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {}
+    """Lowest and highest value of each parameter; the first one has an entry per annotator."""
+
+    def __post_init__(self) -> None:
+        count = None
+        for name, (low, high) in self.ranges.items():
+            values = check_range(name, getattr(self, name), low, high, count)
+            object.__setattr__(self, name, values)
+            count = values.size if count is None else count
 
     def __len__(self) -> int:
-        return len(getattr(self, self.columns[0]))
+        return len(getattr(self, next(iter(self.ranges))))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -74,7 +83,7 @@ class Pool:
 
     def parameters(self) -> dict[str, Floats]:
         """Return the true parameters, one array per name, one entry per annotator."""
-        return {name: getattr(self, name) for name in self.columns}
+        return {name: getattr(self, name) for name in self.ranges}
 
     def require(self, kind: str) -> None:
         """Refuse a kind of judgment these annotators do not give."""
@@ -87,12 +96,12 @@ class Pool:
         """0 honest, 1 random, 2 malicious, for each annotator."""
         return np.zeros(len(self), np.int8)
 
-    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: Generator) -> Known:
         """Return the truth with all that drawing needs."""
         del rng
         return known
 
-    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
         """Return the level each annotator gives each item."""
         raise NotImplementedError
 
@@ -105,9 +114,7 @@ class Pool:
         chunks = [np.arange(s, min(s + _CHUNK, len(self)), dtype=np.int32) for s in range(0, len(self), _CHUNK)]
         return np.concatenate([confusion_quality(self.confusions(known, chunk), known.level_pairs) for chunk in chunks])
 
-    def draw_preferences(
-        self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
-    ) -> Outcomes:
+    def draw_preferences(self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: Generator) -> Outcomes:
         """Return the outcome of each comparison."""
         raise NotImplementedError
 
@@ -115,7 +122,7 @@ class Pool:
         """Return the quality of each annotator at preferences whose sides are drawn by a fair coin."""
         raise NotImplementedError
 
-    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+    def draw_rankings(self, known: Known, lists: Lists, rng: Generator) -> Counts:
         """Return the place in the true order of what each annotator puts first, second, ..., list after list."""
         raise NotImplementedError
 
@@ -141,14 +148,11 @@ class OneCoin(Pool):
     3
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("grade", "preference")
-    columns: ClassVar[tuple[str, ...]] = ("accuracy",)
+    draws: ClassVar = ("grade", "preference")
+    ranges: ClassVar = {"accuracy": (0, 1)}
     accuracy: Floats
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "accuracy", check_range("accuracy", self.accuracy, 0, 1))
-
-    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
         """Return the level each annotator gives each item."""
         uniform, accuracy, level = rng.random(len(item)), self.accuracy[annotator], known.level[item]
         wrong = uniform >= accuracy
@@ -164,9 +168,7 @@ class OneCoin(Pool):
         accuracy, n_levels = self.accuracy[annotator][:, None, None], known.n_levels
         return np.where(np.eye(n_levels, dtype=bool), accuracy, (1 - accuracy) / (n_levels - 1))
 
-    def draw_preferences(
-        self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
-    ) -> Outcomes:
+    def draw_preferences(self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: Generator) -> Outcomes:
         """Return the outcome of each comparison."""
         return _flip_outcomes(known, left, right, rng.random(len(left)), 1 - self.accuracy[annotator])
 
@@ -193,20 +195,13 @@ class Flips(Pool):
         Pull to the left (positive) or right (negative) side, -1 to 1, per annotator or one for all.
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("preference",)
-    columns: ClassVar[tuple[str, ...]] = ("flip", "tie", "position_bias")
+    draws: ClassVar = ("preference",)
+    ranges: ClassVar = {"flip": (0, 1), "tie": (0, 1), "position_bias": (-1, 1)}
     flip: Floats
     tie: Floats | float = 0.0
     position_bias: Floats | float = 0.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "flip", check_range("flip", self.flip, 0, 1))
-        for name, low in (("tie", 0), ("position_bias", -1)):
-            object.__setattr__(self, name, check_range(name, getattr(self, name), low, 1, len(self.flip)))
-
-    def draw_preferences(
-        self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
-    ) -> Outcomes:
+    def draw_preferences(self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: Generator) -> Outcomes:
         """Return the outcome of each comparison."""
         flip_rng, position_rng, tie_rng = rng.spawn(3)
         outcome = _flip_outcomes(known, left, right, flip_rng.random(len(left)), self.flip[annotator])
@@ -256,11 +251,11 @@ class Crowd(Pool):
         """Return the true parameters of the honest annotators, NaN for the spammers."""
         return {name: np.where(self.roles == HONEST, v, np.nan) for name, v in self.pool.parameters().items()}
 
-    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: Generator) -> Known:
         """Return the truth with all that drawing needs."""
         return self.pool.prepare(known, rng)
 
-    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
         """Return the level each annotator gives each item; spammers any level, or the level mirrored."""
         honest_rng, spam_rng = rng.spawn(2)
         given = self.pool.draw_grades(known, item, annotator, honest_rng)
@@ -275,9 +270,7 @@ class Crowd(Pool):
         shares[role == MALICIOUS] = np.eye(known.n_levels)[::-1]
         return shares
 
-    def draw_preferences(
-        self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
-    ) -> Outcomes:
+    def draw_preferences(self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: Generator) -> Outcomes:
         """Return the outcome of each comparison; spammers toss a coin, or reverse the truth."""
         honest_rng, spam_rng = rng.spawn(2)
         outcome = self.pool.draw_preferences(known, left, right, annotator, honest_rng)
@@ -291,7 +284,7 @@ class Crowd(Pool):
         """Return the quality; 0.5 for random and 0 for malicious annotators."""
         return self._with_spammers(self.pool.preference_quality(known))
 
-    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+    def draw_rankings(self, known: Known, lists: Lists, rng: Generator) -> Counts:
         """Return the places drawn; spammers rank at random, or backwards."""
         honest_rng, spam_rng = rng.spawn(2)
         drawn = self.pool.draw_rankings(known, lists, honest_rng)
@@ -446,7 +439,7 @@ class Confusions(Pool):
     array([0.75])
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("grade",)
+    draws: ClassVar = ("grade",)
     matrices: Floats
 
     def __post_init__(self) -> None:
@@ -471,7 +464,7 @@ class Confusions(Pool):
         entries = {f"p_{t}_{g}": self.matrices[:, t, g] for t in range(n_levels) for g in range(n_levels)}
         return {"accuracy": np.einsum("akk->a", self.matrices) / n_levels, **entries}
 
-    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: Generator) -> Known:
         """Return the truth, once it is clear that it has as many levels as the matrices."""
         if known.n_levels != self.matrices.shape[1]:
             raise ParameterError(
@@ -480,7 +473,7 @@ class Confusions(Pool):
             )
         return known
 
-    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
         """Return the level each annotator gives each item."""
         uniform, bounds = rng.random(len(item)), np.cumsum(self.matrices, axis=2)
         given, level = np.zeros(len(item), np.int32), known.level[item]
@@ -518,8 +511,11 @@ class LatentGraders(Pool):
         Mean size of such an error, per annotator.
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("grade",)
-    columns: ClassVar[tuple[str, ...]] = ("bias", "scale", "noise", "noise_top", "raised", "lowered", "jump")
+    draws: ClassVar = ("grade",)
+    ranges: ClassVar = {
+        "bias": (-np.inf, np.inf), "scale": (-np.inf, np.inf), "noise": (1e-9, np.inf), "noise_top": (1e-9, np.inf),
+        "raised": (0, 1), "lowered": (0, 1), "jump": (1e-9, np.inf),
+    }  # fmt: skip
     bias: Floats
     scale: Floats
     noise: Floats
@@ -529,17 +525,14 @@ class LatentGraders(Pool):
     jump: Floats
 
     def __post_init__(self) -> None:
-        ranges = {"raised": (0.0, 1.0), "lowered": (0.0, 1.0), "bias": (-np.inf, np.inf), "scale": (-np.inf, np.inf)}
-        for name in self.columns:
-            low, high = ranges.get(name, (1e-9, np.inf))
-            object.__setattr__(self, name, check_range(name, getattr(self, name), low, high, len(self.bias)))
+        super().__post_init__()
         check_range("raised and lowered together", self.raised + self.lowered, 0, 1 + 1e-9)
 
-    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: Generator) -> Known:
         """Return the truth with a latent relevance, drawn given the grades where there is none."""
         return known.with_latent(rng)
 
-    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
+    def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
         """Return the level each annotator gives each item."""
         noise_rng, side_rng, jump_rng = rng.spawn(3)
         relevance, cuts = known.latent
@@ -555,7 +548,7 @@ class LatentGraders(Pool):
 
     def confusions(self, known: Known, annotator: Ints) -> Floats:
         """Return the probability of each given level by true level, averaged over the items of that level."""
-        z, values = _support(known), np.stack([getattr(self, name)[annotator] for name in self.columns], axis=1)
+        z, values = _support(known), np.stack([values[annotator] for values in self.parameters().values()], axis=1)
         distinct, where = np.unique(values, axis=0, return_inverse=True)
         below = np.stack([_probability_below(cut, z, distinct).mean(axis=2) for cut in known.latent[1]], axis=2)
         edges = np.zeros((len(distinct), known.n_levels, 1))
@@ -645,20 +638,12 @@ def growing(noise: float = 0.15, noise_top: float = 0.9, *, n_annotators: int) -
 
 
 def _latent(
-    n_annotators: int,
-    *,
-    bias: Floats | float = 0.0,
-    scale: Floats | float = 1.0,
-    noise: float = 0.5,
-    noise_top: float | None = None,
-    raised: float = 0.0,
-    lowered: float = 0.0,
-    jump: float = 1.0,
-) -> LatentGraders:
+    n_annotators: int, bias: Any = 0.0, scale: Any = 1.0, *, noise: Any, noise_top: Any = None, raised: Any = 0.0,
+    lowered: Any = 0.0, jump: Any = 1.0,
+) -> LatentGraders:  # fmt: skip
     """Latent graders whose parameters are one for all, unless an array is given."""
-    top = noise if noise_top is None else noise_top
-    values = (bias, scale, noise, top, raised, lowered, jump)
-    return LatentGraders(*(np.broadcast_to(np.asarray(v, float), positive(n_annotators)) for v in values))
+    shift = np.broadcast_to(np.asarray(bias, float), positive(n_annotators))
+    return LatentGraders(shift, scale, noise, noise if noise_top is None else noise_top, raised, lowered, jump)
 
 
 def _noise(z: Floats, low: Floats, top: Floats) -> Floats:
@@ -722,23 +707,18 @@ class PlackettLuce(Pool):
     5
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("ranking", "preference")
-    columns: ClassVar[tuple[str, ...]] = ("slope",)
+    draws: ClassVar = ("ranking", "preference")
+    ranges: ClassVar = {"slope": (-np.inf, np.inf)}
     slope: Floats
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", check_range("slope", self.slope, -np.inf, np.inf))
-
-    def draw_preferences(
-        self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
-    ) -> Outcomes:
+    def draw_preferences(self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: Generator) -> Outcomes:
         """Return the outcome of each comparison."""
         from scipy.special import expit
 
         chance = expit(self.slope[annotator] * (known.grade[left] - known.grade[right]))
         return np.where(rng.random(len(left)) < chance, 1, -1).astype(np.int8)
 
-    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+    def draw_rankings(self, known: Known, lists: Lists, rng: Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
         row = lists.row
         # the order of scores plus Gumbel noise is a Plackett-Luce ranking
@@ -775,14 +755,11 @@ class Mallows(Pool):
     0.2689
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("ranking",)
-    columns: ClassVar[tuple[str, ...]] = ("concentration",)
+    draws: ClassVar = ("ranking",)
+    ranges: ClassVar = {"concentration": (0, np.inf)}
     concentration: Floats
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "concentration", check_range("concentration", self.concentration, 0, np.inf))
-
-    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+    def draw_rankings(self, known: Known, lists: Lists, rng: Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
         from .kernels.sampling import insert_all
 
@@ -801,8 +778,8 @@ class Mallows(Pool):
         thetas, where = np.unique(self.concentration, return_inverse=True)
         if not len(distance):
             return np.full(len(self), np.nan)
-        kept: Floats = np.array([gaps[distance] @ _keep_probability(theta, distance) for theta in thetas])
-        return np.asarray(kept[where] / gaps.sum())
+        kept = np.array([gaps[distance] @ _keep_probability(theta, distance) for theta in thetas])
+        return kept[where] / gaps.sum()
 
     def expected_distance(self, n_items: int) -> Floats:
         """Return each annotator's expected Kendall distance to the true ranking of ``n_items`` items."""
@@ -847,14 +824,11 @@ class CayleyMallows(_ClassFunction):
         :math:`\theta_a \ge 0` of :math:`P(y) \propto \exp(-\theta_a d(y, truth))`, per annotator; 0 is guessing.
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("ranking",)
-    columns: ClassVar[tuple[str, ...]] = ("concentration",)
+    draws: ClassVar = ("ranking",)
+    ranges: ClassVar = {"concentration": (0, np.inf)}
     concentration: Floats
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "concentration", check_range("concentration", self.concentration, 0, np.inf))
-
-    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+    def draw_rankings(self, known: Known, lists: Lists, rng: Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
         from .kernels.sampling import swap_all
 
@@ -886,17 +860,18 @@ class Swaps(_ClassFunction):
         the same number in all, which hardly harms long lists.
     """
 
-    draws: ClassVar[tuple[str, ...]] = ("ranking",)
-    columns: ClassVar[tuple[str, ...]] = ("n_swaps",)
+    draws: ClassVar = ("ranking",)
+    ranges: ClassVar = {"n_swaps": (0, np.inf)}
     n_swaps: Counts
     per_items: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_swaps", check_range("n_swaps", self.n_swaps, 0, np.inf).astype(np.int64))
+        super().__post_init__()
+        object.__setattr__(self, "n_swaps", self.n_swaps.astype(np.int64))
         if self.per_items is not None and self.per_items < 1:
             raise ParameterError(f"per_items must be 1 or more, not {self.per_items}")
 
-    def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
+    def draw_rankings(self, known: Known, lists: Lists, rng: Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
         from .kernels.sampling import swap_all
 
@@ -919,8 +894,7 @@ class Swaps(_ClassFunction):
         """Swaps in lists of the given sizes."""
         if self.per_items is None:
             return n_swaps
-        counts: Counts = np.rint(n_swaps * sizes / self.per_items).astype(np.int64)
-        return counts
+        return np.rint(n_swaps * sizes / self.per_items).astype(np.int64)
 
 
 def ltrma_swaps(*, n_annotators: int, per_items: int | None = None) -> Swaps:
