@@ -102,10 +102,10 @@ def test_folds_keep_queries_together_and_alike():
     assert np.ptp([lists.n_items[part].sum() for part in parts]) < 8
     folds = list(query_folds(matrix, lists, 0))
     assert len(folds) == 5
-    for fold in folds:
-        assert fold.learned.lists.n_queries + fold.held.lists.n_queries == 40
-        assert len(fold.held.matrix.values) == fold.held.lists.n_places
-        for part in fold:
+    for learned, held in folds:
+        assert learned.lists.n_queries + held.lists.n_queries == 40
+        assert len(held.matrix.values) == held.lists.n_places
+        for part in (learned, held):
             # items are numbered as if there had never been others
             expected = part.lists.item_offsets[part.lists.query] <= part.lists.item
             assert expected.all()

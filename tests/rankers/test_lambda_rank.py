@@ -33,13 +33,13 @@ def test_slopes_by_hand_are_those_of_torch(made):
     rng = np.random.default_rng(1)
     first = lambda_rank._first_layers(4, 6, 1, rng)
     target = rng.normal(size=50)
-    batch = lambda_rank._Batch(made[0][:50], lambda scores: scores - target)
+    batch = made[0][:50], lambda scores: scores - target
     networks = [
         kind(tuple(map(np.copy, first)), 0.05, 0.01) for kind in (lambda_rank._Network, lambda_rank._DeepNetwork)
     ]
     for _ in range(30):
         for network in networks:
-            network.step(batch)
+            network.step(*batch)
     for by_hand, by_torch in zip(networks[0].layers(), networks[1].layers(), strict=True):
         np.testing.assert_allclose(by_hand, by_torch, rtol=1e-8, atol=1e-10)
 

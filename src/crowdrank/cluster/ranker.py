@@ -98,11 +98,8 @@ class ClusterLambdaMART(LambdaMART):
             )
         plain = self._plain()
         n_trees = self.n_trees or (MAX_TREES if watch.held is not None else plain._held_out_trees(matrix, lists, watch))
-        n_leaves, min_leaf = self.sizes(lists)
-        extra, _ = self._extra_options(matrix)
-        options = self._options(lists, own=False) | {"num_leaves": n_leaves, "min_data_in_leaf": min_leaf} | extra
+        options = self._options(lists, own=False) | self._extra_options(matrix)[0]
         options |= {"objective": "lambdarank", "label_gain": levels.tolist()}
-        options.pop("num_threads")
         label = np.searchsorted(levels, gain).astype(np.float32)
         with dask_client(self.cluster) as client, tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             parts = _write_parts(matrix, lists, label, Path(folder), _PARTS_PER_WORKER * len(_workers(client)))
@@ -311,7 +308,7 @@ class PartedLinear(Ranker):
         self.ranker.__dict__ |= own
         return self.ranker
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
         self.ranker.check()
 

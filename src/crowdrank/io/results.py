@@ -668,7 +668,7 @@ def _restore_ranker(saved: Saved) -> Ranker:
     """The fitted ranker, of parts that are rebuilt first where it has any."""
     ranker: Ranker = blank_ranker(saved.method, saved.params)
     if saved.method not in FITTED:
-        ranker._check()
+        ranker.check()
     if saved.parts:
         ranker.parts_ = tuple(_restore_ranker(part) for part in saved.parts)
     return ranker.restore(saved)

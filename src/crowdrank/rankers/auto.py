@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..protocols import Floats, Progress, method_name, method_named
-from ..wording import counted, expect_at_least, one_of
-from .estimator import GAINS, MANY_QUERIES, Fold, Ranker, ValidationRows, Watch, held_out, query_folds, sample_queries
+from ..protocols import Floats, Progress, method_named
+from ..wording import counted, expect_at_least, one_of, snake_case
+from .estimator import GAINS, MANY_QUERIES, Ranker, ValidationRows, Watch, held_out, query_folds, sample_queries
 from .saving import Saved
 from .training_rows import Lists, Matrix
 
@@ -42,11 +42,6 @@ class _Candidate(NamedTuple):
     settings: Mapping[str, Any]
     level: int
     ndcg: Floats
-
-    @property
-    def text(self) -> str:
-        """The settings in words."""
-        return ", ".join(f"{name}={value:.4g}" for name, value in self.settings.items())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -127,28 +122,20 @@ class Auto(Ranker):
         """The ranker that was chosen."""
         return self.chosen_
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
         one_of(self.gain, GAINS, "gain")
         expect_at_least(self, 1, "k", "max_rows")
 
-    def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
-        """Validation by nDCG@k of the chosen gain."""
-        return Watch(held, k=self.k, gain=self.gain, progress=progress, what="auto")
-
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Compare rankers on held-out queries, and fit the best."""
         some = sample_queries(matrix, lists, self.max_rows, self.seed)
-        folds = (
-            list(query_folds(matrix, some, self.seed))
-            if watch.held is None
-            else [Fold(ValidationRows(matrix, some), watch.held)]
-        )
+        folds = [] if watch.held is None else [(ValidationRows(matrix, some), watch.held)]
+        folds = folds or list(query_folds(matrix, some, self.seed))
         values = matrix.values.data if matrix.sparse else matrix.values
         missing = bool(np.isnan(values.sum())) and bool(np.isnan(values).any())
         compared = self._compare(folds, lists, missing, watch.progress) if folds else []
-        chosen = _simplest(compared) if compared else None
-        self.choice_ = _table(compared, chosen)
+        chosen, self.choice_ = _choose(compared)
         self.reason_ = _reason(self.choice_, chosen, watch.held is not None, lists.n_queries)
         self.chosen_: Ranker = self._make("ListMLE", {}) if chosen is None else self._make(*chosen[:2])
         self.chosen_.learn(matrix, lists, self.chosen_._watch(watch.held, watch.progress))
@@ -156,34 +143,32 @@ class Auto(Ranker):
             if hasattr(self, attribute):
                 setattr(self.chosen_, attribute, getattr(self, attribute))
 
-    def _compare(self, folds: list[Fold], lists: Lists, missing: bool, progress: Progress | None) -> list[_Candidate]:
+    def _compare(self, folds: list[Any], lists: Lists, missing: bool, progress: Progress | None) -> list[_Candidate]:
         """Every ranker that can be fitted, measured on the held-out queries."""
         rows_of_queries = np.diff(lists.offsets).astype(np.float64)
         many_pairs = float(rows_of_queries @ rows_of_queries) / 2 > _MAX_PAIRS
         linear = () if missing else _LINEAR[: 2 if many_pairs else 3]
-        tried: list[tuple[str, dict[str, Any], int]] = [
-            (name, {"ridge": times * self._make(name, {}).used_ridge}, level)
-            for name in linear
-            for level, times in enumerate(_RIDGES)
-        ]
+        tried: list[tuple[str, dict[str, Any], int]] = []
+        for name in linear:
+            usual = self._make(name, {}).used_ridge
+            tried += [(name, {"ridge": times * usual}, level) for level, times in enumerate(_RIDGES)]
         trees = {"n_trees": _MAX_TREES, "min_leaf": self._make("LambdaMART", {}).sizes(lists)[1]}
-        tried += [
-            ("LambdaMART", {"n_leaves": n_leaves, **trees}, len(_RIDGES) + level)
-            for level, n_leaves in enumerate(_LEAVES)
-        ]
+        for level, n_leaves in enumerate(_LEAVES, len(_RIDGES)):
+            tried.append(("LambdaMART", {"n_leaves": n_leaves, **trees}, level))
         compared = []
         for number, (name, settings, level) in enumerate(tried):
             if progress is not None:
-                progress(number, len(tried) + 1, f"auto, comparing {method_name(self._make(name, {}))}")
+                progress(number, len(tried) + 1, f"auto, comparing {snake_case(name)}")
             patience = {"patience": _PATIENCE} if name == "LambdaMART" else {}
             measured = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
             if measured is None:
                 continue
-            step = -1
+            by_query, best_step = measured
             if name == "LambdaMART":
-                settings = settings | {"n_trees": measured.best_step}
-                step = measured.best_step - 1
-            compared.append(_Candidate(name, settings, level, measured.by_query[step]))
+                settings = settings | {"n_trees": best_step}
+            else:
+                best_step = len(by_query)
+            compared.append(_Candidate(name, settings, level, by_query[best_step - 1]))
         return compared
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:
@@ -205,43 +190,31 @@ class Auto(Ranker):
         """Return what a file holds: the ranker that was chosen."""
         return self.chosen_.to_saved()
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What the ranker that was chosen learned."""
-        return self.chosen_._state()
-
     def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """Refuse: a file holds the ranker that was chosen."""
         raise ValueError("auto, which is not a ranker that a file holds")
 
 
-def _simplest(compared: list[_Candidate]) -> _Candidate:
-    """The simplest ranker within a standard error of the best, the best of those that are as simple."""
-    best = max(compared, key=_mean)
-    near = [one for one in compared if _distance_to_best(best, one)[0] <= _distance_to_best(best, one)[1] + _ROUNDING]
-    level = min(one.level for one in near)
-    return max((one for one in near if one.level == level), key=_mean)
+def _choose(compared: list[_Candidate]) -> tuple[_Candidate | None, pl.DataFrame]:
+    """The simplest ranker within a standard error of the best, the best of those as simple; and all, the best first."""
 
+    def mean(one: _Candidate) -> float:
+        return round(float(one.ndcg.mean()), 9)
 
-def _mean(one: _Candidate) -> float:
-    """The mean nDCG, but for rounding."""
-    return round(float(one.ndcg.mean()), 9)
-
-
-def _distance_to_best(best: _Candidate, one: _Candidate) -> tuple[float, float]:
-    """How far a ranker is behind the best, and the standard error of that over queries."""
-    difference = best.ndcg - one.ndcg
-    error = float(difference.std(ddof=1) / len(difference) ** 0.5) if len(difference) > 1 else 0.0
-    return float(difference.mean()), error
-
-
-def _table(compared: list[_Candidate], chosen: _Candidate | None) -> pl.DataFrame:
-    """What was compared, the best first."""
-    rows = []
+    if not compared:
+        return None, pl.DataFrame(schema=_CHOICE)
+    best, near, rows = max(compared, key=mean), [], []
     for one in compared:
-        name = method_name(type(one.ranker, (), {})())
-        figures = float(one.ndcg.mean()), *_distance_to_best(max(compared, key=_mean), one)
-        rows.append((name, one.text, *figures, one is chosen))
-    return pl.DataFrame(rows, schema=_CHOICE, orient="row").sort("behind", maintain_order=True)
+        difference, settings = best.ndcg - one.ndcg, (f"{name}={value:.4g}" for name, value in one.settings.items())
+        behind, n = float(difference.mean()), len(difference)
+        error = float(difference.std(ddof=1) / n**0.5) if n > 1 else 0.0
+        if behind <= error + _ROUNDING:
+            near.append(one)
+        rows.append([snake_case(one.ranker), ", ".join(settings), float(one.ndcg.mean()), behind, error])
+    simplest = min(one.level for one in near)
+    chosen = max((one for one in near if one.level == simplest), key=mean)
+    table = [(*row, one is chosen) for row, one in zip(rows, compared, strict=True)]
+    return chosen, pl.DataFrame(table, schema=_CHOICE, orient="row").sort("behind", maintain_order=True)
 
 
 def _reason(table: pl.DataFrame, chosen: _Candidate | None, given: bool, n_queries: int) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -60,7 +59,7 @@ class _LateEstimator:
     def set_params(self, **params: Any) -> Self:
         """Set hyper-parameters."""
         _become_estimators()
-        return super(Ranker, self).set_params(**params)  # type: ignore[misc, no-any-return]
+        return super(Ranker, self).set_params(**params)  # type: ignore[misc]
 
     def __repr__(self) -> str:
         _become_estimators()
@@ -74,7 +73,7 @@ class Ranker(_LateEstimator):
     hyper-parameters, over this class, or over :class:`~crowdrank.rankers.linear.LinearRanker` where scores are linear
     and the loss is convex. The base reads X, y, qid, item and weights, checks them once, and calls
 
-    ``_check(self)``
+    ``check(self)``
         to refuse parameters outside their range (scikit-learn wants that in ``fit``, not in ``__init__``);
     ``_learn(self, matrix, lists, watch)``
         to fit: ``matrix`` is a :class:`Matrix` (``.values`` a numpy array or a sparse matrix in compressed rows, of 32
@@ -86,7 +85,7 @@ class Ranker(_LateEstimator):
     ``_importance(self)``, ``_saved(self)``, ``_restore(self, facts, numbers)``
         for the table of weights and for files without pickle.
 
-    ``_watch(self, held, progress)`` may be overridden to set cutoff, gain, patience and number of steps of the watch.
+    ``_watch(self, held, progress)`` goes by ``k``, ``gain`` and ``patience`` of a ranker that has them.
     ``_takes_missing`` and ``_takes_sparse`` say what X may be; with ``_scales`` the ranker keeps the
     :class:`Scaling` that :func:`~crowdrank.rankers.training_rows.learn_scaling` returns as ``scaling_``.
     """
@@ -96,6 +95,7 @@ class Ranker(_LateEstimator):
     _takes_sparse: ClassVar[bool] = True
     _scales: ClassVar[bool] = False
     _has_parts: ClassVar[bool] = False
+    _steps: ClassVar[str] = "steps"
 
     # scikit-learn reads these: what its searches pass on without being asked to
     __metadata_request__fit: ClassVar = {"qid": True, "item": True}
@@ -195,10 +195,6 @@ class Ranker(_LateEstimator):
         """The ranker that scores: itself, or the one that it chose."""
         return self
 
-    def check(self) -> None:
-        """Refuse parameters outside their range, as fitting does."""
-        self._check()
-
     def predict(self, X: Any, qid: Any = None) -> AnyFloats:
         """Return the score of each row, larger is better, of 32 bits if X is.
 
@@ -206,8 +202,7 @@ class Ranker(_LateEstimator):
         """
         self._expect_fitted()
         matrix, qid = self._read(X, qid, reset=False)
-        scores = self._score_rows(matrix, qid)
-        return scores.astype(matrix.values.dtype, copy=False)
+        return self._score_rows(matrix, qid).astype(matrix.values.dtype, copy=False)
 
     def score(self, X: Any, y: ArrayLike, *, qid: Any = None, item: Any = None) -> float:
         """Return the mean nDCG@10 of the predicted scores over queries; those without gain count 0.
@@ -236,12 +231,8 @@ class Ranker(_LateEstimator):
             )
         facts, numbers = self._state_with_scaling()
         names = vars(self).get("feature_names_in_")
-        facts = {
-            **facts,
-            "n_features": self.n_features_in_,
-            "features": None if names is None else [str(name) for name in names],
-            "curve": self.curve_.to_dict(as_series=False),
-        }
+        names = None if names is None else [str(name) for name in names]
+        facts |= {"n_features": self.n_features_in_, "features": names, "curve": self.curve_.to_dict(as_series=False)}
         parts = tuple(part.to_saved() for part in self.parts_)
         extractor = None if self.extractor_ is None else saved_extractor(self.extractor_)
         return Saved(method_name(self), self.get_params(deep=False), facts, numbers, parts, extractor)
@@ -249,10 +240,10 @@ class Ranker(_LateEstimator):
     def _state_with_scaling(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What was learned, with the scaling of features where there is one."""
         facts, numbers = self._state()
-        if "scaling_" not in vars(self):
-            return facts, numbers
-        scaling = self.scaling_
-        return {**facts, "scaling": scaling.kind}, {**numbers, "centre": scaling.centre, "spread": scaling.spread}
+        if (scaling := vars(self).get("scaling_")) is not None:
+            facts |= {"scaling": scaling.kind}
+            numbers |= {"centre": scaling.centre, "spread": scaling.spread}
+        return facts, numbers
 
     def restore(self, saved: Saved) -> Self:
         """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""
@@ -287,8 +278,7 @@ class Ranker(_LateEstimator):
         names = vars(self).get("feature_names_in_")
         names = [str(number + 1) for number in range(self.n_features_in_)] if names is None else list(names)
         weight = self._importance()
-        frame = pl.DataFrame({"feature": names, "weight": weight})
-        return frame[np.argsort(-abs(weight), kind="stable")]
+        return pl.DataFrame({"feature": names, "weight": weight})[np.argsort(-abs(weight), kind="stable")]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "curve_" in vars(self)
@@ -313,33 +303,39 @@ class Ranker(_LateEstimator):
         tags.input_tags.allow_nan = self._takes_missing
         return tags
 
-    @abstractmethod
-    def _check(self) -> None:
-        """Refuse parameters outside their range."""
+    def check(self) -> None:
+        """Refuse parameters outside their range, as fitting does."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Fit to the rows, telling ``watch`` of every step."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Score of each row of a matrix."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _importance(self) -> Floats:
         """What each feature counts for."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What was learned: facts for JSON, arrays by name."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """Take over what was learned."""
+        raise NotImplementedError
 
     def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
-        """What follows the fit."""
-        return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
+        """What follows the fit: validation by nDCG@k of the chosen gain, where a ranker has these."""
+        names = [name for name in ("k", "gain", "patience") if hasattr(type(self), name)]
+        own: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if held is None and own.get("patience") is not None:
+            raise ParameterError(
+                f"patience= counts {self._steps} without a better nDCG on validation queries; give eval_set="
+            )
+        return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self), **own)
 
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
         """The matrix, checked, and the queries, which features bring along."""
@@ -354,7 +350,16 @@ class Ranker(_LateEstimator):
         if named or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in _READY_TYPES and X.size):
             values = np.asarray(X)
         else:
-            values = self._numbers(X)
+            from sklearn.utils.validation import check_array
+
+            sparse = "csr" if self._takes_sparse else False
+            rest = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, "input_name": "X"}
+            try:
+                values = check_array(X, accept_sparse=sparse, estimator=self, **rest)
+            except ValueError:
+                for name in getattr(X, "columns", ()):
+                    _expect_number_column(name, X[name])
+                raise
         if reset:
             self.n_features_in_ = values.shape[1]
             self.extractor_ = extractor
@@ -372,20 +377,6 @@ class Ranker(_LateEstimator):
         matrix = Matrix(values, None if names is None else tuple(map(str, names)))
         matrix.expect_finite(missing=self._takes_missing)
         return matrix, qid
-
-    def _numbers(self, X: Any) -> Any:
-        """Whatever scikit-learn takes for a matrix, as numbers of 32 or 64 bits."""
-        from sklearn.utils.validation import check_array
-
-        try:
-            return check_array(
-                X, accept_sparse="csr" if self._takes_sparse else False, dtype=[np.float64, np.float32],
-                ensure_all_finite=False, estimator=self, input_name="X",
-            )  # fmt: skip
-        except ValueError:
-            for name in getattr(X, "columns", ()):
-                _expect_number_column(name, X[name])
-            raise
 
 
 def _n_rows(X: Any) -> int:
@@ -532,10 +523,8 @@ def without_queries(what: str) -> float:
     )
     frame = inspect.currentframe()
     while frame is not None:
-        if (
-            frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
-            and frame.f_code.co_name == "_score"
-        ):
+        where = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if where == ("sklearn.model_selection._validation", "_score"):
             return _NoScore(text)  # type: ignore[return-value]
         frame = frame.f_back
     raise ParameterError(text)
@@ -586,8 +575,7 @@ def gains(target: Floats, gain: str, what: str = "y") -> Floats:
         return target
     if target.max() > MAX_EXPONENTIAL_TARGET:
         raise JudgmentError(f"{what} has a target of {target.max():g}, too large for 2 ** y - 1; use gain='linear'")
-    gained: Floats = np.exp2(target) - 1
-    return gained
+    return np.exp2(target) - 1
 
 
 class ItemGain:
@@ -631,10 +619,10 @@ class ItemGain:
         on_items = read_only(self.lists.on_items(np.ascontiguousarray(scores, np.float64)))
         dcg = discounted_gain(self.gain, on_items, self.offsets, self.k, AVERAGE, False, self.discount)
         shares = np.divide(dcg, self.ideal, out=np.zeros_like(dcg), where=self.ideal > 0)
-        ndcg: Floats = np.minimum(shares, 1.0)
-        return ndcg
+        return np.minimum(shares, 1.0)
 
 
+@dataclass(eq=False)
 class Watch:
     """Takes note of every step of a fit, and knows the best one and when patience is at its end.
 
@@ -654,25 +642,22 @@ class Watch:
         Name of the method.
     """
 
-    def __init__(
-        self,
-        held: ValidationRows | None = None,
-        *,
-        k: int | None = 10,
-        gain: str = "exponential",
-        patience: int | None = None,
-        n_steps: int = 0,
-        progress: Progress | None = None,
-        what: str = "",
-    ) -> None:
-        self.held = held
-        self.measure = None if held is None else ItemGain(held.lists, k, gain, held.target)
-        self.patience, self.n_steps, self.progress, self.what = patience, n_steps, progress, what
-        self.best, self.best_iteration = -np.inf, 0
+    held: ValidationRows | None = None
+    _: KW_ONLY
+    k: int | None = 10
+    gain: str = "exponential"
+    patience: int | None = None
+    n_steps: int = 0
+    progress: Progress | None = None
+    what: str = ""
+
+    def __post_init__(self) -> None:
+        held = self.held
+        self.measure = None if held is None else ItemGain(held.lists, self.k, self.gain, held.target)
+        self.best, self.best_iteration, self._waited = -np.inf, 0, 0
         self.by_query: list[Floats] = []
         """The nDCG of each validation query after every measured step."""
-        self._rows: list[tuple[int, float | None, float | None, float | None]] = []
-        self._waited = 0
+        self._rows: list[tuple[int, float | None, None, float | None]] = []
 
     def ndcg(self, scores: Floats) -> float:
         """Return the mean nDCG of the validation queries, and keep that of each; one score per place."""
@@ -681,13 +666,7 @@ class Watch:
         return float(self.by_query[-1].mean())
 
     def note(
-        self,
-        iteration: int,
-        *,
-        objective: float | None = None,
-        train: float | None = None,
-        valid: float | None = None,
-        scores: Floats | None = None,
+        self, step: int, *, objective: float | None = None, valid: float | None = None, scores: Floats | None = None
     ) -> bool:
         """Return whether this step is the best so far; ``scores`` of the validation rows' places give ``valid``.
 
@@ -695,13 +674,13 @@ class Watch:
         """
         if scores is not None and self.measure is not None:
             valid = self.ndcg(scores)
-        self._rows.append((iteration, objective, train, valid))
+        self._rows.append((step, objective, None, valid))
         if self.progress is not None:
-            self.progress(min(iteration, self.n_steps), self.n_steps, self.what)
+            self.progress(min(step, self.n_steps), self.n_steps, self.what)
         better = valid is None or valid > self.best
         self._waited = 0 if better else self._waited + 1
         if better:
-            self.best, self.best_iteration = -np.inf if valid is None else valid, iteration
+            self.best, self.best_iteration = -np.inf if valid is None else valid, step
         return better
 
     @property
@@ -710,26 +689,12 @@ class Watch:
         return self.patience is not None and self._waited >= self.patience
 
     def curve(self) -> pl.DataFrame:
-        """Return the learning curve: iteration, objective, and nDCG on training and validation rows where measured."""
+        """Return the learning curve: iteration, objective and nDCG of validation rows; in training none is measured."""
         return pl.DataFrame(self._rows, schema=CURVE, orient="row")
 
 
-class Fold(NamedTuple):
-    """Rows to learn from, and rows of other queries to measure by."""
-
-    learned: ValidationRows
-    held: ValidationRows
-
-
-class HeldOut(NamedTuple):
-    """The nDCG of held-out queries that have any gain: one row for each step of a fit."""
-
-    by_query: Floats
-
-    @property
-    def best_step(self) -> int:
-        """The step, counted from 1, with the highest mean."""
-        return int(np.argmax(np.round(self.by_query.mean(axis=1), 12))) + 1
+Fold: TypeAlias = tuple[ValidationRows, ValidationRows]
+"""Rows to learn from, and rows of other queries to measure by."""
 
 
 def query_parts(matrix: Matrix, lists: Lists, n_parts: int, seed: int) -> list[Counts]:
@@ -769,7 +734,7 @@ def query_folds(matrix: Matrix, lists: Lists, seed: int) -> Iterator[Fold]:
     parts = query_parts(matrix, lists, min(FOLDS, lists.n_queries), seed)
     for number in range(1 if lists.n_queries >= MANY_QUERIES else len(parts)):
         others = np.concatenate([part for other, part in enumerate(parts) if other != number])
-        fold = Fold(rows_of(matrix, lists, np.sort(others)), rows_of(matrix, lists, parts[number]))
+        fold = rows_of(matrix, lists, np.sort(others)), rows_of(matrix, lists, parts[number])
         if all(rows.lists.has_contrast for rows in fold):
             yield fold
 
@@ -784,20 +749,21 @@ def rows_of(matrix: Matrix, lists: Lists, queries: Counts) -> ValidationRows:
 
 def held_out(
     make: Callable[[], Ranker], folds: list[Fold], k: int, gain: str, done: Callable[[], None] | None = None
-) -> HeldOut | None:
+) -> tuple[Floats, int] | None:
     """Return how copies of a ranker that learn from each fold do on its held-out queries; ``None`` where one cannot.
 
-    They are measured by the nDCG at ``k`` of that ``gain``. A fit that stops before the others stays as it is at its
-    end, and ``done`` is called after each.
+    It is the nDCG at ``k`` of that ``gain`` of the queries that have any, one row for each step of a fit. A fit that
+    stops before the others stays as it is at its end, and ``done`` is called after each. The second is the step,
+    counted from 1, with the highest mean.
     """
     measured: list[Floats] = []
-    for fold in folds:
+    for learned, held in folds:
         ranker = make()
-        watch = Watch(fold.held, k=k, gain=gain, patience=getattr(ranker, "patience", None))
+        watch = Watch(held, k=k, gain=gain, patience=getattr(ranker, "patience", None))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                ranker.learn(fold.learned.matrix, fold.learned.lists, watch)
+                ranker.learn(learned.matrix, learned.lists, watch)
             except CrowdrankError:
                 return None
         assert watch.measure is not None
@@ -806,7 +772,8 @@ def held_out(
             done()
     longest = max(len(steps) for steps in measured)
     padded = [np.concatenate([steps, np.repeat(steps[-1:], longest - len(steps), axis=0)]) for steps in measured]
-    return HeldOut(np.concatenate(padded, axis=1))
+    by_query = np.concatenate(padded, axis=1)
+    return by_query, int(np.argmax(np.round(by_query.mean(axis=1), 12))) + 1
 
 
 class WeightedFeatures(Ranker):
@@ -876,10 +843,6 @@ class LinearScore(WeightedFeatures):
         ranker.curve_ = pl.DataFrame(schema=CURVE)
         return ranker
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse to be fitted."""
         raise ParameterError("LinearScore holds weights that a joint method found; fit a ranker such as RankSVM()")
-
-    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
-        """Never called, since ``_check`` refuses."""
-        self._check()

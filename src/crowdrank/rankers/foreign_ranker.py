@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import CrowdrankError, ParameterError
 from ..protocols import Floats
@@ -72,7 +70,7 @@ class ForeignRanker(Ranker):
             tags.input_tags.allow_nan = True
         return tags
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Nothing to refuse: the estimator checks its own parameters."""
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
@@ -122,14 +120,6 @@ class ForeignRanker(Ranker):
             f"{name} is not one of crowdrank's own rankers, which alone can be saved; use what its own library has, "
             "such as fit.ranker.estimator_.save_model(path)"
         )
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Never called, since ``to_saved`` refuses."""
-        raise NotImplementedError
-
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
-        """Never called, since no file names it."""
-        raise NotImplementedError
 
 
 _WHOLE_TARGETS = ("lightgbm", "xgboost")

@@ -9,6 +9,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -269,8 +270,9 @@ class LambdaMART(Ranker):
     lightgbm: Mapping[str, Any] | None = None
 
     _takes_missing: ClassVar[bool] = True
+    _steps: ClassVar[str] = "trees"
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
         expect_choices(self, gain=GAINS, lambdas=_LAMBDA_CHOICES)
         expect_at_least(self, 1, "n_trees", "min_leaf", "truncation", "k")
@@ -283,13 +285,10 @@ class LambdaMART(Ranker):
 
     def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""
-        if held is None and self.patience is not None:
-            raise ParameterError("patience= counts trees without a better nDCG on validation queries; give eval_set=")
-        patience = PATIENCE if self.patience is None and self.n_trees is None else self.patience
-        return Watch(
-            held, k=self.k, gain=self.gain, patience=patience, n_steps=self.n_trees or MAX_TREES, progress=progress,
-            what="lambda_mart",
-        )  # fmt: skip
+        watch = super()._watch(held, progress)
+        watch.n_steps, watch.what = self.n_trees or MAX_TREES, "lambda_mart"
+        watch.patience = PATIENCE if self.patience is None and self.n_trees is None else self.patience
+        return watch
 
     def fit_clicks(self, X: Any, clicked: ArrayLike, *, qid: Any, position: ArrayLike) -> Self:
         """Learn from raw clicks with LightGBM's own correction of position bias.
@@ -326,19 +325,16 @@ class LambdaMART(Ranker):
         import lightgbm
 
         n_trees = self.n_trees or (MAX_TREES if watch.held is not None else self._held_out_trees(matrix, lists, watch))
-        n_leaves, min_leaf = self.sizes(lists)
+        min_leaf = self.sizes(lists)[1]
         gain = gains(lists.target, self.gain)
         levels = np.unique(gain)
         own = self._uses_own_slopes(lists, len(levels))
         shown: Ints | None = getattr(self, "_shown_at", None)
         if shown is not None and own:
             raise ParameterError("positions go with LightGBM's own slopes; leave lambdas='own' out")
-        rows_per_item = lists.n_places / float(lists.n_items.sum())
-        options = self._options(lists, own)
-        options |= {"num_leaves": n_leaves, "min_data_in_leaf": max(1, round(min_leaf * rows_per_item))}
         extra, of_data = self._extra_options(matrix)
         few_cells = lists.n_places * matrix.n_features < MIN_CELLS_THREADED
-        options |= {"num_threads": self.n_threads or int(few_cells), **extra}
+        options = self._options(lists, own) | {"num_threads": self.n_threads or int(few_cells)} | extra
         label = np.searchsorted(levels, gain)
         if own:
             from .kernels.losses import swap_gains
@@ -352,21 +348,13 @@ class LambdaMART(Ranker):
             options["objective"] = objective
         else:
             options |= {"objective": "lambdarank", "label_gain": ",".join(map(repr, levels.tolist()))}
-        data = lightgbm.Dataset(
-            lightgbm_rows(matrix, lists),
-            label,
-            group=np.diff(lists.offsets),
-            params={name: options[name] for name in _OPTIONS_OF_DATA if name in options},
-            position=shown if shown is None or lists.rows is None else shown[lists.rows],
-            **of_data,
-        )
+        of_data |= {"params": {name: options[name] for name in _OPTIONS_OF_DATA if name in options}}
+        of_data |= {"position": shown if shown is None or lists.rows is None else shown[lists.rows]}
+        data = lightgbm.Dataset(lightgbm_rows(matrix, lists), label, group=np.diff(lists.offsets), **of_data)
         validation: dict[str, Any] = {}
         if (held := watch.held) is not None:
             rows = data.create_valid(lightgbm_rows(held.matrix, held.lists), np.zeros(held.lists.n_places))
-            validation = {
-                "valid_sets": [rows],
-                "feval": lambda scores, data: ("ndcg", watch.ndcg(scores), True),
-            }
+            validation = {"valid_sets": [rows], "feval": lambda scores, data: ("ndcg", watch.ndcg(scores), True)}
 
         def note_tree(state: Any) -> None:
             results = state.evaluation_result_list
@@ -377,15 +365,12 @@ class LambdaMART(Ranker):
         try:
             booster = lightgbm.train(options, data, num_boost_round=n_trees, callbacks=[note_tree], **validation)
         except lightgbm.basic.LightGBMError as error:
-            complaint = (
-                f"LightGBM could not grow the trees ({plain(str(error))[:200]}); change the parameters of lambda_mart"
-            )
+            why = plain(str(error))[:200]
+            said = f"LightGBM could not grow the trees ({why}); change the parameters of lambda_mart"
             if "num_features" in str(error):
-                complaint = (
-                    f"no feature can be split with min_leaf={min_leaf} items in a leaf and {matrix.n_rows:,} rows; "
-                    "lower min_leaf"
-                )
-            raise ParameterError(complaint) from None
+                leaf = f"min_leaf={min_leaf} items in a leaf and {matrix.n_rows:,} rows"
+                said = f"no feature can be split with {leaf}; lower min_leaf"
+            raise ParameterError(said) from None
         self.n_trees_ = watch.best_iteration if watch.held is not None else booster.current_iteration()
         text = booster.model_to_string(num_iteration=self.n_trees_)
         self.trees_ = Trees.from_lightgbm(text.encode())
@@ -438,18 +423,16 @@ class LambdaMART(Ranker):
         n_leaves, min_leaf = self.sizes(lists)
         settings = {"n_trees": MAX_TREES, "patience": PATIENCE, "n_leaves": n_leaves, "min_leaf": min_leaf}
         some = sample_queries(matrix, lists, _MAX_ROWS_HELD_OUT, self.seed)
-        folds, done = list(query_folds(matrix, some, self.seed)), 0
+        folds, done = list(query_folds(matrix, some, self.seed)), count(1)
 
         def tell() -> None:
-            nonlocal done
-            done += 1
             if watch.progress is not None:
-                watch.progress(done, len(folds) + 1, "lambda_mart, number of trees")
+                watch.progress(next(done), len(folds) + 1, "lambda_mart, number of trees")
 
         if not folds:
             return _TREES_UNMEASURED
         measured = held_out(lambda: LambdaMART(**{**self.get_params(), **settings}), folds, self.k, self.gain, tell)
-        return _TREES_UNMEASURED if measured is None else measured.best_step
+        return _TREES_UNMEASURED if measured is None else measured[1]
 
     def _uses_own_slopes(self, lists: Lists, n_levels: int) -> bool:
         """Whether our own slopes are used, or a sentence where LightGBM's are asked for and would be wrong."""
@@ -467,17 +450,19 @@ class LambdaMART(Ranker):
         return False
 
     def _options(self, lists: Lists, own: bool) -> dict[str, Any]:
-        """LightGBM's parameters, but for the size of trees."""
+        """LightGBM's parameters."""
         # rows that lie scattered are sampled one by one, as 64-bit numbers: half of LightGBM's usual number will do
         sample = _BIN_SAMPLE_ROWS if lists.rows is None else _BIN_SAMPLE_ROWS // 2
         weight = float(lists.item_weights().mean()) if own else 1.0
+        n_leaves, min_leaf = self.sizes(lists)
+        rows_per_item = lists.n_places / float(lists.n_items.sum())
         return {
             "learning_rate": self.learning_rate, "lambda_l2": self.ridge * weight,
-            "min_sum_hessian_in_leaf": 1e-3 * weight,
+            "min_sum_hessian_in_leaf": 1e-3 * weight, "num_leaves": n_leaves,
+            "min_data_in_leaf": max(1, round(min_leaf * rows_per_item)),
             "feature_fraction": self.feature_share, "lambdarank_truncation_level": self.truncation,
             "lambdarank_norm": self.normalize, "sigmoid": self.sigma, "metric": "none", "seed": self.seed,
-            "deterministic": True, "force_row_wise": True, "num_threads": self.n_threads, "verbosity": -1,
-            "bin_construct_sample_cnt": sample,
+            "deterministic": True, "force_row_wise": True, "verbosity": -1, "bin_construct_sample_cnt": sample,
         }  # fmt: skip
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
@@ -487,8 +472,7 @@ class LambdaMART(Ranker):
     def _importance(self) -> Floats:
         """Share of each feature in what the splits gained."""
         gained = self.trees_.gain
-        shares: Floats = gained / max(float(gained.sum()), 1e-300)
-        return shares
+        return gained / max(float(gained.sum()), 1e-300)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The trees."""

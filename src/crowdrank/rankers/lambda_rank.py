@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,8 +125,9 @@ class LambdaRank(Ranker):
     seed: int = 0
 
     _scales: ClassVar[bool] = True
+    _steps: ClassVar[str] = "epochs"
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
         expect_choices(self, loss=_LOSSES, gain=GAINS, scale=SCALES)
         expect_at_least(self, 1, "n_hidden", "n_layers", "n_epochs", "batch", "k", "patience", "truncation")
@@ -137,12 +138,9 @@ class LambdaRank(Ranker):
 
     def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""
-        if held is None and self.patience is not None:
-            raise ParameterError("patience= counts epochs without a better nDCG on validation queries; give eval_set=")
-        return Watch(
-            held, k=self.k, gain=self.gain, patience=self.patience, n_steps=self.n_epochs, progress=progress,
-            what="lambda_rank",
-        )  # fmt: skip
+        watch = super()._watch(held, progress)
+        watch.n_steps = self.n_epochs
+        return watch
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Train the network, keeping the best epoch."""
@@ -154,7 +152,7 @@ class LambdaRank(Ranker):
         rng = np.random.default_rng(self.seed)
         drawn = np.array_split(rng.permutation(lists.n_queries), -(-lists.n_queries // self.batch))
         parts = [lists.take(queries) for queries in drawn]
-        batches = [_Batch(_features(matrix, part, self), _slopes(self, part)) for part in parts]
+        batches = [(_features(matrix, part, self), _slopes(self, part)) for part in parts]
         held = None if watch.held is None else _features(watch.held.matrix, watch.held.lists, self)
         network = (_Network if self.n_layers == 1 else _DeepNetwork)(
             _first_layers(matrix.n_features, self.n_hidden, self.n_layers, rng), self.learning_rate, self.ridge
@@ -162,7 +160,7 @@ class LambdaRank(Ranker):
         with one_blas_thread():
             for epoch in range(1, self.n_epochs + 1):
                 for number in rng.permutation(len(batches)):
-                    network.step(batches[number])
+                    network.step(*batches[number])
                 layers = network.layers()
                 scores = None if held is None else _forward(layers, held)
                 if watch.note(epoch, scores=scores):
@@ -185,8 +183,7 @@ class LambdaRank(Ranker):
         for weights, shift in zip(self.layers_[:-1:2], self.layers_[1::2], strict=True):
             values = np.tanh(weights @ values + shift)
             slopes = (1.0 - values**2)[:, None] * (weights @ slopes)
-        importance: Floats = self.layers_[-1] @ slopes
-        return importance
+        return self.layers_[-1] @ slopes
 
     def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The layers."""
@@ -208,13 +205,6 @@ def _names(n_layers: int) -> list[str]:
     # names in files have no digits
     ends = ["", *(f"_{letter}" for letter in ascii_lowercase[1:n_layers])]
     return [*(f"{part}{end}" for end in ends for part in ("inner", "shift")), "outer"]
-
-
-class _Batch(NamedTuple):
-    """Scaled features of some queries, and what gives the slopes at their scores."""
-
-    features: Floats
-    slopes: Callable[[Floats], Floats]
 
 
 def _slopes(method: LambdaRank, lists: Lists) -> Callable[[Floats], Floats]:
@@ -252,14 +242,14 @@ class _Network:
         self._mean, self._square = ([np.zeros_like(layer) for layer in first] for _ in range(2))
         self._n_steps = 0
 
-    def step(self, batch: _Batch) -> None:
+    def step(self, features: Floats, slopes_at: Callable[[Floats], Floats]) -> None:
         """Go one step down the slopes of a batch."""
         inner, shift, outer = self._layers
-        hidden = np.tanh(batch.features @ inner.T + shift)
-        slopes = batch.slopes(hidden @ outer)
+        hidden = np.tanh(features @ inner.T + shift)
+        slopes = slopes_at(hidden @ outer)
         back = slopes[:, None] * outer * (1.0 - hidden**2)
         gradients = (
-            back.T @ batch.features + self._ridge * inner,
+            back.T @ features + self._ridge * inner,
             back.sum(axis=0),
             hidden.T @ slopes + self._ridge * outer,
         )
@@ -291,15 +281,15 @@ class _DeepNetwork:
         self._layers = [self._torch.tensor(layer, requires_grad=True) for layer in first]
         self._adam = self._torch.optim.Adam(self._layers, lr=rate, betas=_DECAY, eps=_LEAST_SCALE)
 
-    def step(self, batch: _Batch) -> None:
+    def step(self, features: Floats, slopes_at: Callable[[Floats], Floats]) -> None:
         """Go one step down the slopes of a batch."""
-        values, penalty = self._torch.from_numpy(batch.features), self._torch.zeros(())
+        values, penalty = self._torch.from_numpy(features), self._torch.zeros(())
         for weights, shift in zip(self._layers[:-1:2], self._layers[1::2], strict=True):
             values = self._torch.tanh(values @ weights.T + shift)
             penalty = penalty + 0.5 * self._ridge * weights.square().sum()
         scores = values @ self._layers[-1]
         penalty = penalty + 0.5 * self._ridge * self._layers[-1].square().sum()
-        slopes = batch.slopes(scores.detach().numpy())
+        slopes = slopes_at(scores.detach().numpy())
         self._adam.zero_grad(set_to_none=True)
         ones = self._torch.ones((), dtype=penalty.dtype)
         self._torch.autograd.backward([scores, penalty], [self._torch.from_numpy(slopes), ones])
@@ -315,8 +305,7 @@ def _forward(layers: Layers, features: Floats) -> Floats:
     values = features
     for weights, shift in zip(layers[:-1:2], layers[1::2], strict=True):
         values = np.tanh(values @ weights.T + shift)
-    scores: Floats = values @ layers[-1]
-    return scores
+    return values @ layers[-1]
 
 
 def _features(matrix: Matrix, lists: Lists, method: LambdaRank) -> Floats:

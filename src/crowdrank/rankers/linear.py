@@ -5,9 +5,7 @@ The fit is one, over one block of rows or many.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -47,13 +45,13 @@ class LinearRanker(WeightedFeatures):
     tol: float
     max_iter: int
 
-    @abstractmethod
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """What returns the loss at the scores of the lists' places."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _divisor(self, lists: Lists) -> float:
-        """What the loss of the lists is divided by: parts of the lists count by their share of it."""
+        """What the loss of the lists is divided by, the weight of all items: parts count by their share of it."""
+        return float(lists.item_weights().sum())
 
     @property
     def used_ridge(self) -> float:
@@ -64,7 +62,7 @@ class LinearRanker(WeightedFeatures):
         """The lists in the order that the loss needs."""
         return lists
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
         one_of(self.scale, SCALES, "scale")
         expect_above(self, 0, "ridge", hint="use a small one such as 1e-9 for none")
@@ -122,12 +120,12 @@ class LinearRanker(WeightedFeatures):
             scaling = scaling_by(self.scale, moments, n_features)
 
             def total(question: Callable[[BlockLoss], Statistics]) -> Statistics:
-                return blocks.total(_Share(self, scaling, divisor, question))
+                return blocks.total(partial(_share, self, scaling, divisor, question))
 
             weights, trace = self.descend(RowLoss(n_features, total), follower(scaling))
             return LinearFit(weights, scaling, trace)
 
-        return BlockFit(_lay_out, solve)
+        return BlockFit(RowsPart, solve)
 
     def follower(self, watch: Watch) -> Follow:
         """Return what takes note of an iterate, measured on the validation rows if there are any."""
@@ -145,8 +143,7 @@ def usual_ridge(ridge: float, scale: str) -> float:
 
 def share_of_places(lists: Lists) -> Floats:
     """Return about what each place adds to the curvature."""
-    shares: Floats = np.repeat(lists.query_weights() / np.diff(lists.offsets), np.diff(lists.offsets))
-    return shares
+    return np.repeat(lists.query_weights() / np.diff(lists.offsets), np.diff(lists.offsets))
 
 
 class BlockLoss:
@@ -220,13 +217,11 @@ def penalise(rows: RowLoss, ridge: float, tol: float) -> tuple[Callable[[Floats]
 
             (curvature,) = total(methodcaller("curvature", here.weights))
             curvature.flat[:: n_features + 1] += ridge
-            step: Floats = cho_solve(cho_factor(curvature, overwrite_a=True), here.gradient)
-            return step
+            return cho_solve(cho_factor(curvature, overwrite_a=True), here.gradient)
         from ..kernels.laplacian import newton_step
 
         def product(along: Floats) -> Floats:
-            image: Floats = total(methodcaller("product", here.weights, along))[0] + ridge * along
-            return image
+            return total(methodcaller("product", here.weights, along))[0] + ridge * along
 
         (diagonal,) = total(methodcaller("diagonal"))
         # by conjugate gradients, no more exact than it need be
@@ -243,13 +238,12 @@ class LinearFit(NamedTuple):
     trace: Trace
 
 
-@dataclass(frozen=True, eq=False)
 class RowsPart:
     """The rows of some whole queries, and their loss once the scaling is known; a part keeps it from step to step."""
 
-    matrix: Matrix
-    lists: Lists
-    _kept: dict[bytes, tuple[BlockLoss, float]] = field(default_factory=dict)
+    def __init__(self, part: tuple[Matrix, Lists]) -> None:
+        self.matrix, self.lists = part
+        self._kept: dict[bytes, tuple[BlockLoss, float]] = {}
 
     def loss(self, ranker: LinearRanker, scaling: Scaling) -> tuple[BlockLoss, float]:
         """Return the loss of the rows, and what it is divided by."""
@@ -261,23 +255,13 @@ class RowsPart:
         return self._kept[key]
 
 
-def _lay_out(part: tuple[Matrix, Lists]) -> RowsPart:
-    """The rows of a part."""
-    return RowsPart(*part)
-
-
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """One step: what a part answers to a question, by its share of what the loss is divided by."""
-
-    ranker: LinearRanker
-    scaling: Scaling
-    divisor: float
-    question: Callable[[BlockLoss], Statistics]
-
-    def __call__(self, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
-        rows, divisor = part.loss(self.ranker, self.scaling)
-        return tuple(divisor / self.divisor * statistic for statistic in self.question(rows)), None
+def _share(
+    ranker: LinearRanker, scaling: Scaling, divisor: float, question: Callable[[BlockLoss], Statistics], part: RowsPart,
+    state: Any,
+) -> tuple[Statistics, Any]:  # fmt: skip
+    """What a part answers to a question, by its share of what the loss is divided by."""
+    rows, own = part.loss(ranker, scaling)
+    return tuple(own / divisor * statistic for statistic in question(rows)), None
 
 
 def _survey(ranker: LinearRanker, part: RowsPart, state: Any) -> tuple[Statistics, Any]:

@@ -97,9 +97,9 @@ class ListMLE(LinearRanker):
     max_iter: int = 100
     seed: int = 0
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
-        super()._check()
+        super().check()
         one_of(self.ties, _TIES, "ties")
 
     def _order_lists(self, lists: Lists) -> Lists:
@@ -111,7 +111,3 @@ class ListMLE(LinearRanker):
         from .kernels.losses import better_first
 
         return better_first(lists, ties_together=self.ties == "together")
-
-    def _divisor(self, lists: Lists) -> float:
-        """Weight of the items of all queries."""
-        return float(lists.item_weights().sum())

@@ -12,7 +12,7 @@ from ..data.consensus import Trace
 from ..errors import JudgmentError
 from ..protocols import Floats
 from ..wording import expect_above, expect_at_least, one_of
-from .linear import LinearRanker
+from .linear import Follow, LinearRanker
 from .training_rows import Design, Lists
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ class ListNet(LinearRanker):
     start: float = 0.0
     seed: int = 0
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
-        super()._check()
+        super().check()
         one_of(self.solver, _SOLVERS, "solver")
         expect_above(self, 0, "learning_rate")
         expect_at_least(self, 0, "start")
@@ -125,13 +125,7 @@ class ListNet(LinearRanker):
 
         return best_of_query(lists)
 
-    def _divisor(self, lists: Lists) -> float:
-        """Weight of the items of all queries."""
-        return float(lists.item_weights().sum())
-
-    def _solve(
-        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
-    ) -> tuple[Floats, Trace]:
+    def _solve(self, design: Design, lists: Lists, follow: Follow) -> tuple[Floats, Trace]:
         """The weights where loss and penalty are least, or those of the paper's run."""
         if self.solver == "newton":
             return super()._solve(design, lists, follow)
@@ -151,9 +145,7 @@ class ListNet(LinearRanker):
                 weights = weights + speed
         return best, Trace(self.max_iter, True, float(np.max(np.abs(speed))), tuple(values))
 
-    def _descend(
-        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
-    ) -> tuple[Floats, Trace]:
+    def _descend(self, design: Design, lists: Lists, follow: Follow) -> tuple[Floats, Trace]:
         """The weights after a gradient step for each query in turn, in some passes."""
         from .kernels.losses import choice_chances, descend_queries
 
@@ -166,9 +158,8 @@ class ListNet(LinearRanker):
         best, change, values = weights, 0.0, []
         for done in range(1, self.max_iter + 1):
             order = rng.permutation(lists.n_queries)
-            following = descend_queries(
-                features, wanted, lists.weights, lists.offsets, order, weights, self.learning_rate
-            )
+            rows = features, wanted, lists.weights, lists.offsets, order
+            following = descend_queries(*rows, weights, self.learning_rate)
             change, weights = float(np.max(np.abs(following - weights), initial=0.0)), following
             here = loss(design.scores(weights)).value
             values.append(-here)

@@ -114,9 +114,9 @@ class RankSVM(LinearRanker):
     learning_rate: float = 1e-3
     seed: int = 0
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse parameters outside their range."""
-        super()._check()
+        super().check()
         expect_choices(self, loss=_LOSSES, balance=_BALANCES, solver=_SOLVERS)
         expect_above(self, 0, "learning_rate")
 
@@ -137,7 +137,7 @@ class RankSVM(LinearRanker):
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Mean loss of the pairs."""
-        from .kernels.losses import ScoreLoss, bend_pairs, pair_losses
+        from .kernels.losses import better_of_pairs
 
         sizes = np.diff(lists.offsets).astype(np.float64)
         if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:
@@ -151,17 +151,8 @@ class RankSVM(LinearRanker):
         # what the pairs of each query count
         each = by_item if self.balance == "pairs" else total / by_item
         factor = np.divide(1.0, each * divisor, out=np.zeros_like(total), where=total > 0)
-        rest = lists.weights, lists.tie_starts(), lists.item, lists.offsets, factor, _LOSSES.index(self.loss)
-
-        def loss(scores: Floats) -> ScoreLoss:
-            value, slopes = pair_losses(scores, *rest)
-
-            def bend(first: int, last: int, block: Floats) -> Floats:
-                return bend_pairs(block, scores, *rest, first, last)
-
-            return ScoreLoss(value, slopes, bend)
-
-        return loss
+        pairs = lists.weights, lists.tie_starts(), lists.item, lists.offsets
+        return better_of_pairs(*pairs, factor, _LOSSES.index(self.loss))
 
     def _divisor(self, lists: Lists) -> float:
         """Number of pairs, or of queries that have any, by weight."""

@@ -92,14 +92,22 @@ class Saved:
     extractor: Saved | None = None
 
 
-def write_saved(saved: Saved, path: PathLike) -> None:
+def write_saved(saved: Saved, path: PathLike, name: str = _CARD) -> None:
     """Write a ranker's file; it is there whole or not at all, and the same ranker gives the same bytes."""
-    _write(_CARD, saved, path)
+    card = {"format": FORMAT, "crowdrank": _version(), **_card(saved)}
+    text = json.dumps(card, indent=1, allow_nan=False, default=lambda number: number.item())
+    data = seal({name: text.encode(), **dict(_array_members(saved, ""))})
+    target = Path(os.path.realpath(path))
+    try:
+        with whole_file(target) as handle:
+            handle.write(data)
+    except OSError as error:
+        raise ParameterError(refusal(plain(str(path)), target, error)) from None
 
 
 def write_extractor(extractor: Extractor, path: PathLike) -> None:
     """Write the file of an extractor alone, in the same form."""
-    _write(_EXTRACTOR_CARD, saved_extractor(extractor), path)
+    write_saved(saved_extractor(extractor), path, _EXTRACTOR_CARD)
 
 
 def read_extractor(path: PathLike) -> Extractor:
@@ -125,19 +133,6 @@ def restored_extractor(saved: Saved) -> Extractor:
     return Extractor(
         saved.method, whole_number(saved.facts["version"], 1), saved.params, tuple(names), fitted, saved.numbers
     )
-
-
-def _write(name: str, saved: Saved, path: PathLike) -> None:
-    """Write a card of some name and the arrays."""
-    card = {"format": FORMAT, "crowdrank": _version(), **_card(saved)}
-    text = json.dumps(card, indent=1, allow_nan=False, default=lambda number: number.item())
-    data = seal({name: text.encode(), **dict(_array_members(saved, ""))})
-    target = Path(os.path.realpath(path))
-    try:
-        with whole_file(target) as handle:
-            handle.write(data)
-    except OSError as error:
-        raise ParameterError(refusal(plain(str(path)), target, error)) from None
 
 
 def _card(saved: Saved) -> dict[str, Any]:
@@ -181,15 +176,16 @@ def read_saved(path: PathLike, *, extractor: bool = False) -> Saved:
             raise JudgmentError(f"{name} is a pipe or a device; give the file that a ranker was saved to")
         with open(path, "rb") as handle:
             members, has_seal = unseal(handle)
-        if extractor and _EXTRACTOR_CARD in members:
-            return _unpack(members, has_seal, name, _EXTRACTOR_CARD)
-        saved = _unpack(members, has_seal, name)
-        if extractor and saved.extractor is None:
+        main = _EXTRACTOR_CARD if extractor and _EXTRACTOR_CARD in members else _CARD
+        saved = _unpack(members, has_seal, name, main)
+        if not extractor or main == _EXTRACTOR_CARD:
+            return saved
+        if saved.extractor is None:
             raise JudgmentError(
                 f"{name} was trained on a table of features, so it makes none of raw items; give a table of features, "
                 "or train on what cr.features or crowdrank features made"
             )
-        return saved.extractor if extractor and saved.extractor is not None else saved
+        return saved.extractor
     except FileNotFoundError:
         raise JudgmentError(f"there is no file {name}; check the path") from None
     except IsADirectoryError:
@@ -215,7 +211,7 @@ def damage_error(name: str, error: Exception) -> JudgmentError:
     return JudgmentError(f"{name} is damaged ({reason}); save the ranker again")
 
 
-def _unpack(members: dict[str, bytes], has_seal: bool, name: str, main: str = _CARD) -> Saved:
+def _unpack(members: dict[str, bytes], has_seal: bool, name: str, main: str) -> Saved:
     """The ranker that members of an archive hold, or the extractor."""
     if main not in members:
         raise JudgmentError(f"{name} is an archive of something else; give the file that a ranker was saved to")

@@ -103,9 +103,8 @@ class Lists:
             target = target[rows]
             weight, codes = None if weight is None else weight[rows], None if codes is None else codes[rows]
         numbers, n_items = _item_numbers(codes, offsets)
-        return cls(
-            n_rows, rows, offsets, read_only(target), None if weight is None else read_only(weight), numbers, n_items
-        )
+        weight = None if weight is None else read_only(weight)
+        return cls(n_rows, rows, offsets, read_only(target), weight, numbers, n_items)
 
     @property
     def n_queries(self) -> int:
@@ -129,8 +128,7 @@ class Lists:
 
     def item_weights(self) -> Floats:
         """Return the weight of each query's rows for each of its items, 1 where each has one row without a weight."""
-        weights: Floats = np.add.reduceat(self.weights, self.offsets[:-1]) / self.n_items
-        return weights
+        return np.add.reduceat(self.weights, self.offsets[:-1]) / self.n_items
 
     def query_weights(self) -> Floats:
         """Return the share of each query in what is learned, adding up to 1.
@@ -139,8 +137,7 @@ class Lists:
         and a constant weight of a query's rows is a weight of the query.
         """
         weight = self.item_weights()
-        shares: Floats = weight / weight.sum()
-        return shares
+        return weight / weight.sum()
 
     @property
     def has_contrast(self) -> bool:
@@ -294,8 +291,7 @@ class Matrix:
     def block(self, rows: Counts | None, begin: int, end: int) -> AnyFloats:
         """Return the rows at places ``begin`` up to ``end`` of ``rows`` (of the matrix itself if None), dense."""
         part = self.values[begin:end] if rows is None else self.values[rows[begin:end]]
-        block: AnyFloats = part.toarray() if self.sparse else part
-        return block
+        return part.toarray() if self.sparse else part
 
     def bounds(self, n_places: int) -> Counts:
         """Return the bounds of blocks of about equally many rows."""
@@ -328,10 +324,8 @@ class Matrix:
             first = int(np.argmax(wrong))
             value = float(cells[begin:end].flat[first])
             if self.sparse:
-                row, column = (
-                    int(np.searchsorted(self.values.indptr, first, side="right")) - 1,
-                    self.values.indices[first],
-                )
+                row = int(np.searchsorted(self.values.indptr, first, side="right")) - 1
+                column = self.values.indices[first]
             else:
                 row, column = begin + first // self.n_features, first % self.n_features
             where = f"in row {row + 1}"
@@ -352,8 +346,7 @@ class Matrix:
 
     def first_row(self, lists: Lists) -> Floats:
         """Return the numbers of the first row, about which sums are exact enough; 0 where they are missing."""
-        first: Floats = np.nan_to_num(self.block(lists.rows, 0, 1)[0].astype(np.float64))
-        return first
+        return np.nan_to_num(self.block(lists.rows, 0, 1)[0].astype(np.float64))
 
     def moment_sums(self, lists: Lists, shift: Floats) -> tuple[Floats, Floats]:
         """Return the sums about some row that moments are made of, (4, n_features), and each column's largest size."""
@@ -558,16 +551,14 @@ class Design:
     def pulls(self, slopes: Floats) -> Floats:
         """Return the transposed product with one slope per place, which add up to 0 in a query: one per feature."""
         if self.is_streamed:
-            pulls: Floats = self.matrix.values.T @ self._on_rows(slopes) / self.scaling.spread
-            return pulls
+            return self.matrix.values.T @ self._on_rows(slopes) / self.scaling.spread
         return self._sum(lambda part, block: block.T @ slopes[part.begin : part.end])
 
     def squares(self, slopes: Floats) -> Floats:
         """Return the sum of slope times squared feature over the places: one number per feature."""
         if self.is_streamed:
             values = self.matrix.values
-            sums: Floats = values.multiply(values).T @ self._on_rows(slopes) / self.scaling.spread**2
-            return sums
+            return values.multiply(values).T @ self._on_rows(slopes) / self.scaling.spread**2
         return self._sum(lambda part, block: np.square(block).T @ slopes[part.begin : part.end])
 
     def curvature(self, bend: Callable[[int, int, Floats], Floats]) -> Floats:

@@ -79,17 +79,30 @@ class Trees:
                 raise ValueError(f"trees with {name} of type {array.dtype} in {array.ndim} dimensions")
         if not len(self.leaves) or self.leaves.min() < 1 or self.leaves.sum(dtype=np.int64) > _MAX_LEAVES:
             raise ValueError("no tree, a tree without a leaf, or too many leaves")
-        n_splits = int(self._splits.sum())
+        splits, n_splits = self._splits, int(self._splits.sum())
         lengths = dict.fromkeys(("feature", "threshold", "bits", "left", "right"), n_splits)
         for name, length in (lengths | {"values": n_splits + len(self)}).items():
             if len(getattr(self, name)) != length:
                 raise ValueError(f"{len(getattr(self, name))} entries of {name} for trees that need {length}")
-        self._expect_children()
+        own, last = np.arange(n_splits) - np.repeat(self._first_splits, splits), np.repeat(splits, splits)
+        for child in (self.left, self.right):
+            if not np.where(child < 0, ~child <= last, (child > own) & (child < last)).all():
+                raise ValueError("trees with a split whose child is not below it")
+        # a tree of n splits has 2 n children; none can be missing where none stands twice
+        if len(np.unique(self.arrays.children)) != 2 * n_splits:
+            raise ValueError("trees in which two splits share a child")
         if n_splits and not (
             self.feature.min() >= 0 and self.feature.max() < len(self.gain) and self.bits.max() <= CATEGORIES
         ):
             raise ValueError(f"splits on features that are not among the {len(self.gain)} there are")
-        self._expect_categories()
+        number, starts = self.threshold[self.bits == CATEGORIES], self.category_starts
+        if not len(starts):
+            if len(number) or len(self.category_words):
+                raise ValueError("trees with splits on categories, but without categories")
+        else:
+            whole = starts[0] == 0 and starts[-1] == len(self.category_words) and bool((np.diff(starts) >= 0).all())
+            if not whole or not bool(((number >= 0) & (number < len(starts) - 1) & (number == np.floor(number))).all()):
+                raise ValueError("trees with splits on categories that are not there")
         highest = np.maximum.reduceat(np.abs(self.values), self._first_leaves)
         for name, sizes in (("values", highest), ("gain", np.abs(self.gain))):
             if not sizes.max(initial=0.0) <= _MAX_ABS_SUM / max(len(sizes), 1):
@@ -97,28 +110,6 @@ class Trees:
         # where only missing values go right, LightGBM's threshold is infinity
         if np.isnan(self.threshold).any() or self.gain.min(initial=0.0) < 0:
             raise ValueError("trees with a missing threshold or a negative gain")
-
-    def _expect_children(self) -> None:
-        """Refuse splits whose children are not later splits or leaves of the same tree, each with one parent."""
-        own, splits = np.arange(len(self.left)) - np.repeat(self._first_splits, self._splits), self._splits
-        last = np.repeat(splits, splits)
-        for child in (self.left, self.right):
-            if not np.where(child < 0, ~child <= last, (child > own) & (child < last)).all():
-                raise ValueError("trees with a split whose child is not below it")
-        # a tree of n splits has 2 n children; none can be missing where none stands twice
-        if len(np.unique(self.arrays.children)) != 2 * len(self.left):
-            raise ValueError("trees in which two splits share a child")
-
-    def _expect_categories(self) -> None:
-        """Refuse splits on sets of categories that are not there."""
-        number, starts = self.threshold[self.bits == CATEGORIES], self.category_starts
-        if not len(starts):
-            if len(number) or len(self.category_words):
-                raise ValueError("trees with splits on categories, but without categories")
-            return
-        whole = starts[0] == 0 and starts[-1] == len(self.category_words) and bool((np.diff(starts) >= 0).all())
-        if not whole or not bool(((number >= 0) & (number < len(starts) - 1) & (number == np.floor(number))).all()):
-            raise ValueError("trees with splits on categories that are not there")
 
     def __len__(self) -> int:
         return len(self.leaves)

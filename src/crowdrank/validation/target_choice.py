@@ -91,7 +91,7 @@ class QueryHalves:
         The consensus of a half knows nothing of the other, whose grades are measured by as they are: that favours no
         method, or the mean of the grades where annotators share a mistake. ``None`` where nothing can be learned.
         """
-        from ..rankers.estimator import Fold, held_out, rows_of
+        from ..rankers.estimator import held_out, rows_of
         from ..rankers.list_net import ListNet
 
         method, folds = make("aggregator", name), []
@@ -104,11 +104,11 @@ class QueryHalves:
             use[self.item[np.isin(self.lists.query, learned)]] = True
             consensus = fit_quietly(without_calibration(method), self.grades.select(use[self.grades.item]))
             targets = replace(self.lists, target=consensus.scores[self.item])
-            folds.append(Fold(rows_of(self.matrix, targets, learned), rows_of(self.matrix, self.lists, held)))
+            folds.append((rows_of(self.matrix, targets, learned), rows_of(self.matrix, self.lists, held)))
         measured = held_out(ListNet, folds, 10, "given")
         if measured is None:
             return None
         has_gain = np.maximum.reduceat(self.lists.target, self.lists.offsets[:-1]) > 0
         query = np.concatenate([held[has_gain[held]] for _, held in turns])
-        mean: Floats = np.bincount(query, measured.by_query[-1], self.lists.n_queries) / len(self.halves)
+        mean: Floats = np.bincount(query, measured[0][-1], self.lists.n_queries) / len(self.halves)
         return mean[has_gain]

@@ -48,11 +48,11 @@ def test_equals_the_sum_over_all_orders_with_slopes_and_curvature(spread):
     numeric = [(slow(scores + m, chances) - slow(scores - m, chances)) / (2 * step) for m in moves]
     np.testing.assert_allclose(slopes, numeric, atol=1e-6)
     block = rng.normal(size=(len(scores), 2))
-    bent = bend_sets(block, scores, sets, OFFSETS, FACTOR, 0, 3)
+    bent = bend_sets(scores, sets, OFFSETS, FACTOR, 0, 3, block)
     for along, image in zip(block.T, bent.T, strict=True):
         up, down = (choose_from_sets(scores + sign * step * along, sets, OFFSETS, FACTOR)[1] for sign in (1, -1))
         np.testing.assert_allclose(image, (up - down) / (2 * step), atol=1e-6)
-    np.testing.assert_allclose(bend_sets(block[5:], scores, sets, OFFSETS, FACTOR, 2, 3), bent[5:])
+    np.testing.assert_allclose(bend_sets(scores, sets, OFFSETS, FACTOR, 2, 3, block[5:]), bent[5:])
 
 
 def test_scores_far_apart_stay_finite():

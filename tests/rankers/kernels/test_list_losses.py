@@ -28,7 +28,7 @@ LOSSES = {
         lambda lists, factor: lambda s: slow.cross_entropy(s, *twin(lists, factor)),
         lambda lists, scores, factor: entropy(lists, scores, factor)[:2],
         lambda lists, scores, factor, block: fast.bend_chances(
-            block, entropy(lists, scores, factor)[2], factor, lists.offsets, 0, lists.n_queries
+            entropy(lists, scores, factor)[2], factor, lists.offsets, 0, lists.n_queries, block
         ),
     ),
     "choices": (
@@ -37,7 +37,7 @@ LOSSES = {
             scores, lists.weight, lists.tie_starts(), lists.offsets, factor
         ),
         lambda lists, scores, factor, block: fast.bend_choices(
-            block, scores, lists.weight, lists.tie_starts(), lists.offsets, factor, 0, lists.n_queries
+            scores, lists.weight, lists.tie_starts(), lists.offsets, factor, 0, lists.n_queries, block
         ),
     ),
 } | {
@@ -47,8 +47,8 @@ LOSSES = {
             scores, lists.weight, lists.tie_starts(), lists.item, lists.offsets, factor, code
         ),
         lambda lists, scores, factor, block, code=code: fast.bend_pairs(
-            block, scores, lists.weight, lists.tie_starts(), lists.item, lists.offsets, factor, code, 0,
-            lists.n_queries,
+            scores, lists.weight, lists.tie_starts(), lists.item, lists.offsets, factor, code, 0,
+            lists.n_queries, block,
         ),
     )
     for name, code in (("logistic", fast.LOGISTIC), ("hinge", fast.HINGE))

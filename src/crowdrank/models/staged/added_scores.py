@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ...errors import ParameterError
 from ...protocols import Floats
-from ...rankers.estimator import CURVE, Ranker, Watch
+from ...rankers.estimator import CURVE, Ranker
 from ...rankers.saving import weights_of
-from ...rankers.training_rows import Lists, Matrix
+from ...rankers.training_rows import Matrix
 
 
 class AddedScores(Ranker):
@@ -52,13 +52,9 @@ class AddedScores(Ranker):
         """Whether all of them take missing values."""
         return bool(self.parts_) and all(part._takes_missing for part in self.parts_)
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Refuse to be fitted."""
         raise ParameterError("AddedScores holds rankers that are fitted already; fit a ranker such as RankSVM()")
-
-    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
-        """Never called, since ``_check`` refuses."""
-        self._check()
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """The weighted sum of each row's scores."""

@@ -6,6 +6,7 @@ First the losses as rankers take them; then LambdaRank's pairs, weighed by the n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,14 +14,19 @@ from numba import njit
 
 from ...kernels.ranking_measures import ideal_gain
 from ...kernels.segments import set_starts
-from ...kernels.threads import even_bounds, over_bounds, read_only
+from ...kernels.threads import even_bounds, over_bounds, pair_bounds, read_only
 from ...protocols import Counts, Floats, Ints
 
 if TYPE_CHECKING:
     from ..training_rows import Lists
 
-_PAIRS_PER_THREAD = 1_000_000
+LOGISTIC, HINGE = 0, 1
+
+_WORK_PER_THREAD = 2_000_000
+"""In steps of about a nanosecond, so starting a thread does not take longer than it saves."""
+
 _LEAST = 1e-300
+"""What exponentials far below the highest are taken for, so that none is 0."""
 
 
 class ScoreLoss(NamedTuple):
@@ -40,10 +46,7 @@ def best_of_query(lists: Lists) -> Callable[[Floats], ScoreLoss]:
 
     def loss(scores: Floats) -> ScoreLoss:
         chances, level = choice_chances(scores, weight, offsets)
-
-        def bend(first: int, last: int, block: Floats) -> Floats:
-            return bend_chances(block, chances, factor, offsets, first, last)
-
+        bend = partial(bend_chances, chances, factor, offsets)
         return ScoreLoss(float(factor @ level - wanted @ scores), on_places * chances - wanted, bend)
 
     return loss
@@ -51,20 +54,11 @@ def best_of_query(lists: Lists) -> Callable[[Floats], ScoreLoss]:
 
 def better_first(lists: Lists, *, ties_together: bool = True) -> Callable[[Floats], ScoreLoss]:
     """Return the negative log-likelihood that better items are chosen before lower ones, for lists best first."""
-    offsets, weight = lists.offsets, lists.weights
     tie = lists.tie_starts() if ties_together else np.arange(lists.n_places)
     # weights are in the sum over places already, so queries need none of their own
     factor = np.full(lists.n_queries, 1 / lists.item_weights().sum())
-
-    def loss(scores: Floats) -> ScoreLoss:
-        value, slopes = ordered_choices(scores, weight, tie, offsets, factor)
-
-        def bend(first: int, last: int, block: Floats) -> Floats:
-            return bend_choices(block, scores, weight, tie, offsets, factor, first, last)
-
-        return ScoreLoss(value, slopes, bend)
-
-    return loss
+    rest = lists.weights, tie, lists.offsets, factor
+    return lambda scores: ScoreLoss(*ordered_choices(scores, *rest), partial(bend_choices, scores, *rest))
 
 
 def likely_orders(orders: Counts, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
@@ -73,24 +67,23 @@ def likely_orders(orders: Counts, offsets: Counts) -> Callable[[Floats], ScoreLo
     ``orders`` (n_orders, n_places) hold the places of each query, best first; those of query ``q`` are ``offsets[q]``
     up to ``offsets[q + 1]``.
     """
-    weight, alone = np.ones(orders.shape[1]), np.arange(orders.shape[1])
     factor = np.full(len(offsets) - 1, 1 / (len(orders) * (len(offsets) - 1)))
+    rest = np.ones(orders.shape[1]), np.arange(orders.shape[1]), offsets, factor
+
+    def bend(scores: Floats, first: int, last: int, block: Floats) -> Floats:
+        bent, here = np.zeros_like(block), slice(offsets[first], offsets[last])
+        for order in orders:
+            rows = order[here] - offsets[first]
+            bent[rows] += bend_choices(scores[order], *rest, first, last, block[rows])
+        return bent
 
     def loss(scores: Floats) -> ScoreLoss:
         total, slopes = 0.0, np.zeros(len(scores))
         for order in orders:
-            value, along = ordered_choices(scores[order], weight, alone, offsets, factor)
+            value, along = ordered_choices(scores[order], *rest)
             slopes[order] += along
             total += value
-
-        def bend(first: int, last: int, block: Floats) -> Floats:
-            bent, here = np.zeros_like(block), slice(offsets[first], offsets[last])
-            for order in orders:
-                rows = order[here] - offsets[first]
-                bent[rows] += bend_choices(block[rows], scores[order], weight, alone, offsets, factor, first, last)
-            return bent
-
-        return ScoreLoss(total, slopes, bend)
+        return ScoreLoss(total, slopes, partial(bend, scores))
 
     return loss
 
@@ -100,17 +93,16 @@ def likely_sets(sets: Floats, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
 
     ``sets`` are the chances of each query's 2^n sets of places to be the first ones of its order.
     """
-    factor = np.full(len(offsets) - 1, 1 / (len(offsets) - 1))
+    rest = sets, offsets, np.full(len(offsets) - 1, 1 / (len(offsets) - 1))
+    return lambda scores: ScoreLoss(*choose_from_sets(scores, *rest), partial(bend_sets, scores, *rest))
 
-    def loss(scores: Floats) -> ScoreLoss:
-        value, slopes = choose_from_sets(scores, sets, offsets, factor)
 
-        def bend(first: int, last: int, block: Floats) -> Floats:
-            return bend_sets(block, scores, sets, offsets, factor, first, last)
-
-        return ScoreLoss(value, slopes, bend)
-
-    return loss
+def better_of_pairs(
+    weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats, loss: int
+) -> Callable[[Floats], ScoreLoss]:
+    """Return the loss of the pairs of each query, for places best first; see :func:`pair_losses`."""
+    rest = weight, tie, item, offsets, factor, loss
+    return lambda scores: ScoreLoss(*pair_losses(scores, *rest), partial(bend_pairs, scores, *rest))
 
 
 def swap_gains(
@@ -124,8 +116,16 @@ def swap_gains(
     places = longest if truncation is None else min(truncation, longest)
     discount = 1.0 / np.log2(np.arange(2.0, places + 2.0))
     ideal = ideal_gain(lists.on_items(gain), lists.item_offsets, places, False, discount)
-    layout = lambda_lists(gain, lists.weights, lists.item, lists.offsets, lists.item_offsets, ideal, places)
-    return lambda scores: lambda_slopes(layout, scores, sigma, normalize)
+    n_items = lists.n_items
+    item_weight = lists.item_weights()
+    inverse = np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
+    by_rank = 1.0 / np.log2(np.arange(2.0, longest + 2.0))
+    item = np.arange(len(gain), dtype=np.int32) if lists.item is None else lists.item
+    sizes = np.diff(lists.offsets)
+    pairs = sizes * np.minimum(sizes, places * sizes / n_items)
+    arrays = gain, lists.weights, item, lists.offsets, lists.item_offsets, item_weight, inverse, by_rank
+    layout = LambdaLists._make([*map(read_only, arrays), places])
+    return partial(lambda_slopes, layout, pair_bounds(np.append(0.0, np.cumsum(pairs))), float(sigma), bool(normalize))
 
 
 class LambdaLists(NamedTuple):
@@ -133,8 +133,7 @@ class LambdaLists(NamedTuple):
 
     Over places: ``gain``, ``weight`` and the ``item`` each belongs to; over queries: the bounds of its places
     (``offsets``) and items (``item_offsets``), the mean weight of an item and the inverse of the ideal DCG.
-    ``discount`` is over ranks; pairs with neither item among the first ``truncation`` ranks do not count. ``bounds``
-    are those of the stretches of queries that threads share.
+    ``discount`` is over ranks; pairs with neither item among the first ``truncation`` ranks do not count.
     """
 
     gain: Floats
@@ -146,41 +145,11 @@ class LambdaLists(NamedTuple):
     inverse_ideal: Floats
     discount: Floats
     truncation: int
-    bounds: Counts
 
 
-def lambda_lists(
-    gain: Floats,
-    weight: Floats,
-    item: Ints | None,
-    offsets: Counts,
-    item_offsets: Counts,
-    ideal: Floats,
-    truncation: int,
-) -> LambdaLists:
-    """Return the lists laid out for :func:`lambda_slopes`; ``ideal`` (n_queries,) is the ideal DCG, on items."""
-    n_items = np.diff(item_offsets)
-    item_weight = np.add.reduceat(weight, offsets[:-1]) / n_items
-    inverse = np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
-    discount = 1.0 / np.log2(np.arange(2.0, max(int(n_items.max(initial=0)), 1) + 2.0))
-    number = np.arange(len(gain), dtype=np.int32) if item is None else item
-    pairs = np.diff(offsets) * np.minimum(np.diff(offsets), truncation * np.diff(offsets) / n_items)
-    return LambdaLists(
-        read_only(gain), read_only(weight), read_only(number), read_only(offsets), read_only(item_offsets),
-        read_only(item_weight), read_only(inverse), read_only(discount), truncation, _shares(pairs),
-    )  # fmt: skip
-
-
-def _shares(pairs: Floats) -> Counts:
-    """Bounds of stretches of queries with about equally many pairs, one for each thread that pays."""
-    total = np.concatenate([[0.0], np.cumsum(pairs)])
-    wanted = even_bounds(int(total[-1]), _PAIRS_PER_THREAD)
-    bounds = np.searchsorted(total, wanted)
-    bounds[0], bounds[-1] = 0, len(pairs)
-    return bounds
-
-
-def lambda_slopes(lists: LambdaLists, scores: Floats, sigma: float, normalize: bool) -> tuple[Floats, Floats]:
+def lambda_slopes(
+    lists: LambdaLists, bounds: Counts, sigma: float, normalize: bool, scores: Floats
+) -> tuple[Floats, Floats]:
     r"""Return the slope and curvature of the loss in the score of each place, (n_places,) each.
 
     A pair of rows of different items, the first with the larger gain, adds :math:`-\lambda` to the slope of the first
@@ -192,28 +161,22 @@ def lambda_slopes(lists: LambdaLists, scores: Floats, sigma: float, normalize: b
     where ranks :math:`r` are those of items by the mean score of their rows. Weights are relative to the mean weight of
     an item of the query, which then multiplies all slopes: copies of every row change nothing but the number of rows.
     With ``normalize`` pairs are divided by how far apart their scores are, and those of a query by their sum, as
-    LightGBM does it.
+    LightGBM does it. ``bounds`` are those of the stretches of queries that threads share.
     """
     slopes, bends = np.zeros(len(scores)), np.zeros(len(scores))
     values = read_only(np.ascontiguousarray(scores, np.float64))
-
-    def work(first: int, last: int) -> None:
-        _slopes(*lists[:-1], values, float(sigma), bool(normalize), first, last, slopes, bends)
-
-    over_bounds(work, lists.bounds)
+    over_bounds(lambda first, last: _slopes(lists, values, sigma, normalize, first, last, slopes, bends), bounds)
     return slopes, bends
 
 
 @njit(cache=True, nogil=True)
 def _slopes(
-    gain: Floats, weight: Floats, item: Ints, offsets: Counts, item_offsets: Counts, item_weight: Floats,
-    inverse_ideal: Floats, discount: Floats, truncation: int, scores: Floats, sigma: float, normalize: bool,
-    first: int, last: int, slopes: Floats, bends: Floats,
+    lists: LambdaLists, scores: Floats, sigma: float, normalize: bool, first: int, last: int, slopes: Floats,
+    bends: Floats,
 ) -> None:  # fmt: skip
     """Fill slopes and curvatures of the places of queries first..last-1."""
-    longest = 0
-    for query in range(first, last):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    gain, weight, item, offsets, item_offsets, item_weight, inverse_ideal, discount, truncation = lists
+    longest = _longest(offsets, first, last)
     row, rank = np.empty(longest, np.int64), np.empty(longest, np.int64)
     sorted_rows: Any = np.empty((7, longest))
     for query in range(first, last):
@@ -338,19 +301,25 @@ def _all_pairs(n: int, order: Counts, rows: Any, sigma: float, inverse: float, a
     return 2.0 * factor * total
 
 
-LOGISTIC, HINGE = 0, 1
-
-_WORK_PER_THREAD = 2_000_000
-"""In steps of about a nanosecond, so starting a thread does not take longer than it saves."""
-
-_SMALLEST = 1e-300
-
-
-def _query_bounds(offsets: Counts, first: int, last: int, steps: int, *, pairs: bool = False) -> Counts:
-    """Bounds of stretches of queries first..last-1, one for each thread, with this many steps for a place or a pair."""
+def _over_queries(
+    kernel: Any, inputs: tuple[Any, ...], outputs: tuple[Floats, ...], offsets: Counts, first: int, last: int,
+    steps: int, *, pairs: bool = False,
+) -> None:  # fmt: skip
+    """Let a kernel fill the outputs for queries first..last-1, in threads, at so many steps for a place or a pair."""
+    arrays = [read_only(one) if isinstance(one, np.ndarray) else one for one in inputs]
     sizes = np.diff(offsets[first : last + 1])
     work = np.concatenate([[0], np.cumsum(steps * (sizes * sizes // 2 if pairs else sizes))])
-    return np.unique(np.append(first + np.searchsorted(work, even_bounds(int(work[-1]), _WORK_PER_THREAD))[:-1], last))
+    inner = first + np.searchsorted(work, even_bounds(int(work[-1]), _WORK_PER_THREAD))[:-1]
+    over_bounds(lambda begin, end: kernel(*arrays, begin, end, *outputs), np.unique(np.append(inner, last)))
+
+
+@njit(cache=True, nogil=True)
+def _longest(offsets: Counts, first: int, last: int) -> int:
+    """Places of the longest of queries first..last-1."""
+    longest = 0
+    for query in range(first, last):
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    return longest
 
 
 def choice_chances(scores: Floats, weight: Floats, offsets: Counts) -> tuple[Floats, Floats]:
@@ -358,9 +327,7 @@ def choice_chances(scores: Floats, weight: Floats, offsets: Counts) -> tuple[Flo
     exponentials of each query, (n_queries,).
     """
     chances, level = np.empty(len(scores)), np.empty(len(offsets) - 1)
-    arrays = read_only(scores), read_only(weight), read_only(offsets)
-    bounds = _query_bounds(offsets, 0, len(level), 8)
-    over_bounds(lambda first, last: _chances(*arrays, first, last, chances, level), bounds)
+    _over_queries(_chances, (scores, weight, offsets), (chances, level), offsets, 0, len(level), 8)
     return chances, level
 
 
@@ -396,12 +363,11 @@ def _chances(
         level[query] = top + np.log(total)
 
 
-def bend_chances(block: Floats, chances: Floats, factor: Floats, offsets: Counts, first: int, last: int) -> Floats:
+def bend_chances(chances: Floats, factor: Floats, offsets: Counts, first: int, last: int, block: Floats) -> Floats:
     """Return the block multiplied by the curvature of the cross entropy."""
     bent = np.empty_like(block)
-    arrays = read_only(block), read_only(chances), read_only(factor), read_only(offsets)
-    bounds = _query_bounds(offsets, first, last, block.shape[1])
-    over_bounds(lambda begin, end: _bend_chances(*arrays, offsets[first], begin, end, bent), bounds)
+    inputs = block, chances, factor, offsets, offsets[first]
+    _over_queries(_bend_chances, inputs, (bent,), offsets, first, last, block.shape[1])
     return bent
 
 
@@ -432,9 +398,8 @@ def ordered_choices(
     lower target; the lowest targets of a query are what remains and are not chosen.
     """
     value, slopes = np.empty(len(offsets) - 1), np.empty(len(scores))
-    arrays = read_only(scores), read_only(weight), read_only(tie), read_only(offsets), read_only(factor)
-    bounds = _query_bounds(offsets, 0, len(value), 12)
-    over_bounds(lambda first, last: _choose(*arrays, first, last, value, slopes), bounds)
+    inputs = scores, weight, tie, offsets, factor
+    _over_queries(_choose, inputs, (value, slopes), offsets, 0, len(value), 12)
     return float(value.sum()), slopes
 
 
@@ -445,7 +410,7 @@ def _masses(scores: Floats, weight: Floats, begin: int, end: int, mass: Floats) 
     for i in range(begin, end):
         top = max(top, scores[i])
     for i in range(begin, end):
-        mass[i - begin] = weight[i] * max(np.exp(scores[i] - top), _SMALLEST)
+        mass[i - begin] = weight[i] * max(np.exp(scores[i] - top), _LEAST)
     return top
 
 
@@ -455,9 +420,7 @@ def _choose(
     value: Floats, slopes: Floats,
 ) -> None:  # fmt: skip
     """Fill value and slopes for queries first..last-1."""
-    longest = 0
-    for query in range(first, last):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = _longest(offsets, first, last)
     mass, below = np.empty(longest), np.empty(longest)
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]
@@ -495,13 +458,12 @@ def _tie_weight(weight: Floats, tie: Counts, start: int, end: int) -> float:
 
 
 def bend_choices(
-    block: Floats, scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, first: int, last: int
+    scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, first: int, last: int, block: Floats
 ) -> Floats:
     """Return the block multiplied by the curvature of the ordered choices."""
     bent = np.empty_like(block)
-    arrays = read_only(block), read_only(scores), read_only(weight), read_only(tie), read_only(offsets)
-    bounds = _query_bounds(offsets, first, last, 2 * block.shape[1])
-    over_bounds(lambda begin, end: _bend_choices(*arrays, read_only(factor), offsets[first], begin, end, bent), bounds)
+    inputs = block, scores, weight, tie, offsets, factor, offsets[first]
+    _over_queries(_bend_choices, inputs, (bent,), offsets, first, last, 2 * block.shape[1])
     return bent
 
 
@@ -511,9 +473,7 @@ def _bend_choices(
     first: int, last: int, bent: Floats,
 ) -> None:  # fmt: skip
     """Fill the rows of queries first..last-1; the block begins at place base."""
-    width, longest = block.shape[1], 0
-    for query in range(first, last):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    width, longest = block.shape[1], _longest(offsets, first, last)
     mass, below, total = np.empty(longest), np.empty(longest), np.empty(width)
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]
@@ -546,9 +506,7 @@ def _bend_choices(
 def pair_weights(weight: Floats, tie: Counts, item: Ints | None, offsets: Counts) -> Floats:
     """Return the sum of the weights of each query's pairs, (n_queries,): places of unequal target and item."""
     total = np.empty(len(offsets) - 1)
-    arrays = read_only(weight), read_only(tie), read_only(_items(item)), read_only(offsets)
-    bounds = _query_bounds(offsets, 0, len(total), 1, pairs=True)
-    over_bounds(lambda first, last: _add_pairs(*arrays, first, last, total), bounds)
+    _over_queries(_add_pairs, (weight, tie, _items(item), offsets), (total,), offsets, 0, len(total), 1, pairs=True)
     return total
 
 
@@ -577,9 +535,8 @@ def pair_losses(
     from 1 on, (1 - z)**2 / 2 from 0 to 1 and 1/2 - z below.
     """
     value, slopes = np.empty(len(offsets) - 1), np.zeros(len(scores))
-    arrays = read_only(scores), read_only(weight), read_only(tie), read_only(_items(item)), read_only(offsets)
-    bounds = _query_bounds(offsets, 0, len(value), 6, pairs=True)
-    over_bounds(lambda first, last: _lose(*arrays, read_only(factor), loss, first, last, value, slopes), bounds)
+    inputs = scores, weight, tie, _items(item), offsets, factor, loss
+    _over_queries(_lose, inputs, (value, slopes), offsets, 0, len(value), 6, pairs=True)
     return float(value.sum()), slopes
 
 
@@ -613,15 +570,13 @@ def _lose(
 
 
 def bend_pairs(
-    block: Floats, scores: Floats, weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats,
-    loss: int, first: int, last: int,
+    scores: Floats, weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats, loss: int,
+    first: int, last: int, block: Floats,
 ) -> Floats:  # fmt: skip
     """Return the block multiplied by the curvature of the pair losses."""
     bent = np.zeros_like(block)
-    arrays = read_only(block), read_only(scores), read_only(weight), read_only(tie), read_only(_items(item))
-    rest = read_only(offsets), read_only(factor), loss, offsets[first]
-    bounds = _query_bounds(offsets, first, last, block.shape[1], pairs=True)
-    over_bounds(lambda begin, end: _bend_pairs(*arrays, *rest, begin, end, bent), bounds)
+    inputs = block, scores, weight, tie, _items(item), offsets, factor, loss, offsets[first]
+    _over_queries(_bend_pairs, inputs, (bent,), offsets, first, last, block.shape[1], pairs=True)
     return bent
 
 
@@ -675,37 +630,25 @@ def _descend_queries(
                 weights[column] -= rate * slope * features[place, column]
 
 
-_MIN_CHANCE = 1e-300
-
-
 def choose_from_sets(scores: Floats, sets: Floats, offsets: Counts, factor: Floats) -> tuple[float, Floats]:
     """Return the expected negative log-likelihood at scores (n_items,), and its slopes (n_items,)."""
     slopes = np.zeros(len(scores))
-    arrays = (read_only(array) for array in (scores, sets, set_starts(np.diff(offsets)), offsets, factor))
+    ones = np.ones(len(scores))
+    inputs = (read_only(one) for one in (scores, ones, sets, set_starts(np.diff(offsets)), offsets, factor))
     choose: Any = _choose_from_set
-    return float(choose(*arrays, slopes)), slopes
+    return float(choose(*inputs, slopes)), slopes
 
 
 def bend_sets(
-    block: Floats, scores: Floats, sets: Floats, offsets: Counts, factor: Floats, first: int, last: int
+    scores: Floats, sets: Floats, offsets: Counts, factor: Floats, first: int, last: int, block: Floats
 ) -> Floats:
     """Return rows of the items of queries ``first`` up to ``last`` multiplied by the curvature in the scores."""
     bent = np.zeros_like(block)
-    arrays = (read_only(array) for array in (block, scores, sets, set_starts(np.diff(offsets)), offsets, factor))
+    ones = np.ones(len(scores))
+    inputs = (read_only(one) for one in (block, scores, ones, sets, set_starts(np.diff(offsets)), offsets, factor))
     bend: Any = _bend
-    bend(*arrays, first, last, bent)
+    bend(*inputs, first, last, bent)
     return bent
-
-
-@njit(cache=True, nogil=True)
-def _strengths(scores: Any, begin: int, end: int, strength: Floats) -> float:
-    """Fill in the exponentials of the scores below the highest, which is returned."""
-    top = -np.inf
-    for i in range(begin, end):
-        top = max(top, scores[i])
-    for i in range(begin, end):
-        strength[i - begin] = max(np.exp(scores[i] - top), _MIN_CHANCE)
-    return top
 
 
 @njit(cache=True, nogil=True)
@@ -718,21 +661,14 @@ def _remaining_strength(strength: Any, n: int, members: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _longest(offsets: Any) -> int:
-    """Number of items of the largest query."""
-    most = 0
-    for query in range(offsets.size - 1):
-        most = max(most, offsets[query + 1] - offsets[query])
-    return most
-
-
-@njit(cache=True, nogil=True)
-def _choose_from_set(scores: Any, sets: Any, starts: Any, offsets: Any, factor: Any, slopes: Floats) -> float:
+def _choose_from_set(
+    scores: Any, ones: Any, sets: Any, starts: Any, offsets: Any, factor: Any, slopes: Floats
+) -> float:
     """Fill in the slopes and return the value."""
-    strength, value = np.empty(_longest(offsets)), 0.0
+    strength, value = np.empty(_longest(offsets, 0, factor.size)), 0.0
     for query in range(factor.size):
         begin, n = offsets[query], offsets[query + 1] - offsets[query]
-        top = _strengths(scores, begin, begin + n, strength)
+        top = _masses(scores, ones, begin, begin + n, strength)
         for b in range(n):
             value += factor[query] * (top - scores[begin + b])
             slopes[begin + b] = -factor[query]
@@ -749,14 +685,15 @@ def _choose_from_set(scores: Any, sets: Any, starts: Any, offsets: Any, factor: 
 
 @njit(cache=True, nogil=True)
 def _bend(
-    block: Any, scores: Any, sets: Any, starts: Any, offsets: Any, factor: Any, first: int, last: int, bent: Floats
-) -> None:
+    block: Any, scores: Any, ones: Any, sets: Any, starts: Any, offsets: Any, factor: Any, first: int, last: int,
+    bent: Floats,
+) -> None:  # fmt: skip
     """Fill in the rows of queries first..last-1."""
-    width, strength, base = block.shape[1], np.empty(_longest(offsets)), offsets[first]
+    width, strength, base = block.shape[1], np.empty(_longest(offsets, first, last)), offsets[first]
     mean = np.empty(width)
     for query in range(first, last):
         begin, n = offsets[query], offsets[query + 1] - offsets[query]
-        _strengths(scores, begin, begin + n, strength)
+        _masses(scores, ones, begin, begin + n, strength)
         for members in range((1 << n) - 1):
             chance = factor[query] * sets[starts[query] + members]
             if chance > 0.0:

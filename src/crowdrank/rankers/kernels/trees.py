@@ -59,36 +59,22 @@ def sum_trees(trees: TreeArrays, rows: NDArray[np.floating], n_threads: int) -> 
     # in LightGBM 0 can count as missing; where it does not, its side is that of the threshold
     numeric = trees.bits < OF_CATEGORIES
     zero_apart = bool((((trees.bits & ZERO_LEFT > 0) != (trees.threshold >= 0)) & numeric).any())
-    over_bounds(lambda begin, end: _sum_blocks(trees, zero_apart, rows, begin, end, sums), bounds)
+    sum_rows = _sum_rows_with_categories if len(trees.category_words) else _sum_rows
+
+    def sum_blocks(begin: int, end: int) -> None:
+        # a block of rows at a time, so that it stays in the cache
+        for first in range(begin, end, _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, end)
+            sum_rows(trees, zero_apart, np.array(rows[first:last], np.float64, order="C"), sums[first:last])
+
+    over_bounds(sum_blocks, bounds)
     return sums
 
 
-def _sum_blocks(
-    trees: TreeArrays, zero_apart: bool, rows: NDArray[np.floating], begin: int, end: int, sums: Floats
-) -> None:
-    """Put the sums of some rows where they belong, a block of rows at a time so that it stays in the cache."""
-    for first in range(begin, end, _BLOCK_ROWS):
-        last = min(first + _BLOCK_ROWS, end)
-        block = np.array(rows[first:last], np.float64, order="C")
-        if len(trees.category_words):
-            _sum_rows_with_categories(*trees, zero_apart, block, sums[first:last])
-        else:
-            _sum_rows(*trees[:6], zero_apart, block, sums[first:last])
-
-
 @njit(cache=True, nogil=True)
-def _sum_rows(
-    feature: Ints,
-    threshold: Floats,
-    bits: NDArray[np.uint8],
-    children: Ints,
-    roots: Ints,
-    values: Floats,
-    zero_apart: bool,
-    rows: Floats,
-    sums: Floats,
-) -> None:
+def _sum_rows(trees: TreeArrays, zero_apart: bool, rows: Floats, sums: Floats) -> None:
     """Add up the leaves that each row falls into, tree after tree; numbers next to 0 become 0 in the rows."""
+    feature, threshold, bits, children, roots, values = trees[:6]
     for row in range(rows.shape[0]):
         for column in range(rows.shape[1]):
             if abs(rows[row, column]) <= _ZERO:
@@ -111,20 +97,9 @@ def _sum_rows(
 
 
 @njit(cache=True, nogil=True)
-def _sum_rows_with_categories(
-    feature: Ints,
-    threshold: Floats,
-    bits: NDArray[np.uint8],
-    children: Ints,
-    roots: Ints,
-    values: Floats,
-    category_starts: Ints,
-    category_words: NDArray[np.uint32],
-    zero_apart: bool,
-    rows: Floats,
-    sums: Floats,
-) -> None:
+def _sum_rows_with_categories(trees: TreeArrays, zero_apart: bool, rows: Floats, sums: Floats) -> None:
     """The same where some splits are on categories: those of their set go left, missing and negative ones right."""
+    feature, threshold, bits, children, roots, values, category_starts, category_words = trees
     sums[:] = 0.0
     for root in roots:
         for row in range(len(rows)):
