@@ -38,7 +38,7 @@ class AtRandom:
 
     def propose(self, situation: Any) -> Any:
         """Return as many random pairs as the budget pays for."""
-        from crowdrank.schemes.situation import WishList, candidate_pairs, requests_for
+        from crowdrank.schemes.situation import WishList, candidate_pairs
 
         number, rng = situation.n_affordable, np.random.default_rng(situation.seed)
         left, right = candidate_pairs(situation, None, 0, rng)
@@ -47,7 +47,7 @@ class AtRandom:
             things={"left": left[drawn], "right": right[drawn]}, gain=np.ones(number), reasons=("drawn at random",),
             reason=np.zeros(number, np.int32), measure="nothing", before=None,
         )  # fmt: skip
-        return requests_for(self, situation, wanted)
+        return wanted.requests(self, situation)
 
 
 def scheme_of(name: str) -> Any:

@@ -6,7 +6,7 @@ A scheme is a frozen dataclass of hyper-parameters, imported when it is first us
 - ``needs``: for each kind of judgment, the aggregator whose consensus it uses; empty where it uses none;
 - ``propose(situation)``: from a :class:`~crowdrank.schemes.situation.Situation` to
   :class:`~crowdrank.data.proposals.Requests`. A scheme lists what it wants, most urgent first, as a
-  :class:`~crowdrank.schemes.situation.WishList`; :func:`~crowdrank.schemes.situation.requests_for` applies budget,
+  :class:`~crowdrank.schemes.situation.WishList`, whose ``requests`` applies budget,
   prices, capacities and the rule that nobody judges the same thing twice.
 
 A scheme that looks at the grades of one item at a time (:class:`~crowdrank.schemes.grade_rules.GradeRule`) also has

@@ -11,9 +11,8 @@ import numpy as np
 from ..data.judgments import Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
-from ..protocols import Floats
 from ..wording import expect_at_least
-from .situation import UNJUDGED, JudgedPairs, Situation, WishList, requests_for, thing_keys
+from .situation import UNJUDGED, JudgedPairs, Situation, WishList, thing_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +79,35 @@ class Chained:
         scores = None if self.near == 0 or situation.consensus is None else situation.consensus.scores
         pairs: list[tuple[int, int]] = []
         gains: list[int] = []
+        most = np.inf if situation.n_to_choose is None else situation.n_to_choose
         for query in range(preferences.n_queries):
             span = preferences.items.span(query)
-            items = np.flatnonzero(situation.askable[span]) + span.start
-            room = None if situation.n_to_choose is None else situation.n_to_choose - len(pairs)
-            if len(items) > 1:
-                _walk(items, left, right, met, self, scores, room, pairs, gains, rng)
+            items = (np.flatnonzero(situation.askable[span]) + span.start).astype(np.int32)
+            if len(items) < 2:
+                continue
+            number = left[items] + right[items]
+            here = int(rng.choice(np.flatnonzero(number == number.min())))
+            while number.min() < self.least and len(pairs) < most:
+                keys = thing_keys({"left": np.full(len(items), items[here]), "right": items}, n)
+                before = np.array([met.get(key, 0) for key in keys.tolist()])
+                urgent: Any = number
+                if scores is not None and rng.random() < self.near:
+                    # of those that lack comparisons, if any
+                    gap = np.abs(scores[items] - scores[items[here]])
+                    urgent = gap + (number >= self.least) * (1 + 2 * gap.max())
+                order = np.lexsort((rng.random(len(items)), before, urgent))
+                # a pair that was asked already only where nothing else is left
+                fresh = order[(before[order] == before[np.arange(len(items)) != here].min()) & (order != here)]
+                there = int(fresh[0])
+                one, other = int(items[here]), int(items[there])
+                turned = left[one] - right[one] > left[other] - right[other]
+                pairs.append((other, one) if turned else (one, other))
+                left[pairs[-1][0]] += 1
+                right[pairs[-1][1]] += 1
+                met[int(keys[there])] = met.get(int(keys[there]), 0) + 1
+                gains.append(int((number[[here, there]] < self.least).sum()))
+                number[[here, there]] += 1
+                here = there
         first = np.array([one for one, _ in pairs], np.int32)
         second = np.array([other for _, other in pairs], np.int32)
         before = np.bincount(preferences.left, minlength=n) + np.bincount(preferences.right, minlength=n)
@@ -98,35 +120,4 @@ class Chained:
             measure="number of comparisons that items are short of", before=float(short[situation.askable].sum()),
             sided=True,
         )  # fmt: skip
-        return requests_for(self, situation, wanted)
-
-
-def _walk(
-    items: Any, left: Any, right: Any, met: dict[int, int], scheme: Chained, scores: Floats | None, room: int | None,
-    pairs: list[tuple[int, int]], gains: list[int], rng: np.random.Generator,
-) -> None:  # fmt: skip
-    """Add the pairs of one chain, and count them."""
-    n = len(left)
-    number = left[items] + right[items]
-    here = int(rng.choice(np.flatnonzero(number == number.min())))
-    while number.min() < scheme.least and (room is None or room > 0):
-        keys = thing_keys({"left": np.full(len(items), items[here], np.int32), "right": items.astype(np.int32)}, n)
-        before = np.array([met.get(key, 0) for key in keys.tolist()])
-        first: Any = number
-        if scores is not None and rng.random() < scheme.near:
-            # of those that lack comparisons, if any
-            gap = np.abs(scores[items] - scores[items[here]])
-            first = gap + (number >= scheme.least) * (1 + 2 * gap.max())
-        order = np.lexsort((rng.random(len(items)), before, first))
-        # a pair that was asked already only where nothing else is left
-        fresh = order[(before[order] == before[np.arange(len(items)) != here].min()) & (order != here)]
-        there = int(fresh[0])
-        one, other = int(items[here]), int(items[there])
-        turned = left[one] - right[one] > left[other] - right[other]
-        pairs.append((other, one) if turned else (one, other))
-        left[pairs[-1][0]] += 1
-        right[pairs[-1][1]] += 1
-        met[int(keys[there])] = met.get(int(keys[there]), 0) + 1
-        gains.append(int((number[[here, there]] < scheme.least).sum()))
-        number[[here, there]] += 1
-        here, room = there, None if room is None else room - 1
+        return wanted.requests(self, situation)

@@ -36,8 +36,7 @@ def pooled_confusion(grades: Grades, posterior: Floats) -> Floats:
         )
     of_levels = [np.bincount(codes, posterior[grades.item, level], n_levels) for level in range(n_levels)]
     counts = np.stack(of_levels) + np.eye(n_levels)
-    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return shares
+    return counts / counts.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +101,7 @@ def _prior_confusion(n_levels: int, nominal: bool) -> Floats:
     places = np.arange(n_levels)
     apart = np.abs(places[:, None] - places)
     wrong = np.where(apart == 0, 0.0, 1.0 if nominal else np.exp(1.0 - apart))
-    confusion: Floats = (1 - _PRIOR_ACCURACY) * wrong / wrong.sum(axis=1, keepdims=True) + _PRIOR_ACCURACY * np.eye(
-        n_levels
-    )
-    return confusion
+    return (1 - _PRIOR_ACCURACY) * wrong / wrong.sum(axis=1, keepdims=True) + _PRIOR_ACCURACY * np.eye(n_levels)
 
 
 def expected_confidence(posterior: Floats, confusion: Floats, number: int = 1) -> Floats:

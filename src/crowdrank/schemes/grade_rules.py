@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -14,7 +14,7 @@ from ..data.proposals import Requests
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least
-from .situation import UNJUDGED, JudgedPairs, Situation, WishList, falling_order, pairs_below, requests_for, tie_draws
+from .situation import UNJUDGED, JudgedPairs, Situation, WishList, falling_order, pairs_below, tie_draws
 
 MEASURE = "squared error of the items' gains"
 
@@ -32,6 +32,10 @@ class GradeRule(Protocol):
 
         The grades of item ``i``, first one first, are ``grade[offsets[i]:offsets[i + 1]]``.
         """
+        ...
+
+    def asking_probabilities(self, runs: Runs) -> tuple[Floats, Floats]:
+        """Return the probability that each of an item's first ``k`` grades is asked for, and that it is and is good."""
         ...
 
 
@@ -81,17 +85,17 @@ def ask_by_rule(rule: GradeRule, situation: Situation, reason: str, *, rounds: b
     asked = OrderedGrades.of(grades)
     more = np.where(situation.askable, rule.n_wanted(asked.grade, asked.offsets) - asked.counts, 0)
     wanted = units_of(grades, asked.counts, np.maximum(more, 0), reason, situation, rounds=rounds)
-    return requests_for(rule, situation, wanted)
+    return wanted.requests(rule, situation)
 
 
 def units_of(
     grades: Grades, counts: Counts, more: Counts, reason: str, situation: Situation, *, rounds: bool = False
 ) -> WishList:
     """Return the single grades to buy where ``more`` says how many each item should get; see :func:`ask_by_rule`."""
-    errors = GainErrors.of(grades)
+    error = gain_errors(grades)
     item = np.repeat(np.arange(grades.n_items, dtype=np.int32), more)
     number = (np.arange(len(item)) - np.repeat(np.cumsum(more) - more, more)).astype(np.int32)
-    gain = errors.of_next(item, number)
+    gain = error(item, number) - error(item, number + 1)
     draws = tie_draws(situation.seed, grades.n_items)[item]
     order = np.lexsort((draws, counts[item] + number)) if rounds else falling_order(gain, draws)
     item, gain = item[order], gain[order]
@@ -101,13 +105,12 @@ def units_of(
         reason=(counts[item] > 0).astype(np.int32),
         reasons=(UNJUDGED, reason),
         measure=MEASURE,
-        before=float(errors.now()[situation.askable].sum()),
+        before=float(error(np.arange(grades.n_items, dtype=np.int32), 0)[situation.askable].sum()),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class GainErrors:
-    r"""Expected squared error of the mean gain of each item, by the number of its grades.
+def gain_errors(grades: Grades) -> Callable[[Ints, Any], Floats]:
+    r"""Return what gives the expected squared error of the mean gain of items once they have so many further grades.
 
     The mean of :math:`m` grades is off by a variance of :math:`s^2 / m`, where :math:`s^2` is the variance of the
     grades of one item; without a grade, by that of all grades, :math:`v`. Gains :math:`2^g - 1` double with each grade,
@@ -116,16 +119,8 @@ class GainErrors:
     .. math:: e(m) = (\ln 2 \cdot 2^g)^2 \, s^2 / m, \qquad e(0) = (\ln 2 \cdot 2^g)^2 \, v,
 
     with :math:`g` the grade of the item's present mean gain. An item without grades takes the mean of
-    :math:`(\ln 2 \cdot 2^g)^2` over those of its query.
-
-    Parameters
-    ----------
-    slope
-        :math:`(\ln 2 \cdot 2^g)^2` of each item.
-    within, total
-        :math:`s^2` and :math:`v`.
-    n_grades
-        :math:`m` of each item.
+    :math:`(\ln 2 \cdot 2^g)^2` over those of its query. Where no item has two grades, half of their variance is taken
+    for noise.
 
     Notes
     -----
@@ -133,44 +128,26 @@ class GainErrors:
     expected to lower the error of the gains by 62 %, and lowered it by 50 to 56 % where errors go both ways, by 70 %
     where they are over-ratings, and by 19 to 25 % where they are misses, which nobody sees in the grades.
     """
+    from ..kernels.segments import fill_from_query, segment_means, segment_sums
 
-    slope: Floats
-    within: float
-    total: float
-    n_grades: Floats
+    if grades.grade.max(initial=0.0) > _MAX_GRADE:
+        raise JudgmentError(f"a grade above {_MAX_GRADE:g} has no gain of 2 ** grade - 1; give grades of fewer levels")
+    number = segment_sums(None, grades.item, None, grades.n_items)
+    judged = number > 0
+    means = segment_means(grades.grade, grades.item, None, grades.n_items)
+    total = float(grades.grade.var()) if len(grades) else 1.0
+    squares = float(((grades.grade - means[grades.item]) ** 2).sum())
+    within = (squares + _NOISE_SHARE_OF_SINGLE_GRADES * total) / (len(grades) - int(judged.sum()) + 1)
+    total = max(total, within)
+    gain = segment_means(np.exp2(grades.grade) - 1, grades.item, None, grades.n_items)
+    slope = fill_from_query((np.log(2) * (1 + gain)) ** 2, judged, grades.items.query, grades.n_queries)
+    slope = slope if judged.any() else np.ones(len(number))
 
-    @classmethod
-    def of(cls, grades: Grades) -> Self:
-        """Return the errors that grades show; where no item has two, half of their variance is taken for noise."""
-        from ..kernels.segments import fill_from_query, segment_means, segment_sums
+    def error(item: Ints, further: Any) -> Floats:
+        n_grades = number[item] + further
+        return slope[item] * np.where(n_grades > 0, within / np.maximum(n_grades, 1), total)
 
-        if grades.grade.max(initial=0.0) > _MAX_GRADE:
-            raise JudgmentError(
-                f"a grade above {_MAX_GRADE:g} has no gain of 2 ** grade - 1; give grades of fewer levels"
-            )
-        number = segment_sums(None, grades.item, None, grades.n_items)
-        judged = number > 0
-        means = segment_means(grades.grade, grades.item, None, grades.n_items)
-        total = float(grades.grade.var()) if len(grades) else 1.0
-        squares = float(((grades.grade - means[grades.item]) ** 2).sum())
-        within = (squares + _NOISE_SHARE_OF_SINGLE_GRADES * total) / (len(grades) - int(judged.sum()) + 1)
-        gain = segment_means(np.exp2(grades.grade) - 1, grades.item, None, grades.n_items)
-        slope = fill_from_query((np.log(2) * (1 + gain)) ** 2, judged, grades.items.query, grades.n_queries)
-        return cls(slope if judged.any() else np.ones(len(number)), within, max(total, within), number)
-
-    def error(self, item: Ints, n_grades: Floats) -> Floats:
-        """Return the expected squared error of items with this many grades."""
-        variance: Floats = self.slope[item] * np.where(n_grades > 0, self.within / np.maximum(n_grades, 1), self.total)
-        return variance
-
-    def now(self) -> Floats:
-        """Return the expected squared error of each item."""
-        return self.error(np.arange(len(self.slope), dtype=np.int32), self.n_grades)
-
-    def of_next(self, item: Ints, number: Ints) -> Floats:
-        """Return what the next grade of each item lowers the error by once it has ``number`` further ones."""
-        has = self.n_grades[item] + number
-        return self.error(item, has) - self.error(item, has + 1)
+    return error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +222,7 @@ class KOverlap:
             measure="variance of the pairs' shares of wins",
             before=None,
         )
-        return requests_for(self, situation, wanted)
+        return wanted.requests(self, situation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,7 +417,7 @@ class Pilot:
         order = order[np.argsort((before + places) / share, kind="stable")]
         things, of_part = {"item": item[order]}, overlap[order].astype(np.int32)
         wanted = replace(wanted, things=things, gain=wanted.gain[order], reason=of_part)
-        return requests_for(self, situation, wanted)
+        return wanted.requests(self, situation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,36 +466,22 @@ class Runs:
         return cls(*((has * chances).mean(axis=1) for chances in (np.ones_like(has), share, pairs, before, through)))
 
 
-class Priced(GradeRule, Protocol):
-    """A rule whose cost is known by formula."""
-
-    k: int
-
-    def asking_probabilities(self, runs: Runs) -> tuple[Floats, Floats]:
-        """Return the probability that each of an item's first ``k`` grades is asked for, and that it is and is good."""
-        ...
-
-
-def cost_table(grades: Grades, rules: Mapping[str, Priced], *, good_from: Any, n_draws: int, seed: int) -> pl.DataFrame:
+def cost_table(grades: Grades, rules: Mapping[str, Any], *, good_from: Any, n_draws: int, seed: int) -> pl.DataFrame:
     """Return what each scheme costs an item.
 
     The columns are scheme, labelling, training and ratio (counted over ``n_draws`` random orders of each item's grades)
     and the same with ``_exact``, by formula: grades asked for an item, training rows per item where every grade is a
     row, and rows below ``good_from`` for each one that is not.
     """
-    rows = []
+    table = []
     for name, rule in rules.items():
         asked, good = (float(part.sum()) for part in rule.asking_probabilities(Runs.of(grades, good_from, rule.k)))
         labelling, share = _counted_costs(grades, rule, good_from, n_draws, seed)
-        ratios = (_ratio(labelling, share), _ratio(asked, good))
-        rows.append((name, labelling, asked, labelling, asked, *ratios))
+        # rows that are not good for each good one, where there is any
+        ratios = [(rows - good) / good if good > 0 else None for rows, good in ((labelling, share), (asked, good))]
+        table.append((name, labelling, asked, labelling, asked, *ratios))
     columns = ["scheme", "labelling", "labelling_exact", "training", "training_exact", "ratio", "ratio_exact"]
-    return pl.DataFrame(rows, schema=columns, orient="row")
-
-
-def _ratio(rows: float, good: float) -> float | None:
-    """Rows that are not good for each good one, where there is any."""
-    return (rows - good) / good if good > 0 else None
+    return pl.DataFrame(table, schema=columns, orient="row")
 
 
 def _counted_costs(grades: Grades, rule: GradeRule, good_from: Any, n_draws: int, seed: int) -> tuple[float, float]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import expect_at_least, one_of, option
 from .class_probabilities import LIKELIEST, CautiousLevels
-from .shown_order import KnownGains, ShownOrder, TaughtOrder
+from .shown_order import ShownOrder, TaughtOrder
 from .situation import (
     UNJUDGED,
     JudgedPairs,
@@ -29,7 +29,6 @@ from .situation import (
     listed_pairs,
     pairs_near,
     past_annotators,
-    requests_for,
     select_rows,
     separate_ties,
     thing_keys,
@@ -153,31 +152,22 @@ class Information:
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next; without a budget as many answers as there are so far, at most 10,000."""
         judgments = expect(situation.judgments, self)
-        if isinstance(judgments, Grades):
-            return requests_for(self, situation, self._grades(situation, judgments))
-        if self.goal == _RANKER:
-            raise ParameterError("goal 'ranker' applies to grades, but these are preferences; use top-10 or order")
-        goal = Goal.parse(self.goal)
-        note = goal.expect_items(judgments.items)
-        proposed = requests_for(self, situation, choose_preferences(situation, judgments, goal, self.share))
-        return proposed if note is None else replace(proposed, notes=(*proposed.notes, note))
-
-    def _grades(self, situation: Situation, grades: Grades) -> WishList:
-        """The grades to buy, once it is clear that the goal is one of grades."""
-        if self.goal == _RANKER:
-            if grades.nominal:
-                raise ParameterError("goal 'ranker' needs an order, and these classes have none; leave it out")
-            about = _RANKER
-        else:
-            goal = Goal.parse(self.goal)
-            if goal.k:
-                raise ParameterError(
-                    f"goal {goal.text!r} applies to preferences, but these are grades; leave the goal out or use ranker"
-                )
-            if grades.nominal and self.about == "gain":
-                raise ParameterError("about='gain' needs an order, and these classes have none; leave it out")
-            about = "gain" if self.about == "gain" else "grade"
-        return choose_graders(situation, grades, about, Limits(self.share, self.most, self.least))
+        goal = None if self.goal == _RANKER else Goal.parse(self.goal)
+        if not isinstance(judgments, Grades):
+            if goal is None:
+                raise ParameterError("goal 'ranker' applies to grades, but these are preferences; use top-10 or order")
+            note = goal.expect_items(judgments.items)
+            proposed = choose_preferences(situation, judgments, goal, self.share).requests(self, situation)
+            return proposed if note is None else replace(proposed, notes=(*proposed.notes, note))
+        about = _RANKER if goal is None else "gain" if self.about == "gain" else "grade"
+        if goal is not None and goal.k:
+            raise ParameterError(
+                f"goal {goal.text!r} applies to preferences, but these are grades; leave the goal out or use ranker"
+            )
+        if judgments.nominal and about != "grade":
+            named = "goal 'ranker'" if goal is None else "about='gain'"
+            raise ParameterError(f"{named} needs an order, and these classes have none; leave it out")
+        return choose_graders(situation, judgments, about, self).requests(self, situation)
 
 
 def preference_discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
@@ -277,7 +267,8 @@ def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal,
     edges = edges_of(scores, goal.k)
     set_stakes(scores, edges)
     order, annotators = _annotators(situation, consensus, share, most)
-    wrong = _Wrong.of(situation, scores, edges, goal)
+    wrong_in_all = _wrong_in_all(situation, scores, edges, goal.k)
+    before = wrong_in_all()
     candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
     pairs = _most_valuable(candidates, scores, annotators, _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS)
     if roster is not None and not situation.repeats:
@@ -308,66 +299,42 @@ def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal,
     return WishList(
         things=things,
         # what each lowers the measure by, once those before it are answered
-        gain=worth * (wrong.fall(scores) / max(worth.sum(), _MIN_INFORMATION)),
+        gain=worth * (max(before - wrong_in_all(scores), 0.0) / max(worth.sum(), _MIN_INFORMATION)),
         annotator=None if roster is None else order[who],
         reason=(2 * ~known + sure).astype(np.int32),
         reasons=(*reasons, *(f"not compared yet; {reason}" for reason in reasons)),
         named=np.stack([left, right, unsure], axis=1),
         detail=np.stack([first, 100 * cut, np.maximum(one, other)], axis=1),
         measure=goal.measure,
-        before=wrong.before,
+        before=before,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Wrong:
-    """How much of the goal is wrong, found from pairs of items that stand for ``times`` as many.
+def _wrong_in_all(situation: Situation, scores: Scores, edges: Edges, k: int) -> Callable[..., float]:
+    """What returns how much of the goal is expected to be wrong, now or once variances are those of scores given.
 
-    ``counts`` is the probability that the order of each pair decides the goal.
+    It goes by all pairs of items that may be asked about, or by a sample of them.
     """
+    from .kernels.choosing import spreads
+    from .kernels.deciding import at_edge
 
-    pairs: Pairs
-    counts: Floats
-    gap: Floats
-    spread: Floats
-    times: float
-    k: int
+    number, rng = _n_pairs(situation), np.random.default_rng(situation.seed)
+    few, listed = number <= _SAMPLE_PAIRS, replace(situation, pairs=None)
+    chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLE_PAIRS)
+    pairs = _pairs(situation, chosen, scores, None)
+    gap = np.abs(scores.score[pairs.left] - scores.score[pairs.right])
+    spread, counts = spreads(pairs, scores), at_edge(pairs, scores, edges)
+    times = 1.0 if few else number / max(len(gap), 1)
 
-    @classmethod
-    def of(cls, situation: Situation, scores: Scores, edges: Edges, goal: Goal) -> _Wrong:
-        """Return it for all pairs of items that may be asked about."""
-        from .kernels.choosing import spreads
-        from .kernels.deciding import at_edge
+    def total(after: Scores | None = None) -> float:
+        wrong = wrong_now(gap, spread) if after is None else wrong_after(gap, spread, spreads(pairs, after))
+        if not k:
+            return times * float(wrong.sum())
+        # pairs at the edge of k places are wrong about independently, and no more than k places can be
+        of_queries = times * np.bincount(pairs.query, counts * wrong)
+        return float((k * -np.expm1(-of_queries / k)).sum())
 
-        number = _n_pairs(situation)
-        few, rng = number <= _SAMPLE_PAIRS, np.random.default_rng(situation.seed)
-        listed = replace(situation, pairs=None)
-        chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLE_PAIRS)
-        pairs = _pairs(situation, chosen, scores, None)
-        gap = np.abs(scores.score[pairs.left] - scores.score[pairs.right])
-        times = 1.0 if few else number / max(len(gap), 1)
-        return cls(pairs, at_edge(pairs, scores, edges), gap, spreads(pairs, scores), times, goal.k)
-
-    def _total(self, wrong: Floats) -> float:
-        """What is wrong in all, from the probability that each pair is.
-
-        Pairs at the edge of k places are wrong about independently, and no more than k places can be.
-        """
-        if not self.k:
-            return self.times * float(wrong.sum())
-        of_queries = self.times * np.bincount(self.pairs.query, self.counts * wrong)
-        return float((self.k * -np.expm1(-of_queries / self.k)).sum())
-
-    @property
-    def before(self) -> float:
-        """What is expected to be wrong now."""
-        return self._total(wrong_now(self.gap, self.spread))
-
-    def fall(self, scores: Scores) -> float:
-        """Return by how much less is expected to be wrong once variances are those of the scores given."""
-        from .kernels.choosing import spreads
-
-        return max(self.before - self._total(wrong_after(self.gap, self.spread, spreads(self.pairs, scores))), 0.0)
+    return total
 
 
 def _n_pairs(situation: Situation) -> int:
@@ -462,7 +429,7 @@ def _annotators(situation: Situation, consensus: Consensus, share: float, most: 
     # those of whom nothing is known have the code -1, the last entry
     of = np.full(len(roster), -1, np.int32) if known is None else known[0].codes(roster.annotators.ids)
     alpha, square = alpha[of], square[of]
-    order = falling_order(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
+    order = situation.falling_order(square / roster.price).astype(np.int32)
     capacity = even_loads(roster, order, share, most)
     order = order[capacity[order] > 0]
     return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], not situation.repeats)
@@ -540,14 +507,9 @@ class Candidates:
         if self.gain is None:
             x = np.expm1(information)
             return np.log1p((number + 1) * x) - np.log1p(number * x)
-        x = np.divide(
-            information,
-            ceiling - information,
-            out=np.full_like(information, 1e9),
-            where=ceiling > information * (1 + 1e-9),
-        )
-        more: Floats = ceiling * (1 / (1 + number * x) - 1 / (1 + (number + 1) * x))
-        return more
+        some_is_left = ceiling > information * (1 + 1e-9)
+        x = np.divide(information, ceiling - information, out=np.full_like(information, 1e9), where=some_is_left)
+        return ceiling * (1 / (1 + number * x) - 1 / (1 + (number + 1) * x))
 
     def take(self, rows: Counts) -> Candidates:
         """Return some of the items."""
@@ -555,31 +517,28 @@ class Candidates:
         return select_rows(replace(self, shown=shown), rows, "item", "posterior", "lacking", "query")
 
 
-class Limits(NamedTuple):
-    """The share of a pool that is asked, the most grades of an item asked for in one call, and its fewest in all."""
-
-    share: float
-    most: int
-    least: int
-
-
-def choose_graders(situation: Situation, grades: Grades, about: str, limits: Limits) -> WishList:
+def choose_graders(situation: Situation, grades: Grades, about: str, scheme: Information) -> WishList:
     """Return the grades that tell most, one after the other; items without their fewest grades come first."""
     known = CautiousLevels.of(situation, grades, "information")
     levels = grades.level_codes()[2]
-    posterior, gain = known.posterior, None if about == "grade" else np.exp2(levels) - 1
-    crowd = known.crowd
+    posterior, crowd, gain = known.posterior, known.crowd, None if about == "grade" else np.exp2(levels) - 1
     item = np.flatnonzero(situation.askable).astype(np.int32)
-    query, shown = grades.items.query, None
+    shown: ShownOrder | TaughtOrder | None = None
     if about == "ranker":
         assert gain is not None
-        shown = _order_shown(situation, grades, posterior, gain).take(item)
+        # the order by expected gains, or with features that of a ranker which learned them
+        if situation.features is None:
+            shown = ShownOrder.of(grades.items, posterior, gain, situation.seed).take(item)
+        else:
+            judged = np.flatnonzero(grades.judged_items)
+            rest = posterior, gain, judged, situation.seed
+            shown = TaughtOrder.of(grades.items, situation.features, *rest).take(item)
     counts = np.bincount(grades.item, minlength=grades.n_items)
     if isinstance(shown, TaughtOrder):
         # not every item need be graded, and another item teaches more than the same again
-        limits = Limits(limits.share, most=1, least=0)
-    lacking = np.maximum(limits.least - counts[item], 0)
-    items = Candidates(item, posterior[item], gain, lacking, query[item], shown)
+        scheme = replace(scheme, most=1, least=0)
+    lacking = np.maximum(scheme.least - counts[item], 0)
+    items = Candidates(item, posterior[item], gain, lacking, grades.items.query[item], shown)
     if isinstance(shown, TaughtOrder) and situation.n_to_choose is not None:
         fall = value_of(items.posterior, crowd, gain)
         items = replace(items, shown=shown.in_stages(np.sqrt(fall), situation.n_to_choose))
@@ -593,15 +552,20 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
         keep = np.flatnonzero((information > 0) | (lacking > 0))
         items, information = items.take(keep), information[keep]
     if situation.n_to_choose is not None:
-        number = _SPARE_PER_GRADE * situation.n_to_choose + _SPARE_ITEMS
+        n_weighed = _SPARE_PER_GRADE * situation.n_to_choose + _SPARE_ITEMS
         draws = tie_draws_over_queries(situation.seed, items.query)
-        if len(information) > number:
+        if len(information) > n_weighed:
             value = separate_ties(urgency(information, items.lacking), draws)
-            keep = np.sort(np.argpartition(-value, number)[:number])
+            keep = np.sort(np.argpartition(-value, n_weighed)[:n_weighed])
             items, information = items.take(keep), information[keep]
     ceiling = items.ceiling()
     if situation.roster is None:
-        wished = _by_anybody(situation, items, information, ceiling, crowd, limits.most)
+        n, most = len(items.item), scheme.most
+        place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
+        gains = items.marginal_information(information[place], ceiling[place], number)
+        draws = tie_draws_over_queries(situation.seed, items.query)[place]
+        price, by = np.full(len(place), situation.price), np.zeros(len(place), np.int32)
+        wished = Wished(place, gains, items.lacking[place] - number, draws, price, by, crowd[None]).in_order()
     else:
         roster = situation.roster
         # that of the crowd for those nothing is known of
@@ -609,7 +573,7 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
         if grades.n_annotators:
             matrices = np.concatenate([known.confusion, crowd[None]])
             confusion = matrices[grades.annotators.codes(roster.annotators.ids)]
-        wished = _by_graders(situation, situation.roster, items, confusion, ceiling, limits)
+        wished = _by_graders(situation, roster, items, confusion, ceiling, scheme)
     if isinstance(items.shown, ShownOrder):
         assert possible is not None
         wished = wished.together(situation, items, possible)
@@ -629,28 +593,13 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
     )
 
 
-def _order_shown(situation: Situation, grades: Grades, posterior: Floats, gain: Floats) -> ShownOrder | TaughtOrder:
-    """The order by expected gains, or with features that of a ranker which learned them."""
-    mean = posterior @ gain
-    if situation.features is None:
-        return ShownOrder.of(grades.items, posterior, gain, situation.seed)
-    judged = grades.judged_items
-    shares = posterior[judged].mean(axis=0)
-    first = float(shares @ gain)
-    first_variance = max(float(shares @ gain**2) - first**2, 1e-9)
-    variance = np.maximum(posterior @ gain**2 - mean**2, 1e-9 * first_variance)
-    known = KnownGains(mean, variance, first, first_variance, shares, gain)
-    return TaughtOrder.of(grades.items, situation.features, known, np.flatnonzero(judged), situation.seed)
-
-
 def urgency(value: Floats, lacking: Counts) -> Floats:
     """Return how urgent grades are: by what they tell, after those of items that lack some of their fewest.
 
     Of the latter all are equally urgent that lack as many: until annotators are known by items that several graded,
     what a model expects an answer to tell is not to be relied on.
     """
-    urgent: Floats = np.where(lacking > 0, (1.0 + lacking) * max(float(value.max(initial=0.0)), 1.0), value)
-    return urgent
+    return np.where(lacking > 0, (1.0 + lacking) * max(float(value.max(initial=0.0)), 1.0), value)
 
 
 def value_of(posterior: Floats, confusion: Floats, gain: Floats | None) -> Floats:
@@ -669,8 +618,7 @@ def value_of(posterior: Floats, confusion: Floats, gain: Floats | None) -> Float
 
 def _entropy(shares: Floats) -> Floats:
     """Entropy of each row in nats."""
-    entropy: Floats = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
-    return entropy
+    return -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -730,26 +678,23 @@ class Wished:
         return replace(wished, gains=np.where(later, gains * np.clip(factor, 0.0, 1.0), gains)).in_order()
 
 
-def _by_anybody(
-    situation: Situation, items: Candidates, information: Floats, ceiling: Floats, crowd: Floats, most: int
-) -> Wished:
-    """The grades that tell most, where anybody may give them."""
-    n = len(items.item)
-    place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
-    gains = items.marginal_information(information[place], ceiling[place], number)
-    draws = tie_draws_over_queries(situation.seed, items.query)[place]
-    price, by = np.full(len(place), situation.price), np.zeros(len(place), np.int32)
-    return Wished(place, gains, items.lacking[place] - number, draws, price, by, crowd[None]).in_order()
-
-
 def _by_graders(
-    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, ceiling: Floats, limits: Limits
+    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, ceiling: Floats, scheme: Information
 ) -> Wished:
     """The grades that tell most for their price, and whose they are."""
     from .kernels.assigning import choose_annotators
 
-    most = limits.most
-    who, capacity = _graders(situation, roster, items, confusion, limits)
+    most = scheme.most
+    # those who tell most for their price, and how much of each
+    sample = np.random.default_rng(situation.seed).permutation(items.posterior)[:_SPARE_ITEMS]
+    worth = np.array([value_of(sample, matrix, items.gain).sum() for matrix in confusion]) / roster.price
+    who = situation.falling_order(worth).astype(np.int32)
+    wanted = most * len(items.item)
+    if situation.n_to_choose is not None:
+        wanted = min(wanted, situation.n_to_choose)
+    capacity = even_loads(roster, who, scheme.share, wanted)
+    who = who[capacity[who] > 0]
+    capacity = capacity[who]
     information = items.expected_information(confusion[who])[0]
     price = roster.price[who]
     draws = tie_draws_over_queries(situation.seed, items.query)
@@ -767,18 +712,3 @@ def _by_graders(
     gains = items.marginal_information(information[place, chosen], ceiling[place], number)
     lacking = items.lacking[place] - number
     return Wished(place, gains, lacking, draws[place], price[chosen], who[chosen], confusion).in_order()
-
-
-def _graders(
-    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, limits: Limits
-) -> tuple[Ints, Counts]:
-    """Who is asked, those who tell most for their price first, and how much of each."""
-    sample = np.random.default_rng(situation.seed).permutation(items.posterior)[:_SPARE_ITEMS]
-    worth = np.array([value_of(sample, matrix, items.gain).sum() for matrix in confusion]) / roster.price
-    order = falling_order(worth, tie_draws(situation.seed, len(worth))).astype(np.int32)
-    number = limits.most * len(items.item)
-    if situation.n_to_choose is not None:
-        number = min(number, situation.n_to_choose)
-    capacity = even_loads(roster, order, limits.share, number)
-    who = order[capacity[order] > 0]
-    return who, capacity[who]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -125,8 +124,7 @@ def expected_passing(z: Floats) -> Floats:
 def place_discounts() -> Floats:
     """Return the discount of each place, 0 from the eleventh on."""
     places = np.arange(PLACES + 2)
-    discount: Floats = np.where(places < PLACES, 1.0 / np.log2(places + 2.0), 0.0)
-    return discount
+    return np.where(places < PLACES, 1.0 / np.log2(places + 2.0), 0.0)
 
 
 # threshold (sample): neighbours in shown orders that a grade is weighed by, goal `ranker` with features
@@ -140,40 +138,6 @@ _N_STAGES = 8
 _BLOCK_ITEMS = 1_000
 _UNJUDGED_VARIANCE_FACTOR = 1e6
 """Noise of what is known of an item that nobody judged, and prior variance of the mean gain, in variances of gains."""
-
-
-class KnownGains(NamedTuple):
-    """What grades say of the gain of each item, (n_items,): its mean and variance, and both before any grade.
-
-    ``shares`` are those of the levels before any grade, and ``gain`` is the gain of each level.
-    """
-
-    mean: Floats
-    variance: Floats
-    first_mean: float
-    first_variance: float
-    shares: Floats
-    gain: Floats
-
-    def measured_gain(self) -> tuple[Floats, Floats]:
-        """Return the gain that grades alone measure, and the variance of its error."""
-        before, now = 1.0 / self.first_variance, 1.0 / np.maximum(self.variance, 1e-6 * self.first_variance)
-        precision = np.maximum(now - before, 1.0 / (_UNJUDGED_VARIANCE_FACTOR * self.first_variance))
-        return (self.mean * now - self.first_mean * before) / precision, 1.0 / precision
-
-    def levels_of_mean(self, mean: Floats) -> Floats:
-        """Return probabilities of the levels with these expected gains: the shares, mixed with one of the ends."""
-        lowest, highest = float(self.gain[0]), float(self.gain[-1])
-        up = mean > self.first_mean
-        end = np.where(up, highest, lowest)
-        mixed = np.divide(
-            mean - self.first_mean, end - self.first_mean, out=np.zeros_like(mean), where=end != self.first_mean
-        )
-        mixed = np.clip(mixed, 0.0, 1.0)[:, None]
-        ends = np.zeros((len(mean), len(self.gain)))
-        ends[np.arange(len(mean)), np.where(up, len(self.gain) - 1, 0)] = 1.0
-        levels: Floats = (1 - mixed) * self.shares + mixed * ends
-        return levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +175,9 @@ class TaughtOrder:
     discount: Floats
 
     @classmethod
-    def of(cls, items: Items, features: Features, known: KnownGains, judged: Counts, seed: int) -> TaughtOrder:
+    def of(
+        cls, items: Items, features: Features, posterior: Floats, gain: Floats, judged: Counts, seed: int
+    ) -> TaughtOrder:
         """Return the orders of all items that have features; ``judged`` are the items with grades."""
         row = features.items.codes_of(items, "features", "judgments")
         features.expect_numbers()
@@ -219,13 +185,20 @@ class TaughtOrder:
         spread = matrix.std(axis=0)
         matrix = (matrix - matrix.mean(axis=0)) / np.where(spread > 1e-12 * np.abs(matrix).max(axis=0), spread, 1.0)
         own = np.where(row[:, None] >= 0, matrix[row], 0.0)
-        measured, error = known.measured_gain()
-        weights, covariance, of_items = _regression(own[judged], measured[judged], error[judged], known.first_variance)
-        error = np.where(
-            np.isin(np.arange(len(items)), judged), error, _UNJUDGED_VARIANCE_FACTOR * known.first_variance
-        )
-        pairs, gaps, steps = _neighbours(features.items, matrix, matrix @ weights + known.first_mean, known, seed)
-        return cls(own, known.variance, error, covariance, of_items, pairs, gaps, steps, np.ones(len(items)))
+        # shares of the levels before any grade, with mean and variance of their gain, and those of each item
+        shares, mean = posterior[judged].mean(axis=0), posterior @ gain
+        first = float(shares @ gain)
+        first_variance = max(float(shares @ gain**2) - first**2, 1e-9)
+        variance = np.maximum(posterior @ gain**2 - mean**2, 1e-9 * first_variance)
+        # the gain that grades alone measure, and the variance of its error
+        before, now = 1.0 / first_variance, 1.0 / np.maximum(variance, 1e-6 * first_variance)
+        precision = np.maximum(now - before, 1.0 / (_UNJUDGED_VARIANCE_FACTOR * first_variance))
+        measured, error = (mean * now - first * before) / precision, 1.0 / precision
+        weights, covariance, of_items = _regression(own[judged], measured[judged], error[judged], first_variance)
+        is_judged = np.isin(np.arange(len(items)), judged)
+        error = np.where(is_judged, error, _UNJUDGED_VARIANCE_FACTOR * first_variance)
+        neighbours = _neighbours(features.items, matrix, matrix @ weights + first, shares, gain, seed)
+        return cls(own, variance, error, covariance, of_items, *neighbours, np.ones(len(items)))
 
     def take(self, rows: Counts | Ints) -> TaughtOrder:
         """Return the same with some of its candidates."""
@@ -296,18 +269,25 @@ def _regression(rows: Floats, gain: Floats, error: Floats, scale: float) -> tupl
 
 
 def _neighbours(
-    items: Items, matrix: Floats, gain: Floats, known: KnownGains, seed: int
+    items: Items, matrix: Floats, gain: Floats, shares: Floats, level_gain: Floats, seed: int
 ) -> tuple[Floats, Floats, Floats]:
     """Differences of features and gains of neighbours in the first places, and of discounts, in nDCG for each gain."""
-    rng = np.random.default_rng(seed)
-    shown = ShownOrder.of(items, known.levels_of_mean(gain), known.gain, seed)
+    rng, first = np.random.default_rng(seed), float(shares @ level_gain)
+    # levels with these expected gains: their shares, mixed with one of the ends
+    up = gain > first
+    end = np.where(up, float(level_gain[-1]), float(level_gain[0]))
+    mixed = np.divide(gain - first, end - first, out=np.zeros_like(gain), where=end != first)
+    mixed = np.clip(mixed, 0.0, 1.0)[:, None]
+    ends = np.zeros((len(gain), len(level_gain)))
+    ends[np.arange(len(gain)), np.where(up, len(level_gain) - 1, 0)] = 1.0
+    shown = ShownOrder.of(items, (1 - mixed) * shares + mixed * ends, level_gain, seed)
     order = np.lexsort((rng.random(len(gain)), -gain, items.query))
     place = np.arange(len(gain)) - items.offsets[items.query[order]]
     discount = place_discounts()
     expected_gain = shown.posterior[order] @ shown.gain
     worth = np.where(place <= PLACES, discount[np.minimum(place, PLACES)] * expected_gain, 0.0)
     dcg = np.bincount(items.query[order], worth, items.n_queries)
-    ndcg = shown.take(np.empty(0, np.int32)).change(np.empty((0, len(known.gain), len(known.gain))))[2]
+    ndcg = shown.take(np.empty(0, np.int32)).change(np.empty((0, len(level_gain), len(level_gain))))[2]
     # where little is relevant the ideal is mostly 0, and a gain brings at most itself over the ideal of one such item
     per_gain = np.divide(ndcg, dcg, out=np.zeros_like(dcg), where=dcg > 0)
     here = np.flatnonzero((place[1:] > 0) & (place[1:] <= PLACES))

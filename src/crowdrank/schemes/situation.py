@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from ..data.column_names import understand_items, understand_pairs
 from ..data.consensus import Consensus
@@ -125,6 +126,10 @@ class Situation:
         highest = self.price if self.roster is None else float(self.roster.price.max(initial=0.0))
         return self.budget + (0.0 if self.open is None else highest * len(self.open))
 
+    def falling_order(self, gain: Floats) -> Counts:
+        """Return the places of things by falling gain, equal ones as drawn."""
+        return falling_order(gain, tie_draws(self.seed, len(gain)))
+
     def expect_consensus(self, scheme: str) -> Consensus:
         """Return the consensus, which must be of the items of the judgments."""
         if self.consensus is None:
@@ -166,24 +171,19 @@ def open_requests(judgments: Any, table: Any) -> OpenRequests:
                 f"row {row + 1} of the open requests asks about {frame[sides[side]][row]!r}, which is not a known "
                 "item; leave it out, or name it in the list of items"
             )
-    number = _numbers(frame)
+    number = np.ones(len(frame), np.int64)
+    if "n_more" in frame.columns:
+        wanted = frame["n_more"].cast(pl.Int64, strict=False)
+        bad = wanted.is_null() | (wanted < 0)
+        if bad.any():
+            raise JudgmentError(
+                f"row {int(bad.arg_max() or 0) + 1} of the open requests has an n_more that is not a whole number; "
+                "correct it"
+            )
+        number = wanted.to_numpy()
     things: dict[str, Ints] = {side: np.repeat(of_side, number) for side, of_side in codes.items()}
     who = frame["annotator"].gather(np.repeat(np.arange(len(frame)), number)) if "annotator" in frame.columns else None
     return OpenRequests(things, None if who is None or who.dtype == pl.Null else who)
-
-
-def _numbers(frame: pl.DataFrame) -> Any:
-    """How many judgments each row asks for."""
-    if "n_more" not in frame.columns:
-        return np.ones(len(frame), np.int64)
-    number = frame["n_more"].cast(pl.Int64, strict=False)
-    bad = number.is_null() | (number < 0)
-    if bad.any():
-        raise JudgmentError(
-            f"row {int(bad.arg_max() or 0) + 1} of the open requests has an n_more that is not a whole number; "
-            "correct it"
-        )
-    return number.to_numpy()
 
 
 T = TypeVar("T", bound="Any")
@@ -232,97 +232,90 @@ class WishList:
     def __len__(self) -> int:
         return len(self.gain)
 
+    def requests(self, scheme: Any, situation: Situation) -> Requests:
+        """Return the requests for a wish list: by named annotators if there is a roster, otherwise open to anyone."""
+        if situation.roster is not None and situation.judgments.n_judgments and not situation.judgments.n_annotators:
+            raise JudgmentError(
+                "the judgments do not say who gave them, so nobody can be kept from being asked twice; "
+                "add an annotator column, or leave the pool out"
+            )
+        from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY, assign
 
-def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Requests:
-    """Return the requests for a wish list: by named annotators if there is a roster, otherwise open to anyone."""
-    if situation.roster is not None and situation.judgments.n_judgments and not situation.judgments.n_annotators:
-        raise JudgmentError(
-            "the judgments do not say who gave them, so nobody can be kept from being asked twice; "
-            "add an annotator column, or leave the pool out"
+        wanted, roster = self._without_open(situation), situation.roster
+        n_items, budget = situation.judgments.n_items, np.inf if situation.budget is None else float(situation.budget)
+        if roster is not None and wanted.annotator is None:
+            distinct, thing = np.unique(thing_keys(wanted.things, n_items), return_inverse=True)
+            starts, by = past_annotators(situation, distinct)
+            by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
+            rising = roster.price[by_price]
+            tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
+            draws = np.random.default_rng(situation.seed).random(len(wanted))
+            offers = (by_price, tiers, roster.price, roster.capacity, budget, situation.least_gain, draws)
+            status = assign(thing.astype(np.int64), wanted.gain, starts, by, *offers)
+            price = roster.price[np.maximum(status, 0)]
+        else:
+            # open to anyone, or the scheme's own choice of annotators: cut where the budget ends
+            price = np.full(len(wanted), situation.price) if roster is None else roster.price[wanted.annotator]
+            worth = wanted.gain >= situation.least_gain * price
+            affordable: Bools = np.cumsum(np.where(worth, price, 0.0)) <= budget * (1 + 1e-12)
+            if roster is None and situation.n_affordable is not None:
+                affordable = np.cumsum(worth) <= situation.n_affordable
+            who = 0 if wanted.annotator is None else wanted.annotator
+            status = np.where(worth, np.where(affordable, who, UNAFFORDABLE), UNWORTHY).astype(np.int32)
+        keep = np.flatnonzero(status >= 0)
+        asked = np.full(len(keep), ANYBODY, np.int32) if roster is None else status[keep]
+        first: Counts = np.arange(len(keep))
+        row = first
+        if roster is None:
+            # those of one thing by anybody are one request, as they come
+            key = thing_keys({name: codes[keep] for name, codes in wanted.things.items()}, n_items)
+            _, begin, thing = np.unique(key, return_index=True, return_inverse=True)
+            order = np.argsort(begin)
+            first, row = begin[order], np.argsort(order)[thing]
+        rows = keep[first]
+        things = {name: codes[rows] for name, codes in wanted.things.items()}
+        if not wanted.sided and "left" in things:
+            # sides by a fair coin, so a liking for one side cannot favour the better item
+            left, right = things["left"], things["right"]
+            turned = np.random.default_rng([situation.seed, 1]).random(len(left)) < 0.5
+            things = {"left": np.where(turned, right, left), "right": np.where(turned, left, right)}
+        return Requests(
+            scheme=method_name(scheme),
+            items=situation.judgments.items,
+            annotators=Index.empty() if roster is None else roster.annotators,
+            things=things,
+            annotator=asked[first],
+            n_more=np.bincount(row, minlength=len(first)).astype(np.int32),
+            reasons=wanted.reasons,
+            reason=wanted.reason[rows],
+            named=None if wanted.named is None else wanted.named[rows],
+            detail=None if wanted.detail is None else wanted.detail[rows],
+            costs=np.bincount(row, price[keep], len(first)).astype(np.float64, copy=False),
+            gains=np.bincount(row, wanted.gain[keep], len(first)).astype(np.float64, copy=False),
+            measure=wanted.measure,
+            before=wanted.before,
+            n_unaffordable=int((status == UNAFFORDABLE).sum()),
+            n_unworthy=int((status == UNWORTHY).sum()),
+            n_nobody=int((status == NOBODY).sum()),
         )
-    from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY, assign
 
-    wanted, roster = _without_open(situation, wanted), situation.roster
-    n_items, budget = situation.judgments.n_items, np.inf if situation.budget is None else float(situation.budget)
-    if roster is not None and wanted.annotator is None:
-        distinct, thing = np.unique(thing_keys(wanted.things, n_items), return_inverse=True)
-        starts, by = past_annotators(situation, distinct)
-        by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
-        rising = roster.price[by_price]
-        tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
-        draws = np.random.default_rng(situation.seed).random(len(wanted))
-        offers = (by_price, tiers, roster.price, roster.capacity, budget, situation.least_gain, draws)
-        status = assign(thing.astype(np.int64), wanted.gain, starts, by, *offers)
-        price = roster.price[np.maximum(status, 0)]
-    else:
-        # open to anyone, or the scheme's own choice of annotators: cut where the budget ends
-        price = np.full(len(wanted), situation.price) if roster is None else roster.price[wanted.annotator]
-        worth = wanted.gain >= situation.least_gain * price
-        affordable: Bools = np.cumsum(np.where(worth, price, 0.0)) <= budget * (1 + 1e-12)
-        if roster is None and situation.n_affordable is not None:
-            affordable = np.cumsum(worth) <= situation.n_affordable
-        who = 0 if wanted.annotator is None else wanted.annotator
-        status = np.where(worth, np.where(affordable, who, UNAFFORDABLE), UNWORTHY).astype(np.int32)
-    keep = np.flatnonzero(status >= 0)
-    asked = np.full(len(keep), ANYBODY, np.int32) if roster is None else status[keep]
-    first, row = _group_into_requests(wanted, keep, n_items, named=roster is not None)
-    rows = keep[first]
-    things = {name: codes[rows] for name, codes in wanted.things.items()}
-    if not wanted.sided and "left" in things:
-        # sides by a fair coin, so a liking for one side cannot favour the better item
-        left, right = things["left"], things["right"]
-        turned = np.random.default_rng([situation.seed, 1]).random(len(left)) < 0.5
-        things = {"left": np.where(turned, right, left), "right": np.where(turned, left, right)}
-    return Requests(
-        scheme=method_name(scheme),
-        items=situation.judgments.items,
-        annotators=Index.empty() if roster is None else roster.annotators,
-        things=things,
-        annotator=asked[first],
-        n_more=np.bincount(row, minlength=len(first)).astype(np.int32),
-        reasons=wanted.reasons,
-        reason=wanted.reason[rows],
-        named=None if wanted.named is None else wanted.named[rows],
-        detail=None if wanted.detail is None else wanted.detail[rows],
-        costs=np.bincount(row, price[keep], len(first)).astype(np.float64, copy=False),
-        gains=np.bincount(row, wanted.gain[keep], len(first)).astype(np.float64, copy=False),
-        measure=wanted.measure,
-        before=wanted.before,
-        n_unaffordable=int((status == UNAFFORDABLE).sum()),
-        n_unworthy=int((status == UNWORTHY).sum()),
-        n_nobody=int((status == NOBODY).sum()),
-    )
-
-
-def _group_into_requests(wanted: WishList, keep: Counts, n_items: int, *, named: bool) -> tuple[Counts, Counts]:
-    """First judgment of each request, and the request of each: those of one thing by anybody are one, as they come."""
-    if named:
-        return np.arange(len(keep)), np.arange(len(keep))
-    key = thing_keys({name: codes[keep] for name, codes in wanted.things.items()}, n_items)
-    _, first, thing = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(first), np.int64)
-    place[order] = np.arange(len(first))
-    return first[order], place[thing]
-
-
-def _without_open(situation: Situation, wanted: WishList) -> WishList:
-    """The wish list without as many judgments of each thing as were asked for before and have not come in yet."""
-    if situation.open is None or not len(situation.open) or not len(wanted):
-        return wanted
-    n_items = situation.judgments.n_items
-    keys = thing_keys(wanted.things, n_items)
-    open_things, n_open = np.unique(thing_keys(situation.open.things, n_items), return_counts=True)
-    order = np.argsort(keys, kind="stable")
-    rising = keys[order]
-    starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
-    place = np.empty(len(keys), np.int64)
-    # the first, second, ... judgment that is wished for of the same thing
-    place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
-    position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
-    keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
-    wanted = replace(wanted, things={name: codes[keep] for name, codes in wanted.things.items()})
-    return select_rows(wanted, keep, "gain", "reason", "named", "detail", "annotator")
+    def _without_open(self, situation: Situation) -> WishList:
+        """The wish list without as many judgments of each thing as were asked for before and have not come in yet."""
+        if situation.open is None or not len(situation.open) or not len(self):
+            return self
+        n_items = situation.judgments.n_items
+        keys = thing_keys(self.things, n_items)
+        open_things, n_open = np.unique(thing_keys(situation.open.things, n_items), return_counts=True)
+        order = np.argsort(keys, kind="stable")
+        rising = keys[order]
+        starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
+        place = np.empty(len(keys), np.int64)
+        # the first, second, ... judgment that is wished for of the same thing
+        place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
+        position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
+        keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
+        wanted = replace(self, things={name: codes[keep] for name, codes in self.things.items()})
+        return select_rows(wanted, keep, "gain", "reason", "named", "detail", "annotator")
 
 
 def select_rows(table: T, rows: Any, *columns: str) -> T:
@@ -363,12 +356,6 @@ def thing_keys(things: dict[str, Ints], n_items: int) -> Counts:
     return np.minimum(left, right).astype(np.int64) * n_items + np.maximum(left, right)
 
 
-def sorted_unique(keys: Counts) -> Counts:
-    """Return each number once, in rising order; by sorting, as numpy's own hashing takes ten times as long."""
-    rising = np.sort(keys)
-    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
-
-
 def even_loads(roster: Roster, order: Ints, share: float, number: int) -> Counts:
     """Return the most judgments of each annotator, where ``number`` are to be bought.
 
@@ -406,8 +393,7 @@ def tie_draws_over_queries(seed: int, query: Ints) -> Floats:
     turn = np.empty(len(query))
     first = np.maximum.accumulate(np.where(start, np.arange(len(order)), 0))
     turn[order] = np.arange(len(order)) - first
-    draws: Floats = _TIE_SHARE / (1.0 + turn + rng.random(len(query)))
-    return draws
+    return _TIE_SHARE / (1.0 + turn + rng.random(len(query)))
 
 
 def falling_order(gain: Floats, draws: Floats) -> Counts:
@@ -417,8 +403,7 @@ def falling_order(gain: Floats, draws: Floats) -> Counts:
 
 def separate_ties(gain: Floats, draws: Floats) -> Floats:
     """Return gains with ties broken by their :func:`tie_draws`."""
-    apart: Floats = gain + np.abs(gain).max(initial=0.0) * draws
-    return apart
+    return gain + np.abs(gain).max(initial=0.0) * draws
 
 
 _MAX_PAIRS, _MAX_PAIRS_ANY_BUDGET = 5_000_000, 300_000
@@ -476,7 +461,7 @@ def pairs_below(situation: Situation, asked: JudgedPairs, k: int) -> tuple[Ints,
     return first[keep], second[keep], count[keep]
 
 
-def balanced_pairs(situation: Situation, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def balanced_pairs(situation: Situation, rng: Generator) -> tuple[Ints, Ints]:
     """Return pairs of askable items in rounds, in each of which every item stands once on either side.
 
     Items of a query stand in a random circle, and those of round ``d`` are paired with the ``d``-th after them. The
@@ -502,20 +487,19 @@ def balanced_pairs(situation: Situation, rng: np.random.Generator) -> tuple[Ints
         n_pairs += len(here)
         if number is not None and n_pairs >= number:
             break
-    nothing = np.empty(0, np.int32)
-    left, right = (np.concatenate([nothing, *(one[side] for one in rounds)]) for side in (0, 1))
+    left, right = (np.concatenate([items[:0], *(one[side] for one in rounds)]) for side in (0, 1))
     return left, right
 
 
 def listed_pairs(pairs: tuple[Ints, Ints], n_items: int) -> tuple[Ints, Ints]:
     """Return each of some pairs once, the lower item first, in rising order."""
-    keys = sorted_unique(thing_keys({"left": pairs[0], "right": pairs[1]}, n_items))
+    # by sorting, as numpy's own hashing takes ten times as long
+    rising = np.sort(thing_keys({"left": pairs[0], "right": pairs[1]}, n_items))
+    keys = rising[np.flatnonzero(np.diff(rising, prepend=-1))]
     return (keys // n_items).astype(np.int32), (keys % n_items).astype(np.int32)
 
 
-def candidate_pairs(
-    situation: Situation, number: int | None, n_asked: int, rng: np.random.Generator
-) -> tuple[Ints, Ints]:
+def candidate_pairs(situation: Situation, number: int | None, n_asked: int, rng: Generator) -> tuple[Ints, Ints]:
     """Return pairs of askable items of one query, the lower item first, in rising order.
 
     All of them; or, where there are many, so many at random that twice ``number`` are fresh if ``n_asked`` are not.
@@ -549,15 +533,12 @@ def pairs_near(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
         return listed_pairs(situation.pairs, situation.judgments.n_items)
     items = np.flatnonzero(situation.askable)
     query = consensus.items.query[items]
-    by_score = falling_order(consensus.scores[items], tie_draws(situation.seed, len(items)))
+    by_score = situation.falling_order(consensus.scores[items])
     order = items[by_score[np.argsort(query[by_score], kind="stable")]]
     query = consensus.items.query[order]
-    pairs = [
-        (order[:-step], order[step:], query[:-step] == query[step:]) for step in range(1, _NEIGHBOURS_PER_ITEM + 1)
-    ]
-    left = np.concatenate([one[same] for one, _, same in pairs])
-    right = np.concatenate([other[same] for _, other, same in pairs])
-    return left.astype(np.int32), right.astype(np.int32)
+    first = [np.flatnonzero(query[:-step] == query[step:]) for step in range(1, _NEIGHBOURS_PER_ITEM + 1)]
+    second = np.concatenate([place + step for step, place in enumerate(first, 1)])
+    return order[np.concatenate(first)].astype(np.int32), order[second].astype(np.int32)
 
 
 _MIN_VARIANCE, _MIN_Z = 1e-12, 1e-6
@@ -568,8 +549,7 @@ def wrong_now(gap: Floats, spread: Floats) -> Floats:
     """Return the probability that the order of two scores is wrong, by their difference and its variance."""
     from scipy.special import ndtr
 
-    probability: Floats = ndtr(-np.abs(gap) / np.sqrt(np.maximum(spread, _MIN_VARIANCE)))
-    return probability
+    return ndtr(-np.abs(gap) / np.sqrt(np.maximum(spread, _MIN_VARIANCE)))
 
 
 def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:

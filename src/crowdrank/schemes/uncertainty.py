@@ -13,17 +13,7 @@ from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..wording import expect_at_least
 from .class_probabilities import LIKELIEST, CautiousLevels, confidence_gain
-from .situation import (
-    UNJUDGED,
-    Situation,
-    WishList,
-    falling_order,
-    order_gain,
-    pairs_near,
-    requests_for,
-    separate_ties,
-    tie_draws,
-)
+from .situation import UNJUDGED, Situation, WishList, order_gain, pairs_near, separate_ties, tie_draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +81,7 @@ class Uncertainty:
                 usual = consensus.std_error[left] ** 2 + consensus.std_error[right] ** 2
             gain, things = order_gain(gap, sure, usual), {"left": left, "right": right}
             measure, what = "number of pairs in the wrong order", "likelier order"
-        order = falling_order(1 - sure, tie_draws(situation.seed, len(sure)))
+        order = situation.falling_order(1 - sure)
         wanted = WishList(
             things={name: codes[order] for name, codes in things.items()},
             gain=gain[order],
@@ -101,7 +91,7 @@ class Uncertainty:
             measure=measure,
             before=float((1 - sure).sum()),
         )
-        return requests_for(self, situation, wanted)
+        return wanted.requests(self, situation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,4 +173,4 @@ class Agreement:
             measure="number of items whose grade is wrong",
             before=float((1 - sure[situation.askable]).sum()),
         )
-        return requests_for(self, situation, wanted)
+        return wanted.requests(self, situation)

@@ -198,10 +198,8 @@ def expected_changes(
             if own_group < n_groups:
                 others[own_group] -= 1
             moves = False
-            seats, joins = (
-                np.empty((len(confusions), n_levels), np.int64),
-                np.zeros((len(confusions), n_levels), np.bool_),
-            )
+            seats = np.empty((len(confusions), n_levels), np.int64)
+            joins = np.zeros((len(confusions), n_levels), np.bool_)
             for who in range(len(confusions)):
                 for answer in range(n_levels):
                     total, mean = 0.0, 0.0
