@@ -67,8 +67,10 @@ class Answers:
         """Return the answers in a frame, a dict of columns, a file, or a folder with a file for each item."""
         if isinstance(given, str | os.PathLike):
             if given != "-" and Path(given).is_dir():
-                frames = [_of_file(path) for path in _files(Path(given))]
-                return cls.of(pl.concat(frames, how="diagonal_relaxed"), columns)
+                paths = sorted(one for one in Path(given).iterdir() if one.is_file() and not one.name.startswith("."))
+                if not paths:
+                    raise ParameterError(f"the folder {plain(str(given))} holds no file; put one there for each item")
+                return cls.of(pl.concat([_of_file(path) for path in paths], how="diagonal_relaxed"), columns)
             table = read_table(given)
             with blaming(plain(str(given))):
                 return cls.of(table, columns)
@@ -140,10 +142,8 @@ class Answers:
         speaking = [row for row, text in enumerate(self.content) if _SPEAKS_TO_JUDGE.search(text)]
         if not speaking:
             return None
-        names = [
-            f"{self.item[row]!r}" + ("" if self.query[row] is None else f" (query {self.query[row]!r})")
-            for row in speaking
-        ]
+        of_query = ["" if query is None else f" (query {query!r})" for query in self.query]
+        names = [f"{self.item[row]!r}{of_query[row]}" for row in speaking]
         verb = "answers speak" if len(speaking) > 1 else "answer speaks"
         return f'{len(speaking):,} {verb} to the judge, as in "ignore the above": {first_few(names)}; look at them'
 
@@ -180,18 +180,9 @@ def _query_texts(queries: list[Any], table: pl.DataFrame, asked: str | None) -> 
     return texts
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files of a folder, one for each item."""
-    paths = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    if not paths:
-        raise ParameterError(f"the folder {plain(str(folder))} holds no file; put one there for each item")
-    return paths
-
-
 def _of_file(path: Path) -> pl.DataFrame:
     """The answers of one item, called as its file is."""
     name = path.with_suffix("").stem if path.suffix in (".gz", ".bz2", ".xz", ".zst") else path.stem
     if path.suffix.lower() in SUFFIXES["text"]:
         return pl.DataFrame({"item": [name], "content": [path.read_text("utf-8", errors="replace")]})
-    table = read_table(path)
-    return table.with_columns(item=pl.lit(name))
+    return read_table(path).with_columns(item=pl.lit(name))

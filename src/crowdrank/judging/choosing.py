@@ -22,7 +22,6 @@ from ..data.judgments import Grades, Preferences, Rankings, together, with_items
 from ..data.proposals import Roster
 from ..errors import ParameterError
 from ..io.notices import collect_notices
-from ..protocols import Floats
 from ..registry import make
 from ..schemes.information import Goal, Information, preference_discriminations
 from ..schemes.situation import OpenRequests, Situation
@@ -88,21 +87,14 @@ class Certainty:
                 shares.append(float((n_right == goal.k).mean()))
                 wrong += goal.k - float(n_right.mean())
             else:
-                n_wrong = _wrong_pairs(scores, draws)
+                # pairs whose order in the scores is expected to be wrong
+                n_wrong, rows = 0.0, draws[:200, np.argsort(-scores, kind="stable")]
+                for place in range(len(scores) - 1):
+                    n_wrong += float((rows[:, [place]] < rows[:, place + 1 :]).mean(axis=0).sum())
                 n_pairs = len(scores) * (len(scores) - 1) / 2
                 shares.append(1 - n_wrong / n_pairs)
                 wrong += n_wrong
         return cls(float(np.mean(shares)) if shares else 1.0, wrong, goal.measure)
-
-
-def _wrong_pairs(scores: Floats, draws: Floats) -> float:
-    """Expected number of pairs whose order in the scores is wrong."""
-    order = np.argsort(-scores, kind="stable")
-    draws = draws[:200, order]
-    n, wrong = len(scores), 0.0
-    for place in range(n - 1):
-        wrong += float((draws[:, [place]] < draws[:, place + 1 :]).mean(axis=0).sum())
-    return wrong
 
 
 class Chooser:
@@ -210,18 +202,15 @@ class Chooser:
 
     def _queries_of(self, one: Any, other: Any) -> list[Any]:
         """Queries in which both items can be shown, in random order, the same for all judges."""
+        if not self.across:
+            return [one[0]] if one[0] == other[0] else []
         key = (one, other) if str(one) <= str(other) else (other, one)
-        found = self._shared.get(key)
-        if found is None:
-            if self.across:
-                second = set(self._queries[other])
-                found = [query for query in self._queries[one] if query in second]
-                draws = np.random.default_rng([self.seed, len(self._shared)])
-                found = [found[place] for place in draws.permutation(len(found))]
-            else:
-                found = [one[0]] if one[0] == other[0] else []
-            self._shared[key] = found
-        return found
+        if key not in self._shared:
+            second = set(self._queries[other])
+            found = [query for query in self._queries[one] if query in second]
+            draws = np.random.default_rng([self.seed, len(self._shared)])
+            self._shared[key] = [found[place] for place in draws.permutation(len(found))]
+        return self._shared[key]
 
     def _item(self, target: Any) -> Any:
         """The item of something that is ranked."""
@@ -329,12 +318,37 @@ class Chooser:
         scores = dict(zip(consensus.items.ids.to_list(), consensus.scores.tolist(), strict=True))
         if self.scheme != "information":
             return self._in_turn(number, judges, scores), 0.0
-        targets = self._targets_of(preferences)
-        panel, pairs = self._panel(preferences, consensus, targets, prices)
+        # what each item code stands for
+        items, targets = preferences.items, preferences.items.ids.to_list()
+        if not self.across:
+            queries = [None] * len(targets) if items.single else items.query_ids().to_list()
+            targets = list(zip(queries, targets, strict=True))
+        # all judges until each is known by some answers; then the half that is worth most for its price, and more of
+        # them where these have said all
+        panel = judges
+        codes = preferences.annotators.codes(pl.Series(judges))
+        answered = np.append(np.bincount(preferences.annotator, minlength=preferences.n_annotators), 0)[codes]
+        n_least = len(judges)
+        if answered.min() >= _MIN_ANSWERS_OF_JUDGE:
+            known = preference_discriminations(consensus)
+            alpha, deviation = (values[np.minimum(codes, len(values) - 1)] for values in known)
+            worth = (alpha**2 + deviation**2) / [prices[judge] for judge in judges]
+            panel = [judges[place] for place in np.argsort(-worth, kind="stable")]
+            n_least = max(1, round(_SHARE_OF_JUDGES * len(panel)))
+        for size in range(n_least, len(judges) + 1):
+            pairs = self._pairs(targets, panel[:size])
+            if pairs is None or len(pairs[0]):
+                break
+        panel = panel[:size]
         roster = Roster.from_frame({"annotator": panel, "price": [prices[judge] * self.each for judge in panel]})
         budget = max(1, -(-number // self.each)) * float(np.median(roster.price))
+        # all items may be asked about, or with features those that may be among the first
+        askable = np.ones(len(consensus.scores), bool)
+        if self.features is not None and self.goal.k and consensus.std_error is not None:
+            n_likely = max(6 * self.goal.k, 40)
+            askable[np.argsort(-(consensus.scores + consensus.std_error), kind="stable")[n_likely:]] = False
         situation = Situation(
-            judgments=preferences, askable=self._askable(consensus), pairs=pairs, roster=roster, budget=budget,
+            judgments=preferences, askable=askable, pairs=pairs, roster=roster, budget=budget,
             consensus=consensus, seed=int(self._rng.integers(2**31)), repeats=self.across,
             open=self._open(preferences, open_cases),
         )  # fmt: skip
@@ -356,30 +370,6 @@ class Chooser:
         found = (self.take(self._cases(one, other, judge, scores)) for judge in judges)
         return next((cases for cases in found if cases), [])
 
-    def _panel(
-        self, preferences: Preferences, consensus: Consensus, targets: Sequence[Any], prices: Mapping[str, float]
-    ) -> tuple[list[str], Any]:
-        """Whom to ask, and the pairs that they have something left to say about.
-
-        All judges until each is known by some answers; then the half that is worth most for its price, and more of them
-        where these have said all.
-        """
-        judges = [judge for judge in self.judges if judge in prices]
-        codes = preferences.annotators.codes(pl.Series(judges))
-        answered = np.append(np.bincount(preferences.annotator, minlength=preferences.n_annotators), 0)[codes]
-        if answered.min() < _MIN_ANSWERS_OF_JUDGE:
-            return judges, self._pairs(targets, judges)
-        alpha, deviation = (
-            values[np.minimum(codes, len(values) - 1)] for values in preference_discriminations(consensus)
-        )
-        worth = (alpha**2 + deviation**2) / [prices[judge] for judge in judges]
-        best = [judges[place] for place in np.argsort(-worth, kind="stable")]
-        for size in range(max(1, round(_SHARE_OF_JUDGES * len(best))), len(best) + 1):
-            pairs = self._pairs(targets, best[:size])
-            if pairs is None or len(pairs[0]):
-                break
-        return best[:size], pairs
-
     def _in_turn(self, number: int, judges: Sequence[str], scores: Mapping[Any, float]) -> list[Case]:
         """All pairs in turn, those first that were asked about least."""
         often = Counter(
@@ -394,26 +384,6 @@ class Chooser:
             if len(cases) >= number:
                 break
         return cases
-
-    def _targets_of(self, preferences: Preferences) -> list[Any]:
-        """What each item code stands for."""
-        items = preferences.items
-        ids = items.ids.to_list()
-        if self.across:
-            return ids
-        queries = [None] * len(ids) if items.single else items.query_ids().to_list()
-        return list(zip(queries, ids, strict=True))
-
-    def _askable(self, consensus: Consensus) -> Any:
-        """Which items may be asked about: all, or with features those that may be among the first."""
-        askable = np.ones(len(consensus.scores), bool)
-        if self.features is None or not self.goal.k or consensus.std_error is None:
-            return askable
-        n_likely = max(6 * self.goal.k, 40)
-        hopeful = np.argsort(-(consensus.scores + consensus.std_error), kind="stable")[:n_likely]
-        askable[:] = False
-        askable[hopeful] = True
-        return askable
 
     def _pairs(self, targets: Sequence[Any], judges: Sequence[str]) -> Any:
         """Pairs of item codes with a question left, ``None`` for all pairs of a query."""

@@ -171,10 +171,15 @@ class Runner:
             )
         self.prompter = Prompter.of(kind, question, rubric, levels)
         self.answers = texts = Answers.read(answers, columns)
+        voices = None if people is None else as_judgments(people)
+        if voices is not None and not isinstance(voices, Preferences):
+            voices = voices.as_preferences()
+        if voices is not None and not voices.n_annotators:
+            raise JudgmentError("the judgments of people do not say who gave them; add an annotator column")
         across = texts.recurs and not per_query
         self.chooser = Chooser(
             texts, [model.name for model in self.models], kind=kind, orders=orders, set_size=set_size, goal=wanted,
-            across=across, scheme=scheme, seed=seed, features=features, people=_people(people),
+            across=across, scheme=scheme, seed=seed, features=features, people=voices,
         )  # fmt: skip
         if not self.chooser.n_cases or (kind == "grade" and len(texts) < 2):
             raise ParameterError("no query has two answers, so nothing can be compared; add answers of another item")
@@ -278,32 +283,14 @@ class Runner:
                     "move that file away"
                 )
             self.rows.append(row)
-        self.chooser.take(self._asked_cases())
-
-    def _asked_cases(self) -> list[Case]:
-        """The cases of the rows that are there."""
         together: dict[Any, list[dict[str, Any]]] = {}
         for number, row in enumerate(self.rows):
             together.setdefault(row.get("ranking", number), []).append(row)
-        cases = []
         for rows in together.values():
             one = rows[0]
             shown = sorted(rows, key=itemgetter("shown")) if len(rows) > 1 else rows
             items = [one["left"], one["right"]] if "left" in one else [row["item"] for row in shown]
-            cases.append(Case(one["annotator"], one.get("query"), tuple(items)))
-        return cases
-
-    def _recover(self, store: Store) -> None:
-        """Write down replies that arrived before a former run was killed and are not in its file."""
-        for name, shown, reply in store.replies():
-            case = Case(name, shown[0], tuple(shown[1:]))
-            known = all((case.query, item) in self.answers.rows for item in case.items)
-            if not known or name not in self._family or case in self.chooser.asked:
-                continue
-            with suppress(ValueError):
-                verdict = self.prompter.verdict(reply.content, len(case.items), reply.logprobs)
-                self.chooser.take([case])
-                self._write(self._new_rows(case, Outcome(verdict, "", reply.cost, 1)))
+            self.chooser.take([Case(one["annotator"], one.get("query"), tuple(items))])
 
     def _write(self, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows to the file, which is forced to the disk every half a second."""
@@ -335,24 +322,31 @@ class Runner:
             n = {"grade": 1, "preference": 2}.get(self.prompter.kind, self.chooser.set_size)
             worst = self.prompter.ask(query, (longest * n)[:n], ())
             # any call may be asked for once more
-            cost = (
-                2 * number * max(most_cost(model, worst.messages, self.settings["max_tokens"]) for model in self.models)
-            )
-            cost = cost if self.budget is None else min(cost, self.budget)
+            most = max(most_cost(model, worst.messages, self.settings["max_tokens"]) for model in self.models)
+            cost = min(2 * number * most, math.inf if self.budget is None else self.budget)
         return Preview(tuple(questions), number, cost, self._notes)
 
     async def run(self, *, interruptible: bool = False) -> JudgeRun:
         """Ask until there is a reason to stop, and return what came of it."""
-        name = "" if self.path is None else str(self.path.resolve())
+        run = uuid.uuid4().hex if self.path is None else str(self.path.resolve())
         with ExitStack() as undo:
             self._take_up(undo)
-            store = Store(self.cache, name or uuid.uuid4().hex)
+            store = Store(self.cache, run)
             undo.callback(store.close)
             ledger = store.ledger(self.budget, self.calls)
             if self.cache is None:
                 ledger.spent = math.fsum(row.get("cost", 0.0) for row in self.rows)
                 ledger.answered = sum(row.get("calls", 1) for row in self.rows)
-            self._recover(store)
+            # replies that arrived before a former run was killed and are not in its file
+            for name, shown, reply in store.replies():
+                case = Case(name, shown[0], tuple(shown[1:]))
+                known = all((case.query, item) in self.answers.rows for item in case.items)
+                if not known or name not in self._family or case in self.chooser.asked:
+                    continue
+                with suppress(ValueError):
+                    verdict = self.prompter.verdict(reply.content, len(case.items), reply.logprobs)
+                    self.chooser.take([case])
+                    self._write(self._new_rows(case, Outcome(verdict, "", reply.cost, 1)))
             caller = Caller(self.models, self.prompter, store, ledger, **self.settings)
             if interruptible and threading.current_thread() is threading.main_thread():
                 loop = asyncio.get_running_loop()
@@ -382,14 +376,14 @@ class Runner:
         why, poor, exhausted = "", set[str](), False
         try:
             while True:
-                if why:
-                    pass
-                elif caller.stop.is_set():
-                    why = "interrupted"
-                elif caller.ledger.is_spent:
-                    why = "calls"
-                elif all(model.name in caller.lost_models() or model.name in poor for model in self.models):
-                    why = "money" if poor else "lost"
+                if not why:
+                    without = caller.lost_models().keys() | poor
+                    if caller.stop.is_set():
+                        why = "interrupted"
+                    elif caller.ledger.is_spent:
+                        why = "calls"
+                    elif all(model.name in without for model in self.models):
+                        why = "money" if poor else "lost"
                 if not why:
                     self._start(caller, queue, tasks)
                 elif not tasks:
@@ -407,11 +401,8 @@ class Runner:
                     if len(left_out) == len(self.models) and not tasks and not queue:
                         left_out = poor
                     if self.rows and len(left_out) < len(self.models):
-                        choosing = asyncio.create_task(
-                            asyncio.to_thread(
-                                self._next_round, list(self.rows), self._prices(caller, left_out), list(tasks.values())
-                            )
-                        )
+                        known = list(self.rows), self._prices(caller, left_out), list(tasks.values())
+                        choosing = asyncio.create_task(asyncio.to_thread(self._next_round, *known))
                 waiting: set[asyncio.Task[Any]] = {*tasks, *([] if choosing is None else [choosing])}
                 if not waiting:
                     exhausted = False
@@ -504,9 +495,8 @@ class Runner:
             return
         ledger = caller.ledger
         money = f", cost {ledger.spent:.4g}" if any(model.price and any(model.price) for model in self.models) else ""
-        doubt = (
-            "" if self.certainty is None else f", {self.certainty.sure:.1%} sure, {self.certainty.wrong:.3g} in doubt"
-        )
+        known = self.certainty
+        doubt = "" if known is None else f", {known.sure:.1%} sure, {known.wrong:.3g} in doubt"
         most = self.calls if self.calls is not None else max(self.chooser.n_cases, ledger.answered)
         waiting = [name for name in caller.models if caller.is_waiting(name)]
         pause = f", waiting for {first_few(waiting)}, which failed or is busy" if waiting else ""
@@ -534,23 +524,24 @@ class Runner:
             known = f"{sure:.1%} of pairs are expected in the right order"
         more = ""
         if why in ("calls", "money", "interrupted") and sure < self.sure:
-            more = self._what_more_brings(caller, preferences, model)
+            cases, gain = self.chooser.choose(preferences, model, _LARGEST_ROUND, self._prices(caller, set()))
+            if cases and gain:
+                before, measure = self.certainty.wrong, self.certainty.measure
+                after, calls = max(before - gain, 0.0), counted(len(cases), "more call")
+                more = f"; {calls} would lower the expected {measure} from {before:.3g} to {after:.3g}"
+        # pairs of answers on which verdicts contradict each other
+        said: dict[tuple[Any, tuple[Any, ...]], set[int]] = {}
+        for row in self.rows if self.prompter.kind == "preference" else ():
+            pair = tuple(sorted((row["left"], row["right"]), key=str))
+            sign = {"left": 1, "right": -1, "tie": 0}[row["winner"]] * (1 if pair[0] == row["left"] else -1)
+            said.setdefault((row.get("query"), pair), set()).add(sign)
+        disputed = tuple(key for key, signs in said.items() if {1, -1} <= signs)
         return JudgeRun(
             judgments=self._judgments(), consensus=consensus, compared=preferences, calls=caller.ledger.answered,
             cost=caller.ledger.spent, sure=sure, stopped=f"stopped since {_REASONS[why].format(known)}{more}",
-            notes=(*self._notes, *lost.values(), *caller.sentences()), disputed=self._disputed_pairs(),
+            notes=(*self._notes, *lost.values(), *caller.sentences()), disputed=disputed,
             rows=tuple(self.rows),
         )  # fmt: skip
-
-    def _what_more_brings(self, caller: Caller, preferences: Preferences, model: Consensus) -> str:
-        """What another hundred calls are expected to bring."""
-        assert self.certainty is not None
-        cases, gain = self.chooser.choose(preferences, model, _LARGEST_ROUND, self._prices(caller, set()))
-        if not cases or not gain:
-            return ""
-        before, after = self.certainty.wrong, max(self.certainty.wrong - gain, 0.0)
-        calls = counted(len(cases), "more call")
-        return f"; {calls} would lower the expected {self.certainty.measure} from {before:.3g} to {after:.3g}"
 
     def _judgments(self) -> Preferences | Grades | Rankings:
         """The judgments as the package holds them."""
@@ -560,28 +551,6 @@ class Runner:
             if self.prompter.kind == "preference":
                 return Preferences.from_frame(table, covariates=[*STYLE, "self"])
             return (Rankings if self.prompter.kind == "ranking" else Grades).from_frame(table)
-
-    def _disputed_pairs(self) -> tuple[tuple[Any, tuple[Any, ...]], ...]:
-        """Pairs of answers on which verdicts contradict each other."""
-        said: dict[tuple[Any, tuple[Any, ...]], set[int]] = {}
-        if self.prompter.kind == "preference":
-            for row in self.rows:
-                pair = tuple(sorted((row["left"], row["right"]), key=str))
-                sign = {"left": 1, "right": -1, "tie": 0}[row["winner"]] * (1 if pair[0] == row["left"] else -1)
-                said.setdefault((row.get("query"), pair), set()).add(sign)
-        return tuple(key for key, signs in said.items() if {1, -1} <= signs)
-
-
-def _people(given: Any) -> Preferences | None:
-    """Preferences of people."""
-    if given is None:
-        return None
-    judged = as_judgments(given)
-    if not isinstance(judged, Preferences):
-        judged = judged.as_preferences()
-    if not judged.n_annotators:
-        raise JudgmentError("the judgments of people do not say who gave them; add an annotator column")
-    return judged
 
 
 @takes_arguments_of(Runner)

@@ -125,9 +125,8 @@ class Store:
 
     def begin(self, cost: float) -> int:
         """Write down that a call is under way, and return its number."""
-        return int(
-            self._connection.execute("INSERT INTO under_way (run, cost) VALUES (?, ?)", (self.run, cost)).lastrowid or 0
-        )
+        insert = "INSERT INTO under_way (run, cost) VALUES (?, ?)"
+        return int(self._connection.execute(insert, (self.run, cost)).lastrowid or 0)
 
     def end(self, number: int, lost: float = 0.0) -> None:
         """Write down that a call ended without a reply; ``lost`` is what it may have cost."""
@@ -151,6 +150,4 @@ class Store:
         rows = self._connection.execute(
             "SELECT model, shown, content, logprobs, cost FROM reply WHERE run = ? ORDER BY at", (self.run,)
         ).fetchall()
-        return [
-            (model, json.loads(shown), Reply(text, json.loads(probs), cost)) for model, shown, text, probs, cost in rows
-        ]
+        return [(row[0], json.loads(row[1]), Reply(row[2], json.loads(row[3]), row[4])) for row in rows]

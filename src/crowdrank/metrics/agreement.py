@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..data.index import factorize
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Counts, Floats
+from ..protocols import Counts, Floats
 from ..wording import one_of
 from .queries import arrange, dense_codes, one_dimensional
 
@@ -70,7 +70,12 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
         raise JudgmentError(_nothing_to_compare(own))
     items, values, own = items[paired], values[paired], None if own is None else own[paired]
     if level == "nominal":
-        within, total = _unequal_pairs(items, values, own)
+        # pairs of unlike grades within items, by one less than their grades, and overall
+        size, compared = np.bincount(items), _count_ordered_pairs(items, own)
+        several, totals = compared > 0, np.bincount(values).astype(np.float64)
+        unlike = compared[several] - _equal_pairs(items, values, own, len(size))[several]
+        within = float(np.sum(unlike * (size[several] / compared[several])))
+        total = float((float(len(items)) ** 2 - totals @ totals) / len(items))
     else:
         if level == "ordinal":
             # the count of grades between two grades is the difference of their middle ranks
@@ -169,7 +174,7 @@ def cohen_kappa(
             )
         left, right, n_levels = _two_of(first, annotators)
     else:
-        left, right, n_levels = _two_arrays(first, second, levels, weights)
+        left, right, n_levels = _two_arrays(first, second, levels, weights is not None)
     observed = np.bincount(left * n_levels + right, minlength=n_levels**2).reshape(n_levels, n_levels) / len(left)
     chance = np.outer(observed.sum(1), observed.sum(0))
     apart = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels))).astype(np.float64)
@@ -232,14 +237,9 @@ def _coded_judgments(
     if not made.any():
         raise JudgmentError("there is no grade to measure agreement on; give at least two judgments of an item")
     rows = np.flatnonzero(made)
-    codes = dense_codes(_keep_ids(ids, made), "item", rows)[0]
-    own = None if who is None else _own_cells(codes, dense_codes(_keep_ids(who, made), "annotator", rows)[0])
+    codes = dense_codes(ids[rows], "item", rows)[0]
+    own = None if who is None else _own_cells(codes, dense_codes(who[rows], "annotator", rows)[0])
     return codes, values[made], own
-
-
-def _keep_ids(ids: Any, made: Bools) -> Any:
-    """The ids of judgments that were made."""
-    return ids.filter(pl.Series(made)) if isinstance(ids, pl.Series) else ids[made]
 
 
 def _own_cells(items: Counts, annotator: Any) -> Counts | None:
@@ -305,19 +305,7 @@ def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, 
 def _squared_deviations(cell: Counts, values: Floats, size: Counts) -> Floats:
     """Squared distance of each value from the mean of its cell."""
     means = np.bincount(cell, values, len(size)) / np.maximum(size, 1)
-    spread: Floats = (values - means[cell]) ** 2
-    return spread
-
-
-def _unequal_pairs(items: Counts, codes: Counts, own: Counts | None) -> tuple[float, float]:
-    """Pairs of unlike grades within items, by one less than their grades, and overall; both on the same scale."""
-    size, compared = np.bincount(items), _count_ordered_pairs(items, own)
-    several = compared > 0
-    unlike = compared[several] - _equal_pairs(items, codes, own, len(size))[several]
-    within = np.sum(unlike * (size[several] / compared[several]))
-    totals = np.bincount(codes).astype(np.float64)
-    n = float(len(items))
-    return float(within), float((n**2 - totals @ totals) / n)
+    return (values - means[cell]) ** 2
 
 
 def _equal_pairs(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
@@ -362,9 +350,7 @@ def _two_of(grades: Any, annotators: tuple[str | int, str | int] | None) -> tupl
     return codes[rows[0][left]].astype(np.int64), codes[rows[1][right]].astype(np.int64), len(levels)
 
 
-def _two_arrays(
-    first: Any, second: Any, levels: Sequence[Hashable] | None, weights: str | None
-) -> tuple[Counts, Counts, int]:
+def _two_arrays(first: Any, second: Any, levels: Any, weighted: bool) -> tuple[Counts, Counts, int]:
     """Level codes of two arrays of grades, and the number of levels."""
     left, right = np.asarray(first), np.asarray(second)
     if left.ndim != 1 or left.shape != right.shape or not len(left):
@@ -375,7 +361,7 @@ def _two_arrays(
     if any(value is None or value != value for value in both):
         raise JudgmentError("a grade is missing; leave out items that only one of the two annotators graded")
     if levels is None:
-        if weights is not None and any(isinstance(value, str) for value in both):
+        if weighted and any(isinstance(value, str) for value in both):
             raise JudgmentError(
                 "weighted agreement needs to know the order of grades in words; give levels= from worst to best"
             )

@@ -61,10 +61,8 @@ def kendall_tau(
     items = arrange(truth, scores, qid)
     counts = _pairs(items)
     difference = counts["concordant"] - counts["discordant"]
-    if one_of(variant, VARIANTS, "variant") == "a":
-        whole = counts["all"]
-    else:
-        whole = np.sqrt(counts["truth"] * counts["scores"])
+    plain = one_of(variant, VARIANTS, "variant") == "a"
+    whole = counts["all"] if plain else np.sqrt(counts["truth"] * counts["scores"])
     value = np.divide(difference, whole, out=np.zeros_like(whole), where=whole > 0)
     return items.report(value, counts["truth"] > 0, empty, per_query)
 
@@ -216,25 +214,6 @@ def preference_accuracy(
     """
     from ..kernels.segments import ROUNDING
 
-    left, right, sign, weights = _check_pairs(left_score, right_score, outcome, weight)
-    query, n_queries = np.zeros(len(left), np.int64), 1
-    if qid is not None:
-        query, n_queries = dense_codes(one_dimensional(qid, len(left), "qid"), "qid")
-    size, larger = np.zeros(n_queries), np.maximum(np.abs(left), np.abs(right))
-    np.maximum.at(size, query, np.where(np.isfinite(larger), larger, 0.0))
-    equal = ROUNDING * size[query]
-    agreement = (1 + ((left > right + equal).astype(np.float64) - (left < right - equal)) * sign) / 2
-    weights = weights * (sign != 0)
-    total = np.bincount(query, weights, n_queries)
-    agreed = np.bincount(query, weights * agreement, n_queries)
-    value = np.divide(agreed, total, out=np.zeros(n_queries), where=total > 0)
-    return summary(value, total > 0, empty, per_query)
-
-
-def _check_pairs(
-    left_score: ArrayLike, right_score: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Scores, outcome and weight of each pair, once they are known to make sense."""
     left, right = numbers(left_score, "left_score"), numbers(right_score, "right_score")
     sign = numbers(outcome, "outcome")
     weights = np.ones(left.shape) if weight is None else numbers(weight, "weight")
@@ -250,7 +229,18 @@ def _check_pairs(
         raise JudgmentError(f"outcome in row {row + 1} is {sign[row]:g}; use 1 for left, -1 for right and 0 for a tie")
     if (weights < 0).any():
         raise JudgmentError(f"weight in row {int(np.argmax(weights < 0)) + 1} is negative; weights are at least 0")
-    return left, right, sign, weights
+    query, n_queries = np.zeros(len(left), np.int64), 1
+    if qid is not None:
+        query, n_queries = dense_codes(one_dimensional(qid, len(left), "qid"), "qid")
+    size, larger = np.zeros(n_queries), np.maximum(np.abs(left), np.abs(right))
+    np.maximum.at(size, query, np.where(np.isfinite(larger), larger, 0.0))
+    equal = ROUNDING * size[query]
+    agreement = (1 + ((left > right + equal).astype(np.float64) - (left < right - equal)) * sign) / 2
+    weights = weights * (sign != 0)
+    total = np.bincount(query, weights, n_queries)
+    agreed = np.bincount(query, weights * agreement, n_queries)
+    value = np.divide(agreed, total, out=np.zeros(n_queries), where=total > 0)
+    return summary(value, total > 0, empty, per_query)
 
 
 def _pairs(items: Arranged) -> dict[str, Floats]:
@@ -262,13 +252,8 @@ def _pairs(items: Arranged) -> dict[str, Floats]:
     n = np.diff(items.offsets).astype(np.float64)
     every = n * (n - 1) / 2
     concordant = every - tied_truth - tied_scores + tied_both - discordant
-    return {
-        "all": every,
-        "truth": every - tied_truth,
-        "scores": every - tied_scores,
-        "concordant": concordant,
-        "discordant": discordant,
-    }
+    unequal = {"all": every, "truth": every - tied_truth, "scores": every - tied_scores}
+    return unequal | {"concordant": concordant, "discordant": discordant}
 
 
 def _orders(items: Arranged, values: Floats) -> Bools:
@@ -277,8 +262,7 @@ def _orders(items: Arranged, values: Floats) -> Bools:
 
     starts, equal = items.offsets[:-1], ROUNDING * segment_sizes(values, items.offsets)
     # all in a chain of equal ones would have to be many for this to be wrong
-    differs: Bools = np.minimum.reduceat(values, starts) + equal < np.maximum.reduceat(values, starts)
-    return differs
+    return np.minimum.reduceat(values, starts) + equal < np.maximum.reduceat(values, starts)
 
 
 def _level(items: Arranged) -> tuple[Floats, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -170,15 +171,9 @@ def parse(text: str) -> Measure:
     function = getattr(import_module(f".{module}", __package__), function_name)
     parameters = {} if matched["at"] is None else _at(name, entry.at, matched["at"])
     parameters |= _options(shown, function, matched["options"] or "")
-    return Measure(
-        name=shown.lower(),
-        function=function,
-        needs=entry.needs if entry.needs in ("pairs", "class") else "grade",
-        parameters=parameters,
-        description=entry.description,
-        larger_is_better=entry.larger_is_better,
-        ranks_suffice=entry.needs == "order",
-    )
+    needs = "grade" if entry.needs == "order" else entry.needs
+    shared = entry.description, entry.larger_is_better
+    return Measure(shown.lower(), function, needs, parameters, *shared, ranks_suffice=entry.needs == "order")
 
 
 def _at(name: str, parameter: str | None, text: str) -> dict[str, Any]:
@@ -212,8 +207,6 @@ def _value(text: str) -> Any:
     if text == "none":
         return None
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text

@@ -159,11 +159,9 @@ def numbers(values: ArrayLike, name: str) -> Floats:
     # the minimum of an array with a NaN is NaN, which saves a pass and a temporary array
     if array.size and np.isnan(array.min()):
         row = int(np.flatnonzero(np.isnan(array.ravel()))[0])
-        place = (
-            f"row {row + 1}"
-            if array.ndim < 2
-            else f"row {row // array.shape[1] + 1}, column {row % array.shape[1] + 1}"
-        )
+        place = f"row {row + 1}"
+        if array.ndim > 1:
+            place = f"row {row // array.shape[1] + 1}, column {row % array.shape[1] + 1}"
         raise JudgmentError(
             f"{name} is missing or not a number (NaN) in {place}; leave that item out or give it a value"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Floats
+from ..protocols import Floats
 
 _MAX_RANDOM_NUMBERS = 1 << 22  # random numbers held at a time, 32 MB
 # threshold (equal): cases that only one of two gets right, up to which McNemar's test is exact
@@ -48,7 +48,11 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
     """
     from scipy.stats import binom, chi2
 
-    right, other = (_truths(values, name) for values, name in ((first, "first"), (second, "second")))
+    right, other = np.asarray(first), np.asarray(second)
+    for name, cases in (("first", right), ("second", other)):
+        if cases.ndim != 1 or not (cases.dtype == bool or np.isin(cases, (0, 1)).all()):
+            raise JudgmentError(f"{name} has to be a list of 1 for right and 0 for wrong cases")
+    right, other = right.astype(bool), other.astype(bool)
     if right.shape != other.shape:
         raise JudgmentError(f"first has {len(right)} cases and second {len(other)}; give the same cases")
     b, c = int((right & ~other).sum()), int((other & ~right).sum())
@@ -57,14 +61,6 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
     chi_square = (b - c) ** 2 / (b + c)
     p = min(1.0, 2 * binom.cdf(min(b, c), b + c, 0.5)) if b + c <= _FEW_DISCORDANT else chi2.sf(chi_square, 1)
     return McNemar(b, c, chi_square, float(p))
-
-
-def _truths(values: ArrayLike, name: str) -> Bools:
-    """One-dimensional array of right and wrong."""
-    array = np.asarray(values)
-    if array.ndim != 1 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
-        raise JudgmentError(f"{name} has to be a list of 1 for right and 0 for wrong cases")
-    return array.astype(bool)
 
 
 def coefficient_of_variation(values: ArrayLike) -> float:
