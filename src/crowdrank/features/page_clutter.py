@@ -14,7 +14,7 @@ from scipy import fft, ndimage
 
 from ..protocols import Floats
 from .page_rendering import Rendered
-from .page_source import SCREEN_HEIGHT, SCREEN_WIDTH
+from .page_source import SCREEN_HEIGHT, SCREEN_WIDTH, eight_columns
 from .raw_items import ItemError
 
 Picture: TypeAlias = NDArray[np.uint8]
@@ -58,19 +58,25 @@ def gaussian(half: int, sigma: float, centre: float = 0.0) -> Floats:
 
 def pool_pixels(values: Floats, kernel: Floats) -> Floats:
     """Return weighted means about each pixel, both ways, of what lies within the picture."""
-    means = values
     for axis in (1, 0):
-        inside = ndimage.convolve1d(np.ones(means.shape[axis]), kernel, mode="constant")
-        share = inside[None, :] if axis == 1 else inside[:, None]
-        means = kernel.sum() * ndimage.convolve1d(means, kernel, axis=axis, mode="constant") / share
-    return means
+        values = _pool_axis(values, kernel, axis, kernel.sum())
+    return values
+
+
+def _pool_axis(values: Floats, kernel: Floats, axis: int, scale: float) -> Floats:
+    """Sums along an axis of what lies within the picture, over the share of the kernel that does, times a scale."""
+    inside = ndimage.convolve1d(np.ones(values.shape[axis]), kernel, mode="constant")
+    share = inside[None, :] if axis == 1 else inside[:, None]
+    sums: Floats = scale * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
+    return sums
 
 
 _COLOUR_WEIGHT, _CONTRAST_WEIGHT, _ORIENTATION_WEIGHT = 1 / 0.2088, 1 / 0.0660, 1 / 0.0269
 _COLOUR_NOISE = (0.0007**2, 0.1**2, 0.05**2)
 _COLOUR_POOL, _CONTRAST_POOL = gaussian(6, 3.0), gaussian(6, 3.0)
 _CENTRE, _SURROUND = gaussian(3, 0.71), gaussian(3, 1.14)
-_ORIENTED_SIGMA, _ORIENTED_HALF = 2.0, 6
+# one standard deviation before, at and behind the middle
+_ORIENTED = [gaussian(6, 2.0, shift) for shift in (2.0, 0.0, -2.0)]
 _ENERGY_POOL, _ENERGY_NOISE = gaussian(4, 1.75), 1.0
 _ORIENTATION_POOL, _ORIENTATION_NOISE = gaussian(28, 14.0), 0.001
 _UPSAMPLE = np.array([0.05, 0.25, 0.4, 0.25, 0.05])
@@ -131,10 +137,9 @@ def _orientation(lightness: Floats) -> Floats:
 
 def _smooth_mirrored(values: Floats, kernel: Floats) -> Floats:
     """Values smoothed both ways, with the picture mirrored at its edges."""
-    smooth = values
     for axis in (1, 0):
-        smooth = ndimage.convolve1d(smooth, kernel, axis=axis, mode="mirror")
-    return smooth
+        values = ndimage.convolve1d(values, kernel, axis=axis, mode="mirror")
+    return values
 
 
 def _energy(energy: Floats) -> Floats:
@@ -142,37 +147,22 @@ def _energy(energy: Floats) -> Floats:
     height, width = energy.shape
     wide = np.zeros((height, 2 * width))
     wide[:, ::2] = energy
-    wide = _within(wide, 1)
+    wide = _pool_axis(wide, 2 * _ENERGY_POOL, 1, 2)
     tall = np.zeros((2 * height, 2 * width))
     tall[::2] = wide
-    tall = _within(tall, 0)
+    tall = _pool_axis(tall, 2 * _ENERGY_POOL, 0, 2)
     narrow = ndimage.convolve1d(tall, _ENERGY_POOL, axis=1, mode="mirror")[:, ::2]
     pooled: Floats = ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
     return pooled
 
 
-def _within(values: Floats, axis: int) -> Floats:
-    """Twice the weighted mean along an axis of what lies within the picture."""
-    kernel = 2 * _ENERGY_POOL
-    inside = ndimage.convolve1d(np.ones(values.shape[axis]), kernel, mode="constant")
-    share = inside[None, :] if axis == 1 else inside[:, None]
-    mean: Floats = 2 * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
-    return mean
-
-
 def _oriented_responses(lightness: Floats) -> Iterator[Floats]:
     """Second derivatives of the smoothed lightness in four directions: horizontal, vertical and both diagonals."""
-    across, derivative = _smoothing_kernels()[1], _second_derivative(_smoothing_kernels())
     for axis in (0, 1):
-        smooth = ndimage.convolve1d(lightness, across, axis=1 - axis, mode="mirror")
-        yield ndimage.convolve1d(smooth, derivative, axis=axis, mode="mirror")
+        smooth = ndimage.convolve1d(lightness, _ORIENTED[1], axis=1 - axis, mode="mirror")
+        yield ndimage.convolve1d(smooth, _second_derivative(_ORIENTED), axis=axis, mode="mirror")
     for kernel in _diagonal_kernels():
         yield ndimage.convolve(lightness, kernel, mode="mirror")
-
-
-def _smoothing_kernels() -> list[Floats]:
-    """Gaussians one standard deviation before, at and behind the middle."""
-    return [gaussian(_ORIENTED_HALF, _ORIENTED_SIGMA, shift) for shift in (_ORIENTED_SIGMA, 0.0, -_ORIENTED_SIGMA)]
 
 
 def _second_derivative(kernels: list[Floats]) -> Floats:
@@ -183,7 +173,7 @@ def _second_derivative(kernels: list[Floats]) -> Floats:
 @cache
 def _diagonal_kernels() -> tuple[Floats, Floats]:
     """Second derivatives of a Gaussian along both diagonals."""
-    parts = [np.outer(kernel, _smoothing_kernels()[1]) for kernel in _smoothing_kernels()]
+    parts = [np.outer(kernel, _ORIENTED[1]) for kernel in _ORIENTED]
     falling, rising = (_second_derivative([_turn_kernel(part, degrees) for part in parts]) for degrees in (-45.0, 45.0))
     return falling, rising
 
@@ -235,9 +225,7 @@ def _expand(values: Floats) -> Floats:
     height, width = values.shape
     wide = np.zeros((2 * height, 2 * width))
     wide[::2, ::2] = values
-    for axis in (1, 0):
-        wide = ndimage.convolve1d(wide, _UPSAMPLE, axis=axis, mode="mirror")
-    return wide
+    return _smooth_mirrored(wide, _UPSAMPLE)
 
 
 _N_LEVELS, _N_ORIENTATIONS = 3, 4
@@ -296,14 +284,14 @@ def _bands(channel: Floats) -> list[Floats]:
 def _filters(height: int, width: int) -> tuple[Floats, Floats, list[tuple[list[Floats], Floats]]]:
     """The filters of the high-pass rest, of what is left, and of each scale its orientations and what is left there."""
     angle, octave = _frequencies(height, width)
-    high, low, levels = _rising(octave, 0), _falling(octave, 0), []
+    high, low, levels = np.cos(_slope(octave, 0)), np.sin(_slope(octave, 0)), []
     scale = math.sqrt(2.0**6 * 36 / (_N_ORIENTATIONS * math.factorial(6)))
     for level in range(1, _N_LEVELS + 1):
-        ring = scale * _rising(octave, level)
+        ring = scale * np.cos(_slope(octave, level))
         oriented = [ring * np.cos(angle - np.pi * k / _N_ORIENTATIONS) ** 3 for k in range(_N_ORIENTATIONS)]
         rows, columns = _middle(octave.shape[0]), _middle(octave.shape[1])
         angle, octave = angle[rows, columns], octave[rows, columns]
-        levels.append((oriented, _falling(octave, level)))
+        levels.append((oriented, np.sin(_slope(octave, level))))
     return high, low, levels
 
 
@@ -316,16 +304,10 @@ def _frequencies(height: int, width: int) -> tuple[Floats, Floats]:
     return np.arctan2(y, x), np.log2(distance)
 
 
-def _rising(octave: Floats, level: int) -> Floats:
-    """Filter that is 0 one octave below a level's edge and 1 above it."""
-    response: Floats = np.cos(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
-    return response
-
-
-def _falling(octave: Floats, level: int) -> Floats:
-    """Filter that is 1 one octave below a level's edge and 0 above it."""
-    response: Floats = np.sin(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
-    return response
+def _slope(octave: Floats, level: int) -> Floats:
+    """Angle from a quarter turn, one octave below a level's edge, to 0 above it; its cosine keeps what is above."""
+    angle: Floats = np.pi / 2 * np.clip(-level - octave, 0.0, 1.0)
+    return angle
 
 
 def _middle(size: int) -> slice:
@@ -414,15 +396,5 @@ def screen_numbers(picture: Picture) -> list[float]:
 def counted_columns(rendered: Rendered, place: str) -> list[float]:
     """Return the eight columns of the whole page or of its first screen."""
     given = {name.removeprefix(f"{place}_"): value for name, value in rendered.numbers.items()}
-    characters = given["characters"]
     height = rendered.numbers["height"] if place == "whole" else min(rendered.numbers["height"], SCREEN_HEIGHT)
-    return [
-        math.log1p(given["texts"]), math.log1p(given["links"]), math.log1p(given["fonts"]),
-        given["sizes"] / characters if characters else math.nan, math.log1p(given["tables"]),
-        math.log1p(given["colours"]), math.log1p(given["images"]), max(height, SCREEN_HEIGHT) / SCREEN_WIDTH,
-    ]  # fmt: skip
-
-
-def clutter_measures(picture: Picture) -> list[float]:
-    """Return feature congestion, subband entropy and segment measure of a reduced screenshot."""
-    return [feature_congestion(picture), subband_entropy(picture), segment_measure(picture)]
+    return eight_columns(given | {"height": max(height, SCREEN_HEIGHT)})

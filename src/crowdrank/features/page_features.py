@@ -101,29 +101,23 @@ def measure_pages(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterato
             lambda raw: np.array([*count_source(raw).columns(), count_missing_sheets(raw), math.nan]), raws
         )
         return
-    from .page_rendering import Rendered, render_pages
+    from . import page_clutter
+    from .page_rendering import render_pages
 
     for raw, rendered in zip(raws, render_pages(raws), strict=True):
-        if not isinstance(rendered, Rendered):
+        if isinstance(rendered, str):
             yield rendered
             continue
-        kept = [float(count_missing_sheets(raw)), float(rendered.unstable)]
-        yield np.concatenate([_screen_row(rendered, params), kept])
-
-
-def _screen_row(rendered: Any, params: Mapping[str, Any]) -> Floats:
-    """The columns of a page that was rendered."""
-    from .page_clutter import clutter_measures, counted_columns, reduced_screen, screen_numbers
-
-    picture = reduced_screen(rendered.screenshot)
-    values = counted_columns(rendered, "whole")
-    if params["first"]:
-        values += counted_columns(rendered, "first")[:-1]
-    values += screen_numbers(picture)
-    if params["measures"]:
-        digest = int.from_bytes(hashlib.sha256(picture.tobytes()).digest()[:6], "big")
-        values += [*clutter_measures(picture), float(picture.std()), float(digest)]
-    return np.array(values)
+        picture = page_clutter.reduced_screen(rendered.screenshot)
+        values = page_clutter.counted_columns(rendered, "whole")
+        if params["first"]:
+            values += page_clutter.counted_columns(rendered, "first")[:-1]
+        values += page_clutter.screen_numbers(picture)
+        if params["measures"]:
+            values += [getattr(page_clutter, measure)(picture) for measure in page_clutter.MEASURES]
+            digest = int.from_bytes(hashlib.sha256(picture.tobytes()).digest()[:6], "big")
+            values += [float(picture.std()), float(digest)]
+        yield np.array([*values, float(count_missing_sheets(raw)), float(rendered.unstable)])
 
 
 def _content(raw: RawItem) -> bytes:

@@ -1,4 +1,4 @@
-"""The script that counts in a rendered page; it returns numbers only."""
+"""Pages in a browser: without a network, from their own folder; numbers counted in them and their first screen."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..errors import MissingExtraError
@@ -20,82 +21,11 @@ from ..wording import option
 from .page_source import HOST, MAX_ELEMENTS, MAX_TEXTS, SCREEN_HEIGHT, SCREEN_WIDTH, Site, read_page, site_of
 from .raw_items import ItemError, RawItem
 
-COUNTING_SCRIPT = r"""
-(width, height, maxElements, maxTexts) => {
-  const noText = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "TEXTAREA", "OPTION"]);
-  const images = new Set(["IMG", "SVG", "CANVAS", "VIDEO"]);
-  const fresh = () => ({texts: 0, links: 0, fonts: new Set(), characters: 0, sizes: 0, tables: 0,
-                        colours: new Set(), images: 0});
-  const whole = fresh(), first = fresh();
-  const opacity = new Map(), visible = new Map();
-  const seen = element => {
-    if (visible.has(element)) return visible.get(element);
-    const style = getComputedStyle(element);
-    const above = opacity.get(element.parentElement);  // a parent is looked at before what is in it
-    opacity.set(element, (above === undefined ? 1 : above) * parseFloat(style.opacity));
-    const boxes = [...element.getClientRects()].filter(box => box.width >= 1 && box.height >= 1);
-    const shown = boxes.length > 0 && style.visibility === "visible" && opacity.get(element) > 0.05;
-    const found = shown ? {style, boxes} : false;
-    visible.set(element, found);
-    return found;
-  };
-  const onFirst = boxes => boxes.some(box => box.bottom > 0 && box.right > 0 && box.top < height && box.left < width);
-  const elements = document.body ? [document.body, ...document.body.querySelectorAll("*")] : [];
-  if (elements.length > maxElements) return {too_large: 1};
-  const count = (places, change) => places.forEach(change);
-  for (const element of elements) {
-    const found = seen(element);
-    if (!found) continue;
-    const places = onFirst(found.boxes) ? [whole, first] : [whole];
-    const tag = element.tagName.toUpperCase();
-    if (tag === "TABLE") count(places, place => place.tables++);
-    if (images.has(tag) || (tag === "INPUT" && element.type === "image")) count(places, place => place.images++);
-    const colour = found.style.backgroundColor;
-    if (colour !== "transparent" && !/^rgba\(.*, 0\)$/.test(colour)) count(places, place => place.colours.add(colour));
-  }
-  const walker = document.createTreeWalker(document.body || document, NodeFilter.SHOW_TEXT);
-  const range = document.createRange();
-  let texts = 0;
-  while (walker.nextNode()) {
-    const node = walker.currentNode, parent = node.parentElement;
-    const length = node.data.replace(/\s+/g, " ").trim().length;
-    if (!length || !parent || noText.has(parent.tagName.toUpperCase())) continue;
-    if (++texts > maxTexts) return {too_large: 1};
-    const found = seen(parent);
-    if (!found) continue;
-    range.selectNodeContents(node);
-    const places = onFirst([...range.getClientRects()]) ? [whole, first] : [whole];
-    const style = found.style, size = parseFloat(style.fontSize) || 0;
-    const font = [style.fontFamily.split(",")[0], Math.round(size), style.fontWeight, style.fontStyle].join("|");
-    const linked = parent.closest("a[href]") !== null;
-    count(places, place => {
-      place.texts++;
-      place.links += linked ? 1 : 0;
-      place.fonts.add(font);
-      place.characters += length;
-      place.sizes += length * size;
-    });
-  }
-  const tops = [document.documentElement, document.body].filter(element => element);
-  const found = {height: Math.max(...tops.map(element => element.scrollHeight))};
-  for (const [name, place] of [["whole", whole], ["first", first]]) {
-    for (const key of ["texts", "links", "characters", "sizes", "tables", "images"]) {
-      found[name + "_" + key] = place[key];
-    }
-    found[name + "_fonts"] = place.fonts.size;
-    found[name + "_colours"] = place.colours.size;
-  }
-  return found;
-}
-"""
-
-HEIGHT_SCRIPT = """
-Math.max(...[document.documentElement, document.body].filter(element => element).map(element => element.scrollHeight))
-"""
-"""The height of the page alone, as the other script counts it."""
-
-
-Result = TypeVar("Result")
+_HEIGHT = (
+    "Math.max(...[document.documentElement, document.body].filter(element => element)"
+    ".map(element => element.scrollHeight))"
+)
+"""The height of the page alone, as page_counting.js counts it."""
 
 BROWSER = "CROWDRANK_BROWSER"
 """Environment variable that names the browser to use."""
@@ -134,11 +64,17 @@ def rendering_problem() -> str | None:
         return (
             "there is no Chromium to render pages with; install Debian's chromium, or run playwright install chromium"
         )
-    if _is_root() and not _can_unshare():
-        return (
-            "Chromium has no sandbox when root runs it, and no network namespace can be made here; render pages as an "
-            "ordinary user"
-        )
+    if _is_root():
+        try:
+            without_network = subprocess.run(["unshare", "-n", "true"], capture_output=True, timeout=10)
+            is_possible = without_network.returncode == 0
+        except (OSError, subprocess.SubprocessError):
+            is_possible = False
+        if not is_possible:
+            return (
+                "Chromium has no sandbox when root runs it, and no network namespace can be made here; render pages as "
+                "an ordinary user"
+            )
     return None
 
 
@@ -157,38 +93,21 @@ def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-@cache
-def _can_unshare() -> bool:
-    """Whether a process can be started without any network."""
-    try:
-        return subprocess.run(["unshare", "-n", "true"], capture_output=True, timeout=10).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        return False
-
-
 def render_pages(raws: Sequence[RawItem]) -> list[Rendered | str]:
-    """Return what a browser shows of each page, or why it shows nothing."""
-    return _in_thread(lambda: _render_all(raws))
+    """Return what a browser shows of each page, or why it shows nothing.
 
-
-def _in_thread(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """What a coroutine returns, run in a thread of its own: a notebook's thread has an event loop already."""
-    outcome: list[Any] = []
+    A thread of its own runs it: that of a notebook has an event loop already.
+    """
+    outcome = Future[list[Rendered | str]]()
 
     def run() -> None:
         try:
-            outcome.append((True, asyncio.run(work())))
+            outcome.set_result(asyncio.run(_render_all(raws)))
         except BaseException as error:
-            outcome.append((False, error))
+            outcome.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    fine, value = outcome[0]
-    if not fine:
-        raise value
-    result: Result = value
-    return result
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result()
 
 
 async def _render_all(raws: Sequence[RawItem]) -> list[Rendered | str]:
@@ -219,15 +138,25 @@ class _Browser:
         """Return the browser."""
         from playwright.async_api import Error
 
-        if self.browser is None:
-            root = _is_root()
-            try:
-                self.browser = await self.running.chromium.launch(
-                    executable_path=_without_network(self.folder) if root else browser_path(),
-                    headless=True, chromium_sandbox=not root, args=list(_FLAGS),
-                )  # fmt: skip
-            except Error as error:
-                raise MissingExtraError(_start_problem(str(error))) from None
+        if self.browser is not None:
+            return self.browser
+        command: Path | str | None = browser_path()
+        if _is_root():
+            # started in a network namespace without a route
+            command = self.folder / "browser"
+            if not command.exists():
+                command.write_text(f'#!/bin/sh\nexec unshare -n -- "{browser_path()}" "$@"\n')
+                command.chmod(0o700)
+        try:
+            self.browser = await self.running.chromium.launch(
+                executable_path=command, headless=True, chromium_sandbox=not _is_root(), args=list(_FLAGS)
+            )
+        except Error as error:
+            said, why = str(error).lower(), f"does not start; run it by hand to see why, or name another in {BROWSER}"
+            if "sandbox" in said and "usable" in said:
+                why = "has no sandbox here, as this user may not make namespaces; allow user namespaces"
+            source = f"or count in the source of pages: {option('screen', 'no')}"
+            raise MissingExtraError(f"the browser {browser_path()} {why}, {source}") from None
         return self.browser
 
     async def close(self) -> None:
@@ -236,24 +165,6 @@ class _Browser:
         if browser is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
-
-
-def _start_problem(said: str) -> str:
-    """Why the browser does not start, by what it said, with the remedy."""
-    if "sandbox" in said.lower() and "usable" in said.lower():
-        why = "has no sandbox here, as this user may not make namespaces; allow user namespaces"
-    else:
-        why = f"does not start; run it by hand to see why, or name another in {BROWSER}"
-    return f"the browser {browser_path()} {why}, or count in the source of pages: {option('screen', 'no')}"
-
-
-def _without_network(folder: Path) -> Path:
-    """A command that starts the browser in a network namespace without a route."""
-    command = folder / "browser"
-    if not command.exists():
-        command.write_text(f'#!/bin/sh\nexec unshare -n -- "{browser_path()}" "$@"\n')
-        command.chmod(0o700)
-    return command
 
 
 async def _render(browser: _Browser, raw: RawItem) -> Rendered:
@@ -339,14 +250,19 @@ async def _measure(context: Any, visit: _Visit) -> Rendered:
     await visit.load()
     await page.wait_for_timeout(_SETTLE_MILLISECONDS)
     _expect_own_site(page)
-    numbers = await _count(context, page)
+    script = Path(__file__).with_name("page_counting.js").read_text(encoding="utf-8")
+    call = f"({script})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
+    counts = await _evaluate(context, page, call)
+    if not isinstance(counts, dict) or "too_large" in counts:
+        raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
+    numbers = {str(name): float(value) for name, value in counts.items()}
     picture = await page.screenshot(
         animations="disabled", caret="hide", clip={"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT},
         timeout=DEADLINE * 1000,
     )  # fmt: skip
     if visit.site.has_scripts:
         await page.wait_for_timeout(_SETTLE_MILLISECONDS)
-    again = await _evaluate(context, page, HEIGHT_SCRIPT)
+    again = await _evaluate(context, page, _HEIGHT)
     # on a busy machine a page may leave as late as this, and what was counted be the browser's own page
     _expect_own_site(page)
     return Rendered(numbers, picture, unstable=again != numbers["height"])
@@ -356,15 +272,6 @@ def _expect_own_site(page: Any) -> None:
     """Refuse a page that has led to somewhere else."""
     if not page.url.startswith(f"http://{HOST}/"):
         raise ItemError("it leads to another site")
-
-
-async def _count(context: Any, page: Any) -> dict[str, float]:
-    """What our script counts."""
-    call = f"({COUNTING_SCRIPT})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
-    counts = await _evaluate(context, page, call)
-    if not isinstance(counts, dict) or "too_large" in counts:
-        raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
-    return {str(name): float(value) for name, value in counts.items()}
 
 
 async def _evaluate(context: Any, page: Any, expression: str) -> Any:

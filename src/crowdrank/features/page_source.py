@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -76,6 +77,8 @@ def read_page(raw: RawItem) -> bytes:
     return raw.read_bytes(MAX_FILE_BYTES)
 
 
+_LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))["page"]
+
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _WANTED = re.compile(r"font|background|display", re.IGNORECASE)
 _TEXT = re.compile(r"\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'")
@@ -91,13 +94,7 @@ SIZE_WORDS = {
     "xx-small": 9.0, "x-small": 10.0, "small": 13.0, "medium": 16.0, "large": 18.0, "x-large": 24.0, "xx-large": 32.0,
 }  # fmt: skip
 _COLOUR = re.compile(r"#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]{1,80}\)|\b[a-z]{3,20}\b")
-_COLOUR_WORDS = frozenset(
-    ["aqua", "beige", "black", "blue", "brown", "coral", "crimson", "cyan", "darkblue", "darkgray", "darkgreen",
-     "darkgrey", "darkred", "dimgray", "fuchsia", "gold", "gray", "green", "grey", "indigo", "ivory", "khaki",
-     "lavender", "lightblue", "lightgray", "lightgreen", "lightgrey", "lightyellow", "lime", "magenta", "maroon",
-     "navy", "olive", "orange", "orchid", "pink", "plum", "purple", "red", "salmon", "silver", "skyblue", "snow",
-     "steelblue", "tan", "teal", "tomato", "turquoise", "violet", "wheat", "white", "whitesmoke", "yellow"]
-)  # fmt: skip
+_COLOUR_WORDS = frozenset(_LISTS["colours"])
 
 
 class Rule(NamedTuple):
@@ -209,10 +206,7 @@ _MAX_SHEETS = 60
 
 _NO_TEXT = frozenset(["script", "style", "noscript", "template", "textarea", "option", "head", "title"])
 _IMAGES = frozenset(["img", "svg", "canvas", "video"])
-_INLINE = frozenset(
-    ["a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "kbd", "label", "mark", "q", "s", "small", "span",
-     "strong", "sub", "sup", "u", "var"]
-)  # fmt: skip
+_INLINE = frozenset(_LISTS["inline"])
 _DEFAULT_SIZES = {
     "h1": 2.0, "h2": 1.5, "h3": 1.17, "h5": 0.83, "h6": 0.67, "small": 1 / 1.2, "big": 1.2, "sub": 1 / 1.2,
     "sup": 1 / 1.2, "code": 13 / 16, "pre": 13 / 16, "kbd": 13 / 16, "samp": 13 / 16,
@@ -238,13 +232,18 @@ class PageCounts:
     height: float = 0.0
 
     def columns(self) -> list[float]:
-        """Return the eight columns; the mean size is NaN without text."""
-        size = self.sizes / self.characters if self.characters else math.nan
-        return [
-            math.log1p(self.texts), math.log1p(self.links), math.log1p(len(self.fonts)), size,
-            math.log1p(self.tables), math.log1p(len(self.colours)), math.log1p(self.images),
-            self.height / SCREEN_WIDTH,
-        ]  # fmt: skip
+        """Return the eight columns."""
+        return eight_columns(vars(self) | {"fonts": len(self.fonts), "colours": len(self.colours)})
+
+
+def eight_columns(counts: Mapping[str, float]) -> list[float]:
+    """Return the columns of what is counted on a page, logarithms for the most part; no mean size without text."""
+    size = counts["sizes"] / counts["characters"] if counts["characters"] else math.nan
+    before, after = (
+        [math.log1p(counts[name]) for name in names]
+        for names in (("texts", "links", "fonts"), ("tables", "colours", "images"))
+    )
+    return [*before, size, *after, counts["height"] / SCREEN_WIDTH]
 
 
 @dataclass(frozen=True)
@@ -286,11 +285,7 @@ _MAX_DEPTH = 5_000
 """Elements within each other; browsers stop at some hundred, and the parser takes the square of it."""
 
 _TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_NOT_NESTED = frozenset(
-    b"area base br col embed hr img input link meta param source track wbr p li dt dd tr td th thead tbody tfoot "
-    b"colgroup caption option optgroup html head body a".split()
-)
-"""Elements that hold none, or that the next of their kind closes."""
+_NOT_NESTED = frozenset(name.encode() for name in _LISTS["not_nested"])
 
 
 def _expect_shallow(data: bytes) -> None:
@@ -344,7 +339,11 @@ def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int
         known.update(f".{name}" for name in (node.attributes.get("class") or "").split())
         known.add(f"#{node.attributes.get('id') or ''}")
     for number, rule in enumerate(rules):
-        if not _could_match(rule.selector, known):
+        # all classes and ids of a selector must occur on the page: those of most rules of a framework do not
+        parts = rule.selector.replace(">", " ").replace("+", " ").replace("~", " ").split()
+        plain = " ".join(part for part in parts if "[" not in part and "(" not in part and "\\" not in part)
+        marked = plain.replace(".", " .").replace("#", " #").split()
+        if any(name[0] in ".#" and name not in known for name in marked):
             continue
         try:
             nodes = tree.css(rule.selector)
@@ -353,18 +352,6 @@ def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int
         for node in nodes:
             matches.setdefault(node.mem_id, []).append((rule.specificity, number, rule.declarations))
     return matches
-
-
-def _could_match(selector: str, known: set[str]) -> bool:
-    """Whether all classes and ids of a selector occur on the page: most rules of a framework do not."""
-    last = selector.replace(">", " ").replace("+", " ").replace("~", " ").split()
-    for part in last:
-        if "[" in part or "(" in part or "\\" in part:
-            continue
-        marked = part.replace(".", " .").replace("#", " #").split()
-        if any(name[0] in ".#" and name not in known for name in marked):
-            return False
-    return True
 
 
 def _walk(root: Any, matched: dict[int, Any], counts: PageCounts) -> None:
@@ -393,22 +380,16 @@ def _walk(root: Any, matched: dict[int, Any], counts: PageCounts) -> None:
             declared |= declarations_of(given["style"])
         if declared.get("display") == "none" or "hidden" in given:
             continue
-        _count_element(tag, given, declared, counts)
+        counts.tables += tag == "table"
+        if tag in _IMAGES or (tag == "input" and (given.get("type") or "").lower() == "image"):
+            counts.images += 1
+            height = pixels((given.get("height") or "").strip().lower(), 16.0)
+            counts.height += (height if height is not None else _UNKNOWN_IMAGE_HEIGHT) / 2
+        own = (given.get("bgcolor") or "").lower()
+        backgrounds = (declared.get("background-color"), declared.get("background"), own)
+        counts.colours.update(colour for value in backgrounds if value and (colour := colour_in(value)) is not None)
         inherited = _inherited_style(tag, given, declared, style)
         stack += [(child, inherited) for child in reversed(list(node.iter(include_text=True)))]
-
-
-def _count_element(tag: str, given: Any, declared: dict[str, str], counts: PageCounts) -> None:
-    """Tables, images and backgrounds."""
-    counts.tables += tag == "table"
-    if tag in _IMAGES or (tag == "input" and (given.get("type") or "").lower() == "image"):
-        counts.images += 1
-        height = pixels((given.get("height") or "").strip().lower(), 16.0)
-        counts.height += (height if height is not None else _UNKNOWN_IMAGE_HEIGHT) / 2
-    for value in (declared.get("background-color"), declared.get("background"), (given.get("bgcolor") or "").lower()):
-        colour = colour_in(value) if value else None
-        if colour is not None:
-            counts.colours.add(colour)
 
 
 def _inherited_style(tag: str, given: Any, declared: dict[str, str], style: _Style) -> _Style:

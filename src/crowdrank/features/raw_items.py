@@ -7,6 +7,7 @@ import io
 import json
 import os
 import time
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,21 +32,9 @@ from ..kernels.threads import one_blas_thread
 from ..protocols import Floats, Progress
 from ..wording import first_few, naming, one_of, option
 
-SUFFIXES = {
-    "text": (".txt", ".md", ".markdown"),
-    "page": (".html", ".htm", ".xhtml"),
-    "speech": (
-        ".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".m4a", ".aac", ".webm",
-    ),
-}  # fmt: skip
-"""What the files of a folder end in, by kind; recordings that cannot be read are listed too, and then refused."""
-
-CONTENT_COLUMNS = {
-    "text": ("text", "content", "body", "answer", "response", "output", "completion", "passage", "message", "comment"),
-    "page": ("file", "path", "filename", "file_name", "page", "html"),
-    "speech": ("file", "path", "filename", "file_name", "audio", "recording", "clip", "wav"),
-}
-"""Names of the column that holds the text, or the name of the file, the most telling first."""
+_LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))
+SUFFIXES = {kind: tuple(endings) for kind, endings in _LISTS["suffixes"].items()}
+CONTENT_COLUMNS = {kind: tuple(names) for kind, names in _LISTS["content"].items()}
 
 BY_FOLDER = "folder"
 """Value of ``query`` that takes the folder of a file for its query."""
@@ -72,8 +61,11 @@ class RawItem:
         if self.path is not None and not S_ISREG(self.path.stat().st_mode):
             raise ItemError("a folder" if self.path.is_dir() else "no ordinary file")
 
-    def read_bytes(self, most: int) -> bytes:
-        """Return what the file holds; one that cannot be read, or is larger than ``most``, is refused."""
+    def read_bytes(self, most: int, *, cut: bool = False) -> bytes:
+        """Return what the file holds; one that cannot be read is refused, and a larger one than ``most`` too, or cut.
+
+        One byte more than ``most`` says that it was cut.
+        """
         if self.path is None:
             return (self.text or "").encode("utf-8", "surrogatepass")
         try:
@@ -82,7 +74,7 @@ class RawItem:
                 data = handle.read(most + 1)
         except (OSError, ValueError) as error:
             raise ItemError(os_reason(error) if isinstance(error, OSError) else "no file name") from None
-        if len(data) > most:
+        if len(data) > most and not cut:
             raise ItemError(f"larger than {most // 1_000_000} MB")
         return data
 

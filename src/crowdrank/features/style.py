@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 import unicodedata
+from pathlib import Path
 from typing import NamedTuple
 
 MAX_CHARACTERS = 1_000_000
@@ -32,19 +34,9 @@ _SILENT_E = re.compile(f"[{_VOWELS}][^{_VOWELS} ]+e(?= |\\Z)")
 _WITHOUT_VOWEL = re.compile(f"(?<![^ ])[^{_VOWELS} ]+(?= |\\Z)")
 _DIGITS = re.compile(r"[0-9]")
 
-FIRST_PERSON = frozenset(
-    ["i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves",
-     "i'm", "i've", "i'd", "i'll", "we're", "we've"]
-)  # fmt: skip
-SECOND_PERSON = frozenset(["you", "your", "yours", "yourself", "yourselves", "you're", "you've", "you'll"])
-NEGATIONS = frozenset(
-    ["no", "not", "never", "none", "nothing", "nobody", "nowhere", "neither", "nor", "cannot", "can't", "don't",
-     "doesn't", "didn't", "won't", "isn't", "aren't", "wasn't", "wouldn't", "shouldn't"]
-)  # fmt: skip
-CONNECTIVES = frozenset(
-    ["because", "therefore", "however", "although", "though", "thus", "hence", "moreover", "furthermore", "besides",
-     "also", "but", "so", "since", "while", "whereas", "unless", "if", "then", "first", "second", "finally"]
-)  # fmt: skip
+_LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))["style"]
+FIRST_PERSON, SECOND_PERSON = frozenset(_LISTS["first_person"]), frozenset(_LISTS["second_person"])
+NEGATIONS, CONNECTIVES = frozenset(_LISTS["negations"]), frozenset(_LISTS["connectives"])
 
 COLUMNS = (
     "log_characters", "log_words", "log_sentences", "log_paragraphs",
@@ -57,6 +49,7 @@ COLUMNS = (
 )  # fmt: skip
 """Names of the columns, in their order."""
 
+_MARKS = ("code_characters", "paragraphs", *COLUMNS[10:19])
 _LOGS = COLUMNS[10:20]
 _RATES = (*COLUMNS[21:28], *COLUMNS[31:])
 
@@ -145,24 +138,17 @@ def style_counts(text: str) -> StyleCounts:
 
 def markdown_counts(text: str) -> tuple[dict[str, int], str]:
     """Return the marks of Markdown in a plain text, and the text without code and addresses, in which words count."""
-    n_code, code_characters, paragraphs, prose_lines = _without_fences(text.split("\n"))
-    headings, bullets, numbered, tables, quotes = _line_marks(prose_lines)
-    prose = "\n".join(prose_lines) if n_code else text
-    n_inline = n_links = n_bold = 0
+    counts, prose_lines = _line_counts(text.split("\n"))
+    prose = "\n".join(prose_lines) if counts["code_blocks"] else text
     if "`" in prose:
-        prose, n_inline = _INLINE_CODE.subn(" ", prose)
+        prose, counts["inline_code"] = _INLINE_CODE.subn(" ", prose)
     if "](" in prose:
-        prose, n_links = _LINK.subn(r"\1", prose)
+        prose, counts["links"] = _LINK.subn(r"\1", prose)
     if "://" in prose or "www." in prose:
         prose, n_bare = _URL.subn(" ", prose)
-        n_links += n_bare
+        counts["links"] += n_bare
     if "**" in prose or "__" in prose:
-        n_bold = len(_BOLD.findall(prose))
-    counts = {
-        "code_characters": code_characters, "paragraphs": paragraphs, "headings": headings, "bold": n_bold,
-        "bullets": bullets, "numbered": numbered, "code_blocks": n_code, "inline_code": n_inline, "tables": tables,
-        "quotes": quotes, "links": n_links,
-    }  # fmt: skip
+        counts["bold"] = len(_BOLD.findall(prose))
     return counts, prose
 
 
@@ -194,48 +180,44 @@ def style_columns(counts: StyleCounts) -> list[float]:
     return [values[name] for name in COLUMNS]
 
 
-def _without_fences(lines: list[str]) -> tuple[int, int, int, list[str]]:
-    """Number of fenced blocks, characters in them, number of paragraphs, and the lines outside of the blocks."""
-    n_blocks = n_characters = n_paragraphs = 0
+def _line_counts(lines: list[str]) -> tuple[dict[str, int], list[str]]:
+    """What is counted line by line, with room for the other marks, and the lines outside of fenced blocks.
+
+    Of tables it is the rows between head and body.
+    """
+    counts = dict.fromkeys(_MARKS, 0)
     prose, fence, blank = [], "", True
     for line in lines:
         content = line.strip()
         mark = _FENCE.match(content) if content[:3] in ("```", "~~~") else None
         if fence:
-            n_characters += len(line) + 1
+            counts["code_characters"] += len(line) + 1
             if mark is not None and mark[1] == content and content.startswith(fence):
                 fence = ""
             continue
-        n_paragraphs += blank and bool(content)
+        counts["paragraphs"] += blank and bool(content)
         blank = not content
         # a line of code may begin and end with three backticks
         if mark is not None and ("`" not in content[len(mark[1]) :] or content[0] == "~"):
             fence = mark[1]
-            n_blocks, n_characters = n_blocks + 1, n_characters + len(line) + 1
-        else:
-            prose.append(line)
-    return n_blocks, n_characters, n_paragraphs, prose
-
-
-def _line_marks(lines: list[str]) -> tuple[int, int, int, int, int]:
-    """Numbers of headings, bullets, numbered lines, rows between head and body of tables, and quoted lines."""
-    headings = bullets = numbered = tables = quotes = 0
-    for line in lines:
-        content = line.strip()
+            counts["code_blocks"] += 1
+            counts["code_characters"] += len(line) + 1
+            continue
+        prose.append(line)
         first = content[:1]
         if not first:
             continue
         if first == "#":
-            headings += _HEADING.match(content) is not None
+            counts["headings"] += _HEADING.match(content) is not None
         elif first == ">":
-            quotes += 1
+            counts["quotes"] += 1
         elif first in "-*+•" and _BULLET.match(content):
-            bullets += 1
+            counts["bullets"] += 1
         elif first in "0123456789":
-            numbered += _NUMBERED.match(content) is not None
+            counts["numbered"] += _NUMBERED.match(content) is not None
         elif "|" in content and "---" in content:
-            tables += _TABLE_MARKS.issuperset(content)
-    return headings, bullets, numbered, tables, quotes
+            counts["tables"] += _TABLE_MARKS.issuperset(content)
+    return counts, prose
 
 
 def _word_counts(prose: str) -> dict[str, int]:

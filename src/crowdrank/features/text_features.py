@@ -8,7 +8,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from .style import COLUMNS, MAX_CHARACTERS, plain_text, style_columns, style_cou
 
 VERSION = 1
 _TEXTS_PER_CHUNK, _TEXTS_PER_CHUNK_EMBEDDED = 200, 8
+_CONTENT = partial(RawItem.read_bytes, most=0)  # the text itself
 _MAX_BYTES = 4 * MAX_CHARACTERS
 """No million characters take more in UTF-8."""
 
@@ -41,12 +42,19 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     embedding = _Embedding(params["embed"], fitted) if params["embed"] else None
     items, texts = _texts(items, run)
     raws = [replace(raw, text=text, path=None) for raw, text in zip(items.raw, texts, strict=True)]
-    style = Measure("text", VERSION, {}, ".text_features:measure_style", len(COLUMNS), _TEXTS_PER_CHUNK, _content)
+    style = Measure("text", VERSION, {}, ".text_features:measure_style", len(COLUMNS), _TEXTS_PER_CHUNK, _CONTENT)
     matrix, _ = measure_rows(style, raws, run, "style")
     blocks, names = [matrix], list(COLUMNS)
     facts: dict[str, Any] = {}
     numbers: dict[str, Any] = {}
-    words = _words(texts, params["words"], fitted)
+    words = None
+    if fitted is not None and "vocabulary" in fitted.facts:
+        words = WordColumns.restore(fitted.facts, fitted.numbers)
+    elif fitted is None and params["words"]:
+        words = WordColumns.fit(texts, params["words"])
+        if words is None:
+            how = "they need five texts or more, and words that stand in three of them, but not in all"
+            say(f"no columns of words from {counted(len(texts), 'text')}: {how}")
     if words is not None:
         blocks.append(words.columns_of(texts))
         names += _numbered_names("word", len(words.components))
@@ -64,11 +72,6 @@ def measure_style(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterato
     """Yield the 36 columns of style of each text."""
     for raw in raws:
         yield np.array(style_columns(style_counts(raw.text or "")))
-
-
-def _content(raw: RawItem) -> bytes:
-    """The text itself."""
-    return (raw.text or "").encode("utf-8", "surrogatepass")
 
 
 def _numbered_names(word: str, n: int) -> list[str]:
@@ -107,18 +110,12 @@ def _texts(items: RawItems, run: Run) -> tuple[RawItems, list[str]]:
 
 def _read(raw: RawItem) -> str:
     """The text of a file, with or without byte-order mark; more than is used is not read."""
-    assert raw.path is not None
     is_utf8 = raw.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     try:
         decoder = codecs.getincrementaldecoder("utf-8-sig" if is_utf8 else raw.encoding)()
     except LookupError:
         raise ParameterError(f"{option('encoding', raw.encoding)} is not known; use a name such as latin-1") from None
-    try:
-        raw.expect_file()
-        with raw.path.open("rb") as handle:
-            data = handle.read(_MAX_BYTES + 1)
-    except (OSError, ValueError):
-        data = raw.read_bytes(0)  # says why
+    data = raw.read_bytes(_MAX_BYTES, cut=True)
     try:
         text = decoder.decode(data, final=len(data) <= _MAX_BYTES)
     except UnicodeDecodeError:
@@ -127,19 +124,6 @@ def _read(raw: RawItem) -> str:
     if "\0" in text:
         raise ItemError("not text: it holds NUL characters")
     return text
-
-
-def _words(texts: Sequence[str], n_columns: int, fitted: Extractor | None) -> WordColumns | None:
-    """The columns of words, fitted or taken over."""
-    if fitted is not None:
-        return WordColumns.restore(fitted.facts, fitted.numbers) if "vocabulary" in fitted.facts else None
-    if not n_columns:
-        return None
-    columns = WordColumns.fit(texts, n_columns)
-    if columns is None:
-        how = "they need five texts or more, and words that stand in three of them, but not in all"
-        say(f"no columns of words from {counted(len(texts), 'text')}: {how}")
-    return columns
 
 
 class _Embedding:
@@ -168,7 +152,7 @@ class _Embedding:
         n_dimensions = load_model(self.folder).n_dimensions
         measure = Measure(
             "embedding", VERSION, {"sha": self.sha, "folder": str(self.folder)}, ".text_features:measure_embeddings",
-            n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _content,
+            n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _CONTENT,
         )  # fmt: skip
         vectors, _ = measure_rows(measure, raws, run, "embeddings")
         if self.mean is None or self.directions is None:
