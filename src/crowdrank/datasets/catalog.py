@@ -12,11 +12,10 @@ import os
 import tomllib
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import polars as pl
 
@@ -25,6 +24,8 @@ from ..data.judgments import Grades, Preferences, Rankings
 from ..data.truth import Truth
 from ..errors import DataWarning, JudgmentError, MissingDataError, UnknownNameError
 from ..wording import counted, did_you_mean
+
+Judged = TypeVar("Judged", Grades, Preferences, Rankings)
 
 
 @dataclass(frozen=True)
@@ -225,12 +226,11 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "crowdrank" / "data"
 
 
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Silence warnings about what is known of a set and stands in its notes, such as repeated judgments."""
+def quietly(build: Callable[..., Judged], frame: pl.DataFrame, **options: Any) -> Judged:
+    """Return judgments of a table without warnings about what stands in the notes of a set, such as repeats."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        yield
+        return build(frame, **options)
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,12 @@ class Store:
     root: Path
     description: str = ""
 
-    def dataset(self, **fields: Any) -> Dataset:
+    def dataset(self, truth: Truth | pl.DataFrame | None = None, **fields: Any) -> Dataset:
         """Return the data set with these fields and what is known of its source."""
         terms = self.terms
-        return Dataset(
-            name=self.name, description=self.description, source=str(terms.source), licence=terms.licence, **fields
-        )
+        known = {"name": self.name, "description": self.description, "licence": terms.licence}
+        truth = Truth.from_frame(truth) if isinstance(truth, pl.DataFrame) else truth
+        return Dataset(truth=truth, source=str(terms.source), **{**known, **fields})
 
     @property
     def terms(self) -> Folder:
@@ -307,6 +307,7 @@ class Store:
         columns: str | Mapping[str, str] | Sequence[str],
         *,
         numbers: Sequence[str] = (),
+        measured: Sequence[str] = (),
         separator: str = ",",
         encoding: str = "utf-8",
         skip: int = 0,
@@ -322,6 +323,8 @@ class Store:
             name of a layout of the catalogue, which says all of this.
         numbers
             Words whose cells must be numbers.
+        measured
+            Further columns, which keep their names and must hold numbers.
         separator, encoding
             How the file is written.
         skip
@@ -329,7 +332,8 @@ class Store:
         """
         if isinstance(columns, str):
             return self.table(file, **TABLES[columns])
-        header = isinstance(columns, Mapping)
+        if header := isinstance(columns, Mapping):
+            columns = {**columns, **{name: name for name in measured}}
         content = self.text(file, encoding).encode()
         try:
             frame = pl.read_csv(
@@ -350,7 +354,7 @@ class Store:
         else:
             frame.columns = list(columns)
         frame = frame.with_columns(pl.all().str.strip_chars())
-        for word in numbers:
+        for word in (*measured, *numbers):
             cells = frame[word].cast(pl.Float64, strict=False)
             if cells.null_count():
                 row = int(cells.is_null().arg_true()[0])

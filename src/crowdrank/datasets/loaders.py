@@ -28,7 +28,7 @@ def answers(
     given, truth = store.table(files[0], table), store.table(files[1], f"{table}_truth")
     if nominal:
         given = given.with_columns(pl.col("grade").cast(pl.Int64))
-    return store.dataset(judgments=Grades.from_frame(given, nominal=nominal), truth=Truth.from_frame(truth))
+    return store.dataset(judgments=Grades.from_frame(given, nominal=nominal), truth=truth)
 
 
 def adult(store: Store) -> Dataset:
@@ -42,11 +42,9 @@ def adult(store: Store) -> Dataset:
     positions = {level: float(position) for position, level in enumerate(SITES)}
     gold = gold.with_columns(pl.col("grade").replace_strict(positions, return_dtype=pl.Float64))
     labelled = int(gold["item"].is_in(given["item"].unique().implode()).sum())
-    with quietly():
-        grades = Grades.from_frame(given, levels=SITES)
     repeats = len(given) - given.n_unique(["annotator", "item"])
     return store.dataset(
-        judgments=grades,
+        judgments=quietly(Grades.from_frame, given, levels=SITES),
         truth=replace(Truth.from_frame(gold), levels=SITES),
         notes=(
             f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",
@@ -59,7 +57,7 @@ def peer_grading(store: Store, *, file: str = "peer.csv") -> Dataset:
     """Students' grades of group submissions; the truth is the mean grade of the teaching assistants."""
     given, assistants = store.table(file, "peer_grades"), store.table("ta.csv", "peer_grades")
     truth = assistants.group_by("query", "item", maintain_order=True).agg(pl.col("grade").mean())
-    return store.dataset(judgments=Grades.from_frame(given), truth=Truth.from_frame(truth))
+    return store.dataset(judgments=Grades.from_frame(given), truth=truth)
 
 
 WINNERS = {"a1": "left", "a2": "right", "equal": "tie"}
@@ -76,7 +74,7 @@ def mirex(store: Store) -> Dataset:
     )
     groups = store.table("MTurk.qrel", "melody_groups").drop("run")
     notes = (f"{len(given) - len(answered)} of {len(given):,} answers are blank and left out",)
-    return store.dataset(judgments=Preferences.from_frame(answered), truth=Truth.from_frame(groups), notes=notes)
+    return store.dataset(judgments=Preferences.from_frame(answered), truth=groups, notes=notes)
 
 
 def arguments(store: Store, *, pairs: bool = False) -> Dataset:
@@ -87,9 +85,7 @@ def arguments(store: Store, *, pairs: bool = False) -> Dataset:
     else:
         # the source's score falls as an argument convinces more
         truth = store.table("gold_ranking.csv", "argument_scores").with_columns(-pl.col("grade"))
-    return store.dataset(
-        judgments=Preferences.from_frame(votes.with_columns(_winners())), truth=Truth.from_frame(truth), details=texts
-    )
+    return store.dataset(judgments=Preferences.from_frame(votes.with_columns(_winners())), truth=truth, details=texts)
 
 
 def _winners() -> pl.Expr:
@@ -99,12 +95,9 @@ def _winners() -> pl.Expr:
 
 def model_answers(store: Store, *, who: str = "crowd") -> Dataset:
     """Answers of language models to prompts, compared by the ``crowd``, by two ``judges`` or by ``all``."""
-    columns = {"query": "prompt", "left": "left", "right": "right", "winner": "winner"}
-    parts = []
-    if who != "judges":
-        parts.append(store.table("crowd-comparisons.csv", {**columns, "annotator": "worker"}))
+    parts = [store.table("crowd-comparisons.csv", "model_votes")] if who != "judges" else []
     if who != "crowd":
-        judged = [(judge, store.table(f"{judge}-comparisons.csv", columns)) for judge in JUDGES]
+        judged = [(judge, store.table(f"{judge}-comparisons.csv", "model_verdicts")) for judge in JUDGES]
         parts += [table.with_columns(annotator=pl.lit(judge)) for judge, table in judged]
     votes = pl.concat(parts)
     if who == "all":
@@ -120,16 +113,12 @@ def web_pages(store: Store) -> Dataset:
     answered = votes.filter(pl.col("winner").is_in(["left", "right"])).with_columns(
         pl.col("group").replace_strict({"1": "accepted", "0": "other"}, default=pl.col("group"))
     )
-    pages = store.table("calista_clutter.csv", {"item": "item", "grade": "appeal"}, numbers=["grade"])
+    pages = store.table("calista_clutter.csv", "page_appeal")
     notes = (f"{len(votes) - len(answered)} of {len(votes):,} answers choose neither page and are left out",)
     # the clutter measures of the screenshots, where the stored table has them
     header = store.text("calista_clutter.csv").split("\n", 1)[0].strip().split(",")
-    details = None
-    if set(MEASURES) <= set(header):
-        details = store.table("calista_clutter.csv", {word: word for word in ("item", *MEASURES)}, numbers=MEASURES)
-    return store.dataset(
-        judgments=Preferences.from_frame(answered), truth=Truth.from_frame(pages), details=details, notes=notes
-    )
+    details = store.table("calista_clutter.csv", "page_measures") if set(MEASURES) <= set(header) else None
+    return store.dataset(judgments=Preferences.from_frame(answered), truth=pages, details=details, notes=notes)
 
 
 SYSTEMS = range(1, 6)
@@ -137,9 +126,7 @@ SYSTEMS = range(1, 6)
 
 def translations(store: Store, *, file: str = "sample-fr-en-train.csv") -> Dataset:
     """Rankings of five translations of a segment, with ties, by turkers and researchers."""
-    ids = {f"item{n}": f"system{n}Id" for n in SYSTEMS}
-    ranks = {f"rank{n}": f"system{n}rank" for n in SYSTEMS}
-    wide = store.table(file, {"query": "segmentId", "annotator": "judgeId", **ids, **ranks}, numbers=list(ranks))
+    wide = store.table(file, "translations")
     wide = wide.with_row_index("ranking").with_columns(group=pl.col("annotator").str.split("_").list.first())
     meta = ("ranking", "query", "annotator", "group")
     long = pl.concat([wide.select(*meta, item=f"item{n}", rank=f"rank{n}") for n in SYSTEMS])
@@ -201,12 +188,11 @@ def relevance_feedback(store: Store, *, every: bool = False) -> Dataset:
     given, gold = (store.match(table, of_item, "item", "item_topic.csv") for table in (given, gold))
     if every:
         given = given.with_columns(pl.col("grade").cast(pl.Int64))
-    with quietly():
-        grades = Grades.from_frame(given, nominal=every)
+    grades = quietly(Grades.from_frame, given, nominal=every)
     details = topics.join(judged, on="item", how="semi").select(
         "query", "item", pl.col("exact") == "1", pl.col("document").replace("", None)
     )
-    return store.dataset(judgments=grades, truth=Truth.from_frame(gold), details=details, notes=notes)
+    return store.dataset(judgments=grades, truth=gold, details=details, notes=notes)
 
 
 def relevance_feedback_gold(store: Store) -> Dataset:
@@ -220,11 +206,9 @@ def relevance_feedback_gold(store: Store) -> Dataset:
         store.match(table, names, "number", "map_question_integer.txt").with_columns(pl.col("grade") - 1).drop("number")
         for table in (given, gold)
     ]
-    with quietly():
-        grades = Grades.from_frame(tables[0])
     repeats = len(given) - given.n_unique(["number", "annotator"])
     notes = (f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",)
-    return store.dataset(judgments=grades, truth=Truth.from_frame(tables[1]), notes=notes)
+    return store.dataset(judgments=quietly(Grades.from_frame, tables[0]), truth=tables[1], notes=notes)
 
 
 def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
@@ -243,8 +227,7 @@ def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
     votes = votes.with_columns(
         query=pl.col("name").str.split("_").list.first(), item=pl.col("name").str.split("_").list.last()
     ).drop("name")
-    with quietly():
-        grades = Grades.from_frame(votes)
+    grades = quietly(Grades.from_frame, votes)
     return store.dataset(judgments=grades, truth=nist_gold(store), notes=tuple(notes))
 
 
@@ -312,7 +295,7 @@ def pandalm(store: Store, *, who: str = "all") -> Dataset:
     texts = pl.concat(sides).unique(["query", "item"], keep="first", maintain_order=True)
     return store.dataset(
         judgments=Preferences.from_frame(usable.drop("idx", *(["group"] if who != "all" else []))),
-        truth=Truth.from_frame(truth),
+        truth=truth,
         details=texts,
         notes=(f"{dropped} verdicts that could not be parsed are left out",) if dropped else (),
     )
@@ -335,17 +318,15 @@ def llmbar(store: Store) -> Dataset:
         annotator=pl.concat_str("model", "strategy", separator="/"),
         group="model",
     )
-    names = ("subset", "item", "gold", "input", "output_1", "output_2")
-    items = store.table("items.csv", {name: name for name in names}).with_columns(
-        query=pl.concat_str("subset", "item", separator="/")
-    )
+    items = store.table("items.csv", "verdict_items")
+    items = items.with_columns(query=pl.concat_str("subset", "item", separator="/"))
     truth = items.select("query", left=pl.lit("output_1"), right=pl.lit("output_2"), winner="output_" + pl.col("gold"))
     texts = [
         items.select("query", "subset", "input", item=pl.lit(side), text=side) for side in ("output_1", "output_2")
     ]
     return store.dataset(
         judgments=Preferences.from_frame(given, winner_codes={"output_1": "item", "output_2": "item"}),
-        truth=Truth.from_frame(truth),
+        truth=truth,
         details=pl.concat(texts).select("query", "item", "text", "subset", "input"),
         notes=(f"{len(verdicts) - len(usable)} of {len(verdicts):,} verdicts name no winner and are left out",),
     )
@@ -378,8 +359,7 @@ def rag_judges(store: Store, *, dimension: str = OVERALL) -> Dataset:
     notes = [f"{repeats:,} of {len(given):,} verdicts repeat a pair in the same order; all are kept"]
     if len(given) < len(rows):
         notes.append(f"{len(rows) - len(given)} verdicts are blank and left out")
-    with quietly():
-        preferences = Preferences.from_frame(given)
+    preferences = quietly(Preferences.from_frame, given)
     return store.dataset(judgments=preferences, truth=_rag_truth(store, given, dimension), notes=tuple(notes))
 
 
@@ -492,15 +472,8 @@ def _folds(store: Store, parts: dict[str, Features]) -> tuple[Fold, ...]:
         store.refuse_damaged("folds.json", f"no partition {error}")
 
 
-WINE = (
-    "fixed acidity", "volatile acidity", "citric acid", "residual sugar", "chlorides", "free sulfur dioxide",
-    "total sulfur dioxide", "density", "pH", "sulphates", "alcohol",
-)  # fmt: skip
-COORDINATES = tuple(f"{axis}{point}" for point in range(1, 9) for axis in "xy")
 DIGIT_FILES = {"train": "pendigits.tra", "test": "pendigits.tes"}
 MEASURES = ("feature_congestion", "subband_entropy", "segment_measure")
-PAGE_FEATURES = ("texts", "links", "faces", "families", "avg_font", "tables", "bgcolors", "images", "aspect")
-_COUNTED = ("texts", "links", "faces", "avg_font", "tables", "bgcolors", "images")
 CONTROLS = ("Reference", "Anchor")
 BLANK = 3.0
 """Up to this standard deviation of its pixels a screenshot shows nothing."""
@@ -508,54 +481,41 @@ BLANK = 3.0
 
 def wine(store: Store, *, colour: str) -> Dataset:
     """Wines by eleven measurements; the truth is the quality that tasters gave."""
-    columns = {**{name: name for name in WINE}, "grade": "quality"}
-    table = store.table(f"winequality-{colour}.csv", columns, numbers=list(columns), separator=";")
+    table = store.table(f"winequality-{colour}.csv", "wines")
+    names = [name for name in table.columns if name != "grade"]
     table = table.with_row_index("item", 1).with_columns(pl.col("item").cast(pl.String))
-    features = Features.from_arrays(None, table["item"], table.select(WINE).to_numpy(), names=WINE)
-    return store.dataset(features=features, truth=Truth.from_frame(table.select("item", "grade")))
+    return store.dataset(features=_features(table, names), truth=table.select("item", "grade"))
 
 
 def digits(store: Store) -> Dataset:
     """Handwritten digits as eight pen positions; the source's two files are two queries, and the truth is the digit."""
-    words = (*COORDINATES, "grade")
-    parts = [
-        store.table(file, words, numbers=words)
-        .with_row_index("item", 1)
-        .select(pl.lit(split).alias("query"), pl.col("item").cast(pl.String), *words)
-        for split, file in DIGIT_FILES.items()
-    ]
-    table = pl.concat(parts)
-    features = Features.from_arrays(
-        table["query"], table["item"], table.select(COORDINATES).to_numpy(), names=COORDINATES
-    )
-    return store.dataset(
-        features=features,
-        truth=Truth.from_frame(table.select("query", "item", "grade")),
-        folds=(Fold("source", ("train",), (), ("test",)),),
-    )
+    tables = {split: store.table(file, "digits").with_row_index("item", 1) for split, file in DIGIT_FILES.items()}
+    table = pl.concat(one.with_columns(pl.col("item").cast(pl.String), query=pl.lit(s)) for s, one in tables.items())
+    names = [name for name in table.columns if name not in ("query", "item", "grade")]
+    truth, folds = table.select("query", "item", "grade"), (Fold("source", ("train",), (), ("test",)),)
+    return store.dataset(features=_features(table, names), truth=truth, folds=folds)
+
+
+def _features(table: pl.DataFrame, names: Sequence[str]) -> Features:
+    """Columns of a table of items as features."""
+    query = table["query"] if "query" in table.columns else None
+    return Features.from_arrays(query, table["item"], table.select(names).to_numpy(), names=names)
 
 
 def clutter(store: Store) -> Dataset:
     """Web pages ranked by three measures of image clutter, with cheap features; ``details`` has source and kind too."""
-    names = [f"{how}_{name}" for how in ("dom", "src") for name in PAGE_FEATURES]
-    numbers = [*names, "bytes", "missing_css"]
-    pages = _page_table(store, "features.csv", ("source", "kind", *numbers), numbers)
-    measured = [*MEASURES, "page_height", "pixel_sd"]
-    table = store.match(_page_table(store, "annotators.csv", measured, measured), pages, "item", "features.csv")
-    return _clutter_dataset(store, table, names, ["source", "kind", *measured, "bytes", "missing_css"])
+    pages = store.table("features.csv", "page_counts")
+    table = store.match(store.table("annotators.csv", "page_clutter"), pages, "item", "features.csv")
+    names = [name for name in pages.columns if name.startswith(("dom_", "src_"))]
+    kept = ["source", "kind", *MEASURES, "page_height", "pixel_sd", "bytes", "missing_css"]
+    return _clutter_dataset(store, table, names, kept)
 
 
 def first_screens(store: Store) -> Dataset:
     """Pages counted over the whole page and over the first screen, ranked by three measures of clutter."""
-    counted = [f"{where}_{name}" for where in ("whole", "first") for name in PAGE_FEATURES if name in _COUNTED]
-    names = ["height", *counted, "edge_share", "colours"]
-    table = _page_table(store, "pages.csv", ["source", *names, "pixel_sd", *MEASURES], [*names, "pixel_sd", *MEASURES])
-    return _clutter_dataset(store, table, names, ["source", *MEASURES, "pixel_sd"])
-
-
-def _page_table(store: Store, file: str, columns: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
-    """Columns of a table of pages by their own names."""
-    return store.table(file, {"item": "page", **{name: name for name in columns}}, numbers=numbers)
+    table, kept = store.table("pages.csv", "first_screens"), ["source", *MEASURES, "pixel_sd"]
+    names = [name for name in table.columns if name not in ("item", *kept)]
+    return _clutter_dataset(store, table, names, kept)
 
 
 def _clutter_dataset(store: Store, pages: pl.DataFrame, names: Sequence[str], details: Sequence[str]) -> Dataset:
@@ -564,7 +524,7 @@ def _clutter_dataset(store: Store, pages: pl.DataFrame, names: Sequence[str], de
     ranks = [shown.select("item", rank=pl.col(name).rank("dense"), annotator=pl.lit(name)) for name in MEASURES]
     return store.dataset(
         judgments=Rankings.from_frame(pl.concat(ranks)),
-        features=Features.from_arrays(None, shown["item"], shown.select(names).to_numpy(), names=names),
+        features=_features(shown, names),
         details=shown.select("item", *details),
         notes=(f"{len(pages) - len(shown)} of {len(pages)} pages have a blank screenshot and are left out",),
     )
@@ -580,8 +540,6 @@ def codecs(store: Store) -> Dataset:
     graded, described = (table.filter(~pl.col("item").is_in(CONTROLS)) for table in (grades, described))
     return store.dataset(
         judgments=Grades.from_frame(graded),
-        features=Features.from_arrays(
-            described["query"], described["item"], described.select(names).to_numpy(), names=names
-        ),
+        features=_features(described, names),
         notes=(f"{len(grades) - len(graded)} of {len(grades):,} grades are of reference or anchor and left out",),
     )
