@@ -193,7 +193,7 @@ def test_only_what_is_needed_is_fetched(postgres, monkeypatch):
     assert asked[-1].startswith("SELECT")
     assert '"notes"' not in asked[-1]
     place = place_of(address)
-    assert place.scan.head(2).collect().height == 2
+    assert place.scan().head(2).collect().height == 2
     assert asked[-1].endswith("LIMIT 2")
 
 

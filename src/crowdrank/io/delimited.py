@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ..data.column_names import is_known_name
 from ..errors import JudgmentError, ParameterError
@@ -280,11 +279,7 @@ def _fast(source: Source, layout: _Layout) -> pl.DataFrame | None:
     doubtful = gaps or source.data[-1:] == layout.separator.encode()
     if doubtful and _is_ragged(source, layout):
         return None
-    return _tidy(frame, layout, gaps)
-
-
-def _tidy(frame: pl.DataFrame, layout: _Layout, gaps: bool) -> pl.DataFrame:
-    """The table with cells stripped, blank ones null, and blank rows left out."""
+    # cells stripped, blank ones null, and blank rows left out
     if layout.loose:
         frame = frame.with_columns(pl.all().str.strip_chars())
         empty = [column.name for column in frame.iter_columns() if (column == "").any()]
@@ -300,7 +295,13 @@ def _is_ragged(source: Source, layout: _Layout) -> bool:
     inside, begun, last_end = 0, 0, -1
     for start in range(0, len(view), BLOCK):
         block = view[start : start + BLOCK]
-        marks, inside = _marks(block, ord(layout.separator), inside, layout.quotes)
+        # positions of separators and line ends outside quotes
+        wanted_marks = (block == ord(layout.separator)) | (block == _NEWLINE)
+        if layout.quotes:
+            parity = (np.cumsum(block == _QUOTE, dtype=np.uint8) & 1) ^ inside
+            wanted_marks &= parity == 0
+            inside = int(parity[-1])
+        marks = np.flatnonzero(wanted_marks)
         ends = np.flatnonzero(block[marks] == _NEWLINE)
         counts = np.diff(ends, prepend=-1) - 1
         if len(ends):
@@ -316,15 +317,6 @@ def _is_ragged(source: Source, layout: _Layout) -> bool:
         last_end = int(positions[-1]) if len(positions) else last_end
         source.release(layout.start + start)
     return begun != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
-
-
-def _marks(block: NDArray[np.uint8], separator: int, inside: int, quotes: bool) -> tuple[NDArray[np.intp], int]:
-    """Positions of separators and line ends outside quotes, and whether the block ends inside a quote."""
-    wanted = (block == separator) | (block == _NEWLINE)
-    if not quotes:
-        return np.flatnonzero(wanted), 0
-    parity = (np.cumsum(block == _QUOTE, dtype=np.uint8) & 1) ^ inside
-    return np.flatnonzero(wanted & (parity == 0)), int(parity[-1])
 
 
 def _careful(source: Source, layout: _Layout) -> pl.DataFrame:

@@ -153,17 +153,8 @@ def describe_items(table: Any, items: Items) -> pl.DataFrame:
     named = understand_items(frame.columns)
     plain = {plain_name(name): name for name in reversed(frame.columns)}
     free = {word: name for word, name in plain.items() if name not in named.values()}
-    chosen = {
-        what: next((free[word] for word in words if word in free), None)
-        for what, words in (("text", TEXT), ("link", LINK))
-    }
     keys = ["item"] if items.single or "query" not in named else ["query", "item"]
-    columns = {key: frame[named[key]].cast(pl.String) for key in keys}
-    columns |= {
-        what: pl.repeat(None, len(frame), dtype=pl.String, eager=True) if name is None else frame[name].cast(pl.String)
-        for what, name in chosen.items()
-    }
-    known = pl.DataFrame(columns).unique(keys, keep="first", maintain_order=True)
+    known = _first_rows(frame, {key: named[key] for key in keys}, _columns_about(free))
     wanted = pl.DataFrame({"query": items.query_ids().cast(pl.String), "item": items.ids.cast(pl.String)})
     described = wanted.join(known, on=keys, how="left", maintain_order="left")
     return described.select("text", pl.col("link").map_elements(web_link, return_dtype=pl.String))
@@ -206,18 +197,25 @@ def _describe_file(path: PathLike, kind: str | None, columns: Mapping[str, str] 
     for side in sides:
         if side not in understood.columns:
             continue
-        by_part = {}
-        for what, words in (("text", TEXT), ("link", LINK)):
-            named = [form.format(word) for word in words for form in _FORMS[side]]
-            by_part[what] = next((free[name] for name in named if name in free), None)
-        if not any(by_part.values()):
-            continue
-        query = {"query": frame[understood.columns["query"]].cast(pl.String)} if "query" in understood.columns else {}
-        empty = pl.repeat(None, len(frame), dtype=pl.String, eager=True)
-        cells = {what: empty if name is None else frame[name].cast(pl.String) for what, name in by_part.items()}
-        table = pl.DataFrame({**query, "item": frame[understood.columns[side]].cast(pl.String), **cells})
-        tables.append(table.unique([*query, "item"], keep="first", maintain_order=True))
+        about = _columns_about(free, _FORMS[side])
+        if any(about.values()):
+            query = {"query": understood.columns["query"]} if "query" in understood.columns else {}
+            tables.append(_first_rows(frame, {**query, "item": understood.columns[side]}, about))
     return tables
+
+
+def _columns_about(free: Mapping[str, str], forms: Sequence[str] = ("{}",)) -> dict[str, str | None]:
+    """The columns that hold the text and the link of an item, ``None`` where no free one is called so."""
+    named = {"text": TEXT, "link": LINK}
+    calls = {what: [form.format(word) for word in words for form in forms] for what, words in named.items()}
+    return {what: next((free[name] for name in names if name in free), None) for what, names in calls.items()}
+
+
+def _first_rows(frame: pl.DataFrame, ids: Mapping[str, str], about: Mapping[str, str | None]) -> pl.DataFrame:
+    """What the first row of each item tells of it, as text."""
+    blank = pl.lit(None, pl.String)
+    cells = {word: blank if name is None else pl.col(name).cast(pl.String) for word, name in {**ids, **about}.items()}
+    return frame.select(**cells).unique(list(ids), keep="first", maintain_order=True)
 
 
 _FORMS = {

@@ -26,7 +26,7 @@ from .notices import Notice, hear
 from .plain_tables import below_title
 from .preflib import SUFFIXES
 from .read_options import ReadOptions
-from .sources import Source, shown_name
+from .sources import shown_name
 from .tables import read_source, table_format
 
 _MOST_VALUES = 12
@@ -173,7 +173,14 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         source = open_votes(path, options.encoding)
         if source.suffix in SUFFIXES:
             return _of_judgments(replace(blank, format="PrefLib", title="rankings"), read_files([path], options), given)
-        blank = _about(blank, source, options)
+        name = source_name(source, options)
+        form = table_format(source) if name is None or source.data[:4] != b"PK\x03\x04" else "zip"
+        coding = source.encoding if form in ("csv", "json", "jsonl") else ""
+        form = "json" if form == "jsonl" and source.suffix == ".json" else form
+        columns = len(first_cells(source)) if name is not None and form == "csv" else None
+        title = blank.title if name is None else f"an export of {name}"
+        blank = replace(blank, source=name or "table", title=title, n_columns=columns)
+        blank = replace(blank, format=_FORMATS.get(form, form), encoding=coding)
         table = read_one(source, options)
         blank = _with_table(blank, table)
         judgments = build([table], options)
@@ -181,7 +188,7 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         problem = _without_people(_without_name(str(error), blank.file))
         inspection = replace(blank, problem=problem, next=_next_command(str(error), blank.file, given))
         return inspection if table is not None else _with_candidates(inspection, path, options)
-    return _of_judgments(replace(blank, roles=_roles(table)), judgments, given)
+    return _of_judgments(blank, judgments, given)
 
 
 def _without_name(text: str, name: str) -> str:
@@ -194,47 +201,32 @@ def _without_people(text: str) -> str:
     return _PERSON.sub("(not shown)", text)
 
 
-def _about(blank: Inspection, source: Source, options: ReadOptions) -> Inspection:
-    """What kind of file it is."""
-    name = source_name(source, options)
-    form = table_format(source) if name is None or source.data[:4] != b"PK\x03\x04" else "zip"
-    coding = source.encoding if form in ("csv", "json", "jsonl") else ""
-    form = "json" if form == "jsonl" and source.suffix == ".json" else form
-    inspection = replace(blank, format=_FORMATS.get(form, form), encoding=coding, source=name or "table")
-    if name is None:
-        return inspection
-    columns = len(first_cells(source)) if form == "csv" else None
-    return replace(inspection, title=f"an export of {name}", n_columns=columns)
-
-
 def _with_table(inspection: Inspection, table: Table) -> Inspection:
     """What is known once the columns are understood."""
     imported, plain = table.imported, table.plain
-    notes = imported.notes if imported is not None else plain.notes if plain is not None else ()
-    known = replace(inspection, kind=table.kind, roles=_roles(table), notes=tuple(map(_without_people, notes)))
     if imported is not None:
-        known = replace(known, title=imported.title, left_out=dict(imported.dropped))
-        return replace(known, n_rows=imported.n_read, unit=imported.unit)
+        names, notes = imported.roles, imported.notes
+        title, left_out = imported.title, dict(imported.dropped)
+        known = replace(inspection, title=title, left_out=left_out, n_rows=imported.n_read, unit=imported.unit)
+        return _with_roles(known, table, names, notes)
     assert plain is not None
     unused: list[str] = []
     for name in plain.understood.ignored:
         blank = name in plain.whole.columns and ColumnFacts(name, plain.whole[name]).empty
         unused.append(_without_people(name) + (" (blank)" if blank else ""))
-    return replace(known, n_rows=plain.shape[0], n_columns=plain.shape[1], not_used=tuple(unused))
+    known = replace(inspection, n_rows=plain.shape[0], n_columns=plain.shape[1], not_used=tuple(unused))
+    return _with_roles(known, table, plain.understood.columns, plain.notes)
 
 
 _ORDER = ("grade", "rank", "left", "right", "winner", "loser", "tie", "strength", "item", "annotator", "query")
 
 
-def _roles(table: Table) -> tuple[Role, ...]:
-    """Each column that is used, with what it holds."""
-    names: Mapping[str, str]
-    names = (
-        table.imported.roles if table.imported is not None else table.plain.understood.columns if table.plain else {}
-    )
+def _with_roles(inspection: Inspection, table: Table, names: Mapping[str, str], notes: Sequence[str]) -> Inspection:
+    """The same with each column that is used and what it holds, and what is to be known."""
     words = sorted(names, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
     held = [_without_people(_holds(word, table.frame, table.kind)) for word in words]
-    return tuple(Role(word, _without_people(names[word]), text) for word, text in zip(words, held, strict=True))
+    roles = tuple(Role(word, _without_people(names[word]), text) for word, text in zip(words, held, strict=True))
+    return replace(inspection, kind=table.kind, roles=roles, notes=tuple(map(_without_people, notes)))
 
 
 def _holds(word: str, frame: pl.DataFrame, kind: str) -> str:

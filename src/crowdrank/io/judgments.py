@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ..data.column_names import is_gold, is_surely_item, key_of, name_points, names_metric
-from ..data.columns import ColumnFacts, Understood, count_cells, is_personal, short_paths
+from ..data.columns import ColumnFacts, count_cells, is_personal, short_paths
 from ..data.covariates import covariate_columns
 from ..data.files import PathLike
 from ..data.index import id_series
@@ -25,7 +25,7 @@ from ..data.presented import NOT_SWAPPED
 from ..errors import CrowdrankError, DataWarning, JudgmentError, ParameterError
 from ..wording import all_at_once, counted, either, option
 from . import exports
-from .delimited import Scan, scan_delimited
+from .delimited import scan_delimited
 from .notices import say
 from .plain_tables import IDS, Plain, at_path, plain_rows, read_plain, with_house_words
 from .preflib import SUFFIXES, preflib_of
@@ -218,13 +218,12 @@ def read_one(source: Source, options: ReadOptions) -> Table:
         levels = plain.levels if levels is None else levels
         recorded = options.swapped == NOT_SWAPPED
         return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, recorded, plain=plain)
-    refused = {"swapped": options.swapped, "judge_version": options.judge_version}
-    for word in [word for word, given in refused.items() if given is not None]:
-        what = "order is known" if word == "swapped" else "annotators are known"
-        raise ParameterError(
-            f"{option(word)} applies to plain tables, but this is an export of {name}, whose {what}; leave it "
-            f"out, or read the file with {option('source', 'table')}"
-        )
+    for word, known in (("swapped", "order is known"), ("judge_version", "annotators are known")):
+        if getattr(options, word) is not None:
+            raise ParameterError(
+                f"{option(word)} applies to plain tables, but this is an export of {name}, whose {known}; leave it "
+                f"out, or read the file with {option('source', 'table')}"
+            )
     with blaming(source.name):
         imported = in_any_encoding(source, lambda one: exports.read(one, name, options))
     kind = imported.kind
@@ -299,14 +298,15 @@ def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
         raise ParameterError(
             f"{option('levels')} and {option('nominal')} apply to grades, but {files} {held}; leave them out"
         )
-    if "preference" not in kinds and options.covariates:
-        raise ParameterError(f"{option('control')} applies to preferences, but {files} {held}; leave it out")
-    if "preference" not in kinds and options.winner_codes is not None:
-        raise ParameterError(f"{option('winner_codes')} applies to preferences, but {files} {held}; leave it out")
-    if tuple(kinds) == ("ranking",) and (options.duplicates or "keep") != "keep":
-        raise ParameterError(
-            f"{option('duplicates')} applies to grades and preferences, but {files} {held}; leave it out"
-        )
+    asked = {
+        "control": (bool(options.covariates), ("preference",)),
+        "winner_codes": (options.winner_codes is not None, ("preference",)),
+        "duplicates": ((options.duplicates or "keep") != "keep", ("grade", "preference")),
+    }
+    for name, (given, about) in asked.items():
+        if given and not set(about) & set(kinds):
+            what = " and ".join(f"{kind}s" for kind in about)
+            raise ParameterError(f"{option(name)} applies to {what}, but {files} {held}; leave it out")
 
 
 def build(tables: list[Table], options: ReadOptions) -> Judgments:
@@ -464,19 +464,22 @@ def _check_ranks(name: str, plain: Plain) -> None:
             f"{name}: each ranking has one item, which orders nothing; if {plain.understood.columns['annotator']!r} "
             f"does not say who ranked: {option('no_annotators', True)}"
         )
-    words = ("query", "annotator", "ranking", "rank")
-    keys: list[str] = [word for word in words if word in plain.frame.columns]
+    keys: list[str] = [word for word in ("query", "annotator", "ranking", "rank") if word in plain.frame.columns]
     if "rank" not in keys or len(plain.frame) / count_cells([plain.frame[word] for word in keys]) < _SEVERAL:
         return
     plain = plain.again() if plain.again is not None else plain
     splitting = _splitting(plain, _unused_columns(plain), keys)
     if splitting:
-        column = splitting[0].name
-        row = plain.frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
+        column, row = splitting[0].name, _first_repeat(plain.frame, keys)
         raise JudgmentError(
             f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}; {column!r} distinguishes "
             f"them: {option('columns', {'query': column})}"
         )
+
+
+def _first_repeat(frame: pl.DataFrame, keys: list[str]) -> dict[str, Any]:
+    """The first of the keys that stand in several rows, and in how many."""
+    return frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
 
 
 def judgments_per_cell(judgments: Judgments) -> float:
@@ -533,9 +536,7 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     splitting = _splitting(plain, facts, keys)
     if not splitting:
         return
-    column = splitting[0].name
-    counts = plain.frame.group_by(keys, maintain_order=True).len()
-    row = counts.filter(pl.col("len") > 1).row(0, named=True)
+    column, row = splitting[0].name, _first_repeat(plain.frame, keys)
     who = f"{plain.understood.columns['annotator']} {short(row['annotator'])}"
     what = (
         f"grades {short(row['item'])}" if "item" in row else f"compares {short(row['left'])} and {short(row['right'])}"
@@ -583,6 +584,8 @@ _TEXT_BYTES_AT_ONCE = 1 << 20
 # rows of a long table that say what its columns are
 _HEAD = 100_000
 
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
 
 class Rows(NamedTuple):
     """Some rows of a file under the house's words."""
@@ -603,14 +606,14 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
         source = open_votes(path, options.encoding)
         if source.suffix in SUFFIXES:
             raise JudgmentError(f"{source.name} is a PrefLib file; write it as a table of rankings first")
-        long = None if _must_be_whole(source, options) else _Long.of(source, options)
-        if long is None:
+        chunks = None if _must_be_whole(source, options) else _long_chunks(source, options, number)
+        if chunks is None:
             table = read_one(source, options)
             for start in range(0, len(table.frame), rows):
                 yield Rows(table._replace(frame=table.frame.slice(start, rows), plain=None), start, number)
             continue
         with blaming(source.name):
-            yield from long.chunks(rows, number)
+            yield from chunks(rows)
 
 
 def _must_be_whole(source: Source, options: ReadOptions) -> bool:
@@ -632,82 +635,72 @@ def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     return source_name(source, options) is not None
 
 
-class _Long(NamedTuple):
-    """A long plain table whose columns are understood."""
+def _long_chunks(source: Source, options: ReadOptions, number: int) -> Callable[[int], Iterator[Rows]] | None:
+    """What yields the rows of a long plain table, so many at a time, its columns understood by the first of them.
 
-    source: Source
-    options: ReadOptions
-    scan: pl.LazyFrame
-    understood: Understood
-    columns: list[str]
-    text: Scan | None
+    ``None`` where all rows are needed to understand the table.
+    """
+    text = scan_delimited(source, names=options.header) if table_format(source) == "csv" else None
+    if text is None and table_format(source) == "csv":
+        return None
+    try:
+        with without_panics(), blaming(source.name):
+            scan = source.scan() if text is None else text.frame
+            head = scan.head(_HEAD).collect()
+            plain = plain_rows(head, {}, options, source)
+    except _UNREADABLE as error:
+        if source.table is not None:
+            raise source.unreadable(error) from None
+        return None
+    understood = plain.understood
+    if not set(understood.columns.values()) <= set(head.columns):
+        return None
+    for sentence in (understood.sentence(), *plain.notes):
+        say(f"{source.name}: {sentence}")
+    covariates = covariate_columns(head, options.covariates)
+    columns = dict.fromkeys([*understood.columns.values(), *covariates, *([text.last] if text else [])])
+    if plain.levels is not None:
+        # these are turned round already
+        options = replace(options, small_is_good=None)
+    options = replace(options, levels=options.levels if options.levels is not None else plain.levels)
 
-    @classmethod
-    def of(cls, source: Source, options: ReadOptions) -> _Long | None:
-        """Look at the first rows; ``None`` where all rows are needed to understand the table."""
-        text = scan_delimited(source, names=options.header) if table_format(source) == "csv" else None
-        if text is None and table_format(source) == "csv":
-            return None
-        try:
-            with without_panics(), blaming(source.name):
-                scan = source.scan() if text is None else text.frame
-                head = scan.head(_HEAD).collect()
-                plain = plain_rows(head, {}, options, source)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            if source.table is not None:
-                raise source.unreadable(error) from None
-            return None
-        names = list(plain.understood.columns.values())
-        if not set(names) <= set(head.columns):
-            return None
-        for sentence in (plain.understood.sentence(), *plain.notes):
-            say(f"{source.name}: {sentence}")
-        levels = options.levels if options.levels is not None else plain.levels
-        wanted = [*names, *covariate_columns(head, options.covariates), *([text.last] if text else [])]
-        if plain.levels is not None:
-            # these are turned round already
-            options = replace(options, small_is_good=None)
-        return cls(source, replace(options, levels=levels), scan, plain.understood, list(dict.fromkeys(wanted)), text)
+    def complain() -> None:
+        """Say what is wrong with a file that polars cannot read: the careful reader names the row."""
+        read_one(source, options)
+        raise JudgmentError("the file cannot be read some rows at a time; check what wrote it")
 
-    def chunks(self, rows: int, number: int) -> Iterator[Rows]:
-        """The rows, some at a time."""
-        first = 0
-        doubtful = self.text is not None
-        if self.text is not None:
-            # polars cuts a long text into longer pieces, and has no parameter for it
-            os.environ.setdefault("POLARS_CSV_CHUNK_SIZE", f"{_TEXT_BYTES_AT_ONCE}")
-        size = max(rows // _BATCHES_AT_ONCE, 1)
-        batches = self.scan.select(self.columns).collect_batches(chunk_size=size, maintain_order=True)
-        while (batch := self._next(batches, rows)) is not None:
-            if doubtful and self.text is not None and batch[self.text.last].null_count():
-                if self.text.is_ragged():
-                    self._complain()
-                doubtful = False
-            frame = with_house_words(batch, self.understood, self.options, self.source)
-            blank = pl.all_horizontal(pl.all().is_null())
-            frame = frame.filter(~blank) if self.text is not None else frame
-            table = Table(self.source, self.understood.kind, frame, self.options.nominal, self.options.levels)
-            first += len(batch)
-            before = first - len(batch)
-            # the rows go before the next ones are read
-            del batch, frame
-            yield Rows(table, before, number)
-            del table
-
-    def _next(self, batches: Iterator[pl.DataFrame], rows: int) -> pl.DataFrame | None:
+    def next_rows(batches: Iterator[pl.DataFrame], rows: int) -> pl.DataFrame | None:
         """So many of the next rows, fewer where their cells are long; ``None`` at the end."""
         held, n_rows, n_bytes = list[pl.DataFrame](), 0, 0
         try:
             while n_rows < rows and n_bytes < BYTES_AT_ONCE and (batch := next(batches, None)) is not None:
                 held.append(batch)
                 n_rows, n_bytes = n_rows + len(batch), n_bytes + int(batch.estimated_size())
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            if self.source.table is not None:
-                raise self.source.unreadable(error) from None
-            self._complain()
+        except _UNREADABLE as error:
+            if source.table is not None:
+                raise source.unreadable(error) from None
+            complain()
         return pl.concat(held) if held else None
 
-    def _complain(self) -> None:
-        """Say what is wrong with a file that polars cannot read: the careful reader names the row."""
-        read_one(self.source, self.options)
-        raise JudgmentError("the file cannot be read some rows at a time; check what wrote it")
+    def chunks(rows: int) -> Iterator[Rows]:
+        first, doubtful = 0, text
+        if text is not None:
+            # polars cuts a long text into longer pieces, and has no parameter for it
+            os.environ.setdefault("POLARS_CSV_CHUNK_SIZE", f"{_TEXT_BYTES_AT_ONCE}")
+        size = max(rows // _BATCHES_AT_ONCE, 1)
+        batches = scan.select(list(columns)).collect_batches(chunk_size=size, maintain_order=True)
+        while (batch := next_rows(batches, rows)) is not None:
+            if doubtful is not None and batch[doubtful.last].null_count():
+                if doubtful.is_ragged():
+                    complain()
+                doubtful = None
+            frame = with_house_words(batch, understood, options, source)
+            frame = frame.filter(~pl.all_horizontal(pl.all().is_null())) if text is not None else frame
+            table = Table(source, understood.kind, frame, options.nominal, options.levels)
+            before, first = first, first + len(batch)
+            # the rows go before the next ones are read
+            del batch, frame
+            yield Rows(table, before, number)
+            del table
+
+    return chunks

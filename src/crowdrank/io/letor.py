@@ -64,8 +64,7 @@ def read_letor(path: PathLike, *, groups: PathLike | None = None) -> Features:
     >>> features.matrix.tolist(), features.grade.tolist()
     ([[0.5, 7.0], [nan, nan]], [2.0, 0.0])
     """
-    source = open_source(path)
-    return letor_of(source, groups_beside(path) if groups is None else groups)
+    return letor_of(open_source(path), groups_beside(path) if groups is None else groups)
 
 
 def letor_of(source: Source, groups: PathLike | None) -> Features:
@@ -162,9 +161,10 @@ def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
         .filter(pl.col("body") != "")
     )
     line = parts["number"].to_numpy().astype(np.int64)
-    tokens = parts["body"].str.split(" ") if not parts["body"].str.contains(r"[\t ]{2}|\t").any() else None
-    if tokens is None:
-        tokens = parts["body"].str.replace_all(r"\s+", " ").str.split(" ")
+    body = parts["body"]
+    if body.str.contains(r"[\t ]{2}|\t").any():
+        body = body.str.replace_all(r"\s+", " ")
+    tokens = body.str.split(" ")
     grade = tokens.list.first().cast(pl.Float64, strict=False)
     finite = grade.is_finite().fill_null(False)
     if not finite.all():
@@ -172,25 +172,24 @@ def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
         raise source.broken_line(line[bad], f"starts with {show_value(tokens[bad][0])} where the grade belongs", _SHAPE)
     second = tokens.list.get(1, null_on_oob=True)
     query = second.str.strip_prefix("qid:").set(~second.str.starts_with("qid:").fill_null(False), None)
-    pairs = _pairs(tokens, query.is_not_null())
+    # one row for each feature given on each line
+    table = pl.DataFrame({"tokens": tokens, "skip": query.is_not_null().cast(pl.Int64) + 1}).with_row_index("row")
+    features = table.select("row", pl.col("tokens").list.slice(pl.col("skip")).alias("token"))
+    features = features.filter(pl.col("token").list.len() > 0).explode("token")
+    halves = pl.col("token").str.splitn(":", 2).struct.rename_fields(["feature", "value"])
+    pairs = features.with_columns(halves.alias("pair")).unnest("pair")
     comment = parts["comment"]
     named = comment.str.extract(r"(?i)docid\s*[=:]\s*(\S+)")
     item = named.fill_null(comment.str.strip_chars().str.extract(r"^#*\s*(\S+)"))
     row = pairs["row"].to_numpy().astype(np.int32)
     feature, value = _numbers(source, pairs, line)
-    _check_once(source, row, feature, line)
+    if (np.diff(feature)[np.diff(row) == 0] <= 0).any():
+        order = np.lexsort((feature, row))
+        twice = (np.diff(row[order]) == 0) & (np.diff(feature[order]) == 0)
+        if twice.any():
+            first = order[int(np.argmax(twice))]
+            raise source.broken_line(line[row[first]], f"has feature {feature[first]} twice", _SHAPE)
     return _Block(grade.to_numpy(), query, item, row, feature, value, line)
-
-
-def _pairs(tokens: pl.Series, has_query: pl.Series) -> pl.DataFrame:
-    """One row for each feature given on each line."""
-    skip = has_query.cast(pl.Int64) + 1
-    table = pl.DataFrame({"tokens": tokens, "skip": skip}).with_row_index("row")
-    features = table.select("row", pl.col("tokens").list.slice(pl.col("skip")).alias("token"))
-    features = features.filter(pl.col("token").list.len() > 0).explode("token")
-    return features.with_columns(
-        pl.col("token").str.splitn(":", 2).struct.rename_fields(["feature", "value"]).alias("pair")
-    ).unnest("pair")
 
 
 def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, Floats]:
@@ -208,18 +207,6 @@ def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, F
         token = show_value(pairs["token"][first])
         raise source.broken_line(line[pairs["row"][first]], f"has {token} where feature:value was expected", _SHAPE)
     return feature.to_numpy(), value.to_numpy()
-
-
-def _check_once(source: Source, row: Ints, feature: Ints, line: Counts) -> None:
-    """Refuse a feature that stands twice on a line."""
-    same_row = np.diff(row) == 0
-    if not (np.diff(feature)[same_row] <= 0).any():
-        return
-    order = np.lexsort((feature, row))
-    twice = (np.diff(row[order]) == 0) & (np.diff(feature[order]) == 0)
-    if twice.any():
-        first = order[int(np.argmax(twice))]
-        raise source.broken_line(line[row[first]], f"has feature {feature[first]} twice", _SHAPE)
 
 
 def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ...]]:

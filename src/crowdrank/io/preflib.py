@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -23,14 +22,8 @@ _PLACE = r"(?:\d+|\{\s*\d+(?:\s*,\s*\d+)*\s*\})"
 _ORDER = re.compile(rf"\s*{_PLACE}(?:\s*,\s*{_PLACE})*\s*", re.ASCII)
 
 
-@dataclass(frozen=True)
-class _Content:
-    """The alternatives' names by number, how many there are (0: not said), and the lines of orders."""
-
-    names: dict[int, str]
-    n_items: int
-    orders: list[tuple[int, str, str]]
-    """Line number, count, order."""
+# the alternatives' names by number, how many there are (0: not said), and line number, count and order of each line
+_Content = tuple[dict[int, str], int, list[tuple[int, str, str]]]
 
 
 def read_preflib(path: PathLike) -> Rankings:
@@ -47,24 +40,24 @@ def read_preflib(path: PathLike) -> Rankings:
     >>> rankings.weight.tolist(), rankings.frame()["item"].to_list()
     ([3.0, 1.0], ['few', 'many', 'few', 'many'])
     """
-    source = open_source(path)
-    return preflib_of(source)
+    return preflib_of(open_source(path))
 
 
 def preflib_of(source: Source) -> Rankings:
     """Return the rankings of an opened PrefLib file."""
-    content = _content(source)
-    if not content.orders:
+    lines = [(number, text.strip()) for number, text in enumerate(source.text().split("\n"), 1) if text.strip()]
+    if not lines:
+        raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
+    given, n_items, orders = _old(source, lines) if lines[0][1].isdecimal() else _present(source, lines)
+    if not orders:
         raise JudgmentError(f"{source.name} holds no rankings; {_SHAPE}")
     rows: list[tuple[int, int, int, int]] = []
-    for ranking, (line, count, order) in enumerate(content.orders, 1):
+    for ranking, (line, count, order) in enumerate(orders, 1):
         weight = _whole(source, line, count, "a count")
-        places = _order(source, line, order, content.n_items)
+        places = _order(source, line, order, n_items)
         rows += [(number, rank, ranking, weight) for rank, place in enumerate(places, 1) for number in place]
     # an item is called by its name, or by its number where names are not distinct
-    names = {
-        number: content.names.get(number, str(number)) for number in sorted({*content.names, *(r[0] for r in rows)})
-    }
+    names = {number: given.get(number, str(number)) for number in sorted({*given, *(row[0] for row in rows)})}
     doubled = [name for name, n in Counter(names.values()).items() if n > 1]
     if doubled:
         several = f"the name {show_value(doubled[0])} stands for several alternatives"
@@ -73,14 +66,6 @@ def preflib_of(source: Source) -> Rankings:
     table = pl.DataFrame(rows, schema=["item", "rank", "ranking", "weight"], orient="row")
     named = table.with_columns(pl.Series("item", [names[row[0]] for row in rows]))
     return Rankings.from_frame(named, items=pl.DataFrame({"item": list(names.values())}))
-
-
-def _content(source: Source) -> _Content:
-    """The parts of either form of file."""
-    lines = [(number, text.strip()) for number, text in enumerate(source.text().split("\n"), 1) if text.strip()]
-    if not lines:
-        raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
-    return _old(source, lines) if lines[0][1].isdecimal() else _present(source, lines)
 
 
 def _present(source: Source, lines: list[tuple[int, str]]) -> _Content:
@@ -102,7 +87,7 @@ def _present(source: Source, lines: list[tuple[int, str]]) -> _Content:
         if not colon:
             raise source.broken_line(line, f"is {show_value(text)}", _SHAPE)
         orders.append((line, count, order))
-    return _Content(names, n_items, orders)
+    return names, n_items, orders
 
 
 def _old(source: Source, lines: list[tuple[int, str]]) -> _Content:
@@ -117,7 +102,7 @@ def _old(source: Source, lines: list[tuple[int, str]]) -> _Content:
             raise source.broken_line(line, f"is {show_value(text)}", "it should be 'number, name' of an alternative")
         names[_whole(source, line, number, "the number of an alternative")] = name.strip()
     orders = [(line, *text.partition(",")[::2]) for line, text in lines[n_items + 2 :]]
-    return _Content({number: name for number, name in names.items() if name}, n_items, orders)
+    return {number: name for number, name in names.items() if name}, n_items, orders
 
 
 def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int]]:

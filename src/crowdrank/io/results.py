@@ -201,8 +201,12 @@ def written_consensus(source: Source) -> Consensus | None:
     if start[:1] == b"{" and f'"format": "{FORMAT}"'.encode() in start:
         return from_json(read_document(source))
     if table_format(source) == "parquet":
-        header = _parquet_header(source)
-        if header is None:
+        try:
+            with without_panics():
+                header = json.loads(pl.read_parquet_metadata(source.place)[_METADATA])
+        except (*_BROKEN, pl.exceptions.PanicException, OSError, RecursionError):
+            return None
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
             return None
         frame = read_source(source)[0]
         try:
@@ -295,17 +299,6 @@ def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFram
 def _lists(matrix: NDArray[Any]) -> pl.Series:
     """One list of numbers for each row of a matrix."""
     return pl.Series(matrix).cast(pl.List(pl.Series(matrix[:0].ravel()).dtype))
-
-
-def _parquet_header(source: Source) -> dict[str, Any] | None:
-    """What :func:`_header` put into a Parquet file, or ``None``."""
-    try:
-        with without_panics():
-            metadata = pl.read_parquet_metadata(source.place)
-        header = json.loads(metadata[_METADATA])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError, RecursionError):
-        return None
-    return header if isinstance(header, dict) and header.get("format") == FORMAT else None
 
 
 def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
@@ -513,7 +506,8 @@ def decode_array(values: Any, dtype: DTypeLike) -> NDArray[Any]:
 
 def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as plain values; what JSON has no form for becomes its text."""
-    return {str(name): _plain_param(value) for name, value in params.items()}
+    plain: dict[str, Any] = _plain_param(params)
+    return plain
 
 
 def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -599,30 +593,23 @@ def diagnostics_to_json(diagnostics: Diagnostics) -> dict[str, Any]:
     """Return diagnostics as plain values: the sentences, and the rows of annotators and families."""
     values = {name: getattr(diagnostics, name) for name in _VALUES}
     sentences = {name: list(getattr(diagnostics, name)) for name in _SENTENCES}
-    return {**values, **sentences, **{key: _typed_rows(getattr(diagnostics, name)) for key, name in _TABLES.items()}}
+    tables: dict[str, Any] = {}
+    for key, name in _TABLES.items():
+        frame: pl.DataFrame = getattr(diagnostics, name)
+        wide = frame.with_columns(pl.selectors.integer().cast(pl.Int64), pl.selectors.float().cast(pl.Float64))
+        types = {column: str(dtype) for column, dtype in wide.schema.items()}
+        tables[key] = {"types": types, "rows": [list(row) for row in wide.iter_rows()]}
+    return {**values, **sentences, **tables}
 
 
 def diagnostics_from_json(document: Mapping[str, Any]) -> Diagnostics:
     """Return the diagnostics that :func:`diagnostics_to_json` made plain values of."""
     values: dict[str, Any] = {name: document[name] for name in _VALUES}
     values |= {name: tuple(document[name]) for name in _SENTENCES}
-    values |= {name: _frame_of_rows(document[key]) for key, name in _TABLES.items()}
+    for key, name in _TABLES.items():
+        schema = {column: _TYPES[dtype] for column, dtype in document[key]["types"].items()}
+        values[name] = pl.DataFrame(document[key]["rows"], schema=schema, orient="row")
     return Diagnostics(**values)
-
-
-def _typed_rows(frame: pl.DataFrame) -> dict[str, Any]:
-    """A table as the types of its columns and its rows."""
-    wide = frame.with_columns(pl.selectors.integer().cast(pl.Int64), pl.selectors.float().cast(pl.Float64))
-    return {
-        "types": {name: str(dtype) for name, dtype in wide.schema.items()},
-        "rows": [list(row) for row in wide.iter_rows()],
-    }
-
-
-def _frame_of_rows(table: Mapping[str, Any]) -> pl.DataFrame:
-    """The table of such types and rows."""
-    schema = {name: _TYPES[dtype] for name, dtype in table["types"].items()}
-    return pl.DataFrame(table["rows"], schema=schema, orient="row")
 
 
 # saved rankers -------------------------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ import threading
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 import polars as pl
@@ -86,8 +86,10 @@ class Source:
     """Set when the bytes are those of the file as it is, so that a reader may open it by itself."""
     encoding: str = "UTF-8"
     """In which a text file was, before it was turned into UTF-8."""
-    table: Place | None = None
+    table: pl.LazyFrame | None = None
     """Set for a table that is no file of this computer, and has no bytes."""
+    secrets: tuple[str, ...] = ()
+    """What messages about such a table must not hold: passwords and queries."""
 
     @property
     def start(self) -> int:
@@ -102,13 +104,19 @@ class Source:
 
     def scan(self) -> pl.LazyFrame:
         """Return a Parquet file, or a table that is no file, to be read as far as it is needed."""
-        return pl.scan_parquet(self.place, glob=False) if self.table is None else self.table.scan
+        return pl.scan_parquet(self.place, glob=False) if self.table is None else self.table
 
     def unreadable(self, error: BaseException) -> JudgmentError:
-        """Return the error for a Parquet file or a table that cannot be read."""
-        if self.table is not None:
-            return self.table.unreadable(error)
-        return JudgmentError(f"{self.name} is a truncated or damaged Parquet file; write or copy it again")
+        """Return the error for a Parquet file or a table that cannot be read, in one sentence, nothing secret in it."""
+        if self.table is None:
+            return JudgmentError(f"{self.name} is a truncated or damaged Parquet file; write or copy it again")
+        reason = str(error).strip().partition("\n")[0]
+        for secret in self.secrets:
+            reason = reason.replace(secret, "***")
+        reason = plain(reason)[:_MOST_LETTERS].rstrip(".")
+        return JudgmentError(
+            f"{self.name} cannot be read: {reason}; check the address, the query and the right to read"
+        )
 
     def release(self, end: int) -> None:
         """Let go of the memory that pages of a mapped file before a position take; they are read again when needed."""
@@ -163,9 +171,9 @@ def open_source(path: PathLike, *, archives: bool = False) -> Source:
     """
     if isinstance(path, str) and path == "-":
         return _unpack("standard input", "", _standard_input(), None, archives=archives)
-    place = place_of(path)
-    if place is not None:
-        return Source(place.name, ".parquet", b"", None, table=place)
+    table = place_of(path)
+    if table is not None:
+        return table
     if not isinstance(path, str | os.PathLike):
         raise JudgmentError(f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input")
     where = Path(path)
@@ -224,7 +232,12 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
             raise JudgmentError(
                 f"only Parquet is read from elsewhere, and {shown_name(address)} is not Parquet; download it first{how}"
             ) from None
-        raise JudgmentError(f"there is no file {name}{_similar(path)}") from None
+        try:
+            near = nearest(path.name, os.listdir(path.parent), cutoff=0.7)
+            remedy = f"did you mean {show_value(near)}?" if near else "check the path"
+        except (OSError, ValueError):
+            remedy = "the folder does not exist either, check the path"
+        raise JudgmentError(f"there is no file {name}; {remedy}") from None
     except IsADirectoryError:
         if (path / "parts").is_dir():
             raise JudgmentError(
@@ -236,15 +249,6 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
     except (OSError, ValueError) as error:
         reason = os_reason(error) if isinstance(error, OSError) else str(error)
         raise JudgmentError(f"{name} cannot be opened: {reason}; check the path") from None
-
-
-def _similar(path: Path) -> str:
-    """Clause that names a file of the same folder with nearly this name."""
-    try:
-        near = nearest(path.name, os.listdir(path.parent), cutoff=0.7)
-    except (OSError, ValueError):
-        return "; the folder does not exist either, check the path"
-    return f"; did you mean {show_value(near)}?" if near else "; check the path"
 
 
 def _unpack(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None, *, archives: bool) -> Source:
@@ -402,24 +406,6 @@ _PARQUET = (".parquet", ".pq")
 _PATTERN = re.compile(r"[*?\[]")
 
 
-class Place(NamedTuple):
-    """A table that is not one file, and how it is called in messages: never with a password or a query."""
-
-    name: str
-    scan: pl.LazyFrame
-    secrets: tuple[str, ...] = ()
-
-    def unreadable(self, error: BaseException) -> JudgmentError:
-        """Return the error for a table that cannot be read, in one sentence and without what is secret."""
-        reason = str(error).strip().partition("\n")[0]
-        for secret in self.secrets:
-            reason = reason.replace(secret, "***")
-        return JudgmentError(
-            f"{self.name} cannot be read: {plain(reason)[:_MOST_LETTERS].rstrip('.')}; check the address, the query "
-            "and the right to read"
-        )
-
-
 def shown_name(path: Any) -> str:
     """Return how a file, an address or a table is called in messages.
 
@@ -476,37 +462,41 @@ def files_like(path: Any) -> list[Any]:
     return [path] if all(one.lower().endswith(_PARQUET) for one in found) else list(found)
 
 
-def place_of(path: Any) -> Place | None:
+def _no_file(name: str, table: pl.LazyFrame, secrets: tuple[str, ...] = ()) -> Source:
+    """A table that is not one file; it is called by a name without a password or a query."""
+    return Source(name, ".parquet", b"", None, table=table, secrets=secrets)
+
+
+def place_of(path: Any) -> Source | None:
     """Return the table that something names or is; ``None`` for a file."""
     if not isinstance(path, str | os.PathLike):
-        return _of_table(path) if _is_table(path) else None
+        return _no_file(shown_name(path), _scan_table(path)) if _is_table(path) else None
     text, name = str(path), shown_name(path)
     scheme, rest = _split_address(path)
     if scheme is not None:
         return _of_address(scheme, rest, name)
     if _PATTERN.search(text) and not os.path.exists(path):
-        return Place(name, pl.scan_parquet(text)) if text.lower().endswith(_PARQUET) else None
+        return _no_file(name, pl.scan_parquet(text)) if text.lower().endswith(_PARQUET) else None
     if os.path.isdir(path) and not (Path(path) / "parts").is_dir():
         inside = next((one for end in _PARQUET for one in Path(path).rglob(f"*{end}")), None)
         if inside is not None:
-            return Place(name, pl.scan_parquet(Path(path) / f"**/*{inside.suffix}", hive_partitioning=True))
+            return _no_file(name, pl.scan_parquet(Path(path) / f"**/*{inside.suffix}", hive_partitioning=True))
     return None
 
 
-def _of_address(scheme: str, rest: str, name: str) -> Place | None:
+def _of_address(scheme: str, rest: str, name: str) -> Source | None:
     """The table at an address: an object store's, a web server's, or what a database answers."""
     user, asked = rest.partition("/")[0].rpartition("@")[0], rest.partition("?")[2]
     secrets = {one for one in (user, user.partition(":")[2], unquote(user.partition(":")[2])) if one}
     secrets |= {asked} if asked and scheme in _STORES else set()
-    blank = Place(name, pl.LazyFrame(), tuple(sorted(secrets, key=len, reverse=True)))
+    blank = _no_file(name, pl.LazyFrame(), tuple(sorted(secrets, key=len, reverse=True)))
     if scheme in _STORES:
-        end = Path(rest.partition("?")[0]).suffix.lower()
-        if end in _PARQUET:
-            return blank._replace(scan=pl.scan_parquet(f"{scheme}://{rest}", storage_options=_PATIENCE))
-        whole = f"{scheme}://{rest.rstrip('/')}/**/*.parquet"
-        if end or scheme.startswith("http"):
-            return None
-        return blank._replace(scan=pl.scan_parquet(whole, storage_options=_PATIENCE))
+        end, where = Path(rest.partition("?")[0]).suffix.lower(), f"{scheme}://{rest}"
+        if end not in _PARQUET:
+            if end or scheme.startswith("http"):
+                return None
+            where = f"{scheme}://{rest.rstrip('/')}/**/*.parquet"
+        return replace(blank, table=pl.scan_parquet(where, storage_options=_PATIENCE))
     if scheme not in _DATABASES:
         return None
     # the query is what stands last, and may be written as it is
@@ -531,7 +521,7 @@ def _of_address(scheme: str, rest: str, name: str) -> Place | None:
     else:
         address = f"postgresql://{address}?{options.strip('&')}".rstrip("?")
     try:
-        return blank._replace(scan=_scan_rows(_asking(scheme, address, query.strip().rstrip(";"))))
+        return replace(blank, table=_scan_rows(_asking(scheme, address, query.strip().rstrip(";"))))
     except ImportError:
         raise MissingExtraError(f"{name} is a database; pip install 'crowdrank[sql]' to read it") from None
     except Exception as error:
@@ -596,16 +586,15 @@ def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _of_table(data: Any) -> Place:
+def _scan_table(data: Any) -> pl.LazyFrame:
     """A table in memory, or a relation of DuckDB, whose rows are fetched as they are needed."""
-    name = shown_name(data)
     if isinstance(data, pl.LazyFrame):
-        return Place(name, data)
+        return data
     if not hasattr(data, "to_arrow_reader") or not hasattr(data, "project"):
-        return Place(name, to_frame(data).lazy())
+        return to_frame(data).lazy()
 
     def fetch(names: Sequence[str] | None, n_rows: int | None) -> Rows:
         chosen = data if names is None else data.project(", ".join(map(_quote, names)))
         return _of_reader((chosen if n_rows is None else chosen.limit(n_rows)).to_arrow_reader(_ROWS_AT_ONCE))
 
-    return Place(name, _scan_rows(fetch))
+    return _scan_rows(fetch)

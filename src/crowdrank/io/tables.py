@@ -6,7 +6,9 @@ import datetime
 import io
 import json
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -121,8 +123,10 @@ def table_format(source: Source) -> str:
     """Return ``"excel"``, ``"parquet"``, ``"json"`` (an array), ``"jsonl"`` or ``"csv"`` for what a file holds."""
     if source.data[:4] == _PARQUET or source.suffix in _PARQUET_SUFFIXES:
         return "parquet"
-    if source.data[:4] in (ZIP, OLD_SPREADSHEET) and is_spreadsheet(source):
-        return "excel"
+    if source.data[:4] in (ZIP, OLD_SPREADSHEET):
+        if source.suffix in _SHEET_SUFFIXES or is_sheet(source):
+            return "excel"
+        raise not_unpacked(source.name, ZIP)
     if source.suffix in _TEXT_SUFFIXES:
         return "csv"
     first = source.data[source.start : source.start + 4096].lstrip()[:1]
@@ -414,8 +418,14 @@ def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: i
         spared = [name for name, dtype in frame.schema.items() if dtype.is_nested() and not whole(name)]
         frame = frame.drop(name for name in spared if name in nested)
         nested.update(spared)
-        frame, names = _cut_text(frame, whole)
-        cut.update(names)
+        for name in (name for name, dtype in frame.schema.items() if dtype == pl.String and not whole(name)):
+            long = frame[name].str.len_bytes() > _LONG_CELL_BYTES
+            if long.any():
+                cell = pl.col(name)
+                hashes = [cell.hash(seed).cast(pl.String) for seed in (0, 1)]
+                short = pl.concat_str(cell.str.head(_SHOWN_CHARACTERS), pl.lit("… "), hashes[0], pl.lit(" "), hashes[1])
+                frame = frame.with_columns(pl.when(long).then(short).otherwise(cell).alias(name))
+                cut.add(name)
         parts.append(frame)
     if not parts:
         return None
@@ -434,22 +444,6 @@ def _blocks(source: Source, size: int) -> Iterator[tuple[Source, int]]:
         yield Source(source.name, source.suffix, data, None, source.encoding), line
         line += data.count(b"\n")
         begin = end
-
-
-def _cut_text(frame: pl.DataFrame, whole: Callable[[str], bool]) -> tuple[pl.DataFrame, list[str]]:
-    """The rows with long text cut, and the columns in which that was done."""
-    names = [
-        column.name
-        for column in frame.iter_columns()
-        if column.dtype == pl.String and not whole(column.name) and (column.str.len_bytes() > _LONG_CELL_BYTES).any()
-    ]
-    short = []
-    for name in names:
-        cell = pl.col(name)
-        hashes = [cell.hash(seed).cast(pl.String) for seed in (0, 1)]
-        cut = pl.concat_str(cell.str.head(_SHOWN_CHARACTERS), pl.lit("… "), hashes[0], pl.lit(" "), hashes[1])
-        short.append(pl.when(cell.str.len_bytes() > _LONG_CELL_BYTES).then(cut).otherwise(cell).alias(name))
-    return frame.with_columns(short), names
 
 
 def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
@@ -503,23 +497,32 @@ def _is_blank(column: pl.Series) -> bool:
 
 
 _SHEET_SUFFIXES = {".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"}
-SHEET_PARTS = ("xl/", "content.xml")
-"""How names of the parts of a spreadsheet begin, which is a zip archive."""
+# how names of the parts of a spreadsheet begin, which is a zip archive
+_SHEET_PARTS = ("xl/", "content.xml")
+# what a damaged or strange archive may lead to
+DAMAGED_ARCHIVE = (
+    zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, zlib.error,
+    struct.error,
+)  # fmt: skip
 
 
-def is_spreadsheet(source: Source) -> bool:
-    """Return whether a file is a spreadsheet; another zip archive is refused."""
-    if source.data[:4] == OLD_SPREADSHEET:
-        return True
-    if source.data[:4] != ZIP:
-        return False
+def open_archive(source: Source) -> zipfile.ZipFile:
+    """Return a zip archive, by its path where it has one, so that it is not held in memory."""
+    return zipfile.ZipFile(io.BytesIO(source.data[:]) if source.path is None else source.path)
+
+
+def member_names(source: Source) -> list[str]:
+    """Return the names of all files in an archive, none where it is damaged."""
     try:
-        names = zipfile.ZipFile(io.BytesIO(source.data[:])).namelist()
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, LookupError):
-        names = []
-    if source.suffix in _SHEET_SUFFIXES or any(name.startswith(SHEET_PARTS) for name in names):
-        return True
-    raise not_unpacked(source.name, ZIP)
+        with open_archive(source) as archive:
+            return archive.namelist()
+    except DAMAGED_ARCHIVE:
+        return []
+
+
+def is_sheet(source: Source) -> bool:
+    """Return whether a file is a spreadsheet, by what is in it."""
+    return source.data[:4] == OLD_SPREADSHEET or any(name.startswith(_SHEET_PARTS) for name in member_names(source))
 
 
 def read_sheet(
@@ -548,7 +551,16 @@ def read_sheet(
         ) from None
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:]))
-        page = book.get_sheet_by_name(_sheet_name(source, book.sheet_names, sheet))
+        known = book.sheet_names
+        if not known:
+            raise source.no_rows()
+        if sheet is None and len(known) > 1:
+            rest, which = first_few(map(repr, known[1:])), option("sheet", known[1])
+            say(f"{source.name}: sheet {known[0]!r} is read; there is also {rest} ({which})")
+        elif sheet is not None and sheet not in known:
+            sheets = either(map(repr, known), "and")
+            raise JudgmentError(f"{source.name} has no sheet {sheet!r}; its sheets are {sheets}")
+        page = book.get_sheet_by_name(sheet or known[0])
         merged = getattr(page, "merged_cell_ranges", None) or []
         rows = page.to_python(skip_empty_area=False)[skip_rows:]
     except JudgmentError:
@@ -560,7 +572,22 @@ def read_sheet(
         (first_row, first_column), (last_row, last_column) = merged[0]
         place = f"{_letters(first_column)}{first_row + 1}:{_letters(last_column)}{last_row + 1}"
         raise JudgmentError(f"{source.name}: cells {place} are merged; unmerge them, so that each row is one judgment")
-    return _sheet_table(source, [[_cell_text(cell) for cell in row] for row in rows], names)
+    cells = [[_cell_text(cell) for cell in row] for row in rows]
+    if names is None and (above := _title_rows(cells)):
+        say(title_note(source, next(cell for row in cells[:above] for cell in row if cell is not None)))
+        cells = cells[above:]
+    filled = [row for row in cells if any(cell is not None for cell in row)]
+    if not filled:
+        raise source.no_rows()
+    width = max(number + 1 for row in filled for number, cell in enumerate(row) if cell is not None)
+    if names is None:
+        header, filled = [*filled[0], *[None] * width][:width], filled[1:]
+        names = [cell or f"column_{number}" for number, cell in enumerate(header, 1)]
+    elif len(names) != width:
+        raise JudgmentError(f"{source.name} has {width} columns where {len(names)} names were given")
+    if not filled:
+        raise source.no_rows()
+    return rows_table(source, filled, names)
 
 
 def _title_rows(rows: list[list[Any]]) -> int:
@@ -568,42 +595,6 @@ def _title_rows(rows: list[list[Any]]) -> int:
     filled = [sum(cell is not None and str(cell).strip() != "" for cell in row) for row in rows]
     first = next((number for number, n in enumerate(filled) if n > 1), 0)
     return first if any(filled[:first]) and sum(n > 1 for n in filled[first:]) > 1 else 0
-
-
-def _sheet_name(source: Source, known: Sequence[str], wanted: str | None) -> str:
-    """The sheet to read; the others are named."""
-    if not known:
-        raise source.no_rows()
-    if wanted is None:
-        rest = [repr(name) for name in known[1:]]
-        if rest:
-            which = option("sheet", known[1])
-            say(f"{source.name}: sheet {known[0]!r} is read; there is also {first_few(rest)} ({which})")
-        return known[0]
-    if wanted not in known:
-        raise JudgmentError(f"{source.name} has no sheet {wanted!r}; its sheets are {either(map(repr, known), 'and')}")
-    return wanted
-
-
-def _sheet_table(source: Source, rows: list[list[str | None]], names: Sequence[str] | None) -> pl.DataFrame:
-    """The rows that are not blank below the header, which is the first of them."""
-    if names is None and (above := _title_rows(rows)):
-        title = next(cell for row in rows[:above] for cell in row if cell is not None)
-        say(title_note(source, title))
-        rows = rows[above:]
-    filled = [row for row in rows if any(cell is not None for cell in row)]
-    if not filled:
-        raise source.no_rows()
-    width = max(number + 1 for row in filled for number, cell in enumerate(row) if cell is not None)
-    if names is None:
-        header, filled = filled[0], filled[1:]
-        cells = [*header, *[None] * width][:width]
-        names = [cell or f"column_{number}" for number, cell in enumerate(cells, 1)]
-    elif len(names) != width:
-        raise JudgmentError(f"{source.name} has {width} columns where {len(names)} names were given")
-    if not filled:
-        raise source.no_rows()
-    return rows_table(source, filled, names)
 
 
 def rows_table(source: Source, rows: list[list[str | None]], names: Sequence[str]) -> pl.DataFrame:

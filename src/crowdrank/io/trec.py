@@ -23,16 +23,12 @@ def read_qrels(path: PathLike) -> pl.DataFrame:
     >>> read_qrels(path).rows()
     [('301', 'FBIS3-10082', 1.0), ('301', 'FBIS3-10169', 0.0)]
     """
-    source = open_source(path)
-    return qrels_of(source)
+    return qrels_of(open_source(path))
 
 
 def qrels_of(source: Source) -> pl.DataFrame:
     """Return the grades of an opened qrels file."""
-    frame = _columns(source, _QRELS)
-    frame = _with_number(source, frame, "grade", _QRELS)
-    _check_once(source, frame, ["query", "item"])
-    return frame.select("query", "item", "grade")
+    return _columns(source, _QRELS, ["query", "item"], ["grade"]).select("query", "item", "grade")
 
 
 def read_run(path: PathLike) -> pl.DataFrame:
@@ -51,10 +47,7 @@ def read_run(path: PathLike) -> pl.DataFrame:
 
 def run_of(source: Source) -> pl.DataFrame:
     """Return the items of an opened run file."""
-    frame = _columns(source, _RUN)
-    for name in ("rank", "score"):
-        frame = _with_number(source, frame, name, _RUN)
-    _check_once(source, frame, ["run", "query", "item"])
+    frame = _columns(source, _RUN, ["run", "query", "item"], ["rank", "score"])
     return frame.select("run", "query", "item", pl.col("rank").cast(pl.Int64), "score")
 
 
@@ -73,13 +66,9 @@ def looks_like_run(source: Source) -> bool:
     return len(first) == len(_RUN) and first[1].lower() in (b"q0", b"0")
 
 
-def _shape(names: tuple[str, ...]) -> str:
-    """What a line should look like."""
-    return f"a line should be '{' '.join(names)}'"
-
-
-def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
-    """Text columns of the lines that are not blank, with their line numbers."""
+def _columns(source: Source, names: tuple[str, ...], key: list[str], numbers: list[str]) -> pl.DataFrame:
+    """Columns of the lines that are not blank: finite numbers where they should be, and each key once."""
+    shape = f"a line should be '{' '.join(names)}'"
     lines = pl.DataFrame({"text": source.text().split("\n")}).with_row_index("line", offset=1)
     lines = lines.with_columns(pl.col("text").str.strip_chars()).filter(pl.col("text") != "")
     if not lines.height:
@@ -90,30 +79,22 @@ def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
     wrong = words.list.len() != len(names)
     if wrong.any():
         first = int(wrong.arg_max() or 0)
-        raise source.broken_line(lines["line"][first], f"has {len(words[first])} columns", _shape(names))
-    cells = [words.list.get(number).alias(name) for number, name in enumerate(names)]
-    return pl.DataFrame([lines["line"], *cells])
-
-
-def _with_number(source: Source, frame: pl.DataFrame, name: str, names: tuple[str, ...]) -> pl.DataFrame:
-    """The table with a column turned into finite numbers."""
-    number = frame[name].cast(pl.Float64, strict=False)
-    wrong = ~number.is_finite().fill_null(False)
-    if name == "rank":
-        wrong = wrong | (number != number.round()).fill_null(True) | (number.abs() > 1e15).fill_null(True)
-    if wrong.any():
-        first = int(wrong.arg_max() or 0)
-        what = f"has the {name} {show_value(frame[name][first])}"
-        raise source.broken_line(frame["line"][first], what, _shape(names))
-    return frame.with_columns(number.alias(name))
-
-
-def _check_once(source: Source, frame: pl.DataFrame, key: list[str]) -> None:
-    """Refuse an item that stands twice in a query."""
+        raise source.broken_line(lines["line"][first], f"has {len(words[first])} columns", shape)
+    frame = pl.DataFrame([words.list.get(number).alias(name) for number, name in enumerate(names)])
+    for name in numbers:
+        number = frame[name].cast(pl.Float64, strict=False)
+        wrong = ~number.is_finite().fill_null(False)
+        if name == "rank":
+            wrong = wrong | (number != number.round()).fill_null(True) | (number.abs() > 1e15).fill_null(True)
+        if wrong.any():
+            first = int(wrong.arg_max() or 0)
+            what = f"has the {name} {show_value(frame[name][first])}"
+            raise source.broken_line(lines["line"][first], what, shape)
+        frame = frame.with_columns(number.alias(name))
     again = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
     if again.any():
         first = int(again.arg_max() or 0)
-        raise JudgmentError(
-            f"{source.name}: line {frame['line'][first]} repeats item {show_value(frame['item'][first])} of query "
-            f"{show_value(frame['query'][first])}; keep one of the lines"
-        )
+        item, query = (show_value(frame[word][first]) for word in ("item", "query"))
+        what = f"repeats item {item} of query {query}"
+        raise source.broken_line(lines["line"][first], what, "keep one of the lines")
+    return frame

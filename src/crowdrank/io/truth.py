@@ -21,7 +21,7 @@ from ..validation.alignment import Scored
 from . import exports
 from .read_options import ReadOptions
 from .results import consensus_of, written_consensus
-from .sources import Source, blaming, open_source
+from .sources import blaming, open_source
 from .tables import read_source, read_table, table_format
 from .trec import looks_like_qrels, looks_like_run, qrels_of, run_of
 
@@ -68,7 +68,13 @@ def read_truth(
             return Truth.from_frame(qrels_of(source))
         name = None if columns else exports.detect(source)
         if name is not None:
-            return _gold(source, name, options)
+            # the gold answers of another tool's export
+            imported = exports.read(source, name, options)
+            truth = imported.frame if name in exports.RATED else imported.truth
+            if truth is None:
+                what = f"{source.name} is {imported.title}, without gold answers"
+                raise JudgmentError(f"{what}; give a table with the true answers")
+            return Truth.from_frame(truth)
         table = read_source(source)[0]
         # a table that holds judgments as well as the truth has its items where the judgments have theirs
         meant = {} if options is None else {w: n for w, n in options.columns.items() if w in ("item", "query")}
@@ -76,25 +82,19 @@ def read_truth(
         return Truth.from_frame(table, columns={**known, **(columns or {})}, winner_codes=winner_codes)
 
 
-def _gold(source: Source, name: str, options: ReadOptions | None) -> Truth:
-    """The gold answers of another tool's export."""
-    imported = exports.read(source, name, options)
-    if name in exports.RATED:
-        return Truth.from_frame(imported.frame)
-    if imported.truth is None:
-        raise JudgmentError(
-            f"{source.name} is {imported.title}, without gold answers; give a table with the true answers"
-        )
-    return Truth.from_frame(imported.truth)
-
-
 def as_scored(source: Any) -> dict[str, Scored]:
-    """Return the scored items by the name of their run; a TREC file may hold several runs."""
+    """Return the scored items by a name: of the run, of which a TREC file may hold several, or of the file."""
     if isinstance(source, Consensus):
         return {source.method: Scored.of(source)}
-    if isinstance(source, str | os.PathLike):
-        return _from_file(open_source(source))
-    return {"scores": _from_frame(to_frame(source), retrieved=False)}
+    if not isinstance(source, str | os.PathLike):
+        return {"scores": _from_frame(to_frame(source), retrieved=False)}
+    opened = open_source(source)
+    if looks_like_run(opened):
+        frame = run_of(opened)
+        names = frame["run"].unique(maintain_order=True).to_list()
+        return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
+    with blaming(opened.name):
+        return {Path(opened.name).stem: Scored.of(consensus_of(opened))}
 
 
 def read_slices(data: Any) -> pl.DataFrame:
@@ -117,17 +117,6 @@ def read_slices(data: Any) -> pl.DataFrame:
     if len(again):
         raise JudgmentError(f"row {again[0] + 1} repeats query {query[again[0]]!r} in the slices; keep one row of each")
     return frame.drop(columns["query"]).insert_column(0, query.alias("query"))
-
-
-def _from_file(source: Source) -> dict[str, Scored]:
-    """Scored items of a file: the runs of a TREC file by their names, a consensus or a table by the file's."""
-    if looks_like_run(source):
-        frame = run_of(source)
-        names = frame["run"].unique(maintain_order=True).to_list()
-        return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
-    with blaming(source.name):
-        consensus = consensus_of(source)
-    return {Path(source.name).stem: Scored.of(consensus)}
 
 
 def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +16,10 @@ from ...wording import either, one_of, option
 from ..letor import looks_like_letor
 from ..read_options import ReadOptions
 from ..sources import Source, blaming, open_source
-from ..tables import table_format
+from ..tables import is_sheet, table_format
 from ..trec import looks_like_qrels, looks_like_run
 from .cells import layout_of, order_column, place_columns, ranked_columns
-from .streaming import PACKED, Beginning, is_sheet, look, sheet_as_text
+from .streaming import PACKED, Beginning, look, sheet_as_text
 
 if TYPE_CHECKING:
     from .imported import Imported
@@ -38,6 +38,8 @@ class Export:
     roles: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     scores: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    cells: Mapping[str, str] = field(default_factory=dict)
     leaves_out: Mapping[str, str] = field(default_factory=dict)
     refusal: str = ""
     says: Mapping[str, str] = field(default_factory=dict)

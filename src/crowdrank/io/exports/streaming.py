@@ -9,7 +9,6 @@ import json
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -24,7 +23,18 @@ from ...errors import JudgmentError
 from ...wording import either
 from ..delimited import long_cells, read_delimited, separator_in
 from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
-from ..tables import SHEET_PARTS, json_kind, read_sheet, read_source, rows_inside, rows_table, table_format
+from ..tables import (
+    DAMAGED_ARCHIVE,
+    is_sheet,
+    json_kind,
+    member_names,
+    open_archive,
+    read_sheet,
+    read_source,
+    rows_inside,
+    rows_table,
+    table_format,
+)
 from .cells import as_text
 
 _BLOCK = 1 << 20
@@ -37,11 +47,6 @@ _NEAR_END = 16
 
 PACKED = (ZIP, OLD_SPREADSHEET)  # first bytes of files that are looked into: archives and spreadsheets
 _TEXTS = (".jsonl", ".json", ".csv")
-# what a damaged or strange archive may lead to
-_DAMAGED = (
-    zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, zlib.error,
-    struct.error,
-)  # fmt: skip
 _ZSTD = 93  # zip's number for it
 _BETWEEN = re.compile(r"[\s,]*")
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:])|([^\s"{}\[\],:]+))', re.DOTALL)
@@ -197,7 +202,7 @@ def _look_into(source: Source) -> Beginning:
     if is_sheet(source):
         rows = _first_sheet_rows(source)
         return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
-    names = _member_names(source)
+    names = member_names(source)
     if "_journal/start.json" in names or "header.json" in names:
         # an .eval log of Inspect
         return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
@@ -205,13 +210,6 @@ def _look_into(source: Source) -> Beginning:
     beginning = look(parts[0]) if parts else Beginning()
     # in an archive a table of texts and labels is doccano's too
     return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(beginning.header) else beginning
-
-
-def is_sheet(source: Source) -> bool:
-    """Return whether a file is a spreadsheet."""
-    if source.data[:4] == OLD_SPREADSHEET:
-        return True
-    return any(name.startswith(SHEET_PARTS) for name in _member_names(source))
 
 
 def sheet_as_text(source: Source, sheet: str | None) -> Source:
@@ -232,18 +230,9 @@ def _first_sheet_rows(source: Source) -> list[list[str]]:
     try:
         page = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:])).get_sheet_by_index(0)
         cells = page.to_python(skip_empty_area=False, nrows=_SHEET_ROWS)
-    except (CalamineError, *_DAMAGED):
+    except (CalamineError, *DAMAGED_ARCHIVE):
         return []
     return [[str(cell) for cell in row] for row in cells if any(cell != "" for cell in row)]
-
-
-def _member_names(source: Source) -> list[str]:
-    """Return the names of all files in an archive, none where it is damaged."""
-    try:
-        with _open_archive(source) as archive:
-            return archive.namelist()
-    except _DAMAGED:
-        return []
 
 
 def text_members(
@@ -252,7 +241,7 @@ def text_members(
     """Return the JSON and CSV files of an archive, or the first of them, each up to so many bytes of it."""
     members: list[Source] = []
     try:
-        with _open_archive(source) as archive:
+        with open_archive(source) as archive:
             for name in archive.namelist():
                 suffix = PurePosixPath(name).suffix.lower()
                 if suffix not in _TEXTS or name.startswith("__MACOSX") or len(members) == files:
@@ -262,7 +251,7 @@ def text_members(
                 data = _member_bytes(archive, name, most)
                 if data.strip():
                     members.append(Source(name, suffix, data, None))
-    except (*_DAMAGED, pl.exceptions.PolarsError):
+    except (*DAMAGED_ARCHIVE, pl.exceptions.PolarsError):
         raise JudgmentError(f"{source.name} is a damaged zip archive; copy or download it again") from None
     return members
 
@@ -283,11 +272,6 @@ def _member_bytes(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     # no control character stands in JSON, so each line is one cell
     lines = pl.read_csv(packed, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String})
     return "\n".join(line or "" for line in lines["line"]).encode()[:most]
-
-
-def _open_archive(source: Source) -> zipfile.ZipFile:
-    """The archive, by its path where it has one, so that it is not held in memory."""
-    return zipfile.ZipFile(io.BytesIO(source.data[:]) if source.path is None else source.path)
 
 
 # objects and rows ---------------------------------------------------------------------------------------------------
