@@ -44,13 +44,13 @@ Judged = Iterator[Cells | list[Cells] | str]
 # pairs ---------------------------------------------------------------------------------------------------------------
 
 
-def _wanted_fields(rows: Collector, own: tuple[str, ...], texts: tuple[str, ...]) -> list[str]:
+def _wanted_fields(rows: Collector) -> list[str]:
     """The fields of a Parquet file that are read: its own, what the user names, and long texts only for covariates."""
-    options = rows.options
-    fields = [*own, *(path.split(".")[0] for path in (*options.columns.values(), *options.where))]
+    options, own = rows.options, rows.export.fields
+    fields = [*own["read"], *(path.split(".")[0] for path in (*options.columns.values(), *options.where))]
     if options.covariates:
         # conversations are long, and spared where their style is counted already
-        fields += ["conv_metadata"] if look(rows.source).has("conv_metadata") else texts
+        fields += ["conv_metadata"] if look(rows.source).has("conv_metadata") else own["texts"]
         fields += [f"{name}_{end}" for name in parse_covariates(options.covariates) for end in "ab"]
     return fields
 
@@ -67,17 +67,16 @@ def alpaca_eval(rows: Collector) -> Imported:
     def annotation(record: Record, number: int) -> Judged:
         preference = as_number(record.get("preference"))
         values[preference if preference in (0, 1, None) else 2] += 1
-        left, right = as_text(record.get("generator_1")), as_text(record.get("generator_2"))
+        cells = rows.cells_of(record)
         if preference is None:
             yield "no preference"
         elif preference != 0 and not 1 <= preference <= 2:
             yield outside
-        elif left == right or left is None or right is None:
+        elif cells["left"] == cells["right"] or None in (cells["left"], cells["right"]):
             yield "without two different generators"
         else:
             asked = [text for name in ("instruction", "input") if (text := as_text(record.get(name)))]
-            cells: Cells = {"query": "\n".join(asked) or str(number), "left": left, "right": right}
-            cells["annotator"] = first_text(record, "annotator", "annotator_index")
+            cells["query"] = "\n".join(asked) or str(number)
             cells |= _style(rows.options, record, "12", (record.get("output_1"), record.get("output_2")))
             # 0 is a draw in files of the first versions, 1.5 in later ones
             outcomes = {"left": 2 - preference, "right": preference - 1} if preference not in (0, 1.5) else {"tie": 1.0}
@@ -85,8 +84,7 @@ def alpaca_eval(rows: Collector) -> Imported:
             shares = [(won, weight) for won, weight in outcomes.items() if weight > _SMALLEST_SHARE]
             yield [{**cells, "judgment": number, "winner": won, "weight": weight} for won, weight in shares]
 
-    own = ("instruction", "input", "generator_1", "generator_2", "annotator", "annotator_index", "preference")
-    rows.take(records(rows.source, _wanted_fields(rows, own, ("output_1", "output_2"))), annotation)
+    rows.take(records(rows.source, _wanted_fields(rows)), annotation)
     if rows.dropped[outside] > _MOST_OUTSIDE * rows.n_read:
         rows.refuse("outside", dropped=rows.dropped[outside], annotations=counted(rows.n_read, "annotation"))
     if values[0] and values[1] and not values[2]:
@@ -94,11 +92,6 @@ def alpaca_eval(rows: Collector) -> Imported:
     return rows.finish("preference", recorded=True)
 
 
-_ARENA_FIELDS = (
-    "id", "question_id", "model_a", "model_b", "winner", "winner_model_a", "winner_model_b", "winner_tie",
-    "winner_tie (bothbad)", "winner_tie_bothbad", "judge", "evaluation_session_id", "judge_hash", "user_id", "tstamp",
-    "timestamp", "turn", "language", "anony", "category_tag",
-)  # fmt: skip
 _HOT = {
     "winner_model_a": "left", "winner_model_b": "right", "winner_tie": "tie", "winner_tie (bothbad)": "tie",
     "winner_tie_bothbad": "tie",
@@ -122,27 +115,18 @@ def arena(rows: Collector) -> Imported:
             if len(won) != 1 or None in flags.values():
                 rows.refuse("several_winners", number=number, n=len(won))
             winner, bad = _HOT[won[0]], "bad" in won[0]
-        left, right = as_text(record.get("model_a")), as_text(record.get("model_b"))
+        cells = rows.cells_of(record, number)
         if winner is None:
             yield "without a winner"
-        elif left is None or right is None or left == right:
-            yield "of a model with itself" if left else "without a model"
+        elif cells["left"] == cells["right"] or None in (cells["left"], cells["right"]):
+            yield "of a model with itself" if cells["left"] else "without a model"
         else:
             both_bad += bad
             said = "response" if "response_a" in record and "conversation_a" not in record else "conversation"
-            yield {
-                "query": first_text(record, "question_id", "id") or str(number),
-                "left": left,
-                "right": right,
-                "winner": winner,
-                "annotator": first_text(record, "judge", "judge_hash", "evaluation_session_id", "user_id"),
-                "time": record.get("tstamp", record.get("timestamp")),
-                "turn": as_text(record.get("turn")),
-                **_style(rows.options, record, "ab", (record.get(f"{said}_a"), record.get(f"{said}_b"))),
-            }
+            texts = record.get(f"{said}_a"), record.get(f"{said}_b")
+            yield {**cells, "winner": winner, **_style(rows.options, record, "ab", texts)}
 
-    long = ("conversation_a", "conversation_b", "response_a", "response_b")
-    rows.take(records(rows.source, _wanted_fields(rows, _ARENA_FIELDS, long)), battle)
+    rows.take(records(rows.source, _wanted_fields(rows)), battle)
     if both_bad:
         rows.notes.append(f"{both_bad:,} battles with both bad are ties")
     return rows.finish("preference")
@@ -169,16 +153,9 @@ def arena_hard(rows: Collector) -> Imported:
             if graded is None or left == right:
                 yield "no score" if graded is None else "of the baseline with itself"
                 continue
-            yield {
-                "query": first_text(record, "uid", "question_id") or str(number),
-                "left": left,
-                "right": right,
-                "winner": graded[0],
-                "strength": graded[1],
-                "annotator": as_text(record.get("judge")),
-                "time": record.get("tstamp"),
-                **_style(options, game, "ab", prompt=game.get("user_prompt", game.get("prompt"))),
-            }
+            pair: Cells = {"left": left, "right": right, "winner": graded[0], "strength": graded[1]}
+            style = _style(options, game, "ab", prompt=game.get("user_prompt", game.get("prompt")))
+            yield {**rows.cells_of(record, number), **pair, **style}
 
     rows.take(records(rows.source, shape={"games": [{}]}), games)
     if rows.dropped["no score"]:
@@ -617,7 +594,7 @@ def openai_evals(rows: Collector) -> Imported:
         if grade is None:
             yield "without an answer"
         else:
-            yield {"item": model, "query": record.get("sample_id"), "grade": grade, "time": record.get("created_at")}
+            yield {"item": model, "grade": grade, **rows.cells_of(record)}
 
     rows.take(events[kind], event)
     rows.roles["grade"] = f"data.{metric}"

@@ -18,7 +18,7 @@ from ...wording import counted, did_you_mean, either, first_few, option
 from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
-from .cells import as_number, as_seconds, as_text, at_path, each_at_path, parse_json
+from .cells import as_number, as_seconds, as_text, at_path, each_at_path, first_text, parse_json
 
 if TYPE_CHECKING:
     from . import Export
@@ -104,6 +104,7 @@ class Collector:
         self.notes: list[str] = []
         self.roles = dict(export.roles)
         self.truth: list[Cells] = []
+        self._fields = {word: names.split("|") for word, names in export.cells.items()}
         self._columns: dict[str, list[Any]] = {}
         self._length = 0
         self._parts: list[pl.DataFrame] = []
@@ -122,6 +123,13 @@ class Collector:
             fits = fits and str(value).strip() in values
         self._n_elsewhere += not fits
         return fits
+
+    def cells_of(self, record: Mapping[str, Any], number: int | None = None) -> Cells:
+        """Return what the export's own fields of a record say; its number, if given, stands for a missing query."""
+        cells: Cells = {word: first_text(record, *names) for word, names in self._fields.items()}
+        if number is not None and cells["query"] is None:
+            cells["query"] = str(number)
+        return cells
 
     def hold(self, record: Any) -> Any:
         """Return a record that is added later, as far as the user's own choice of fields needs it."""
@@ -470,6 +478,11 @@ def choose_question(
     named = first_few(map(repr, known), shown=12)
     way = option("answer", known[0]) if field is None else option("where", {field: known[0]})
     raise JudgmentError(f"the file has {what} {named}; choose one with {way}")
+
+
+def refuse_kind(said: str, values: Iterable[Any], kind: str = "spans", *, other: bool = False) -> NoReturn:
+    """Refuse answers that are no judgments: most are of a kind, else of ``kind``; ``other`` questions may be named."""
+    raise JudgmentError(not_supported(said, unsupported_kind(values) or kind, other=other))
 
 
 def label_note(labels: Sequence[str]) -> str:

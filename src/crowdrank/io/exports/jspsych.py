@@ -17,17 +17,8 @@ from .cells import as_number, as_text, pair_columns, parse_json, side
 from .imported import Collector, Imported
 from .streaming import Record, json_values, records
 
-_WHO = (
-    "subject", "subject_id", "subjectId", "participant_id", "participant", "participantId", "PROLIFIC_PID",
-    "prolific_pid", "prolific_id", "workerId", "worker_id", "sona_id", "run_id", "session_id",
-    "subjectID", "subjID", "pid", "ID", "id",
-)  # fmt: skip
 # who a trial is by in a file with one list for each participant that does not name them
 _LIST = "number of the list"
-_OWN = {
-    "rt", "response", "responses", "button_pressed", "trial_type", "trial_index", "time_elapsed", "internal_node_id",
-    "plugin_version",
-}  # fmt: skip
 _MEDIA = re.compile(r"<(?:img|audio|video|source)\b[^>]*?\bsrc\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 Trial = Mapping[str, Any]
@@ -39,7 +30,7 @@ def read(rows: Collector) -> Imported:
     trials = [trial for trial in _trials(rows.source) if rows.is_wanted(trial)]
     rows.n_read = len(trials)
     wanted = options.answer or _commonest(rows, trials)
-    who, one_session = _participant(trials)
+    who, one_session = _participant(rows, trials)
     alone = Path(rows.source.name).stem if who is None and one_session else None
     chosen = _trials_with_answer(trials, wanted)
     sides = _sides_of(rows, chosen)
@@ -126,13 +117,14 @@ def _commonest(rows: Collector, trials: list[Record]) -> str:
     return commonest[0][0]
 
 
-def _participant(trials: list[Record]) -> tuple[str | None, bool]:
+def _participant(rows: Collector, trials: list[Record]) -> tuple[str | None, bool]:
     """The field that names the participant, and whether the file is of one.
 
     It is the first under which no trial number occurs twice, else the first; a file of one has each number once.
     """
     numbers = [as_text(trial.get("trial_index")) for trial in trials]
-    named = [name for name in (*_WHO, _LIST) if any(as_text(trial.get(name)) for trial in trials)]
+    known = (*rows.export.fields["who"], _LIST)
+    named = [name for name in known if any(as_text(trial.get(name)) for trial in trials)]
     for name in named:
         seen = {(as_text(trial.get(name)), number) for trial, number in zip(trials, numbers, strict=True)}
         if len(seen) == len(trials):
@@ -145,7 +137,8 @@ def _check_stimuli(rows: Collector, trials: list[Record]) -> None:
     plain = [trial for trial in trials if not isinstance(_response(trial), Mapping)]
     if len({as_text(trial.get("stimulus")) for trial in plain}) != 1:
         return
-    varied = _varying_keys(plain, {*_WHO, *_OWN, _LIST})
+    fields = rows.export.fields
+    varied = _varying_keys(plain, {*fields["who"], *fields["own"], _LIST})
     if varied:
         stimulus = (as_text(plain[0].get("stimulus")) or "")[:60]
         item, sides = (option("columns", named) for named in ({"item": varied[0]}, {"left": ..., "right": ...}))
@@ -197,7 +190,7 @@ def _sides_of(rows: Collector, trials: Sequence[Trial]) -> _Sides | None:
             if any(len(one) > 2 for one in choices):
                 rows.refuse("many_buttons")
             return _Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
-        fields = pair_columns(_varying_keys(trials, {*_OWN, "stimulus", "choices"}))
+        fields = pair_columns(_varying_keys(trials, {*rows.export.fields["own"], "stimulus", "choices"}))
     if fields is not None:
         left, right = fields
         return _Sides(left, right, lambda trial: _two([as_text(trial.get(left)), as_text(trial.get(right))]))

@@ -1,20 +1,33 @@
-"""Tools in which things are labelled: doccano, Prodigy and Labelbox."""
+"""Tools in which things are labelled: doccano, Prodigy, Labelbox, Label Studio and Argilla."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import combinations, islice
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, combinations, islice, repeat
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
-from ...wording import option
+from ...wording import counted, first_few, option, percent
+from ..read_options import SIDES
 from ..sources import ZIP, Source
-from .cells import as_person, as_text, first_text, message_text, side
-from .imported import Cells, Collector, Imported, as_labels
-from .streaming import EACH, Record, Shape, records, text_members
+from .cells import (
+    CONTEXTS,
+    as_number,
+    as_person,
+    as_text,
+    context_of,
+    first_text,
+    is_scale,
+    message_text,
+    pair_columns,
+    parse_json,
+    side,
+)
+from .imported import Cells, Collector, Imported, as_labels, choose_question, refuse_kind
+from .streaming import EACH, Record, Shape, check_shape, records, text_members
 
 Labelled = list[tuple[Any, str | None, list[str], Cells]]  # record, item, labels, further cells
 
@@ -61,7 +74,7 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
     if isinstance(labels, str) and joined:
         labels = labels.split("#")
     if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
-        raise JudgmentError(not_supported("the labels are", unsupported_kind([labels]) or "spans", other=False))
+        refuse_kind("the labels are", [labels])
     yield None, as_labels(labels)
 
 
@@ -94,7 +107,7 @@ def prodigy(rows: Collector) -> Imported:
             continue
         rows.n_read += 1
         answer = as_text(record.get("answer"))
-        cells = {"annotator": first_text(record, "_annotator_id", "_session_id"), "time": record.get("_timestamp")}
+        cells = rows.cells_of(record)
         if answer not in ("accept", "reject"):
             rows.drop("ignore" if answer == "ignore" else "without an answer")
         elif all(isinstance(record.get(name), Mapping | str) for name in ("accept", "reject")):
@@ -205,7 +218,7 @@ _DATA_ROW: Shape = {
 def labelbox(rows: Collector) -> Imported:
     """Return one judgment for each label of a classification question; boxes and other marks are not read."""
     first = islice(records(rows.source, shape=_DATA_ROW), _FIRST_RECORDS)
-    labels = [label for record in first for _, label in _labels(record)]
+    labels = [label for record in first for _, label in _labels(rows, record)]
     # questions with choices before those answered in words
     asked = [name for part in ("choices", "answers") for label in labels for name in label[part]]
     if labels and not asked:
@@ -216,7 +229,7 @@ def labelbox(rows: Collector) -> Imported:
     wanted = rows.choose_question(asked)
     several: Labelled = []
     for record in records(rows.source, shape=_DATA_ROW):
-        for held, label in _labels(record) if rows.is_wanted(record) else ():
+        for held, label in _labels(rows, record) if rows.is_wanted(record) else ():
             rows.n_read += 1
             answer, item = label["answers"].get(wanted), label["item"]
             cells = {"annotator": as_person(label["annotator"]), "time": label["time"], "duration": label["duration"]}
@@ -236,7 +249,7 @@ def labelbox(rows: Collector) -> Imported:
     return rows.finish("grade")
 
 
-def _labels(record: Record) -> Iterator[tuple[Record, Record]]:
+def _labels(rows: Collector, record: Record) -> Iterator[tuple[Record, Record]]:
     """The labels of one data row, or the one label of an older record: all fields around it, and what it says.
 
     That is, by question, ``answers``: a text or a list of labels. ``choices`` are the questions that were answered by a
@@ -252,9 +265,7 @@ def _labels(record: Record) -> Iterator[tuple[Record, Record]]:
                 listed = choice if isinstance(choice, list) else [choice]
                 texts = [as_text(each.get("title") if isinstance(each, Mapping) else each) for each in listed]
                 answers[name] = texts if isinstance(choice, list) else texts[0]
-        words = {"annotator": "Created By", "time": "Created At", "duration": "Seconds to Label"}
-        yield record, {word: record.get(name) for word, name in words.items()} | {
-            "item": first_text(record, "External ID", "DataRow ID"),
+        yield record, rows.cells_of(record) | {
             "skipped": record.get("Skipped") is True or marks == "Skip",
             "gold": False, "answers": answers, "choices": (),
             "marks": [part for one in held.get("objects") or () for part in one.values()],
@@ -282,3 +293,576 @@ def _answer(given: Mapping[str, Any]) -> Any:
         return [as_text(one.get("name")) for one in choices]
     text = given.get("text_answer")
     return as_text(text.get("content") if isinstance(text, Mapping) else text)
+
+
+# Label Studio: the full JSON export with its tasks and annotations; JSON-MIN, CSV and TSV with a row for each --------
+
+
+# type of a result -> the key of its value
+_ANSWERS = {
+    "pairwise": "selected", "rating": "rating", "choices": "choices", "taxonomy": "taxonomy", "ranker": "ranker",
+    "number": "number",
+}  # fmt: skip
+_REGION = {"start", "end", "x", "y", "points", "labels", "start_offset"}
+_ROW_KEYS = {"annotation_id", "annotator", "lead_time", "created_at", "updated_at", "id", "inner_id", "agreement"}
+_ANNOTATION: Shape = {"result": [{"value": {}}]}
+_TASK: Shape = {"annotations": [_ANNOTATION], "completions": [_ANNOTATION], "predictions": [], "data": {}}
+_MANY_SKIPPED = 0.05
+_FIRST_TASKS = 1000  # so many tasks are looked through for questions before the first is read
+
+Tasks = Iterator[tuple[Record, list[Record]]]
+
+
+def label_studio(rows: Collector) -> Imported:
+    """Return the answers to one question; skipped annotations are left out, ground truth is the truth."""
+    first = next(records(rows.source), {})
+    if "annotations" in first or "completions" in first or isinstance(first.get("task"), dict):
+        rows.title += " (annotations[].result)"
+        return _Answers(rows, lambda: tasks(rows.source)).read_file()
+    if not {"annotation_id", "annotator"} <= first.keys():
+        raise JudgmentError("no annotations and no annotation_id; export the project as JSON")
+    rows.note("short_format")
+    fields = _answer_fields(rows)
+    rows.title += " with one row per annotation (annotation_id)"
+    return _Answers(rows, lambda: _rows(rows.source, fields)).read_file()
+
+
+class _Answers:
+    """One question's answers on their way out of a file."""
+
+    def __init__(self, rows: Collector, read_tasks: Callable[[], Tasks]) -> None:
+        self.rows, self.tasks = rows, read_tasks
+        self.sides: tuple[str, str] | None = None
+        self.labels: list[tuple[Any, str | None, list[str], Cells]] = []
+        self.codes = rows.options.codes
+        self.parts: list[dict[str, Any]] = []
+        self.n_gold_lists = 0
+
+    def read_file(self) -> Imported:
+        """Read the file."""
+        rows, n_bare, n_predictions = self.rows, 0, 0
+        name, kind = self._question()
+        rows.roles["annotator"] = "completed_by"
+        for task, answered in self.tasks():
+            n_bare += not answered
+            n_predictions += len(task.get("predictions") or ())
+            for annotation in answered:
+                if rows.is_wanted(annotation, task):
+                    self._annotation(task, annotation, name, kind)
+        if self.parts and rows.n_read == rows.dropped.total():
+            refuse_kind(f"the answers to {name!r} are about", self.parts, "regions", other=True)
+        rows.add_classes(self.labels)
+        rows.roles |= {"time": "created_at", "duration": "lead_time"}
+        if n_bare:
+            rows.notes.append(f"{counted(n_bare, 'task')} without annotations")
+        if self.n_gold_lists:
+            rows.notes.append(f"{self.n_gold_lists:,} ground truths with several labels are not used")
+        if n_predictions:
+            rows.notes.append(f"{counted(n_predictions, 'prediction')} ignored")
+        skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
+        if kind == "pairwise" and skipped > _MANY_SKIPPED:
+            rows.note("many_skipped", share=percent(skipped))
+        return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"))
+
+    def _question(self) -> tuple[str, str]:
+        """Name and type of the question that is meant."""
+        types: dict[str, str] = {}
+        # of each question, whether each answer names a side, and the choices of tasks with two sides
+        sided: dict[str, bool] = {}
+        words: dict[str, dict[str, None]] = {}
+        others: dict[str, list[Any]] = {}
+        for task, answered in islice(self.tasks(), _FIRST_TASKS):
+            for result in (one for annotation in answered for one in results_of(annotation)):
+                name, kind = as_text(result.get("from_name")), _type(result)
+                if name is None or kind not in _ANSWERS:
+                    others.setdefault(name or kind, []).append({**result, **_value(result), kind: True})
+                    continue
+                types.setdefault(name, kind)
+                chosen, two = as_labels(_value(result).get("choices")), _has_sides(task)
+                sided[name] = sided.get(name, True) and len(chosen) == 1 and side(chosen[0]) is not None and two
+                if kind == "choices" and two:
+                    words.setdefault(name, {}).update(dict.fromkeys(chosen))
+        if not types and others:
+            name, values = next(iter(others.items()))
+            refuse_kind(f"the answers to {name!r} are", values, "regions")
+        name = self.rows.choose_question(types)
+        if types[name] == "ranker" and self.rows.options.levels is not None:
+            return name, "buckets"
+        # choices of a side, which other than pairwise may be a tie
+        if types[name] == "choices" and (sided[name] or (self.codes and name in words)):
+            return name, "pairwise"
+        codes = {word: side(word) for word in words.get(name, ())}
+        if any(codes.values()) and not self.rows.options.columns:
+            # some choices name a side and others do not
+            unclear = first_few(repr(word) for word, which in codes.items() if which is None)
+            meant = option("winner_codes", {word: which or "tie" for word, which in codes.items()})
+            tasks = option("columns", {"item": "id"})
+            self.rows.refuse("unclear_sides", name=name, unclear=unclear, codes=meant, tasks=tasks)
+        return name, types[name]
+
+    def _annotation(self, task: Record, annotation: Record, name: str, kind: str) -> None:
+        """One annotator's answer to the question."""
+        rows = self.rows
+        rows.n_read += 1
+        if annotation.get("was_cancelled") or annotation.get("skipped"):
+            rows.drop("skipped")
+            return
+        results = [(as_text(one.get("from_name")), one) for one in results_of(annotation) if _type(one) in _ANSWERS]
+        new = next((named for named, _ in results if named != name), None)
+        if new is not None and rows.options.answer is None:
+            choose_question([name, new], None)
+        mine = [one for named, one in results if named == name]
+        whole = [one for one in mine if not (_REGION & _value(one).keys())]
+        if not whole:
+            rows.drop("about a part of the task" if mine else "without an answer")
+            self.parts += [_value(one) for one in mine]
+            return
+        cells = {
+            "annotator": as_person(annotation.get("completed_by", annotation.get("created_username"))),
+            "time": annotation.get("created_at"),
+            "duration": as_number(annotation.get("lead_time")),
+        }
+        gold = bool(annotation.get("ground_truth") or annotation.get("honeypot"))
+        # an answer about one of several images or paragraphs of a task is about that one
+        parts = [result for result in whole if result.get("item_index") is not None]
+        twice = len(whole) - max(len(parts), 1)
+        if twice > 0:
+            rows.drop("answered twice", twice)
+        read = parts or whole[:1]
+        rows.n_read += max(twice, 0) + len(read) - 1
+        add = {"pairwise": self._pair, "ranker": self._ranking, "buckets": self._buckets}.get(kind, self._grade)
+        for result in read:
+            place = result.get("item_index")
+            about = task if place is None else task | {"id": f"{as_text(task.get('id'))}[{as_text(place)}]"}
+            # what the user names may be a field of the annotation too
+            about = annotation | about if rows.options.columns else about
+            add(about, _value(result).get(_ANSWERS.get(_type(result), "ranker")), cells, gold=gold, kind=kind)
+
+    def _keep(self, task: Record, answer: Cells, cells: Cells, *, gold: bool) -> None:
+        """Keep an answer as truth, or as a judgment by somebody at some time."""
+        if gold:
+            self.rows.truth.append(answer)
+        else:
+            self.rows.add(task, **answer, **cells)
+
+    def _grade(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
+        """A number, or the labels that were chosen."""
+        rows, item = self.rows, task.get("id")
+        rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
+        number, labels, numbered = as_number(value), as_labels(value), kind in ("rating", "number")
+        if kind == "taxonomy":
+            # paths, joined
+            paths = value if isinstance(value, list) else []
+            paths = paths if all(isinstance(path, list) for path in paths) else [paths]
+            labels = [path for path in (" / ".join(as_labels(path)) for path in paths) if path]
+        if not labels or (numbered and number is None):
+            rows.drop("without an answer")
+        elif numbered:
+            self._keep(task, {"item": item, "grade": number}, cells, gold=gold)
+        elif not gold:
+            self.labels.append((rows.hold(task), as_text(item), labels, cells))
+        elif len(labels) > 1:
+            self.n_gold_lists += 1
+        else:
+            rows.truth.append({"item": item, "grade": labels[0]})
+
+    def _pair(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
+        """Which of two sides was chosen."""
+        rows, data = self.rows, data_of(task)
+        word = as_text(value[0] if isinstance(value, list) and value else value)
+        winner = self.codes.get(word or "", side(word))
+        if winner is None:
+            rows.drop("without an answer" if word is None else "with an answer that names no side")
+            return
+        named = {"left", "right"} <= rows.options.columns.keys()
+        if self.sides is None and not named:
+            self.sides = pair_columns(_plain_fields(task), "data.") or self._refuse_sides(task)
+        left, right = self.sides or ("", "")
+        rows.roles |= {"left": f"data.{left}", "right": f"data.{right}", "winner": "value.selected"}
+        both = [as_text(data.get(name)) for name in (left, right)]
+        if not named and None in both:
+            rows.drop(f"without {left} or {right}")
+        elif both[0] == both[1] and not named:
+            rows.drop("with the same item on both sides")
+        else:
+            pair = {"query": self._context(task), "left": both[0], "right": both[1], "winner": winner}
+            self._keep(task, pair, cells, gold=gold)
+
+    def _ranking(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
+        """A list best first; several buckets are refused, as their order is not in the file."""
+        rows = self.rows
+        if isinstance(value, Mapping):
+            named = _named_buckets(value)
+            if len(named) > 1:
+                rows.refuse("buckets", named=first_few(map(repr, named)), levels=option("levels", list(named)))
+            value = next(iter(named.values()), [])
+        query = self._context(task)
+        rows.roles |= {"item": "value.ranker", "rank": "place in value.ranker"}
+        names = value if isinstance(value, list) else []
+        if gold:
+            rows.truth += [{"query": query, "item": name, "rank": place} for place, name in enumerate(names, 1)]
+        elif not rows.add_ranking(task, names, None, query=query, **cells):
+            rows.drop("naming an item twice" if names else "without an answer")
+
+    def _buckets(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
+        """Each item with the name of its bucket as the grade."""
+        query = self._context(task)
+        self.rows.roles |= {"item": "value.ranker[]", "grade": "bucket of value.ranker"}
+        graded = [(name, bucket) for bucket, names in _named_buckets(value).items() for name in as_labels(names)]
+        if not graded:
+            self.rows.drop("without an answer")
+        for name, bucket in graded:
+            self._keep(task, {"query": query, "item": name, "grade": bucket}, cells, gold=gold)
+
+    def _context(self, task: Record) -> str:
+        """What the task asks about: its context, else its id."""
+        context = context_of(data_of(task))
+        self.rows.roles["query"] = f"data.{context[0]}" if context else "id"
+        return (context[1] if context else as_text(task.get("id"))) or "1"
+
+    def _refuse_sides(self, task: Record) -> NoReturn:
+        """Refuse a task of pairs whose sides no names of fields tell; two entries of a list are proposed."""
+        data = data_of(task)
+        listed = next((name for name, value in data.items() if isinstance(value, list) and len(value) == 2), None)
+        fields = [name for name in _plain_fields(task) if name.lower() not in CONTEXTS]
+        paths: list[Any] = [f"data.{name}" for name in fields] if len(fields) == 2 else [..., ...]
+        for place, value in enumerate(data[listed] if listed is not None else ()):
+            paths[place] = f"data.{listed}.{place}"
+            if isinstance(value, Mapping):
+                # what names an entry of a list
+                names = [name for name in ("model", "id", "name", "title", "text", "body") if as_text(value.get(name))]
+                paths[place] += f".{names[0] if names else next(iter(value), 'id')}"
+        sides = option("columns", dict(zip(SIDES, paths, strict=True)))
+        self.rows.refuse("no_sides", task=task.get("id"), fields=first_few(map(repr, data)), sides=sides)
+
+
+def tasks(source: Source) -> Tasks:
+    """Each task of a full export with its annotations."""
+    for number, task in enumerate(records(source, shape=_TASK), 1):
+        if isinstance(task.get("task"), dict) and "result" in task:
+            # as written to a target storage: an annotation with its task inside
+            check_shape(task, {"task": _TASK, **_ANNOTATION}, f"record {number}")
+            yield {"id": number} | task["task"], [task]
+            continue
+        listed = task.get("annotations", task.get("completions"))
+        yield ({"id": number} | task if task.get("id") is None else task), listed or []
+
+
+def _rows(source: Source, fields: list[str]) -> Tasks:
+    """Each row of the short formats as a task with one annotation."""
+    for row in records(source):
+        data = {name.removeprefix("_data_"): row[name] for name in row if name not in _ROW_KEYS and name not in fields}
+        results = [_result(name, _cell(row.get(name)), data) for name in fields]
+        annotation = {"completed_by": row.get("annotator"), "result": [one for one in results if one]}
+        yield {"id": row.get("id"), "data": data}, [annotation | {k: row.get(k) for k in ("created_at", "lead_time")}]
+
+
+def _answer_fields(rows: Collector) -> list[str]:
+    """Fields of a row that hold answers: by their shape, else because they differ between annotators of one task."""
+    first, answer = list(islice(records(rows.source), _FIRST_TASKS)), rows.options.answer
+    names = [name for name in dict.fromkeys(name for row in first for name in row) if name not in _ROW_KEYS]
+    shaped = [name for name in names if any(_result(name, _cell(row.get(name)), {}, shaped=True) for row in first)]
+    if answer is not None:
+        return [answer] if answer in names else shaped or names
+    varying: list[str] = []
+    classes: list[str] = []
+    for name in names:
+        given = [(as_text(row.get("id")), word) for row in first if (word := as_text(row.get(name)))]
+        if len(set(given)) > len({task for task, _ in given}):
+            varying.append(name)
+            words = [word for _, word in given]
+            # a choice stands there as plain text, and so does a comment, of which hardly two are the same
+            if name not in shaped and 2 * len(set(words)) <= len(words) and is_scale(words):
+                classes.append(name)
+    if shaped:
+        return [*shaped, *classes]
+    if len(varying) == 1:
+        return varying
+    for name in names:
+        values = [_cell(row.get(name)) for row in first]
+        if unsupported_kind(values) in ("regions", "spans", "relations"):
+            refuse_kind(f"{name!r} holds", values)
+    likely = option("answer", (varying or names or ["choice"])[0])
+    return rows.refuse("which_field", names=first_few(map(repr, names)), answer=likely)
+
+
+def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = False) -> dict[str, Any] | None:
+    """A cell as the result of a full export; ``shaped`` takes only cells that no data field would hold."""
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, Mapping):
+        kind = next((kind for kind, key in _ANSWERS.items() if key in first), None)
+        return {"from_name": name, "type": kind, "value": dict(first)} if kind else None
+    if shaped or first is None:
+        return None
+    if str(first).lower() in ("left", "right") and pair_columns(data):
+        return {"from_name": name, "type": "pairwise", "value": {"selected": first}}
+    if as_number(first) is not None:
+        return {"from_name": name, "type": "rating", "value": {"rating": first}}
+    return {"from_name": name, "type": "choices", "value": {"choices": value}}
+
+
+def _cell(value: Any) -> Any:
+    """A cell of CSV that holds JSON as what it means; any other as it is."""
+    return parse_json(value, value) if isinstance(value, str) and value[:1] in ("[", "{") else value
+
+
+def results_of(annotation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results of an annotation."""
+    return annotation.get("result") or []
+
+
+def _type(result: Mapping[str, Any]) -> str:
+    """The type of a result."""
+    return str(result.get("type", "")).lower()
+
+
+def _value(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of a result."""
+    return result.get("value") or {}
+
+
+def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a task."""
+    return task.get("data") or {}
+
+
+def _has_sides(task: Mapping[str, Any]) -> bool:
+    """Whether two or more fields of a task are called like two sides."""
+    try:
+        return pair_columns(_plain_fields(task)) is not None
+    except JudgmentError:
+        return True
+
+
+def _plain_fields(task: Mapping[str, Any]) -> list[str]:
+    """Names of the fields of a task's data that hold text or numbers."""
+    return [name for name, value in data_of(task).items() if isinstance(value, str | int | float)]
+
+
+def _named_buckets(value: Any) -> dict[str, list[Any]]:
+    """Buckets by name, without the one of what was not sorted."""
+    buckets = value if isinstance(value, Mapping) else {}
+    return {str(name): ids for name, ids in buckets.items() if name != "_" and isinstance(ids, list)}
+
+
+# Argilla: records of version 2, nested, flat or column by column, and feedback data sets of version 1 ----------------
+
+
+# fields of a record in flat layouts that nobody is shown
+_OWN = ("id", "status", "_server_id", "external_id", "metadata")
+
+_Answer = tuple[Any, str | None, Any, str | None]  # record, its id, value, person
+
+
+def argilla(rows: Collector) -> Imported:
+    """Return the submitted answers to one question; suggestions are ignored."""
+    name = rows.choose_question(questions(rows.source))
+    kept = {status.lower() for status in rows.options.keep or ("submitted",)}
+    answers: list[_Answer] = []
+    fields: list[Mapping[str, Any]] = []
+    without_status = False
+    for number, record in enumerate(argilla_records(rows.source), 1):
+        if not rows.is_wanted(record):
+            continue
+        item = id_of(record, number)
+        for response in responses_to(record, name):
+            rows.n_read += 1
+            status = as_text(response.get("status"))
+            without_status |= status is None
+            if status is not None and status.lower() not in kept:
+                rows.drop(status.lower())
+            elif response.get("value") is None:
+                rows.drop("without an answer")
+            else:
+                answers.append((rows.hold(record), item, response["value"], as_text(response.get("user_id"))))
+                shown = record.get("fields")
+                # what annotators were shown stands among the keys of a record in flat layouts
+                fields.append(shown if isinstance(shown, Mapping) else record)
+    if without_status:
+        rows.note("no_status")
+    rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
+    kind = "preference" if _add_pairs(rows, name, answers, fields) else _add(rows, name, answers)
+    return rows.finish(kind)
+
+
+def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: list[Mapping[str, Any]]) -> bool:
+    """Add labels that name a side of two fields as preferences; return whether they do.
+
+    Labels of which only some name a side, or that are numbers, are asked about.
+    """
+    texts = {value for *_, value, _ in answers if isinstance(value, str)}
+    if not texts or any(not isinstance(value, str) for *_, value, _ in answers) or "item" in rows.options.columns:
+        return False
+    shown = [name for name, value in fields[0].items() if isinstance(value, str) and name not in _OWN]
+    sides = _sides(rows, shown, texts)
+    if sides is None:
+        return False
+    named = {text: rows.options.codes.get(text) or side(text, sides) for text in texts}
+    if None in named.values():
+        if not any(named.values()) and not all(text.isdecimal() for text in texts):
+            return False
+        unclear = sorted(text for text, word in named.items() if word is None)
+        free = [word for word in ("left", "right", "tie") if word not in named.values()]
+        guess = dict(zip(unclear, [*free, *["tie"] * len(unclear)], strict=False))
+        meant = {text: word or guess[text] for text, word in sorted(named.items())}
+        raise JudgmentError(
+            f"{question!r} chooses between {sides[0]!r} and {sides[1]!r}, but neither is called "
+            f"{first_few(map(repr, unclear))}; say what that means: {option('winner_codes', meant)}, or for classes of "
+            f"records: {option('columns', {'item': 'id'})}"
+        )
+    rows.roles |= {"left": sides[0], "right": sides[1], "winner": question}
+    rows.roles.pop("item", None)
+    for (record, item, value, person), held in zip(answers, fields, strict=True):
+        context = context_of(held)
+        rows.roles["query"] = context[0] if context else "id"
+        pair = {word: as_text(held.get(name)) for word, name in zip(("left", "right"), sides, strict=True)}
+        alike = None in pair.values() or pair["left"] == pair["right"]
+        cells = {"query": context[1] if context else item, **pair, "winner": named[value], "annotator": person}
+        rows.add_unless("without two different sides" if alike else None, record, **cells)
+    return True
+
+
+def _sides(rows: Collector, names: list[str], texts: set[str]) -> tuple[str, str] | None:
+    """The two fields that are compared; several such pairs are asked about only where an answer names a side."""
+    given = rows.options.columns
+    if "left" in given and "right" in given:
+        return given["left"].removeprefix("fields."), given["right"].removeprefix("fields.")
+    try:
+        return pair_columns(names)
+    except JudgmentError:
+        if any(side(text) for text in texts):
+            raise
+        return None
+
+
+def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
+    """Add the answers, by what their values are, and return their kind."""
+    values = [value for *_, value, _ in answers]
+    lists = [value for value in values if isinstance(value, list | Mapping)]
+    if not lists:
+        rows.roles["grade"] = question
+        for record, item, value, person in answers:
+            number = as_number(value)
+            rows.add(record, item=item, grade=value if number is None else number, annotator=person)
+        return "grade"
+    if any(_ranks(value) is not None for value in lists) or _are_orders(lists, rows.options.kind):
+        rows.roles |= {"rank": question, "query": rows.roles["item"], "item": f"{question}.value"}
+        longest = max((len(value) for value in lists if isinstance(value, list)), default=0)
+        for record, item, value, person in answers:
+            names, ranks = _ranks(value) or (value, None)
+            if (ranks is None and isinstance(names, list) and len(names) < longest) or not rows.add_ranking(
+                record, names if isinstance(names, list) else [], ranks, query=item, annotator=person
+            ):
+                rows.drop("with an incomplete ranking")
+        return "ranking"
+    if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
+        refuse_kind(f"the answers to {question!r} are", values, other=True)
+    rows.add_labels(
+        [(record, item, as_labels(value), {"annotator": person}) for record, item, value, person in answers]
+    )
+    rows.roles |= {"grade": question, "query": "the label"}
+    return "grade"
+
+
+def questions(source: Source) -> list[str]:
+    """The questions that somebody has answered, of the first records."""
+    names: dict[str, None] = {}
+    for record in islice(argilla_records(source), 1000):
+        responses = record.get("responses")
+        if isinstance(responses, Mapping):
+            names |= {name: None for name, answers in responses.items() if answers}
+        if isinstance(responses, list):
+            each = [one.get("values") for one in responses if isinstance(one, Mapping)]
+            names |= {name: None for values in each if isinstance(values, Mapping) for name in values}
+        names |= {key.removesuffix(".responses"): None for key in record if key.endswith(".responses") and record[key]}
+        names |= {key: None for key, value in record.items() if key != "responses" and _answer_objects(value)}
+    return list(names)
+
+
+def responses_to(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The answers to a question in any of the layouts, with value, user_id and status."""
+    responses, flat = record.get("responses"), record.get(f"{name}.responses")
+    objects: list[Mapping[str, Any]] = []
+    if isinstance(responses, list):
+        for one in responses:
+            values = one.get("values") if isinstance(one, Mapping) else None
+            if isinstance(values, Mapping) and name in values:
+                value = values[name]
+                objects.append({**one, "value": value.get("value") if isinstance(value, Mapping) else value})
+    elif isinstance(flat, list) and not isinstance(responses, Mapping):
+        parts = (record.get(f"{name}.responses.{part}") for part in ("users", "status"))
+        people, statuses = (chain(part if isinstance(part, list) else [], repeat(None)) for part in parts)
+        each = zip(flat, people, statuses, strict=False)
+        objects += [{"value": value, "user_id": who, "status": status} for value, who, status in each]
+    else:
+        objects += _answer_objects(responses.get(name) if isinstance(responses, Mapping) else record.get(name)) or []
+    return objects
+
+
+def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:
+    """Answers as objects: a list of them, or an object of lists, which is how Parquet and the Hub store them."""
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) and "user_id" in one for one in value):
+        return [one for one in value if "value" in one or "status" in one]
+    if isinstance(value, Mapping) and isinstance(value.get("user_id"), list) and isinstance(value.get("value"), list):
+        people, values, statuses = value["user_id"], value["value"], value.get("status")
+        statuses = statuses if isinstance(statuses, list) else [None] * len(values)
+        if len(people) == len(values) == len(statuses):
+            each = zip(people, values, statuses, strict=True)
+            return [{"user_id": who, "value": one, "status": status} for who, one, status in each]
+    return None
+
+
+def _ranks(value: Any) -> tuple[list[Any], list[Any]] | None:
+    """Names and ranks of a ranking that says both."""
+    if isinstance(value, Mapping) and isinstance(value.get("rank"), list) and isinstance(value.get("value"), list):
+        return value["value"], value["rank"]
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for one in value)
+    ):
+        return [one["value"] for one in value], [one["rank"] for one in value]
+    return None
+
+
+def _are_orders(lists: list[Any], kind: str | None) -> bool:
+    """Whether the lists order the same names, rather than choose some of them.
+
+    Drafts of rankings may lack names; where most lists name all, in several orders, it is asked what they are.
+    """
+    named = [[str(one) for one in names] for names in lists if isinstance(names, list)]
+    known = {name for names in named for name in names}
+    whole = [tuple(names) for names in named if len(names) == len(known) and set(names) == known]
+    if len(known) < 2 or kind is not None:
+        return kind == "ranking"
+    if len(whole) == len(lists):
+        return True
+    if 2 * len(whole) > len(lists) and len(set(whole)) > 1:
+        raise JudgmentError(
+            f"{counted(len(whole), 'answer')} of {len(lists):,} name all of {first_few(map(repr, sorted(known)))}, in "
+            f"different orders: are they rankings, of which some are not finished ({option('kind', 'ranking')}), or "
+            f"labels, of which some answers give all ({option('kind', 'grade')})?"
+        )
+    return False
+
+
+def id_of(record: Mapping[str, Any], number: int) -> str:
+    """The record's id, else its number."""
+    return first_text(record, "external_id", "id", "_server_id") or str(number)
+
+
+def argilla_records(source: Source) -> Iterator[Mapping[str, Any]]:
+    """The records, also of a file that holds one list for each field."""
+    each = records(source)
+    first = next(each, None)
+    if first is None:
+        return
+    lengths = {len(value) for value in first.values() if isinstance(value, list)}
+    if len(first) > 1 and len(lengths) == 1 and all(isinstance(value, list) for value in first.values()):
+        rest = next(each, None)
+        if rest is None:
+            for place in range(lengths.pop()):
+                yield {name: value[place] for name, value in first.items()}
+            return
+        each = chain([rest], each)
+    yield from chain([first], each)

@@ -13,10 +13,9 @@ from ...errors import JudgmentError
 from ...wording import first_few, option
 from ..read_options import ReadOptions
 from ..sources import Source
-from .argilla import argilla_records, id_of, questions, responses_to
 from .cells import as_number, as_text, at_path, context_of, pair_columns, side
 from .imported import choose_question
-from .label_studio import data_of, results_of, tasks
+from .labels import argilla_records, data_of, id_of, questions, responses_to, results_of, tasks
 
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
 _HALF = 0.5
@@ -70,13 +69,9 @@ class Answers:
         one, other = self.row(query, left), self.row(query, right)
         if one is None or other is None or one["score"] == other["score"]:
             return None
-        side = "left" if one["score"] > other["score"] else "right"
-        sure = self.probability(query, *((left, right) if side == "left" else (right, left)))
-        return side, sure
-
-    def order(self, query: str | None) -> list[str]:
-        """Items of a query, best first."""
-        return self.by_query.get(query, self.by_query.get(None, []))
+        if one["score"] > other["score"]:
+            return "left", self.probability(query, left, right)
+        return "right", self.probability(query, right, left)
 
     def probability(self, query: str | None, first: str | None, second: str | None) -> float | None:
         """How probable it is that one item stands above another; ``None`` where the method says nothing of it."""
@@ -130,7 +125,7 @@ def _prediction(
         chosen = None if sides is None else answers.winner(query, *sides)
         return None if chosen is None else ({"selected": chosen[0]}, chosen[1])
     if kind == "ranker":
-        order = answers.order(query)
+        order = answers.by_query.get(query, answers.by_query.get(None, []))
         return ({"ranker": order}, _least_sure(answers, query, order)) if order else None
     labels = _labels(answers, item)
     if labels is not None and kind in ("choices", "taxonomy"):

@@ -28,10 +28,8 @@ def quepid(rows: Collector) -> Imported:
     lines = ([cell.strip() for cell in cells] for cells in table)
 
     def rating(record: Record, number: int) -> Iterator[Cells | str]:
-        if record.get("docid") and record.get("rating"):
-            yield {"query": record.get("query"), "item": record["docid"], "grade": record["rating"]}
-        else:
-            yield "without a rated item"
+        cells = rows.cells_of(record)
+        yield cells if cells["item"] and cells["grade"] else "without a rated item"
 
     rows.take((dict(zip(header, cells, strict=False)) for cells in lines if any(cells)), rating)
     return rows.finish("grade")
@@ -116,10 +114,8 @@ def click_events(source: Source) -> pl.DataFrame:
         for hit in held if isinstance(held, list) else [record]:
             event = at_path(hit, "_source") or hit
             action = (as_text(at_path(event, "action_name")) or "").lower()
-            page, item = (
-                as_text(at_path(event, "query_id")),
-                as_text(at_path(event, "event_attributes.object.object_id")),
-            )
+            page = as_text(at_path(event, "query_id"))
+            item = as_text(at_path(event, "event_attributes.object.object_id"))
             place = as_number(at_path(event, "event_attributes.position.ordinal"))
             if action not in (*_SHOWN, *_CLICKED) or page is None or item is None:
                 left_out += 1

@@ -54,9 +54,9 @@ def qualtrics(rows: Collector) -> Imported:
         match, loop = _MATRIX.fullmatch(name), _LOOP.fullmatch(name)
         if loop and not match:
             columns.setdefault(loop[2], {})[name] = ""
-        elif match and name not in _OWN:
+        elif match and name not in rows.export.fields["own"]:
             columns.setdefault(match[1], {})[name] = ""
-    asked = [name for name in frame.columns if name not in _OWN]
+    asked = [name for name in frame.columns if name not in rows.export.fields["own"]]
     none = (
         f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no items; "
     )
@@ -85,11 +85,6 @@ def qualtrics(rows: Collector) -> Imported:
 _MATRIX = re.compile(r"(.+?)_(\d+)")
 _LOOP = re.compile(r"(\d+)_(\D\w*?)")  # columns of a question in a loop: 1_Q3, 2_Q3 and so on
 _TESTS = ("Survey Preview", "Survey Test", "Spam")
-_OWN = {
-    "StartDate", "EndDate", "Status", "IPAddress", "Progress", "Duration (in seconds)", "Finished", "RecordedDate",
-    "ResponseId", "RecipientLastName", "RecipientFirstName", "RecipientEmail", "ExternalReference", "LocationLatitude",
-    "LocationLongitude", "DistributionChannel", "UserLanguage",
-}  # fmt: skip
 
 
 def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
