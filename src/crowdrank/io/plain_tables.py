@@ -395,10 +395,9 @@ def _reach_paths(one: _Reading) -> None:
         one.table = _with_path(one.table, path, f"{option('columns')} says {word} is {path!r}")
 
 
-def _take_answer(one: _Reading) -> None:
+def _take_answer(one: _Reading, answer: str) -> None:
     """The column that ``answer`` names as the winner of pairs, or else as the grade."""
-    answer, kind = one.options.answer, one.options.kind
-    assert answer is not None
+    kind = one.options.kind
     one.table = _with_path(one.table, answer, f"{option('answer', answer)} names a column")
     if kind is None:
         sides = {key_of(name) for name in one.table.columns if name != answer}
@@ -406,10 +405,10 @@ def _take_answer(one: _Reading) -> None:
     one.columns[{"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]] = answer
 
 
-def _lengthen(one: _Reading) -> None:
+def _lengthen(one: _Reading, names: Sequence[str]) -> None:
     """One row per filled cell of the columns that hold answers, of one annotator or of one item each."""
     options, columns = one.options, one.columns
-    wide = wide_columns(one.table.columns, options.wide)
+    wide = wide_columns(one.table.columns, names)
     rest = [name for name in one.table.columns if name not in wide]
     table = one.table.with_columns(without_blanks(one.table[name]) for name in wide)
     keys = {key_of(name) for name in rest}
@@ -487,10 +486,8 @@ def _rows_are_people(wide: list[str], rest: list[str], one: _Reading) -> bool:
     raise JudgmentError(f"are the rows of {one.source.name} items or people? {either(ways)}")
 
 
-def _sign_winners(one: _Reading) -> None:
+def _sign_winners(one: _Reading, path: str, better: str) -> None:
     """Winners and strengths from a signed column, or a difference such as ``score_a-score_b`` or ``rating-4``."""
-    assert one.options.strength is not None
-    path, better = one.options.strength
     values, blank = _signed_numbers(one.table, path)
     filled = values[~blank]
     if not (filled < 0).any():
@@ -531,11 +528,6 @@ def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
             f"{option('strength')} needs numbers; row {row + 1} of {name!r} holds {show_value(table[name][row])}"
         )
     return values, blank
-
-
-def _put_winners_together(one: _Reading) -> None:
-    """A winner from a loser, or from a column of yes and no for each side, as ``winner_model_a, winner_model_b``."""
-    one.table, one.columns = with_winner(*with_loser(one.table, one.columns))
 
 
 _FORMS = ("winner_{}", "{}_wins", "{}_win", "{}_won", "{}_winner", "{}_is_better", "{}_better", "prefer_{}", "chose_{}")
@@ -591,30 +583,16 @@ def _flags(cells: pl.Series) -> Bools | None:
     return texts.is_in(list(_YES)).to_numpy() if texts.is_in([*_YES, *_NO]).all() else None
 
 
-def _put_as_shown(one: _Reading) -> None:
+def _put_as_shown(one: _Reading, swapped: str) -> None:
     """Sides as they were shown, in rows in which the right item was shown first."""
     options, sides = one.options, side_columns(one.table, one.columns)
-    if sides is None or options.swapped is None or options.kind not in (None, "preference"):
+    if sides is None or options.kind not in (None, "preference"):
         raise ParameterError(
             f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
         )
     wanted = covariate_columns(one.table, options.covariates)
-    one.table, note = as_shown(one.table, options.swapped, sides, wanted)
+    one.table, note = as_shown(one.table, swapped, sides, wanted)
     one.notes.append(note)
-
-
-_TRANSFORMS: tuple[tuple[Callable[[ReadOptions], bool], Callable[[_Reading], None]], ...] = (
-    (lambda options: True, _explode_lists),
-    (lambda options: bool(options.where), _choose_rows),
-    (lambda options: True, _name_covariates),
-    (lambda options: True, _reach_paths),
-    (lambda options: options.answer is not None, _take_answer),
-    (lambda options: options.wide is not None, _lengthen),
-    (lambda options: options.strength is not None, _sign_winners),
-    (lambda options: options.strength is None and options.kind in (None, "preference"), _put_winners_together),
-    (lambda options: options.swapped not in (None, NOT_SWAPPED), _put_as_shown),
-)
-"""Whether options ask for a transform, and the transform, in the order in which they apply."""
 
 
 # what the columns are ------------------------------------------------------------------------------------------------
@@ -623,9 +601,20 @@ _TRANSFORMS: tuple[tuple[Callable[[ReadOptions], bool], Callable[[_Reading], Non
 def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
     """Return the table with rows chosen and columns reached and turned, understood."""
     one, shape = _Reading(table, dict(options.columns), options, source), table.shape
-    for fits, apply in _TRANSFORMS:
-        if fits(options):
-            apply(one)
+    _explode_lists(one)
+    _choose_rows(one)
+    _name_covariates(one)
+    _reach_paths(one)
+    if options.answer is not None:
+        _take_answer(one, options.answer)
+    if options.wide is not None:
+        _lengthen(one, options.wide)
+    if options.strength is not None:
+        _sign_winners(one, *options.strength)
+    elif options.kind in (None, "preference"):
+        one.table, one.columns = with_winner(*with_loser(one.table, one.columns))
+    if options.swapped is not None and options.swapped != NOT_SWAPPED:
+        _put_as_shown(one, options.swapped)
     table, notes = one.table, one.notes
     wishes = Wishes(
         annotators=not options.no_annotators,
