@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -204,7 +204,7 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
     guess = _Roles(table.columns, dict(columns), table, wishes)
     candidates: dict[str, list[str]] = {}
     for role in (*(("left", "right", "winner") if guess.sides() else ("grade", "rank", "item")), "annotator", "query"):
-        names = [columns[role]] if role in columns else [one.name for one in guess.candidates(role)]
+        names = [columns[role]] if role in columns else list(guess.candidates(role))
         if role in ("annotator", "query") and role not in columns:
             taken = {names[0] for names in candidates.values() if len(names) == 1}
             names = [name for name in names if name not in taken]
@@ -213,13 +213,6 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
         if names:
             candidates[role] = names[:_MOST_CANDIDATES]
     return candidates
-
-
-class Candidate(NamedTuple):
-    """A column that may play a role, with its points."""
-
-    points: int
-    name: str
 
 
 class _Roles:
@@ -234,7 +227,7 @@ class _Roles:
         self.n = 0 if table is None else len(table)
         self.notes: list[str] = []
         self.kind: str | None = None
-        self._points: dict[str, list[Candidate]] = {}
+        self._points: dict[str, dict[str, int]] = {}
 
     def understand(self, kind: str | None) -> Understood:
         """Return what the table holds, or say what is unclear."""
@@ -247,40 +240,38 @@ class _Roles:
             columns = self._sides_and_winner() if kind == "preference" else self._item_and_answer(kind)
         columns |= self._optional_columns(kind, columns)
         if {"annotator", "grade"} <= columns.keys():
-            names = [columns["annotator"], columns["grade"]]
-            cells = [self.facts[name].sample for name in names]
+            people, grades = (self.facts[columns[word]].sample for word in ("annotator", "grade"))
             for mark in ";|":
-                counts = [[cell.count(mark) for cell in each] for each in cells]
-                if counts[0] == counts[1] and counts[0] and min(counts[0]) > 0:
+                counts = [cell.count(mark) for cell in people]
+                if counts and min(counts) > 0 and counts == [cell.count(mark) for cell in grades]:
                     # the annotators of an item and their grades in one cell each
                     raise JudgmentError(
-                        f"{names[0]!r} and {names[1]!r} hold lists ({cells[1][0]!r}); write one row for each annotator "
-                        "and item"
+                        f"{columns['annotator']!r} and {columns['grade']!r} hold lists ({grades[0]!r}); write one row "
+                        "for each annotator and item"
                     )
         if kind == "preference" and not by_winner and not self.wishes.swapped:
             self._ask_order(columns)
-        words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
-        columns = {word: columns[word] for word in words if word in columns}
+        columns = {word: columns[word] for word in (*NEEDED[kind], "loser", "tie", *OPTIONAL[kind]) if word in columns}
         ignored = tuple(name for name in self.names if name not in columns.values())
         return Understood(kind, columns, ignored, tuple(self.notes), self.table)
 
     # the matrix of points --------------------------------------------------------------------------------------------
 
-    def best(self, role: str) -> Candidate | None:
+    def best(self, role: str) -> str | None:
         """Return the column with the most points in a role."""
         if role in self.given:
-            return Candidate(OWN, self.given[role])
-        return next((one for one in self.candidates(role) if one.name not in self.given.values()), None)
+            return self.given[role]
+        return next((name for name in self.candidates(role) if name not in self.given.values()), None)
 
     def sides(self) -> tuple[str, str] | None:
         """Return the columns of left and right; ``None`` where there are no two."""
         if "item" in self.given and not {"left", "right"} & self.given.keys():
             return None
         left, right = self.best("left"), self.best("right")
-        return None if left is None or right is None or left.name == right.name else (left.name, right.name)
+        return None if left is None or right is None or left == right else (left, right)
 
-    def candidates(self, role: str) -> list[Candidate]:
-        """Return the columns that may play a role, the likeliest first; each row of the matrix is made once.
+    def candidates(self, role: str) -> dict[str, int]:
+        """Return the columns that may play a role with their points, the likeliest first; each row is made once.
 
         They are those with a name for the role, or else those with a word for it in a longer name.
         """
@@ -305,19 +296,19 @@ class _Roles:
             points[role if role in own else own[0]] += AHEAD
         elif len(points) != 1 or role == "winner" or max(points.values()) < LISTED:
             points = {name: number + self._signs(role, name, number) for name, number in points.items()}
-        columns = sorted((Candidate(n, name) for name, n in points.items() if n > 0), key=lambda one: -one.points)
-        if role == "item" and len(columns) > 1 and columns[0].points - columns[1].points < AHEAD:
+        order = sorted((name for name in points if points[name] > 0), key=lambda name: -points[name])
+        if role == "item" and len(order) > 1 and points[order[0]] - points[order[1]] < AHEAD:
             # of items that are even systems go first, then what is no query and differs most
-            columns.sort(
-                key=lambda one: (
-                    -one.points,
-                    name_points("query", one.name) > 0,
-                    key_of(one.name).partition("_")[0] not in ("system", "model"),
-                    -self.facts[one.name].distinct,
+            order.sort(
+                key=lambda name: (
+                    -points[name],
+                    name_points("query", name) > 0,
+                    key_of(name).partition("_")[0] not in ("system", "model"),
+                    -self.facts[name].distinct,
                 )
             )
-        self._points[role] = columns
-        return columns
+        self._points[role] = {name: points[name] for name in order}
+        return self._points[role]
 
     def _name_points(self, role: str, name: str) -> int:
         """Points of a name in a role, beside the other columns."""
@@ -329,7 +320,7 @@ class _Roles:
             # an answer is an item only where it is a text beside the grades of it
             text = facts.has_cells and not facts.numbers and not facts.truths and not facts.times
             grade = self.best("grade") if text and (not facts.few_words or facts.all_different) else None
-            if grade is None or grade.name == name:
+            if grade in (None, name):
                 return 0
         if role in ("left", "right") and key in _BARE_SIDES and facts.numbers:
             # marks of a first and a second test, shares of black and white
@@ -344,12 +335,10 @@ class _Roles:
         if role == "annotator":
             return facts.has_repeats - 6 * (facts.all_different and self.n > _FEW_ROWS) - 6 * facts.times
         if role == "item":
-            only = facts.one_value and self.n > 2
             rows = points == UNKNOWN_ID and self.n > _FEW_ROWS and facts.all_different
             # what is ranked, one row each, is different on every row
-            if rows and self.best("rank") is not None and self.best("grade") is None:
-                rows = False
-            return -6 * only - 6 * rows
+            ranked = rows and self.best("rank") is not None and self.best("grade") is None
+            return -6 * (facts.one_value and self.n > 2) - 6 * (rows and not ranked)
         if role == "grade":
             few = facts.few_words and not (facts.all_different and self.n > _FEW_ROWS)
             fits = facts.numbers or few or self.wishes.nominal
@@ -358,28 +347,28 @@ class _Roles:
 
     def _winner_signs(self, name: str) -> int:
         """Points that the cells of a column give it as the winner."""
-        facts, texts, codes = self.facts[name], set(self.facts[name].sample), self.facts[name].codes
-        if (self.wishes.coded and len(texts) <= _MOST_CODED_VALUES) or texts <= codes.keys() or texts <= self._items:
+        texts, codes = set(self.facts[name].sample), self.facts[name].codes
+        named = {plain_name(text) for text in texts if text not in codes or codes[text].outcome}
+        if (
+            (self.wishes.coded and len(texts) <= _MOST_CODED_VALUES)
+            or texts <= codes.keys()
+            or texts <= self._items
+            or (named and named <= {plain_name(side) for role in ("left", "right") if (side := self.best(role))})
+        ):
             return 3
-        ties = {text for text, code in codes.items() if code.outcome == 0}
-        named = {plain_name(text) for text in texts - ties}
-        if named and named <= {plain_name(best.name) for role in ("left", "right") if (best := self.best(role))}:
-            return 3
-        if not facts.numbers:
+        if not self.facts[name].numbers:
             return 3 if texts <= self._items | codes.keys() else 0
-        values = {as_float(text) for text in texts}
-        coded = -1.0 in values and values <= {-1.0, 0.0, 1.0} and key_of(name) not in _NUMBERED
-        return 3 if coded else -1
+        return 3 if _are_signs(texts) and key_of(name) not in _NUMBERED else -1
 
     @cached_property
     def _items(self) -> set[str]:
         """The ids on both sides."""
-        sides = [self.facts[best.name] for role in ("left", "right") if (best := self.best(role))]
+        sides = [self.facts[best].cells for role in ("left", "right") if (best := self.best(role))]
         return {
             str(value).strip()
-            for facts in sides
-            if facts.cells is not None and not facts.is_nested
-            for value in facts.cells.cast(pl.String, strict=False).unique().drop_nulls()
+            for cells in sides
+            if cells is not None and not cells.dtype.is_nested()
+            for value in cells.cast(pl.String, strict=False).unique().drop_nulls()
         }
 
     # which kind, and the columns that it needs -----------------------------------------------------------------------
@@ -392,13 +381,13 @@ class _Roles:
         if len(asked) == 1:
             return "grade" if asked == ["grade"] else "ranking"
         if not asked:
-            grade, rank = self.best("grade"), self.best("rank")
-            if rank is None:
+            grade, rank = (self.candidates(role).get(self.best(role) or "", 0) for role in ("grade", "rank"))
+            if not rank:
                 return "grade"
-            if grade is None or grade.points < _LEAST["grade"]:
+            if grade < _LEAST["grade"]:
                 return "ranking"
-            if min(rank.points, grade.points) < LISTED or not self.candidates("item"):
-                return "grade" if grade.points > rank.points else "ranking"
+            if min(rank, grade) < LISTED or not self.candidates("item"):
+                return "grade" if grade > rank else "ranking"
         raise JudgmentError(
             "the table has both a grade and a rank column; say which is meant "
             f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
@@ -407,10 +396,9 @@ class _Roles:
     def _winner_and_loser(self) -> dict[str, str]:
         """The columns of a table of winners and losers; empty where it is none."""
         plain = {plain_name(name): name for name in reversed(self.names)}
-        for winner, loser in BY_WINNER:
-            names = {"winner": plain.get(winner), "loser": plain.get(loser)}
-            pair = {word: self.given.get(word, name) for word, name in names.items()}
-            both = {word: name for word, name in pair.items() if name is not None}
+        for pair in BY_WINNER:
+            names = dict(zip(("winner", "loser"), map(plain.get, pair), strict=True)) | self.given
+            both = {word: name for word in ("winner", "loser") if (name := names[word]) is not None}
             if len(set(both.values())) == 2 and not any(self.facts[name].is_nested for name in both.values()):
                 tie = self.given.get("tie") or self._column_by_name("tie", both)
                 return {**both, "tie": tie} if tie is not None else both
@@ -418,46 +406,37 @@ class _Roles:
 
     def _sides_and_winner(self) -> dict[str, str]:
         """The columns left, right and winner."""
-        columns = {word: self.given[word] for word in NEEDED["preference"] if word in self.given}
-        for role in ("left", "right"):
-            if role not in columns and (picked := self._pick(role, columns)) is not None:
-                columns[role] = picked
+        columns = self._pick_all(NEEDED["preference"][:2], "preference")
         if len({"left", "right"} & columns.keys()) < 2:
             raise JudgmentError(self._missing("preference", columns))
         winner = self._pick("winner", columns)
-        if winner is None:
-            raise JudgmentError(self._no_winner(columns, None))
-        texts = set(self.facts[winner].sample)
-        values = {as_float(text) for text in texts}
-        coded = self.wishes.coded or (-1.0 in values and values <= {-1.0, 0.0, 1.0})
-        if texts and None not in values and not coded and not texts <= self._items:
-            # numbers of which nobody said what they mean
+        texts = set() if winner is None else set(self.facts[winner].sample)
+        numbers = texts and all(as_float(text) is not None for text in texts)
+        meant = not numbers or self.wishes.coded or _are_signs(texts) or texts <= self._items
+        if winner is None or not meant:
+            # none, or numbers of which nobody said what they mean
             raise JudgmentError(self._no_winner(columns, winner))
         return {**columns, "winner": winner}
 
     def _item_and_answer(self, kind: str) -> dict[str, str]:
         """The columns of items and of their grades or ranks."""
-        columns = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
-        self._refuse_unlisted_sides(kind, columns)
+        answer = "grade" if kind == "grade" else "rank"
+        self._refuse_unlisted_sides(kind)
         marks = [name for name in self.names if key_of(name) in ("best", "worst") and self.facts[name].truths]
-        if len(marks) == 2 and not columns:
+        if len(marks) == 2 and not {"item", answer} & self.given.keys():
             raise JudgmentError(
                 f"{marks[0]!r} and {marks[1]!r} mark one item of a set each, and neither is a grade; write one row per "
                 "set, with columns item1, item2, item3, ..., best and worst"
             )
         clicks = next((name for name in self.names if key_of(name) in _CLICKS and self.facts[name].truths), None)
         if kind == "ranking" and clicks is not None and not {"rank", "grade"} & self.given.keys():
-            best = self.best("rank")
-            shown = best.name if best is not None else "rank"
+            shown = self.best("rank") or "rank"
             raise JudgmentError(
                 f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank; if "
-                f"clicks are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
-                f"{option('columns', {'rank': shown})}"
+                f"clicks are the judgments: {_assign(grade=clicks)}; if these are ranks: {_assign(rank=shown)}"
             )
         # a column that can only be the item is none for the answer, and the other way round
-        for role in ("grade" if kind == "grade" else "rank", "item"):
-            if role not in columns and (picked := self._pick(role, columns)) is not None:
-                columns[role] = picked
+        columns = self._pick_all((answer, "item"), kind)
         if kind == "grade":
             self._refuse_marks(columns.get("grade"))
         if len(columns) < 2:
@@ -480,38 +459,44 @@ class _Roles:
             return
         keys = [key for key, value in held.items() if isinstance(value, str | int | float)]
         more = f" (or {either([f'{name}.{key}' for key in keys[1:6]])})" if len(keys) > 1 else ""
-        path = option("columns", {"grade": f"{name}.{keys[0]}" if keys else ...})
+        path = _assign(grade=f"{name}.{keys[0]}" if keys else ...)
         raise JudgmentError(f"{name!r} holds objects; write the path: {path}{more}")
+
+    def _pick_all(self, roles: Sequence[str], kind: str) -> dict[str, str]:
+        """The columns of some roles, one after the other, and what else was given that the kind needs."""
+        columns = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
+        for role in roles:
+            if (picked := self._pick(role, columns)) is not None:
+                columns[role] = picked
+        return columns
 
     def _pick(self, role: str, taken: Mapping[str, str]) -> str | None:
         """The column of a role, ``None`` where there is none; two that are near are refused."""
         if role in self.given:
             return self.given[role]
-        candidates = [one for one in self.candidates(role) if one.name not in taken.values()]
-        if not candidates:
+        points = {name: number for name, number in self.candidates(role).items() if name not in taken.values()}
+        if not points:
             self._refuse_nested(role)
             return None
-        best, *rest = candidates
-        if best.points < _LEAST[role]:
+        names, numbers = list(points), [*points.values(), 0]
+        if numbers[0] < _LEAST[role]:
             return None
-        if not rest or best.points - rest[0].points >= AHEAD or rest[0].points < min(_LEAST[role], WEAK + 1):
-            return best.name
+        if numbers[0] - numbers[1] >= AHEAD or numbers[1] < min(_LEAST[role], WEAK + 1):
+            return names[0]
         if role == "query":
-            pair = [self.facts[one.name] for one in (best, rest[0])]
+            pair = [self.facts[name] for name in names[:2]]
             cells = [facts.cells for facts in pair if facts.cells is not None]
             # two columns that divide the rows in the same way
             if len(cells) == 2 and count_cells(cells) == pair[0].distinct == pair[1].distinct:
-                return best.name
-        names = [one.name for one in candidates]
+                return names[0]
         stems = {re.sub(r"\d+", "", name) for name in names}
         if role == "rank" and len(names) >= _FEWEST_RANKS and len(stems) == 1 and stems.isdisjoint(names):
             raise JudgmentError(
-                f"each row ranks several items: {either(map(repr, names[:8]), 'and')} hold a rank each; write one row "
-                "per item and rank, with the row's number as query"
+                f"each row ranks several items: {_quote(names)} hold a rank each; write one row per item and rank, "
+                "with the row's number as query"
             )
         raise JudgmentError(
-            f"columns {best.name!r} and {rest[0].name!r} could both be the {role}; "
-            f"say which: {option('columns', {role: best.name})}"
+            f"columns {names[0]!r} and {names[1]!r} could both be the {role}; say which: {_assign(**{role: names[0]})}"
         )
 
     def _optional_columns(self, kind: str, columns: Mapping[str, str]) -> dict[str, str]:
@@ -522,7 +507,7 @@ class _Roles:
             if word in more or (word == "annotator" and not self.wishes.annotators):
                 continue
             picked = self._pick(word, taken) if word in ("annotator", "query") else self._column_by_name(word, taken)
-            if picked is not None and not (word == "query" and self._is_attribute(picked, columns)):
+            if picked is not None and not (word == "query" and self._is_attribute(picked, columns.get("item"))):
                 more[word] = picked
         return more
 
@@ -538,16 +523,14 @@ class _Roles:
                 return name
         return None
 
-    def _is_attribute(self, query: str, columns: Mapping[str, str]) -> bool:
+    def _is_attribute(self, query: str, item: str | None) -> bool:
         """Whether a column with a weak name for the query is the same in all rows of each item."""
-        facts, item = self.facts[query], self.facts[columns["item"]] if "item" in columns else None
-        if item is None or item.cells is None or facts.cells is None:
+        if item is None or name_points("query", query) > WEAK or not self.facts[query].has_cells:
             return False
-        if name_points("query", query) > WEAK or not facts.has_cells:
+        facts, both = self.facts[item], [self.facts[name].cells for name in (query, item)]
+        if count_cells([cells for cells in both if cells is not None]) > facts.distinct or facts.all_different:
             return False
-        if count_cells([facts.cells, item.cells]) > item.distinct or item.all_different:
-            return False
-        self.notes.append(f"{query!r} is the same in all rows of each {item.name!r}, so it is not used as the query")
+        self.notes.append(f"{query!r} is the same in all rows of each {item!r}, so it is not used as the query")
         return True
 
     def _ask_order(self, columns: Mapping[str, str]) -> None:
@@ -555,12 +538,13 @@ class _Roles:
         sides, winner = (columns["left"], columns["right"]), columns["winner"]
         if self.table is None or not self.n or any(self.facts[name].is_nested for name in (*sides, winner)):
             return
-        order = next(iter(order_columns(self.table, [n for n in self.names if n not in columns.values()], sides)), None)
+        rest = [name for name in self.names if name not in columns.values()]
+        order = next(iter(order_columns(self.table, rest, sides)), None)
         if order is None:
             return
-        texts, codes = set(self.facts[winner].sample), self.facts[winner].codes
-        ids = texts - {text for text, code in codes.items() if code.outcome == 0}
-        if not ids <= self._items or any(codes[text].outcome for text in ids if text in codes):
+        codes = self.facts[winner].codes
+        ids = {text for text in self.facts[winner].sample if text not in codes or codes[text].outcome}
+        if not ids <= self._items or any(text in codes for text in ids):
             raise JudgmentError(is_it_swapped(self.table, order, winner, sides))
         self.notes.append(
             f"{order!r} is not used; if it says which of two was shown first, {option('swapped', order)} tells who "
@@ -580,7 +564,7 @@ class _Roles:
         # start and end may be those of the work
         tagged = grade is None or (not self.facts[grade].numbers and (kind != "spans" or key_of(grade) in _TAGS))
         if drawn and tagged:
-            hold = f"{either(map(repr, fields), 'and')} {'holds' if len(fields) == 1 else 'hold'}"
+            hold = f"{_quote(fields)} {'holds' if len(fields) == 1 else 'hold'}"
             raise JudgmentError(not_supported(hold, kind, other=False))
 
     def _refuse_unsupported(self, names: list[str]) -> None:
@@ -589,16 +573,15 @@ class _Roles:
         for name in names:
             facts = self.facts[name]
             if facts.cells is not None and facts.has_cells and not is_aside(name) and not facts.one_value:
-                kinds[name] = unsupported_kind(
-                    facts.cells.head(_LOOKED_AT).to_list() if facts.is_nested else facts.sample
-                )
+                cells = facts.cells.head(_LOOKED_AT).to_list() if facts.is_nested else facts.sample
+                kinds[name] = unsupported_kind(cells)
         if kinds and None not in kinds.values():
             name, kind = next(iter(kinds.items()))
             raise JudgmentError(not_supported(f"{name!r} holds", kind or "", other=False))
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
-        if role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
+        if role == "query":
             return
         for name in self.names:
             cells = self.facts[name].cells
@@ -624,13 +607,12 @@ class _Roles:
         named = [*paths, *(name for name in self.names if name not in held)]
         winner = next((path for path in named if name_points("winner", path.rsplit(".", 1)[-1]) >= LISTED), None)
         for first, second in (("a", "b"), ("left", "right"), ("1", "2")):
-            for left in paths:
+            for left in paths if winner is not None else ():
                 parts = left.split(".")
                 right = ".".join(second if part == first else part for part in parts)
-                if winner is None or first not in parts[1:] or right not in paths or not name_points("item", parts[-1]):
-                    continue
-                sides = option("columns", {"left": left, "right": right, "winner": winner})
-                raise JudgmentError(f"{left!r} and {right!r} may be two sides, and {winner!r} the winner: {sides}")
+                if first in parts[1:] and right in paths and name_points("item", parts[-1]):
+                    sides = _assign(left=left, right=right, winner=winner)
+                    raise JudgmentError(f"{left!r} and {right!r} may be two sides, and {winner!r} the winner: {sides}")
 
     def _refuse_like_grades(self, columns: Mapping[str, str]) -> None:
         """Refuse a grade with a weak name beside columns that nothing is known of with numbers of the same range."""
@@ -639,42 +621,37 @@ class _Roles:
         if "grade" in self.given or name_points("grade", name) > WEAK or not facts.has_cells or not facts.numbers:
             return
         own = [value for value in map(as_float, facts.sample) if value is not None]
-        alike = []
+        taken, alike = {*columns.values(), *self.given.values()}, []
         for other in self.names:
-            free = other not in columns.values() and other not in self.given.values() and self._is_varied(other)
+            unknown = not is_known(key_of(other)) or name_points("grade", other)
             if other == name:
                 alike.append(other)
-            elif free and not self.facts[other].times and (not is_known(key_of(other)) or name_points("grade", other)):
+            elif other not in taken and unknown and self._is_varied(other) and not self.facts[other].times:
                 values = [value for value in map(as_float, self.facts[other].sample) if value is not None]
                 if own and values and min(values) >= min(own) - 1 and max(values) <= max(own) + 1:
                     alike.append(other)
         if len(alike) > 1:
             raise JudgmentError(_which_grade(alike))
 
-    def _refuse_unlisted_sides(self, kind: str, columns: Mapping[str, str]) -> None:
+    def _refuse_unlisted_sides(self, kind: str) -> None:
         """Refuse grades where two columns of texts may be sides, and no name says what is graded."""
-        best = {role: one.name for role in ("item", "grade", "rank") if (one := self.best(role))} | dict(columns)
-        item = best.get("item")
+        item = self.best("item")
         if self.kind == kind or "item" in self.given or (item and name_points("item", item) >= LISTED):
             return
         for _, left, right in side_pairs(self.names):
             both = (self.facts[left], self.facts[right])
-            if not all(facts.has_cells and not facts.is_nested and not facts.empty for facts in both):
+            filled = all(facts.has_cells and not facts.is_nested and not facts.empty for facts in both)
+            texts = filled and not any(facts.numbers or facts.truths for facts in both)
+            if not texts or both[0].times or both[0].sample == both[1].sample:
                 continue
-            if (
-                any(facts.numbers or facts.truths for facts in both)
-                or both[0].times
-                or both[0].sample == both[1].sample
-            ):
-                continue
-            winner = next((seen.name for seen in self.candidates("winner")), None)
+            winner = next(iter(self.candidates("winner")), None)
             if winner is None and (scores := self._side_scores(left, right, named=False)) is not None:
                 raise JudgmentError(scores)
-            answer = winner or best.get("grade") or best.get("rank")
+            answer = winner or self.best("grade") or self.best("rank")
             raise JudgmentError(
                 f"{left!r} and {right!r} may be two sides; if {'a column' if answer is None else repr(answer)} says "
-                f"which is better: {option('columns', {'left': left, 'right': right, 'winner': answer or ...})}; if "
-                f"each row is one item: {option('columns', {'item': ... if item in (None, winner) else item})}"
+                f"which is better: {_assign(left=left, right=right, winner=answer or ...)}; if each row is one item: "
+                f"{_assign(item=... if item in (None, winner) else item)}"
             )
 
     # what is unclear -------------------------------------------------------------------------------------------------
@@ -699,7 +676,7 @@ class _Roles:
             return None
         one, other = both[0]
         ways = [option("strength", {f"{one}-{other}": side}) for side in ("left", "right")]
-        sides = "" if named else f"{option('columns', {'left': left, 'right': right})} and "
+        sides = "" if named else f"{_assign(left=left, right=right)} and "
         return (
             f"pairs of {left!r} and {right!r} with a score each, {one!r} and {other!r}; if the larger one is better: "
             f"{sides}{ways[0]}, else {ways[1]}"
@@ -709,12 +686,12 @@ class _Roles:
         """Sentence for pairs of which it is not known who won."""
         left, right = columns["left"], columns["right"]
         free = [name for name in self.names if name not in columns.values()]
-        rivals = [one.name for one in self.candidates("winner") if one.name in free]
+        rivals = [name for name in self.candidates("winner") if name in free]
         numbered = [name for name in rivals if self.facts[name].numbers]
         numbered += [name for name in self._unknown_numbers(columns) if name not in rivals and not is_of_a_side(name)]
         name = picked or next((name for name in numbered if self.facts[name].sample), None)
         if name is not None:
-            named = "" if name == picked or name in rivals else f"{option('columns', {'winner': name})} and "
+            named = "" if name == picked or name in rivals else f"{_assign(winner=name)} and "
             return what_numbers_mean(name, self.facts[name].values, left, right, named)
         if (scores := self._side_scores(left, right, named=True)) is not None:
             return scores
@@ -726,12 +703,12 @@ class _Roles:
                 of_right = re.search(r"(?:_|^)(b|2|right)(?:_|$)", key_of(name)) is not None
                 ends = ("right", "left") if of_right != (bad_word(name) is not None) else ("left", "right")
                 codes = option("winner_codes", dict(zip((yes, no), ends, strict=True)))
-                return f"{said}; if {name!r} says so: {option('columns', {'winner': name})} and {codes}"
+                return f"{said}; if {name!r} says so: {_assign(winner=name)} and {codes}"
         naming = [name for name in free if self._names_winners(name)]
         if len(naming) == 1 and bad_word(naming[0]):
-            lost, won = (option("columns", {word: naming[0]}) for word in ("loser", "winner"))
+            lost, won = _assign(loser=naming[0]), _assign(winner=naming[0])
             return f"{said}; if {naming[0]!r} names the worse one: {lost}; if it names the better one: {won}"
-        winner = option("columns", {"winner": naming[0] if naming else ...})
+        winner = _assign(winner=naming[0] if naming else ...)
         more = all_at_once(naming) if len(naming) > 1 else ""
         return f"{said}; say which column tells who won: {winner}{more} ({self._listing(free)})"
 
@@ -755,8 +732,8 @@ class _Roles:
         graded = all(self.facts[name].has_cells and self.facts[name].numbers for name in several)
         if "item" in lacking and not graded and any(name_points("left", name) for name in several):
             return (
-                f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
-                "can be read; write one row per item and rank, or one per pair and winner"
+                f"each row shows several items, {_quote(several)}, and only one or two of a row can be read; write "
+                "one row per item and rank, or one per pair and winner"
             )
         if kind == "grade" and "item" in lacking and len(varied) > 1 and (said := self._survey_question(varied)):
             return said
@@ -765,8 +742,8 @@ class _Roles:
         understood = dict(columns)
         for word in ("query", "annotator"):
             best = self.best(word)
-            if best is not None and best.name not in columns.values():
-                understood[word] = best.name
+            if best is not None and best not in columns.values():
+                understood[word] = best
         free = [name for name in self.names if name not in understood.values()]
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         if lacking == ["grade"]:
@@ -780,7 +757,7 @@ class _Roles:
         sole = likely[0] if len(likely) == len(lacking) == 1 else ...
         return (
             f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}; {listed}); "
-            f"name the column with {option('columns', {lacking[0]: sole})}"
+            f"name the column with {_assign(**{lacking[0]: sole})}"
         )
 
     def _survey_question(self, numeric: list[str]) -> str | None:
@@ -789,16 +766,16 @@ class _Roles:
         whose = person or next((name for name in self.names if self.facts[name].times), None)
         if whose is None:
             return None
-        largest = {
-            name: max((as_float(cell) or 0.0 for cell in self.facts[name].values), default=0) for name in numeric
-        }
-        ratings = [name for name in numeric if largest[name] <= _LARGEST_RATING]
+        ratings, others = list[str](), list[str]()
+        for name in numeric:
+            largest = max((as_float(cell) or 0.0 for cell in self.facts[name].values), default=0)
+            (ratings if largest <= _LARGEST_RATING else others).append(name)
         # numbers up to 10, or those that go beyond, whichever are more
-        like = self._with_like_names(max(ratings, [name for name in numeric if name not in ratings], key=len))
-        named = "" if person is not None else f" and {option('columns', {'annotator': whose})}"
+        like = self._with_like_names(max(ratings, others, key=len))
+        named = "" if person is not None else f" and {_assign(annotator=whose)}"
         return (
-            f"{either(map(repr, like[:8]), 'and')} may be one column per item, with {whose!r} in each row; read them "
-            f"so: {option('wide', like)}{named}"
+            f"{_quote(like)} may be one column per item, with {whose!r} in each row; read them so: "
+            f"{option('wide', like)}{named}"
         )
 
     def _refuse_label_sets(self, free: list[str]) -> None:
@@ -836,6 +813,22 @@ class _Roles:
             shown = repr(first if len(first) <= 30 else f"{first[:27]}...") if first else "blank"
             each.append(f"{name[:60]!r} ({'not shown' if is_personal(name, first) else shown})")
         return f"columns that could serve: {first_few(each, shown=100)}" if each else "no column is left"
+
+
+def _assign(**columns: Any) -> str:
+    """The option that names columns; ``...`` stands for one to fill in."""
+    return option("columns", columns)
+
+
+def _quote(names: Sequence[str], most: int = 8) -> str:
+    """The first names in quotes."""
+    return either(map(repr, names[:most]), "and")
+
+
+def _are_signs(texts: Iterable[str]) -> bool:
+    """Whether texts are -1, 0 and 1, which say who won by themselves."""
+    values = {as_float(text) for text in texts}
+    return -1.0 in values and values <= {-1.0, 0.0, 1.0}
 
 
 # what the cells of a column say --------------------------------------------------------------------------------------
@@ -881,12 +874,8 @@ class ColumnFacts:
     @cached_property
     def values(self) -> list[str]:
         """The different cells of the sample, numbers by value and then text."""
-
-        def by_value(text: str) -> tuple[bool, float, str]:
-            number = as_float(text)
-            return number is None, number or 0.0, text
-
-        return sorted(set(self.sample), key=by_value)
+        numbers = {text: as_float(text) for text in self.sample}
+        return sorted(numbers, key=lambda text: (numbers[text] is None, numbers[text] or 0.0, text))
 
     @cached_property
     def codes(self) -> dict[str, Code]:
@@ -1034,19 +1023,16 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str, named
 def _sides_of_codes(codes: list[Any], flip: bool) -> dict[Any, str]:
     """One of the two ways in which numbers may name sides."""
     sides = ("right", "left") if flip else ("left", "right")
-    if len(codes) == 2:
-        # of 0 and 1 the 1 is the first guess for left, of 1 and 2 it is the 1
-        order = codes[::-1] if codes[0] == 0 else codes
-        order = order[::-1] if flip else order
-        return dict(zip(order, ("left", "right"), strict=True))
     if codes in ([0, 1, 2], [1, 2, 3]):
         return {1: sides[0], 2: sides[1], 3 if codes[0] else 0: "tie"}
     if len(codes) == 1:
         return {codes[0]: sides[0]}
     half = len(codes) // 2
-    low, high = (sides[1], sides[0]) if codes[0] == 0 else sides
-    middle = {codes[half]: "tie"} if len(codes) % 2 else {}
-    return {**dict.fromkeys(codes[:half], low), **dict.fromkeys(codes[len(codes) - half :], high), **middle}
+    # of 0 and 1 the 1 is the first guess for left, of 1 and 2 it is the 1
+    low, high = sides[::-1] if codes[0] == 0 else sides
+    meant = dict.fromkeys(codes[:half], low) | dict.fromkeys(codes[len(codes) - half :], high)
+    meant |= {codes[half]: "tie"} if len(codes) % 2 else {}
+    return dict(sorted(meant.items(), key=lambda pair: pair[1])) if len(codes) == 2 else meant
 
 
 def _which_grade(names: list[str], *, row: str | None = None) -> str:
@@ -1054,19 +1040,16 @@ def _which_grade(names: list[str], *, row: str | None = None) -> str:
 
     Numbered columns are taken for annotators too where each ``row`` has its own id, unless they are called like items.
     """
-    listed = either(map(repr, names[:8]), "and")
+    listed, wide = _quote(names), option("wide", names)
     if row is not None and are_things(names):
-        ways = [f"{option('wide', names)} {option('columns', {word: row})}" for word in ("annotator", "item")]
         return (
-            f"{listed} may be one column per item or per annotator; if each {row!r} is a person: {ways[0]}; if each is "
-            f"an item: {ways[1]}"
+            f"{listed} may be one column per item or per annotator; if each {row!r} is a person: {wide} "
+            f"{_assign(annotator=row)}; if each is an item: {wide} {_assign(item=row)}"
         )
     if are_people(names) or (row is not None and is_series(names)):
-        return f"{listed} look like one column per annotator; read them so: {option('wide', names)}"
-    return (
-        f"{listed} hold numbers of the same range; which is the grade? {option('columns', {'grade': names[0]})}"
-        f"{all_at_once(names)}"
-    )
+        return f"{listed} look like one column per annotator; read them so: {wide}"
+    which = f"{_assign(grade=names[0])}{all_at_once(names)}"
+    return f"{listed} hold numbers of the same range; which is the grade? {which}"
 
 
 def _nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
@@ -1079,11 +1062,11 @@ def _nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
     """
     short = short_paths(name, cells)
     paths = list(short)
+    if not paths:
+        return f"{name!r} holds objects; write the path with {_assign(**{role: ...})}"
     if role in ("grade", "rank"):
         # a number is the likelier answer, and one that is called a rank is no grade
         paths.sort(key=lambda path: (_path_points("annotator", path) > 0, not short[path], not _is_answer(path)))
-    if not paths:
-        return f"{name!r} holds objects; write the path with {option('columns', {role: ...})}"
     if role == "grade" and _path_points("rank", paths[0]):
         role = "rank"
     named = {role: paths[0]}
@@ -1095,7 +1078,7 @@ def _nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
                 named[word] = best
     others = [path for path in paths if path not in named.values()]
     more = f" (or {either(others)})" if others else ""
-    return f"{name!r} holds objects; write the path: {option('columns', named)}{more}"
+    return f"{name!r} holds objects; write the path: {_assign(**named)}{more}"
 
 
 def _path_points(role: str, path: str) -> int:
