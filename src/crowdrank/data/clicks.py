@@ -65,7 +65,20 @@ class Clicks(Shown):
     def from_frame(cls, data: Any, *, columns: dict[str, str] | None = None) -> Self:
         """Return the log in a frame of query, item, position and clicked [, impression]; ``columns`` names others."""
         frame = to_frame(data)
-        roles = _columns(frame.columns, columns or {})
+        names, given = frame.columns, columns or {}
+        unknown = [name for name in given.values() if name not in names]
+        if unknown:
+            raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
+        roles = assign_columns(("position", "clicked", "impression"), names)
+        rest = [name for name in names if name not in roles.values()]
+        roles = {**assign_columns(("item", "query"), rest), **roles, **given}
+        for word in ("item", "position", "clicked"):
+            if word not in roles:
+                raise JudgmentError(
+                    f"the log has no {word} column ({could_serve(names, roles)}); a log has query, item, position, "
+                    "clicked and, for cascade models, impression: rename one or name it with "
+                    f"columns={{'{word}': ...}}"
+                )
         position = frame[roles["position"]].cast(pl.Float64, strict=False)
         wrong = ~((position >= 1) & (position == position.round()) & (position <= 10_000)).fill_null(False)
         if wrong.any():
@@ -116,20 +129,3 @@ class Clicks(Shown):
         n = len(self.items)
         shown, clicks = np.bincount(self.item, minlength=n), np.bincount(self.item[self.clicked], minlength=n)
         return shown.astype(np.float64), clicks.astype(np.float64)
-
-
-def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
-    """The column of each word."""
-    unknown = [name for name in given.values() if name not in names]
-    if unknown:
-        raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
-    roles = assign_columns(("position", "clicked", "impression"), names)
-    rest = [name for name in names if name not in roles.values()]
-    roles = {**assign_columns(("item", "query"), rest), **roles, **given}
-    for word in ("item", "position", "clicked"):
-        if word not in roles:
-            raise JudgmentError(
-                f"the log has no {word} column ({could_serve(names, roles)}); a log has query, item, position, clicked "
-                f"and, for cascade models, impression: rename one or name it with columns={{'{word}': ...}}"
-            )
-    return roles

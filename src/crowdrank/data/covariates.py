@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Bools, Floats
+from ..protocols import Floats
 from ..wording import first_few, one_of
-from .intake import DROP, LARGEST_NUMBER, numbers_of
 
 if TYPE_CHECKING:
     from .intake import Rows
@@ -139,7 +138,8 @@ def _covariate(rows: Rows, table: pl.DataFrame, name: str, transform: str) -> tu
             f"there is no covariate {name!r}: neither {name}_left and {name}_right nor {name}; the columns are "
             f"{first_few(map(repr, table.columns), shown=40)}"
         )
-    values = [_numbers(rows, table, column) for column in columns]
+    numbers = [rows.numbers(column, table[column]) for column in columns]
+    values = [np.where(np.isfinite(column), column, 0.0) for column in numbers]
     if len(values) == 2:
         transform = transform or "ratio"
         both = _transform(rows, name, transform, *values)
@@ -151,23 +151,11 @@ def _covariate(rows: Rows, table: pl.DataFrame, name: str, transform: str) -> tu
     return both, transform
 
 
-def _numbers(rows: Rows, table: pl.DataFrame, column: str) -> Floats:
-    """A column of finite numbers; rows with something else are blamed."""
-    values, empty, words = numbers_of(table[column])
-    rows.blame(empty, f"{column!r} is blank", DROP)
-    rows.blame(words, f"{column!r} is not a number", DROP)
-    bad = ~np.isfinite(values) & ~empty & ~words
-    rows.blame(bad, f"{column!r} is NaN or infinite", DROP)
-    rows.blame(np.abs(values) > LARGEST_NUMBER, f"{column!r} is beyond {LARGEST_NUMBER:g}", "give it in another unit")
-    return np.where(np.isfinite(values), values, 0.0)
-
-
 def _transform(rows: Rows, name: str, transform: str, left: Floats, right: Floats) -> Floats:
     """Left against right; 0 where they are equal."""
     if transform in ("ratio", "log"):
-        negative: Bools = (left < 0) | (right < 0)
         remedy = f"write {name}:difference, or correct them"
-        rows.blame(negative, f"{name!r} is below 0, which {transform} cannot take,", remedy)
+        rows.blame((left < 0) | (right < 0), f"{name!r} is below 0, which {transform} cannot take,", remedy)
         left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
     if transform == "log":
         return np.log1p(left) - np.log1p(right)

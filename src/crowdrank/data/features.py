@@ -98,7 +98,12 @@ class Features:
                 "items, or name the columns to use with features= (--features)"
             )
         matrix = _matrix(frame[list(understood.features)])
-        _warn_of_left_out(frame, understood)
+        # an id in words could not be a feature
+        ids = [name for name in understood.ids if not _read_numbers(frame[name])[1].any()]
+        left_out = {"a judgment or truth": understood.judgments, "an id": ids}
+        said = [f"{', '.join(map(repr, names))} (named like {what})" for what, names in left_out.items() if names]
+        if said:
+            warn(f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use")
         query = None if understood.query is None else frame[understood.query]
         grade = None if understood.grade is None else _grades(frame[understood.grade])
         return cls.from_arrays(query, frame[understood.item], matrix, names=understood.features, grade=grade)
@@ -176,8 +181,6 @@ class Features:
         ``rows`` are those that matter, ``None`` for all.
         """
         fine = ~np.isinf(self.matrix) if missing else np.isfinite(self.matrix)
-        if fine.all():
-            return
         wrong = np.flatnonzero(~fine.all(axis=1))
         wrong = wrong if rows is None else np.intersect1d(wrong, rows)
         if not len(wrong):
@@ -274,18 +277,6 @@ def _grades(column: pl.Series) -> Floats | None:
         row = int(np.argmax(infinite)) + 1
         raise JudgmentError(f"grade {column.name!r} is infinite in row {row} of the features; correct it")
     return None if wrong.any() or column.dtype.is_temporal() or np.isnan(values).all() else values
-
-
-def _warn_of_left_out(frame: pl.DataFrame, understood: FeatureColumns) -> None:
-    """Name the columns that are not taken for features; an id in words could not be one."""
-    ids = [name for name in understood.ids if not _read_numbers(frame[name])[1].any()]
-    said = [
-        f"{', '.join(map(repr, names))} (named like {what})"
-        for names, what in ((understood.judgments, "a judgment or truth"), (ids, "an id"))
-        if names
-    ]
-    if said:
-        warn(f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use")
 
 
 _MEASURED, _TRUTH, _SOURCES, _JUDGED, _QUALIFIERS = (

@@ -16,7 +16,7 @@ from ..wording import option
 from .columns import Wishes
 from .frames import survey_rows, unpivot
 from .intake import LARGEST_NUMBER, Rows, numeric_levels, read_grades, shared_fields
-from .judged import Judged, check_codes, columns_of, judged_frame, pairs_of_groups, without_repeats
+from .judged import Judged, columns_of, judged_frame, pairs_of_groups, without_repeats
 from .preferences import Preferences, Rankings, preferences_between
 
 # threshold (refused): distinct grades that a class method takes without bins
@@ -52,7 +52,6 @@ class Grades(Judged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_codes("item", self.item, self.n_items)
         if len(self.item) != len(self.grade):
             raise JudgmentError(
                 f"{len(self.item)} items do not match {len(self.grade)} grades; give one of each per row"
@@ -63,9 +62,6 @@ class Grades(Judged):
             raise JudgmentError("a grade is NaN or infinite; leave such rows out")
         if largest > LARGEST_NUMBER:
             raise JudgmentError(f"a grade is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
-
-    def __len__(self) -> int:
-        return len(self.grade)
 
     @cached_property
     def levels(self) -> tuple[Any, ...]:

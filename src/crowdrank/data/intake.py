@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from .column_names import plain_name, understand_items
 from .columns import Understood, Wishes, understand
 from .frames import to_frame
 from .index import LONG, NO_QUERY, Index, Items, build_items, compact, factorize, factorize_groups, id_series
-from .words import Order, codes_of, known_order, plain_word, which_direction
+from .words import Order, as_float, codes_of, known_order, plain_word, which_direction
 
 CodedIds: TypeAlias = tuple[dict[str, Ints], pl.Series]
 """Codes by column word, over one series of ids."""
@@ -155,21 +154,27 @@ class Rows:
         codes, ids = self._coded[word,]
         return codes[0], ids
 
-    def numbers(self, word: str, *, text: str = DROP, largest: float = LARGEST_NUMBER) -> Floats:
-        """A column of numbers; what is blank, text (remedy ``text``), NaN, infinite or out of bounds is blamed."""
-        values, empty, words = numbers_of(self.frame[word])
-        self.blame(empty, f"the {word} is blank", DROP)
-        self.blame(words, f"the {word} is not a number", text)
-        self._bound(word, values, empty | words, largest)
+    def numbers(
+        self, word: str, cells: pl.Series | None = None, *, text: str = DROP, largest: float = LARGEST_NUMBER
+    ) -> Floats:
+        """The column of a word, or the cells of another column, as numbers; what cannot be computed with is blamed.
+
+        That is what is blank, text (remedy ``text``), NaN, infinite or out of bounds.
+        """
+        what = f"the {word}" if cells is None else repr(word)
+        values, empty, words = numbers_of(self.frame[word] if cells is None else cells)
+        self.blame(empty, f"{what} is blank", DROP)
+        self.blame(words, f"{what} is not a number", text)
+        self._bound(what, values, empty | words, largest)
         return values
 
-    def _bound(self, word: str, values: Floats, known_bad: Bools, largest: float) -> None:
+    def _bound(self, what: str, values: Floats, known_bad: Bools, largest: float) -> None:
         """Blame numbers that cannot be computed with."""
         finite = np.isfinite(values)
-        self.blame(~finite & ~known_bad, f"the {word} is NaN or infinite", DROP)
-        self.blame(values == R_MISSING, f"the {word} is {R_MISSING:.0f}, R's missing number,", DROP)
+        self.blame(~finite & ~known_bad, f"{what} is NaN or infinite", DROP)
+        self.blame(values == R_MISSING, f"{what} is {R_MISSING:.0f}, R's missing number,", DROP)
         far = finite & (np.abs(values) > largest)
-        self.blame(far, f"the {word} is beyond {largest:g}, too large to compute with", "give it in another unit")
+        self.blame(far, f"{what} is beyond {largest:g}, too large to compute with", "give it in another unit")
 
     def weight(self) -> Floats | None:
         """The weight column, or ``None`` where there is none or all are 1."""
@@ -195,10 +200,9 @@ class Rows:
             return None
         cells = self.frame["time"]
         if cells.dtype.is_temporal():
-            if isinstance(cells.dtype, pl.Duration) or cells.dtype == pl.Time:
-                seconds = cells.cast(pl.Duration("us")).dt.total_microseconds().cast(pl.Float64) / 1e6
-            else:
-                seconds = cells.cast(pl.Datetime("us")).dt.epoch("us").cast(pl.Float64) / 1e6
+            span = isinstance(cells.dtype, pl.Duration) or cells.dtype == pl.Time
+            microseconds = cells.cast(pl.Duration("us") if span else pl.Datetime("us")).to_physical()
+            seconds = microseconds.cast(pl.Float64) / 1e6
             self.blame(seconds.is_null().to_numpy(), "the time is blank", DROP)
             return seconds.fill_null(0.0).to_numpy()
         values, empty, text = numbers_of(cells)
@@ -211,7 +215,7 @@ class Rows:
             )
             values = (parsed.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
         self.blame(empty, "the time is blank", DROP)
-        self._bound("time", values, empty, _LARGEST_TIME)
+        self._bound("the time", values, empty, _LARGEST_TIME)
         return values
 
     def duration(self) -> Floats | None:
@@ -220,7 +224,7 @@ class Rows:
             return None
         values, empty, text = numbers_of(self.frame["duration"])
         self.blame(text, "the duration is not a number of seconds", DROP)
-        self._bound("duration", values, empty | text, LARGEST_NUMBER)
+        self._bound("the duration", values, empty | text, LARGEST_NUMBER)
         self.blame(values < 0, "the duration is below 0", DROP)
         return np.where(empty, np.nan, values)
 
@@ -358,7 +362,7 @@ def expect_one_group(
         raise JudgmentError(f"annotator {who} stands in two groups, {shown}; name one")
 
 
-def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describe: str, where: Any) -> Bools | None:
+def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, where: Any) -> Bools | None:
     """Count rows in which an annotator judges the same thing again; return the rows to keep (``None``: all).
 
     ``keys`` holds (codes, number of codes) of what makes two rows the same judgment; ``where(mask)`` names rows.
@@ -368,12 +372,11 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
     n_again = 0 if duplicates == "keep" and _FIRST_ROW.get() is not None else count_repeats(keys)
     if not n_again:
         return None
-    key = _row_keys(keys) if duplicates != "keep" else pl.Series()
     if duplicates == "error":
-        again = ~key.is_first_distinct().to_numpy()
+        again = ~_row_keys(keys).is_first_distinct().to_numpy()
         raise JudgmentError(
-            f"{describe} in {where(again)}; drop them or choose {option('duplicates', 'first')} "
-            f"or {option('duplicates', 'last')}"
+            f"an annotator judged the same thing twice in {where(again)}; drop them or choose "
+            f"{option('duplicates', 'first')} or {option('duplicates', 'last')}"
         )
     said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
     warn(
@@ -382,6 +385,7 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
     )
     if duplicates == "keep":
         return None
+    key = _row_keys(keys)
     return (key.is_first_distinct() if duplicates == "first" else key.is_last_distinct()).to_numpy()
 
 
@@ -446,18 +450,25 @@ def read_grades(
         raise ParameterError(
             f"{option('small_is_good', True)} applies to numbers; for words give {option('levels')}, worst first"
         )
-    if levels is not None:
-        levels = checked_levels(levels)
-        if not nominal and _rising_numbers(levels):
-            values, scale = rows.numbers("grade"), np.array([float(level) for level in levels])
-            outside = np.isfinite(values) & ~np.isin(values, scale)
-            rows.blame(outside, f"the grade is none of the levels {', '.join(map(str, levels))}", DROP)
-            return values, numeric_levels(scale)
-        return _level_positions(rows, cells, levels), tuple(levels)
-    if nominal:
-        codes, ids = factorize([cells])
-        rows.blame(codes[0] < 0, "the grade is blank", DROP)
-        return codes[0].astype(np.float64), tuple(ids.to_list())
+    levels = None if levels is None else checked_levels(levels)
+    outside = f"the grade is none of the levels {', '.join(map(str, levels or ()))}"
+    if levels is not None and not nominal and (scale := _rising_numbers(levels)) is not None:
+        values = rows.numbers("grade")
+        rows.blame(np.isfinite(values) & ~np.isin(values, scale), outside, DROP)
+        return values, numeric_levels(scale)
+    if levels is not None or nominal:
+        (codes,), ids = factorize([cells])
+        rows.blame(codes < 0, "the grade is blank", DROP)
+        if levels is None:
+            return codes.astype(np.float64), tuple(ids.to_list())
+        position = {str(level): number for number, level in enumerate(levels)}
+        # another spelling will do where it means one level only
+        plain = [plain_word(level) for level in position]
+        spelt = {text: number for number, text in enumerate(plain) if plain.count(text) == 1}
+        texts = [str(value) for value in ids]
+        places = np.array([position.get(text, spelt.get(plain_word(text), -1)) for text in texts] + [0])[codes]
+        rows.blame((places < 0) & (codes >= 0), outside, DROP)
+        return places.astype(np.float64), tuple(levels)
     _, blank, text = numbers_of(cells)
     if text.sum() > 0.5 * (~blank).sum():
         first = np.arange(rows.n) == text.argmax()
@@ -508,36 +519,21 @@ def checked_levels(levels: Sequence[Any]) -> list[Any]:
     return cleaned
 
 
-def _rising_numbers(levels: list[Any]) -> bool:
-    """Whether the levels are numbers in rising order, so a grade keeps its own value."""
+def _rising_numbers(levels: list[Any]) -> Floats | None:
+    """The levels where they are numbers in rising order, so that a grade keeps its own value."""
     try:
-        values = [float(level) for level in levels]
+        values = np.array([float(level) for level in levels])
     except (TypeError, ValueError):
-        return False
-    if any(abs(value) > LARGEST_NUMBER for value in values):
+        return None
+    if (np.abs(values) > LARGEST_NUMBER).any():
         raise ParameterError(f"a level is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
-    return all(low < high for low, high in itertools.pairwise(values))
+    return values if (np.diff(values) > 0).all() else None
 
 
 def numeric_levels(values: Floats) -> tuple[Any, ...]:
     """Values as the user would write them: whole numbers as integers."""
     whole = bool((values == np.round(values)).all())
     return tuple(int(value) if whole else float(value) for value in values)
-
-
-def _level_positions(rows: Rows, cells: pl.Series, levels: list[Any]) -> Floats:
-    """Position of each grade among levels in words."""
-    codes, ids = factorize([cells])
-    rows.blame(codes[0] < 0, "the grade is blank", DROP)
-    position = {str(level): number for number, level in enumerate(levels)}
-    # another spelling will do where it means one level only
-    plain = [plain_word(level) for level in position]
-    spelt = {text: number for number, text in enumerate(plain) if plain.count(text) == 1}
-    values = [str(value) for value in ids]
-    table = np.array([position.get(value, spelt.get(plain_word(value), -1)) for value in values] + [0])
-    grade = table[codes[0]]
-    rows.blame((grade < 0) & (codes[0] >= 0), f"the grade is none of the levels {', '.join(position)}", DROP)
-    return grade.astype(np.float64)
 
 
 def read_winners(
@@ -566,7 +562,12 @@ def read_winners(
     words = _words(values, winner_codes, sides)
     outcome = np.append(words, np.int8(0))[number]
     as_item = _item_codes(values, item_ids)
-    number = _without_blanks(number, values, as_item, winner_codes)
+    if len(values) <= _MOST_ARROWS:
+        # none may mean that none of the two won, so that it is asked about like any other word
+        said = {"none", *(str(code).lower() for code in winner_codes or ())}
+        lower = values.str.strip_chars().str.to_lowercase()
+        blank = lower.is_in([word for word in BLANKS if word not in said]).fill_null(False).to_numpy() & (as_item < 0)
+        number = np.where(np.append(blank, False)[number], np.int32(-1), number) if blank.any() else number
     outcome[number < 0] = 0
     if winner_codes is not None:
         # what the user says a value means goes before an id that is spelt alike
@@ -621,20 +622,6 @@ def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
     ids = dict(alone.select("lower", "id").iter_rows())
     spelt = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
     return np.where(codes < 0, Index(item_ids).codes(spelt), codes)
-
-
-def _without_blanks(number: Ints, values: pl.Series, as_item: Ints, winner_codes: Mapping[Any, str] | None) -> Ints:
-    """The numbers of winners, -1 where a winner only says that it is blank, is no item and means nothing else.
-
-    ``none`` may mean that none of the two won, so that it is asked about like any other word.
-    """
-    if len(values) > _MOST_ARROWS:
-        return number
-    words = [
-        word for word in BLANKS if word != "none" and word not in {str(code).lower() for code in winner_codes or ()}
-    ]
-    blank = values.str.strip_chars().str.to_lowercase().is_in(words).fill_null(False).to_numpy() & (as_item < 0)
-    return np.where(np.append(blank, False)[number], np.int32(-1), number) if blank.any() else number
 
 
 def read_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
@@ -707,17 +694,15 @@ def check_codes(winner_codes: Mapping[Any, str]) -> None:
 
 def _by_value(text: str) -> str:
     """A winner value as it is compared: a number by its value, so 1.0 is 1; text without case."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text.strip().lower()
-    return str(int(number)) if number.is_integer() else text.strip().lower()
+    number = as_float(text)
+    return str(int(number)) if number is not None and number.is_integer() else text.strip().lower()
 
 
 def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
     """Ask what winners mean that are bare numbers, true and false, or any few ``words`` where no row names a side."""
-    given = sorted((values[int(number)] for number in used), key=_code_order)
-    numbers = all(not isinstance(_code_order(value)[1], str) or value.lower() in ("true", "false") for value in given)
+    size = {text: as_float(text) for text in values.gather(used).to_list()}
+    given = sorted(size, key=lambda text: (size[text] is None, size[text] or 0.0, _by_value(text)))
+    numbers = all(number is not None or text.lower() in ("true", "false") for text, number in size.items())
     if len(given) > _MOST_CODES or not (numbers or words):
         return
     said = f"the winners are given as {either(map(short, given), 'and')}, which could mean anything"
@@ -739,12 +724,3 @@ def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
         raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")
     meant = {text: known.get(text, "tie") for text in given}
     raise JudgmentError(f"{said}; say what with {option('winner_codes', meant)}, if that is what they mean")
-
-
-def _code_order(value: str) -> tuple[bool, float | str]:
-    """Key that sorts numbers by value before text."""
-    plain = _by_value(value)
-    try:
-        return False, float(plain)
-    except ValueError:
-        return True, plain

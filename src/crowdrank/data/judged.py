@@ -58,10 +58,11 @@ class Judged(Sized, Shown):
             column = getattr(self, name)
             if column is not None and len(column) != n and not (name == "annotator" and not len(self.annotators)):
                 raise JudgmentError(f"{name} has {len(column)} entries for {n} {self.kind}s; give one for each")
-        if self.weight is not None and not (np.isfinite(self.weight).all() and (self.weight > 0).all()):
-            raise JudgmentError("weights must be finite and above 0")
         if self.weight is not None and len(self.weight):
             low, high = float(self.weight.min()), float(self.weight.max())
+            # NaN comes through both
+            if not 0 < low <= high < np.inf:
+                raise JudgmentError("weights must be finite and above 0")
             # pairs of grades weigh the product of two weights that were read
             if high > LARGEST_WEIGHT**2 or low < LARGEST_WEIGHT**-2 or high > _MOST_TIMES * low:
                 raise JudgmentError(
@@ -72,11 +73,14 @@ class Judged(Sized, Shown):
             raise JudgmentError("times must be finite numbers")
         if self.duration is not None and (np.isinf(self.duration).any() or (self.duration < 0).any()):
             raise JudgmentError("durations must be seconds of 0 or more, NaN where they are not known")
-        check_codes("annotator", self.annotator, len(self.annotators))
+        for name in ("annotator", *self.item_columns):
+            codes, n = getattr(self, name), len(self.annotators if name == "annotator" else self.items)
+            if len(codes) and not (codes.min() >= 0 and codes.max() < n):
+                raise JudgmentError(f"{name} codes must lie between 0 and {n - 1}")
 
     def __len__(self) -> int:
         """Number of rows, one for each judgment unless shares of a judgment have rows of their own."""
-        raise NotImplementedError
+        return len(getattr(self, self.answers[-1]))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._sizes({'judgment': self.n_judgments})})"
@@ -84,11 +88,7 @@ class Judged(Sized, Shown):
     def _repr_html_(self) -> str:
         """The first judgments, for notebooks."""
         first = self.select(np.arange(min(len(self), ROWS))).frame().head(ROWS)
-        return html_table(repr(self), first, self._n_rows())
-
-    def _n_rows(self) -> int:
-        """Number of rows of the table."""
-        return len(self)
+        return html_table(repr(self), first, len(getattr(self, self.answers[0])))
 
     @property
     def n_judgments(self) -> int:
@@ -155,10 +155,6 @@ class Judged(Sized, Shown):
         kept: dict[str, Any] = {name: None if column is None else column[mask] for name, column in own.items()}
         return replace(self, **kept, **self.meta(mask))
 
-    def frame(self) -> pl.DataFrame:
-        """Return a table with the user's own ids."""
-        raise NotImplementedError
-
     def meta(self, keep: Any) -> dict[str, Any]:
         """Fields that every kind has: columns at the rows ``keep``, and what their codes mean."""
         fields = {name: getattr(self, name) for name in ("items", "annotators", "groups", "group", "blocks")}
@@ -170,34 +166,24 @@ class Judged(Sized, Shown):
 
     def meta_frame(self) -> dict[str, Any]:
         """Columns that every kind has, with the user's ids."""
-        columns: dict[str, Any] = {}
+        columns: dict[str, Any] = {"weight": self.weight, "time": self.time}
         if self.n_annotators:
-            columns["annotator"] = self.annotators.ids.gather(self.annotator)
+            columns = {"annotator": self.annotators.ids.gather(self.annotator), "group": None, **columns}
             if self.group is not None and self.groups is not None:
                 columns["group"] = self.groups.ids.gather(self.group[self.annotator])
-        if self.weight is not None:
-            columns["weight"] = self.weight
-        if self.time is not None:
-            columns["time"] = self.time
         if self.duration is not None:
             columns["duration"] = pl.Series(self.duration).fill_nan(None)
-        return columns
+        return {name: column for name, column in columns.items() if column is not None}
 
     def merge_queries(self) -> tuple[Items, Ints, Ints]:
         """Items with equal ids of all queries taken as one, the new code of each old item, and the old queries."""
-        codes, ids = factorize([self.items.ids])
+        (codes,), ids = factorize([self.items.ids])
         single = Index(pl.Series("id", [NO_QUERY]))
-        items, new = build_items(single, [(np.zeros(len(codes[0]), np.int32), codes[0])], ids)
-        return items, new[0], self.items.query
+        items, (code,) = build_items(single, [(np.zeros(len(codes), np.int32), codes)], ids)
+        return items, code, self.items.query
 
 
 AnyJudged = TypeVar("AnyJudged", bound=Judged)
-
-
-def check_codes(name: str, codes: Ints, n: int) -> None:
-    """Refuse codes outside 0..n-1."""
-    if len(codes) and not (codes.min() >= 0 and codes.max() < n):
-        raise JudgmentError(f"{name} codes must lie between 0 and {n - 1}")
 
 
 def columns_of(rows: Iterable[tuple[Any, ...]], words: tuple[str, ...]) -> dict[str, list[Any]]:
@@ -242,7 +228,7 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
         ]
         return f"{'row' if mask.sum() == 1 else 'rows'} {first_few(named, int(mask.sum()))}"
 
-    keep = handle_duplicates(keys, duplicates, "an annotator judged the same thing twice", where)
+    keep = handle_duplicates(keys, duplicates, where)
     if keep is None:
         return judged
     return judged.select(keep if number is None else keep[number])
@@ -259,11 +245,16 @@ def pairs_of_groups(keys: Sequence[Ints]) -> tuple[Counts, Counts]:
     """
     by: list[Any] = [np.arange(len(keys[0])), *reversed(keys)]
     order = np.lexsort(by)
-    new = np.ones(len(order), bool)
-    new[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
-    starts = np.flatnonzero(new)
+    starts = run_starts([key[order] for key in keys])
     ends = np.append(starts[1:], len(order))
     return pairs_within(order, np.repeat(ends, ends - starts))
+
+
+def run_starts(keys: Sequence[Any]) -> Counts:
+    """Return where a row differs from the one before in any of the keys, the first row included."""
+    new = np.ones(len(keys[0]), bool)
+    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)
 
 
 def row_codes(*keys: Any) -> Counts:

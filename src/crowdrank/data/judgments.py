@@ -348,6 +348,10 @@ def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) ->
     return {"groups": Index(ids), "group": group}
 
 
+_FILL = {"weight": 1.0, "duration": np.nan, "recorded": False}
+"""What stands for a column that some of the sets lack."""
+
+
 def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     """Return the judgments of several sets of one kind, numbered by :func:`align_judgments`, as one set."""
     first = sets[0]
@@ -355,26 +359,27 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
         return first
     own = [name for name in ("annotator", *first.answers) if name != "offsets"]
     columns: dict[str, Any] = {name: np.concatenate([getattr(judged, name) for judged in sets]) for name in own}
-    if any(judged.weight is not None for judged in sets):
-        columns["weight"] = np.concatenate([judged.row_weight for judged in sets])
-    untimed = sum(len(judged) for judged in sets if judged.time is None)
-    columns["time"] = None if untimed else np.concatenate([judged.time for judged in sets])
-    if untimed and any(judged.time is not None for judged in sets):
-        warn(f"the times of {first.kind}s are left out, since {untimed} {first.kind}s have none")
-    blocks = [judged.block for judged in sets if judged.block is not None]
-    if blocks:
-        if len(blocks) < len(sets):
+    for name in ("weight", "time", "duration", "block", *first.besides):
+        each = [getattr(judged, name) for judged in sets]
+        n_lacking = sum(len(judged) for judged in sets if getattr(judged, name) is None)
+        if name in ("judgment", "covariates") or all(column is None for column in each):
+            continue
+        if n_lacking and name == "block":
             raise JudgmentError(
                 f"some {first.kind}s have queries that were taken together and others do not; give it to all of them, "
                 "or to none of them"
             )
-        columns["block"] = np.concatenate(blocks)
-    if any(judged.duration is not None for judged in sets):
-        columns["duration"] = _fill_column(sets, "duration", np.nan)
+        if n_lacking and name in ("time", "strength"):
+            columns[name] = None
+            more = "; only who won is used" if name == "strength" else ""
+            warn(f"the {name}s of {first.kind}s are left out, since {n_lacking} {first.kind}s have none{more}")
+        else:
+            pairs = zip(sets, each, strict=True)
+            columns[name] = np.concatenate([np.full(len(s), _FILL.get(name, 0)) if c is None else c for s, c in pairs])
     preferences = [judged for judged in sets if isinstance(judged, Preferences)]
-    if any(judged.recorded is not None for judged in preferences):
-        columns["recorded"] = _fill_column(sets, "recorded", False)
-    columns |= _strengths(preferences) | _judgment_numbers(preferences) | _covariates(preferences)
+    if preferences:
+        columns["strength_levels"] = max(judged.strength_levels or 0.0 for judged in preferences)
+        columns |= _judgment_numbers(preferences) | _covariates(preferences)
     if isinstance(first, Rankings):
         lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
         columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
@@ -385,48 +390,28 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     return replace(first, **columns)
 
 
-def _fill_column(sets: Sequence[Judged], name: str, missing: Any) -> Any:
-    """A column of all sets, with a value for the rows of those that lack it."""
-    given = [getattr(judged, name) for judged in sets]
-    return np.concatenate([np.full(len(s), missing) if c is None else c for s, c in zip(sets, given, strict=True)])
-
-
-def _strengths(sets: Sequence[Preferences]) -> dict[str, Any]:
-    """Strength of the preferences of all sets, left out unless all have one."""
-    lacking = sum(len(judged) for judged in sets if judged.strength is None)
-    if not lacking:
-        levels = [judged.strength_levels for judged in sets if judged.strength_levels is not None]
-        return {"strength": _fill_column(sets, "strength", 0.0), "strength_levels": max(levels)} if sets else {}
-    if any(judged.strength is not None for judged in sets):
-        warn(f"the strengths of preferences are left out, since {lacking} preferences have none; only who won is used")
-    return {"strength": None, "strength_levels": None}
-
-
 def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
     """Covariates of the preferences of all sets, those that all have, in the order of the first."""
     if not any(judged.covariate_names for judged in sets):
         return {}
-    names = [name for name in sets[0].covariate_names if all(name in judged.covariate_names for judged in sets)]
-    lost = sorted({name for judged in sets for name in judged.covariate_names if name not in names})
+    ways = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
+    lost = sorted({name for own in ways for name in own if any(name not in other for other in ways)})
     if lost:
         raise JudgmentError(
             f"covariate {lost[0]!r} stands in some sets of preferences and not in others; add it to all of them, or "
             "leave it out"
         )
-    parts, transforms = [], list[str]()
-    for judged in sets:
+    parts = []
+    for judged, own in zip(sets, ways, strict=True):
         assert judged.covariates is not None
-        places = [judged.covariate_names.index(name) for name in names]
-        parts.append(judged.covariates[:, places])
-        own = [judged.covariate_transforms[place] for place in places]
-        transforms = transforms or own
-        for name, way, other in zip(names, transforms, own, strict=True):
-            if way != other:
+        parts.append(judged.covariates[:, [judged.covariate_names.index(name) for name in ways[0]]])
+        for name, way in ways[0].items():
+            if way != own[name]:
                 raise JudgmentError(
-                    f"covariate {name!r} is made in two ways, {way} and {other}; read all sets of preferences with "
+                    f"covariate {name!r} is made in two ways, {way} and {own[name]}; read all sets of preferences with "
                     "the same columns and transform"
                 )
-    fields = {"covariate_names": tuple(names), "covariate_transforms": tuple(transforms)}
+    fields = {"covariate_names": tuple(ways[0]), "covariate_transforms": tuple(ways[0].values())}
     return {"covariates": np.concatenate(parts), **fields}
 
 
@@ -560,22 +545,17 @@ def weight_of_items(judgments: Judgments | Mixed) -> Floats:
     return counts
 
 
-def _all_comparisons(parts: list[Compared], offsets: Counts) -> Compared:
+def _all_comparisons(mixed: Mixed) -> Compared:
     """The same of judgments of several kinds, which are numbered part after part."""
-
-    def owners(owner: Ints | None, start: int, column: Ints) -> Counts:
-        return start + (np.arange(len(column)) if owner is None else owner.astype(np.int64))
-
-    starts = offsets[:-1].tolist()
-    columns = [
-        (column, owners(part.owner, start, column))
-        for part, start in zip(parts, starts, strict=True)
-        for column in part.places
-    ]
-    pair_owner = [owners(part.pair_owner, start, part.pairs[0]) for part, start in zip(parts, starts, strict=True)]
+    columns, pairs = list[Any](), list[Any]()
+    for part, start in zip(map(comparisons, mixed.parts), mixed.offsets.tolist(), strict=False):
+        rows = np.arange(len(part.places[0])) if part.owner is None else part.owner
+        columns += [(column, start + rows) for column in part.places]
+        rows = np.arange(len(part.pairs[0])) if part.pair_owner is None else part.pair_owner
+        pairs.append((*part.pairs, start + rows))
     items, owner = (np.concatenate(side) for side in zip(*columns, strict=True))
-    left, right = (np.concatenate([part.pairs[side] for part in parts]) for side in (0, 1))
-    return Compared((items,), owner, (left, right), np.concatenate(pair_owner))
+    left, right, pair_owner = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return Compared((items,), owner, (left, right), pair_owner)
 
 
 class Links(NamedTuple):
@@ -591,11 +571,7 @@ class Links(NamedTuple):
         """Return what the judgments tell."""
         from ..kernels.resampling import join_rows
 
-        if isinstance(judgments, Mixed):
-            each = [comparisons(part) for part in judgments.parts]
-            compared = _all_comparisons(each, judgments.offsets)
-        else:
-            compared = comparisons(judgments)
+        compared = _all_comparisons(judgments) if isinstance(judgments, Mixed) else comparisons(judgments)
         pairs = compared.pairs
         group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
         return cls(compared, judgments.judged_items, group, n_joins)

@@ -18,7 +18,7 @@ from .covariates import GIVEN, covariate_columns, covariate_labels, read_covaria
 from .frames import to_frame, unpivot
 from .index import LONG, Items
 from .intake import Rows, read_numbers, read_strength, read_winners, shared_fields, short
-from .judged import Judged, check_codes, columns_of, judged_frame, pairs_within, without_repeats
+from .judged import Judged, columns_of, judged_frame, pairs_within, row_codes, run_starts, without_repeats
 from .presented import NOT_SWAPPED, as_shown
 
 
@@ -62,8 +62,6 @@ class Preferences(Judged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_codes("left", self.left, self.n_items)
-        check_codes("right", self.right, self.n_items)
         if not len(self.left) == len(self.right) == len(self.outcome):
             raise JudgmentError("left, right and outcome differ in length; give one of each per row")
         levels = None
@@ -93,9 +91,6 @@ class Preferences(Judged):
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
-    def __len__(self) -> int:
-        return len(self.outcome)
-
     @property
     def n_judgments(self) -> int:
         """Number of preferences; rows with the same ``judgment`` count as one."""
@@ -111,8 +106,19 @@ class Preferences(Judged):
 
         Not where they are ``recorded``, nor where one side wins for nearly everybody, which is a way to write down
         winners and not a way to choose.
+
+        Nearly everybody is 90 % of the annotators, each counted by up to 20 answers, and nearly all winners of an
+        annotator are 95 %, or those of all on average; of fewer than three annotators, who may all be careless, all
+        winners have to stand on that side. Fewer than eight answers may do so by chance.
+
+        Sides are as seen after all where the same pairs were asked in both orders and the answers went with the side in
+        at least three of four cases: a recorder would write down one winner twice, and guessing gives one half.
         """
-        return shown_sides(self)
+        shown: Bools = np.ones(len(self), bool) if self.recorded is None else ~self.recorded
+        if not shown.any():
+            return shown
+        rest = self if shown.all() else self.select(shown)
+        return np.zeros(len(shown), bool) if _one_side_wins(rest) else shown
 
     @classmethod
     def from_frame(
@@ -250,10 +256,8 @@ class Preferences(Judged):
         turned = self.left > self.right
         first, second = np.where(turned, self.right, self.left), np.where(turned, self.left, self.right)
         outcome = np.where(turned, -self.outcome, self.outcome) * self.row_weight
-        keys = [first, second, *([self.annotator] if self.n_annotators else [])]
-        keys += [] if self.block is None else [self.block]
-        cell = pl.DataFrame({str(place): key for place, key in enumerate(keys)}).to_struct("key").rank("dense")
-        number = cell.to_numpy().astype(np.int64) - 1
+        pair, block = first.astype(np.int64) * self.n_items + second, [] if self.block is None else [self.block]
+        number = row_codes(pair, self.row_annotator, *block)
         n = int(number.max()) + 1
         asked = [np.bincount(number[side], minlength=n) > 0 for side in (~turned, turned)]
         sums = [np.bincount(number[side], outcome[side], n) for side in (~turned, turned)]
@@ -307,7 +311,6 @@ class Rankings(Judged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_codes("item", self.item, self.n_items)
         if len(self.item) != len(self.rank) or self.offsets[0] != 0 or self.offsets[-1] != len(self.item):
             raise JudgmentError("item, rank and offsets of the rankings do not match")
 
@@ -326,12 +329,7 @@ class Rankings(Judged):
 
     @classmethod
     def from_frame(
-        cls,
-        data: Any,
-        *,
-        columns: Mapping[str, str] | None = None,
-        items: Any | None = None,
-        invalid: str = "error",
+        cls, data: Any, *, columns: Mapping[str, str] | None = None, items: Any | None = None, invalid: str = "error"
     ) -> Self:
         """Return rankings from a table with columns item and rank [, query, annotator, ranking, weight, time, group].
 
@@ -366,8 +364,8 @@ class Rankings(Judged):
         keys = [judged.items.query[item], judged.annotator if judged.n_annotators else None, judged.block]
         by = [key for key in keys if key is not None]
         order = np.lexsort((item, *reversed(by)))
-        lists = _starts([key[order] for key in by])
-        cells = _starts([*(key[order] for key in by), item[order]])
+        lists = run_starts([key[order] for key in by])
+        cells = run_starts([*(key[order] for key in by), item[order]])
         value, weight = value[order], judged.row_weight[order]
         lowest, highest = np.minimum.reduceat(value, cells), np.maximum.reduceat(value, cells)
         mean = np.add.reduceat(weight * value, cells) / np.add.reduceat(weight, cells)
@@ -392,10 +390,6 @@ class Rankings(Judged):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return replace(self, item=self.item[rows], rank=self.rank[rows], offsets=offsets, **self.meta(chosen))
-
-    def _n_rows(self) -> int:
-        """Number of rows of the table, one for each item of each ranking."""
-        return len(self.item)
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids and a number for each ranking."""
@@ -435,13 +429,6 @@ def preferences_between(first: Ints, second: Ints, outcome: Outcomes, fields: di
     )
 
 
-def _starts(keys: list[Any]) -> Counts:
-    """Where a row differs from the one before in any of the keys."""
-    new = np.ones(len(keys[0]), bool)
-    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return np.flatnonzero(new)
-
-
 def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
     """Sort rows into rankings, check each, and make its ranks dense; return the fields of rankings."""
     items: Items = fields["items"]
@@ -451,15 +438,19 @@ def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
     keys += [annotator] if len(annotator) else []
     keys += [number] if number is not None else []
     order = np.lexsort((item, rank, *reversed(keys)))
-    starts = _starts([key[order] for key in keys])
+    starts = run_starts([key[order] for key in keys])
     offsets = np.append(starts, len(order))
     number_of = np.repeat(np.arange(len(starts)), np.diff(offsets))
     _check_once(items, item[order], number_of, row[order], number is not None or len(annotator) > 0)
     fields.update(item=item[order], rank=_dense(rank[order], starts, number_of), offsets=offsets)
     for name in ("annotator", "weight", "time", "duration", "block"):
-        column = fields.get(name)
-        if column is not None and len(column):
-            fields[name] = _per_ranking(name, column[order], starts, number_of, row[order])
+        if (column := fields.get(name)) is None or not len(column):
+            continue
+        fields[name] = column[order][starts]
+        differs = column[order] != fields[name][number_of]
+        if name == "weight" and differs.any():
+            other = int(row[order][np.argmax(differs)]) + 1
+            raise JudgmentError(f"rows of one ranking have different weights (row {other}); give them one weight")
     return fields
 
 
@@ -487,17 +478,6 @@ def _check_once(items: Items, item: Ints, number: Counts, row: Counts, named: bo
         )
 
 
-def _per_ranking(name: str, column: Any, starts: Counts, number: Counts, row: Counts) -> Any:
-    """The one value that each ranking has; rows of a ranking must agree on its weight."""
-    first = column[starts]
-    differs = np.flatnonzero(column != first[number])
-    if name == "weight" and len(differs):
-        raise JudgmentError(
-            f"rows of one ranking have different weights (row {int(row[differs[0]]) + 1}); give them one weight"
-        )
-    return first
-
-
 FEWEST = 20
 """Of fewer answers nothing is said; an annotator with more counts no more than one with this many."""
 
@@ -512,26 +492,6 @@ _MIN_ANSWERS = 8
 
 _FEWEST_BOTH = 5
 _WITH_THE_SIDE = 0.75
-
-
-def shown_sides(preferences: Preferences) -> Bools:
-    """Return which rows have left and right as the annotator saw them, as far as that is known, (n,).
-
-    Not those known to be written by a recorder, nor any where nearly everybody has all their winners on one side. That
-    is how tables of winners and losers are written, and no crowd clicks so. Everybody is 90 % of the annotators, each
-    counted by up to 20 answers, and nearly all winners of an annotator are 95 %, or those of all on average; of fewer
-    than three annotators, who may all be careless, all winners have to stand on that side. Fewer than eight answers
-    may do so by chance.
-
-    Sides are as seen after all where the same pairs were asked in both orders and the answers went with the side in at
-    least three of four cases: a recorder would write down one winner twice, and guessing gives one half.
-    """
-    known = preferences.recorded
-    shown: Bools = np.ones(len(preferences), bool) if known is None else ~known
-    if not shown.any():
-        return shown
-    rest = preferences if shown.all() else preferences.select(shown)
-    return np.zeros(len(shown), bool) if _one_side_wins(rest) else shown
 
 
 def _one_side_wins(preferences: Preferences) -> bool:
@@ -564,12 +524,9 @@ def _goes_with_the_side(preferences: Preferences, who: Ints) -> bool:
     # of very many answers those to some pairs will do
     some = pair % max(-(-len(pair) // LONG), 1) == 0
     chosen = np.flatnonzero(some & (preferences.outcome != 0))
-    pair, left, right = pair[chosen], preferences.left[chosen], preferences.right[chosen]
-    if preferences.block is not None:
-        pair = np.unique(pair, return_inverse=True)[1] * len(preferences.blocks or ()) + preferences.block[chosen]
-    pair = np.unique(pair, return_inverse=True)[1]
-    cell = np.unique(pair * (int(who.max()) + 1) + who[chosen], return_inverse=True)[1]
-    low_won = (preferences.outcome[chosen] > 0) == (left < right)
+    block = [] if preferences.block is None else [preferences.block[chosen]]
+    cell = row_codes(pair[chosen], *block, who[chosen])
+    low_won = (preferences.outcome[chosen] > 0) == (preferences.left < preferences.right)[chosen]
     weight = preferences.row_weight[chosen]
     for_low, for_high = np.bincount(cell, weight * low_won), np.bincount(cell, weight * ~low_won)
     changed = for_low * for_high

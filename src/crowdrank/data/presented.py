@@ -178,25 +178,18 @@ def _are_items(table: pl.DataFrame, name: str, sides: tuple[str, str]) -> bool:
 def _turned_values(name: str, values: Sequence[str]) -> list[str] | None:
     """The values of a column that mean that the right one was shown first; ``None`` where that is not known."""
     parts = set(key_of(name).split("_"))
-    plain = {value: _plain(value) for value in values}
+    plain, second = {value: _plain(value) for value in values}, _of_second(parts)
     if set(plain.values()) <= _YES | _NO:
         if set(words_of(name)) & _SWAPPED:
-            return [value for value, text in plain.items() if text in _YES]
-        second = _of_second(parts)
-        if second is None:
-            return None
-        return [value for value, text in plain.items() if text in (_YES if second else _NO)]
-    sides = {value: _first_side(value) for value in values}
+            second = True
+        return None if second is None else [v for v, text in plain.items() if text in (_YES if second else _NO)]
     if set(plain.values()) <= {"1", "2"}:
         # which of 1 and 2 was first is told where the name says that it is about that
-        second = _of_second(parts)
-        first = "first" in parts and second is None
-        if not first and second is None:
+        if second is None and "first" not in parts:
             return None
         return [value for value, text in plain.items() if text == ("1" if second else "2")]
-    if None in sides.values():
-        return None
-    return [value for value, side in sides.items() if side == -1]
+    sides = {value: _first_side(value) for value in values}
+    return None if None in sides.values() else [value for value, side in sides.items() if side == -1]
 
 
 def _of_second(parts: set[str]) -> bool | None:
@@ -215,9 +208,10 @@ def _first_side(value: str) -> int | None:
     words = [word for word in re.split(r"[^a-z0-9]+", value.strip().lower()) if word]
     if not words:
         return None
-    if "".join(words) in _AS_WRITTEN or words[0] in ("not", "un") or "".join(words) in ("unswapped", "unflipped"):
+    whole = "".join(words)
+    if whole in (*_AS_WRITTEN, "unswapped", "unflipped") or words[0] in ("not", "un"):
         return 1
-    if set(words) & _TURNED or "".join(words) in _TURNED:
+    if {*words, whole} & _TURNED:
         return -1
     if set(words) & _AS_WRITTEN:
         return 1

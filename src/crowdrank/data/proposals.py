@@ -201,7 +201,12 @@ class Roster:
         doubled = ~pl.Series(codes).is_first_distinct().to_numpy()
         _refuse(doubled, codes, ids, "the annotator appears twice; keep one row for each")
         prices = _prices(table, names, price, codes, ids)
-        capacity = _capacities(table, names, codes, ids)
+        capacity = np.full(len(table), UNLIMITED, np.int64)
+        if "capacity" in names:
+            values, blank, text = numbers_of(table[names["capacity"]])
+            wrong = text | (~blank & ~((values >= 0) & (values == np.floor(values))))
+            _refuse(wrong, codes, ids, "the capacity is not a whole number of at least 0; leave it empty for no limit")
+            capacity[~blank] = np.minimum(values[~blank], UNLIMITED)
         order = np.argsort(codes)
         return cls(Index(ids), prices[order], capacity[order])
 
@@ -240,16 +245,6 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
     lacking = np.array([group not in price for group in groups])
     _refuse(lacking, codes, ids, f"the price is missing, as {option('price')} names only {', '.join(map(str, price))}")
     return np.array([_check_price(price[group]) for group in groups])
-
-
-def _capacities(table: pl.DataFrame, names: dict[str, str], codes: Any, ids: pl.Series) -> Counts:
-    """How many judgments each row allows."""
-    if "capacity" not in names:
-        return np.full(len(table), UNLIMITED, np.int64)
-    values, blank, text = numbers_of(table[names["capacity"]])
-    wrong = text | (~blank & ~((values >= 0) & (values == np.floor(values))))
-    _refuse(wrong, codes, ids, "the capacity is not a whole number of at least 0; leave it empty for no limit")
-    return np.where(blank, UNLIMITED, np.where(blank, 0, np.minimum(values, UNLIMITED))).astype(np.int64)
 
 
 def _refuse(wrong: Bools, codes: Any, ids: pl.Series, what: str) -> None:
