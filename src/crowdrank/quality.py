@@ -12,7 +12,7 @@ import numpy as np
 
 from .data.consensus import Quality, settle_ties
 from .data.index import Index
-from .data.judged import pairs_within
+from .data.judged import pairs_within, run_starts
 from .data.judgments import (
     Grades,
     Judgments,
@@ -85,8 +85,11 @@ class Agreement:
     grades: Association | None = None
 
     def __add__(self, other: Agreement) -> Agreement:
-        grades = self.grades if other.grades is None else other.grades.plus(self.grades)
-        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.spread.plus(other.spread), grades)
+        grades = self.grades or other.grades
+        if self.grades and other.grades:
+            grades = Association(*map(np.add, self.grades, other.grades))
+        spread = Spread(*map(np.add, self.spread, other.spread))
+        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, spread, grades)
 
     @classmethod
     def none(cls, n_annotators: int) -> Agreement:
@@ -120,37 +123,48 @@ def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools,
     if isinstance(judgments, Mixed):
         of_parts = (pair_agreement(part, scores, covered) for part in judgments.parts)
         return sum(of_parts, Agreement.none(judgments.n_annotators))
+    n = judgments.n_annotators
     if isinstance(judgments, Preferences):
-        return _of_preferences(judgments, scores, covered)
-    query = judgments.items.query
-    population = np.bincount(query[covered], minlength=judgments.n_queries)[query[judgments.item]]
+        # each a pair of its own
+        chosen = judgments.select((judgments.outcome != 0) & covered[judgments.left] & covered[judgments.right])
+        right = 0.5 * (1.0 + np.sign(scores[chosen.left] - scores[chosen.right]) * chosen.outcome)
+        agree, total = (add_up(each * chosen.row_weight, chosen.annotator, n) for each in (right, 1.0))
+        return independent_agreement(agree, total)
+    use = covered[judgments.item]
+    if not use.any():
+        return Agreement.none(n)
+    # pairs lie within groups of answers, which may have a weight of their own
+    group: Any
     if isinstance(judgments, Grades):
         group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.query
         if judgments.blocks is not None and judgments.block is not None:
             group = group * len(judgments.blocks) + judgments.block
-        rows = _Rows(group, judgments.item, judgments.grade, judgments.annotator, judgments.row_weight, population)
+        grade, owner, weight, of_group = judgments.grade, judgments.annotator, judgments.row_weight, None
     else:
-        number = judgments.ranking
-        rank = -judgments.rank.astype(np.float64)
-        each, weight = np.ones(len(number)), judgments.row_weight[number]
-        owner = judgments.annotator[number]
-        rows = _Rows(number.astype(np.int64), judgments.item, rank, owner, each, population, weight)
-    return _of_groups(rows, scores, covered, judgments.n_annotators, levels=levels)
-
-
-class _Rows(NamedTuple):
-    """Items and their grades in groups of answers, with weights of the rows, and of the groups where these have any.
-
-    ``population`` is the number of items of the query that have a score.
-    """
-
-    group: Counts
-    item: Any
-    grade: Floats
-    annotator: Any
-    weight: Floats
-    population: Counts
-    of_group: Floats | None = None
+        group = judgments.ranking
+        grade, owner = -judgments.rank.astype(np.float64), judgments.annotator[group]
+        weight, of_group = np.ones(len(group)), judgments.row_weight[group]
+    order = np.flatnonzero(use)[np.lexsort((grade[use], group[use]))]
+    offsets = np.append(run_starts([group[order]]), len(order))
+    item, weight, owner, grade = judgments.item[order], weight[order], owner[order], grade[order]
+    place = places(offsets, scores[item])
+    agree, total, lean = row_sums(offsets, grade, place, weight)
+    # what each row adds to the variance under guessing [Kendall38]_
+    of_triples, of_pairs = tie_factors(offsets, place) if levels else (1.0, 1.0)
+    triples, pairs = of_triples * (lean * lean - total) / 12.0, of_pairs * total / 8.0
+    if levels:
+        same = pairs_on_one_level(offsets, grade, place, weight)
+        agree, total = agree - 0.5 * same, total - same
+    query = judgments.items.query
+    population = np.bincount(query[covered], minlength=judgments.n_queries)[query[item]]
+    trend, part = item_trend(offsets, place, weight, population)
+    weight = weight if of_group is None else weight * of_group[order]
+    sums = Spread(
+        agree * agree, agree * total, total * total, part * trend * agree, part * trend * total, part * trend**2,
+        triples, pairs, (total > 0).astype(np.float64),
+    )  # fmt: skip
+    spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
+    return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
 
 
 def mean_grades(grades: Grades) -> Floats:
@@ -189,43 +203,6 @@ def class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:
 def independent_agreement(agree: Floats, total: Floats) -> Agreement:
     """Agreement on pairs that have nothing in common."""
     return Agreement(agree, total, Spread.none(len(total))._replace(pairs=0.25 * total))
-
-
-def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
-    """Agreement of preferences, each a pair of its own."""
-    use = (judgments.outcome != 0) & covered[judgments.left] & covered[judgments.right]
-    chosen = judgments.select(use)
-    gap = scores[chosen.left] - scores[chosen.right]
-    right = 0.5 * (1.0 + np.sign(gap) * chosen.outcome)
-    n = judgments.n_annotators
-    total = add_up(chosen.row_weight, chosen.annotator, n)
-    agree = add_up(right * chosen.row_weight, chosen.annotator, n)
-    return independent_agreement(agree, total)
-
-
-def _of_groups(rows: _Rows, scores: Floats, covered: Bools, n: int, *, levels: bool) -> Agreement:
-    """Agreement of grades or rankings, whose pairs lie within groups of answers."""
-    use = covered[rows.item]
-    if not use.any():
-        return Agreement.none(n)
-    order = np.flatnonzero(use)[np.lexsort((rows.grade[use], rows.group[use]))]
-    starts = np.flatnonzero(np.append(True, np.diff(rows.group[order]) != 0))
-    offsets = np.append(starts, len(order))
-    weight, owner = rows.weight[order], rows.annotator[order]
-    grade, place = rows.grade[order], places(offsets, scores[rows.item[order]])
-    agree, total, lean = row_sums(offsets, grade, place, weight)
-    triples, pairs = guessing_variance(lean, total, ConsensusTies.of(offsets, place) if levels else None)
-    if levels:
-        same = pairs_on_one_level(offsets, grade, place, weight)
-        agree, total = agree - 0.5 * same, total - same
-    trend, part = item_trend(offsets, place, weight, rows.population[order])
-    weight = weight if rows.of_group is None else weight * rows.of_group[order]
-    sums = Spread(
-        agree * agree, agree * total, total * total, part * trend * agree, part * trend * total, part * trend**2,
-        triples, pairs, (total > 0).astype(np.float64),
-    )  # fmt: skip
-    spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
-    return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
 
 
 def annotator_folds(judgments: Judgments | Mixed, most: int, like: tuple[Floats, Floats] | None = None) -> list[Bools]:
@@ -308,8 +285,12 @@ class Spread(NamedTuple):
     With :math:`c_i` of the :math:`u_i` pairs of item :math:`i` in agreement these are the sums of :math:`c_i^2`,
     :math:`c_i u_i` and :math:`u_i^2`, those of :math:`f_i v_i c_i`, :math:`f_i v_i u_i` and :math:`f_i v_i^2` (see
     :func:`item_trend`), what pairs with a common item and pairs alone add to the variance of the number of pairs in
-    agreement if the annotator guesses (:func:`guessing_variance`), and the number of items. Pairs that share no item
-    have no items here.
+    agreement if the annotator guesses, and the number of items. Pairs that share no item have no items here.
+
+    With :math:`l_i` the number of rows of the group answered lower than row :math:`i` less those answered higher, and
+    :math:`t_i` that of rows answered otherwise, that variance under all orders of the scores is
+    :math:`\sum_i (k_1 (l_i^2 - t_i) / 12 + k_2 t_i / 8)`, where :math:`k_1` and :math:`k_2` are 1 unless scores are
+    equal [Kendall38]_ (:func:`tie_factors`).
     """
 
     agree_agree: Floats
@@ -327,46 +308,21 @@ class Spread(NamedTuple):
         """Return the sums over no item at all."""
         return cls(*np.zeros((9, n_annotators)))
 
-    def plus(self, other: Spread) -> Spread:
-        """Return the sums over the items of both."""
-        return Spread(*(one + two for one, two in zip(self, other, strict=True)))
 
-
-def guessing_variance(lean: Floats, total: Floats, ties: ConsensusTies | None = None) -> tuple[Floats, Floats]:
-    r"""Return what each row adds to the variance of the number of pairs in agreement, of somebody who guesses.
-
-    The first figure is what pairs with a common row add, the second what pairs have alone.
-
-    With :math:`l_i` the number of rows of the group answered lower than row :math:`i` less those answered higher, and
-    :math:`t_i` that of rows answered otherwise, the variance under all orders of the scores is
-    :math:`\sum_i (k_1 (l_i^2 - t_i) / 12 + k_2 t_i / 8)`, where :math:`k_1` and :math:`k_2` are 1 unless scores are
-    equal [Kendall38]_.
-    """
-    triples, pairs = (1.0, 1.0) if ties is None else ties
-    return triples * (lean * lean - total) / 12.0, pairs * total / 8.0
-
-
-class ConsensusTies(NamedTuple):
-    """How far equal scores lower the variance under guessing, for each row: by its triples and by its pairs."""
-
-    triples: Floats
-    pairs: Floats
-
-    @classmethod
-    def of(cls, offsets: Counts, place: Counts) -> ConsensusTies:
-        """Return the factors of groups of rows by the rows' places."""
-        sizes = np.diff(offsets)
-        group = np.repeat(np.arange(len(sizes)), sizes)
-        level = offsets[:-1][group] + place
-        alike = np.bincount(level, minlength=len(place))
-        below = np.cumsum(alike) - alike
-        lower = below[level] - offsets[:-1][group]
-        lean = 2.0 * lower + alike[level] - sizes[group]
-        pairs = add_up(sizes[group] - alike[level], group, len(sizes))
-        triples = add_up(lean * lean, group, len(sizes)) - pairs
-        of_pairs = pairs / np.maximum(sizes * (sizes - 1.0), 1.0)
-        of_triples = 3.0 * triples / np.maximum(sizes * (sizes - 1.0) * (sizes - 2.0), 1.0)
-        return cls(of_triples[group], of_pairs[group])
+def tie_factors(offsets: Counts, place: Counts) -> tuple[Floats, Floats]:
+    """Return how far equal scores lower the variance under guessing, for each row: by its triples and by its pairs."""
+    sizes = np.diff(offsets)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    level = offsets[:-1][group] + place
+    alike = np.bincount(level, minlength=len(place))
+    below = np.cumsum(alike) - alike
+    lower = below[level] - offsets[:-1][group]
+    lean = 2.0 * lower + alike[level] - sizes[group]
+    pairs = add_up(sizes[group] - alike[level], group, len(sizes))
+    triples = add_up(lean * lean, group, len(sizes)) - pairs
+    of_pairs = pairs / np.maximum(sizes * (sizes - 1.0), 1.0)
+    of_triples = 3.0 * triples / np.maximum(sizes * (sizes - 1.0) * (sizes - 2.0), 1.0)
+    return of_triples[group], of_pairs[group]
 
 
 def item_trend(offsets: Counts, place: Counts, weight: Floats, population: Counts) -> tuple[Floats, Floats]:
@@ -511,10 +467,6 @@ class Association(NamedTuple):
     xy: Floats
     right: Floats
 
-    def plus(self, other: Association | None) -> Association:
-        """Return the sums over the grades of both."""
-        return self if other is None else Association(*(one + two for one, two in zip(self, other, strict=True)))
-
     def correlations(self) -> tuple[Floats, Floats]:
         """Return the correlation of each annotator's grades with those of others, and how many grades tell of it.
 
@@ -563,41 +515,37 @@ class Exactness(NamedTuple):
         used which says more. The crowd's own ``pairs`` say how far it holds for them: log odds of a share are taken to
         be those of :math:`q` times a constant, about which annotators vary like a beta distribution.
         """
+        common = np.sqrt(np.clip(n_items / np.maximum(grades.number, 1e-9), 0.0, 1.0))
+        of_pairs = 1.0 / np.maximum(pairs, 1e-9)
+
+        def expect(expected: Floats, slope: Floats | float, number: Floats) -> Exactness:
+            """The share expected where its log odds vary by the square of the slope over the number of grades."""
+            log_odds = np.log(expected / (1.0 - expected))
+            factor, worth = 1.0, _MODEL_ITEMS * float(np.mean(0.25 * log_odds**2))
+            for _ in range(_N_ROUNDS):
+                fitted = 1.0 / (1.0 + np.exp(-factor * log_odds))
+                push = float((pairs * log_odds * (share - fitted)).sum()) - worth * (factor - 1.0)
+                pull = float((pairs * log_odds**2 * fitted * (1.0 - fitted)).sum()) + worth
+                factor = float(np.clip(factor + push / max(pull, 1e-12), 0.0, 2.0))
+            # nobody is expected to order all pairs: one who does not would make the gap of all others large
+            fitted = np.clip(1.0 / (1.0 + np.exp(-factor * log_odds)), 0.01, 0.99)
+            each = fitted * (1.0 - fitted)
+            chance = each * (factor * slope) ** 2 / np.maximum(number, 1e-9)
+            noise = of_pairs + chance - 2.0 * common * np.sqrt(of_pairs * chance)
+            weight = np.where(pairs > 0, (_USUAL_GAP / (noise + _USUAL_GAP)) ** 2, 0.0)
+            excess = float((weight * ((share - fitted) ** 2 / each - noise)).sum())
+            gap = (excess + _MODEL_ITEMS * _USUAL_GAP) / (float(weight.sum()) + _MODEL_ITEMS)
+            return cls(fitted, chance, float(np.clip(gap, 1e-3, 1.0)), common)
+
         correlation, number = grades.correlations()
-        found = [cls._by(grades, *_order_of_exact(correlation, level_shares), number, share, pairs, n_items)]
+        found = [expect(*_order_of_exact(correlation, level_shares), number)]
         if grades.right.any() and len(level_shares) == 2:
             named = (grades.right + 0.5 * grades.right.sum() / grades.number.sum()) / (grades.number + 0.5)
             named = np.clip(named, 1e-3, 1.0 - 1e-3)
             ordered = named**2 / (named**2 + (1.0 - named) ** 2)
-            told = grades.number * named * (1.0 - named)
-            found.append(cls._by(grades, ordered, np.full_like(named, 2.0), told, share, pairs, n_items))
+            found.append(expect(ordered, 2.0, grades.number * named * (1.0 - named)))
         # medians: one who gave a single grade may have any variance
         return min(found, key=lambda one: round(float(np.median(one.chance)) + one.gap, 9))
-
-    @classmethod
-    def _by(
-        cls, grades: Association, expected: Floats, slope: Floats, number: Floats, share: Floats, pairs: Floats,
-        n_items: Floats,
-    ) -> Exactness:  # fmt: skip
-        """The share expected where its log odds vary by the square of the slope over the number of grades."""
-        log_odds = np.log(expected / (1.0 - expected))
-        factor, worth = 1.0, _MODEL_ITEMS * float(np.mean(0.25 * log_odds**2))
-        for _ in range(_N_ROUNDS):
-            fitted = 1.0 / (1.0 + np.exp(-factor * log_odds))
-            push = float((pairs * log_odds * (share - fitted)).sum()) - worth * (factor - 1.0)
-            pull = float((pairs * log_odds**2 * fitted * (1.0 - fitted)).sum()) + worth
-            factor = float(np.clip(factor + push / max(pull, 1e-12), 0.0, 2.0))
-        # nobody is expected to order all pairs: one who does not would make the gap of all others large
-        fitted = np.clip(1.0 / (1.0 + np.exp(-factor * log_odds)), 0.01, 0.99)
-        each = fitted * (1.0 - fitted)
-        chance = each * (factor * slope) ** 2 / np.maximum(number, 1e-9)
-        common = np.sqrt(np.clip(n_items / np.maximum(grades.number, 1e-9), 0.0, 1.0))
-        of_pairs = 1.0 / np.maximum(pairs, 1e-9)
-        noise = of_pairs + chance - 2.0 * common * np.sqrt(of_pairs * chance)
-        weight = np.where(pairs > 0, (_USUAL_GAP / (noise + _USUAL_GAP)) ** 2, 0.0)
-        excess = float((weight * ((share - fitted) ** 2 / each - noise)).sum())
-        gap = (excess + _MODEL_ITEMS * _USUAL_GAP) / (float(weight.sum()) + _MODEL_ITEMS)
-        return cls(fitted, chance, float(np.clip(gap, 1e-3, 1.0)), common)
 
     def add(self, share: Floats, pairs: Floats) -> tuple[Floats, Floats]:
         """Return the share of pairs and exactness together, and the number of pairs that tell as much."""
@@ -679,8 +627,7 @@ def pairs_on_one_level(offsets: Counts, grade: Floats, place: Counts, weight: Fl
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     level = offsets[:-1][group] + place
     order = np.argsort(level, kind="stable")
-    starts = np.flatnonzero(np.append(True, np.diff(level[order]) != 0))
-    within = np.append(starts, len(order))
+    within = np.append(run_starts([level[order]]), len(order))
     same = np.empty(len(order))
     same[order] = row_sums(within, grade[order], np.zeros_like(place), weight[order])[1]
     return same
@@ -707,29 +654,24 @@ class Reliability:
         bounds are all that there can be. A share of answers with the same class of :math:`K` stands for
         :math:`(K a - 1) / (K - 1)`, and comes back as the quality of one whose mistakes fall on all classes alike.
         """
-        centre, low, high = (self._correlation(one) for one in (share, lower, upper))
+        n = self.n_classes
+        shares = (share, lower, upper)
+        centre, low, high = (chance_corrected(one, n) if n else np.sin(np.pi * (one - 0.5)) for one in shares)
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
         least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
         # more agreement than the best consensus within its interval lets anybody have is chance
-        shares = np.clip(centre, -self.upper, self.upper) / self.middle
+        middle = np.clip(centre, -self.upper, self.upper) / self.middle
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         if self.lower <= _LEAST_CORRELATION:
-            up = down = np.full_like(shares, np.inf)
-        return self._as_share(shares), self._as_share(shares - down), self._as_share(shares + up)
+            up = down = np.full_like(middle, np.inf)
 
-    def _correlation(self, share: Floats) -> Floats:
-        """Correlation that a share in agreement stands for."""
-        classes = self.n_classes
-        correlation: Floats = chance_corrected(share, classes) if classes else np.sin(np.pi * (share - 0.5))
-        return correlation
+        def as_share(correlation: Floats) -> Floats:
+            if n:
+                return 0.5 + 0.5 * np.clip(correlation, -1.0 / (n - 1), 1.0)
+            return np.asarray(0.5 + np.arcsin(np.clip(correlation, -1.0, 1.0)) / np.pi, np.float64)
 
-    def _as_share(self, correlation: Floats) -> Floats:
-        """Share of pairs in agreement at a correlation."""
-        if self.n_classes:
-            return 0.5 + 0.5 * np.clip(correlation, -1.0 / (self.n_classes - 1), 1.0)
-        share: Floats = 0.5 + np.arcsin(np.clip(correlation, -1.0, 1.0)) / np.pi
-        return share
+        return as_share(middle), as_share(middle - down), as_share(middle + up)
 
     def at_least(self, share: Floats, effective: Floats) -> Reliability:
         """Return the same, but no less than annotators' agreement shows: nobody agrees with noise, or contradicts it.
@@ -760,14 +702,19 @@ def chance_corrected(share: Any, n_classes: int) -> Any:
     return (n_classes * share - 1.0) / (n_classes - 1.0)
 
 
-def class_reliability(item: Counts, level: Counts, weight: Floats, n_classes: int, share: float) -> Reliability:
-    """Return how well a consensus of classes agrees with the truth, from answers to the same item.
+def _class_reliability(grades: Grades, agreement: Agreement) -> Reliability:
+    """How well the classes of the consensus without an annotator agree with the true ones, by answers to the same item.
 
     Two annotators agree on an item, corrected for chance, as the product of their agreement with the truth; an
     annotator and a consensus do so too. Hence the square root of the agreement between annotators is their mean
-    agreement with the truth, and their agreement with the consensus over it is that of the consensus. ``share`` is the
-    share of all answers that name the class of the consensus without their annotator.
+    agreement with the truth, and their agreement with the consensus over it is that of the consensus.
     """
+    if not agreement.n_pairs.any():
+        return EXACT
+    # of all answers, those that name the class of the consensus without their annotator
+    share = float(agreement.agree.sum() / agreement.n_pairs.sum())
+    item, weight, n_classes = grades.item.astype(np.int64), grades.row_weight, len(grades.levels)
+    level = np.searchsorted(grades.level_values, grades.grade)
     cell, owner = np.unique(item * n_classes + level, return_inverse=True)
     n_items = int(item.max(initial=-1)) + 1
     n, squares = add_up(weight, item, n_items), add_up(weight**2, item, n_items)
@@ -789,68 +736,6 @@ def class_reliability(item: Counts, level: Counts, weight: Floats, n_classes: in
     return Reliability(middle, lower, upper, n_classes)
 
 
-class Half(NamedTuple):
-    """Scores that half of the annotators lead to, and how many judgments of theirs each item has, (n_items,) each."""
-
-    scores: Floats
-    n_judgments: Floats
-
-
-class Halving(NamedTuple):
-    """How a crowd is cut into halves.
-
-    Parameters
-    ----------
-    order
-        Codes of the annotators who judged, such that neighbours are alike.
-    offsets, n_judgments
-        First item of each query, and how many judgments each item has.
-    left_out
-        Share of the judgments that the consensus does without.
-    n_ways
-        Number of ways to cut the crowd in two.
-    levelled
-        Whether scores are levels, so that items of equal ones are no pair.
-    """
-
-    order: Counts
-    offsets: Counts
-    n_judgments: Floats
-    left_out: float
-    n_ways: int
-    levelled: bool
-
-
-def reliability(half: Callable[[Bools], Half], cut: Halving) -> Reliability:
-    """Return how well the consensus of all but a few annotators correlates with the truth.
-
-    The crowd is cut into halves, in up to three ways, and the correlation of their consensus, by the pairs of items
-    that both order alike, is that of one half with the truth, squared; from there on it grows with the number of
-    judgments an item has [Spearman10]_ [Brown10]_. ``half`` gives what the annotators of a mask lead to.
-    """
-    agree, total, each, items = 0.0, 0.0, [], []
-    for part in _parts(len(cut.order))[: cut.n_ways]:
-        mask = np.zeros(int(cut.order.max(initial=-1)) + 1, bool)
-        mask[cut.order[part]] = True
-        one, two = half(mask), half(~mask)
-        both = (one.n_judgments > 0) & (two.n_judgments > 0)
-        if both.any():
-            same, of = _order_alike(one.scores, two.scores, both, cut)
-            agree, total = agree + same, total + of
-            each.append(0.5 * float((one.n_judgments + two.n_judgments)[both].mean()))
-            query = np.searchsorted(cut.offsets, np.flatnonzero(both), side="right") - 1
-            items.append(float(np.maximum(np.bincount(query) - 1, 0).sum()))
-    if total <= 0:
-        return Reliability(_LEAST_CORRELATION, _LEAST_CORRELATION, 1.0)
-    judged = cut.n_judgments > 0
-    longer = (1.0 - cut.left_out) * float(cut.n_judgments[judged].mean()) / float(np.mean(each))
-    middle = np.arctanh(np.clip(np.sin(np.pi * (agree / total - 0.5)), -0.999, 0.999))
-    # a correlation from pairs in order errs by pi / 3 times as much as one from products
-    reach = _NINETY * (np.pi / 3.0) / np.sqrt(max(float(np.mean(items)) - 2.0, 1.0))
-    centre, lower, upper = (_spearman_brown(float(np.tanh(middle + by)), longer) for by in (0.0, -reach, reach))
-    return Reliability(centre, lower, upper)
-
-
 def _spearman_brown(correlation: float, longer: float) -> float:
     """Correlation with the truth of a consensus of this many times the judgments, from that between two consensuses."""
     if correlation <= _LEAST_CORRELATION**2:
@@ -866,17 +751,13 @@ def _parts(n: int) -> list[Bools]:
     return [way for way in ways if way.any() and not way.all()]
 
 
-def _order_alike(one: Floats, two: Floats, both: Bools, cut: Halving) -> tuple[float, float]:
+def _order_alike(one: Floats, two: Floats, query: Ints, levelled: bool) -> tuple[float, float]:
     """Number of pairs of items of one query that two consensuses order alike, and of all that the second orders."""
-    item = np.flatnonzero(both)
-    query = np.searchsorted(cut.offsets, item, side="right") - 1
-    order = np.lexsort((two[item], query))
-    item, query = item[order], query[order]
-    starts = np.flatnonzero(np.append(True, np.diff(query) != 0))
-    offsets = np.append(starts, len(item))
-    queries = offsets, two[item], places(offsets, one[item]), np.ones(len(item))
+    order = np.lexsort((two, query))
+    offsets = np.append(run_starts([query[order]]), len(order))
+    queries = offsets, two[order], places(offsets, one[order]), np.ones(len(order))
     agree, total, _ = row_sums(*queries)
-    if cut.levelled:
+    if levelled:
         same = pairs_on_one_level(*queries)
         agree, total = agree - 0.5 * same, total - same
     return 0.5 * float(agree.sum()), 0.5 * float(total.sum())
@@ -995,7 +876,7 @@ def held_out_quality(
     pairs that the annotator's answers are worth (:class:`~crowdrank.reliability.Evidence`): grading 5 items by guessing
     gives 10 pairs, but tells no more than 6. The consensus of the others errs as well, and agreement with it is nearer
     to one half than agreement with the truth. How noisy it is comes from halves of the crowd
-    (:func:`~crowdrank.reliability.reliability`); shares and bounds are corrected for that.
+    (:func:`_reliability`); shares and bounds are corrected for that.
 
     Where grades have few pairs within a query, their correlation with the mean grades of the others over all queries
     tells of the share to expect, and counts as further pairs (:class:`~crowdrank.reliability.Exactness`).
@@ -1025,17 +906,20 @@ def held_out_quality(
         return counted.quality(method, everything)
     if len(judgments) > MANY_JUDGMENTS:
         n_folds = min(n_folds, _FEW_FOLDS)
-    if not sampled and share_of_rows(len(judgments)) < 1.0:
-        return _quality_of_sample(method, judgments, n_folds, known)
-    return _fold_by_fold(method, judgments, n_folds, known)
+    share = 1.0 if sampled else share_of_rows(len(judgments))
+    if share >= 1.0:
+        return _fold_by_fold(method, judgments, n_folds, known)
+    # quality as a sample shows it; counts are those of all judgments
+    counts: Any = np.bincount(judgments.annotator, judgments.weight, minlength=judgments.n_annotators)
+    rows = np.concatenate([sampled_rows(part, counts.astype(np.float64), share) for part in parts_of(judgments)])
+    sample = judgments.select(np.flatnonzero(rows))
+    if not len(sample):
+        return None
+    return replace(_fold_by_fold(method, sample, n_folds, known), n_judgments=counts, n_sampled=len(sample))
 
 
 def _fold_by_fold(
-    method: Aggregator,
-    judgments: Judgments | Mixed,
-    n_folds: int,
-    known: Bools | None,
-    left_out: Bools | None = None,
+    method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None, left_out: Bools | None = None
 ) -> Quality:
     """Quality from a fit without each fold of the annotators, or without those left out."""
     agreement, levels = Agreement.none(judgments.n_annotators), bool(getattr(method, "levelled", False))
@@ -1057,23 +941,9 @@ def _fold_by_fold(
             found = replace(found, grades=grade_association(own, mean_grades(others), others.judged_items, chosen))
         agreement += found
     heard = judgments if left_out is None else judgments.select(~left_out[judgments.annotator])
-    nominal = isinstance(judgments, Grades) and judgments.nominal
-    noise = _class_reliability(heard, agreement) if nominal else _reliability(method, heard, agreement, n_folds)
-    return _shrink_shares(judgments, agreement, noise)
-
-
-def _quality_of_sample(
-    method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None
-) -> Quality | None:
-    """Quality as a sample shows it; counts are those of all judgments."""
-    share, n = share_of_rows(len(judgments)), judgments.n_annotators
-    counts: Any = np.bincount(judgments.annotator, judgments.weight, minlength=n)
-    rows = np.concatenate([sampled_rows(part, counts.astype(np.float64), share) for part in parts_of(judgments)])
-    sample = judgments.select(np.flatnonzero(rows))
-    if not len(sample):
-        return None
-    quality = _fold_by_fold(method, sample, n_folds, known)
-    return replace(quality, n_judgments=counts, n_sampled=len(sample))
+    if isinstance(heard, Grades) and heard.nominal:
+        return _shrink_shares(judgments, agreement, _class_reliability(heard, agreement))
+    return _shrink_shares(judgments, agreement, _reliability(method, heard, agreement, n_folds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -1118,14 +988,6 @@ class _FoldedPairs:
         count_by_fold(p.left, p.right, p.outcome, kernel_weights(p), fold[p.annotator], self.numbers, counts)
         return counts
 
-    def without(self, counts: Floats, number: int) -> Floats:
-        """Return the weights of all folds but one; whole numbers may be taken away, others would leave rounding."""
-        if self.preferences.weight is None:
-            rest: Floats = self.total - counts[number]
-        else:
-            rest = counts[:number].sum(axis=0) + counts[number + 1 :].sum(axis=0)
-        return rest
-
     @cached_property
     def total(self) -> Floats:
         """Weight of each outcome of each pair, (n_pairs, 3)."""
@@ -1150,7 +1012,11 @@ class _FoldedPairs:
         counts = self.tables(self.fold, self.n_folds)
         scores, covered = np.zeros((self.n_folds, p.n_items)), np.zeros((self.n_folds, p.n_items), bool)
         for number in range(self.n_folds):
-            others = self.condense(self.without(counts, number))
+            # whole numbers may be taken away, others would leave rounding
+            rest = self.total - counts[number]
+            if p.weight is not None:
+                rest = counts[:number].sum(axis=0) + counts[number + 1 :].sum(axis=0)
+            others = self.condense(rest)
             if len(others):
                 scores[number], covered[number] = scores_quietly(method, others), others.judged_items
         agree, total = np.zeros(n), np.zeros(n)
@@ -1162,7 +1028,7 @@ class _FoldedPairs:
 
         last: list[tuple[Bools, Floats]] = []
 
-        def half(mask: Bools) -> Half:
+        def half(mask: Bools) -> Preferences:
             if last and p.weight is None and (last[0][0] == ~mask).all():
                 # the other half is what is left, as all who judged are in one of them
                 table = self.total - last[0][1]
@@ -1170,8 +1036,7 @@ class _FoldedPairs:
                 inside = np.append(mask, np.zeros(n - len(mask), bool)).astype(np.int8) - np.int8(1)
                 table = self.tables(inside, 1)[0]
             last[:] = [(mask, table)]
-            part = self.condense(table)
-            return Half(scores_quietly(method, part), weight_of_items(part))
+            return self.condense(table)
 
         return _shrink_shares(p, agreement, _reliability(method, p, agreement, self.n_folds, half, self.like))
 
@@ -1181,48 +1046,52 @@ def _reliability(
     judgments: Judgments | Mixed,
     agreement: Agreement,
     n_folds: int,
-    fit_half: Callable[[Bools], Half] | None = None,
+    half: Callable[[Bools], Preferences] | None = None,
     like: tuple[Floats, Floats] | None = None,
 ) -> Reliability:
-    """How well the consensus without an annotator correlates with the truth; ``fit_half`` fits some annotators."""
+    """How well the consensus without an annotator correlates with the truth.
+
+    The crowd is cut into halves, in up to three ways, and the correlation of their consensus, by the pairs of items
+    that both order alike, is that of one half with the truth, squared; from there on it grows with the number of
+    judgments an item has [Spearman10]_ [Brown10]_. ``half`` gives the judgments of the annotators of a mask.
+    """
     n, share, spread = judgments.n_annotators, agreement.share, agreement.spread
     busy = np.bincount(judgments.annotator, minlength=n)
-    # by what they answered, so that names do not matter
+    # such that neighbours are alike, by what they answered, so that names do not matter
     keys = (*(like or likeness(judgments)), spread.total_total, spread.agree_agree, busy, agreement.n_pairs, share)
     order = np.lexsort([np.round(key, 6) for key in keys])
     order = order[busy[order] > 0]
-
-    per_item = weight_of_items(judgments)
-    cut = Halving(
-        order,
-        judgments.items.offsets,
-        per_item,
-        left_out=1.0 / min(n, n_folds),
-        n_ways=3 if n_folds == MAX_FOLDS else 1,
-        levelled=bool(getattr(method, "levelled", False)),
-    )
-    judged = np.bincount(judgments.items.query[per_item > 0])
+    per_item, query = weight_of_items(judgments), judgments.items.query
+    judged = np.bincount(query[per_item > 0])
+    # with less than two items a query, halves have hardly a pair; grades are on one scale in all queries
     across = isinstance(judgments, Grades) and judged.sum() < 2 * np.count_nonzero(judged)
-    if across:
-        # with less than two items a query, halves have hardly a pair; grades are on one scale in all queries
-        cut = cut._replace(offsets=np.array([0, judgments.n_items]), levelled=False)
-
-    def half(mask: Bools) -> Half:
-        part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
-        scores = mean_grades(part) if across and isinstance(part, Grades) else scores_quietly(method, part)
-        return Half(scores, weight_of_items(part))
-
-    of_halves = reliability(half if across or fit_half is None else fit_half, cut)
-    return of_halves.at_least(share, agreement.effective)
-
-
-def _class_reliability(grades: Any, agreement: Agreement) -> Reliability:
-    """How well the classes of the consensus without an annotator agree with the true ones."""
-    if not agreement.n_pairs.any():
-        return EXACT
-    level = np.searchsorted(grades.level_values, grades.grade)
-    share = float(agreement.agree.sum() / agreement.n_pairs.sum())
-    return class_reliability(grades.item.astype(np.int64), level, grades.row_weight, len(grades.levels), share)
+    query, levelled = (np.zeros_like(query), False) if across else (query, bool(getattr(method, "levelled", False)))
+    agree, total, each, items = 0.0, 0.0, [], []
+    for way in _parts(len(order))[: 3 if n_folds == MAX_FOLDS else 1]:
+        mask = np.zeros(int(order.max(initial=-1)) + 1, bool)
+        mask[order[way]] = True
+        scores, weights = [], []
+        for some in (mask, ~mask):
+            part: Any = None if half is None else half(some)
+            if half is None:
+                part = judgments.select(np.append(some, np.zeros(n - len(some), bool))[judgments.annotator])
+            scores.append(mean_grades(part) if across else scores_quietly(method, part))
+            weights.append(weight_of_items(part))
+        both = np.flatnonzero((weights[0] > 0) & (weights[1] > 0))
+        if len(both):
+            same, of = _order_alike(scores[0][both], scores[1][both], query[both], levelled)
+            agree, total = agree + same, total + of
+            each.append(0.5 * float((weights[0] + weights[1])[both].mean()))
+            items.append(float(np.maximum(np.bincount(query[both]) - 1, 0).sum()))
+    found = Reliability(_LEAST_CORRELATION, _LEAST_CORRELATION, 1.0)
+    if total > 0:
+        longer = (1.0 - 1.0 / min(n, n_folds)) * float(per_item[per_item > 0].mean()) / float(np.mean(each))
+        middle = np.arctanh(np.clip(np.sin(np.pi * (agree / total - 0.5)), -0.999, 0.999))
+        # a correlation from pairs in order errs by pi / 3 times as much as one from products
+        reach = _NINETY * (np.pi / 3.0) / np.sqrt(max(float(np.mean(items)) - 2.0, 1.0))
+        centre, lower, upper = (_spearman_brown(float(np.tanh(middle + by)), longer) for by in (0.0, -reach, reach))
+        found = Reliability(centre, lower, upper)
+    return found.at_least(share, agreement.effective)
 
 
 def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Bools:
