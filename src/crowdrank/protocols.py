@@ -200,18 +200,22 @@ def expect_parameters(method: Any) -> None:
         hints = {}
     for field in dataclasses.fields(method):
         value = getattr(method, field.name)
-        hint = hints.get(field.name, Any)
-        allowed = typing.get_args(hint) or (hint,)
-        if all(kind in _TAKES for kind in allowed) and not any(_is_a(value, kind) for kind in allowed):
-            takes = " or ".join(_TAKES[kind] for kind in allowed)
-            raise ParameterError(f"{field.name}={cut(repr(value))} is not of the right type; it takes {takes}")
+        expect_type(field.name, value, hints.get(field.name, Any))
         for number in _numbers_in(value):
             _expect_bounded(field.name, number)
 
 
-def cut(text: str, longest: int = 80) -> str:
-    """Return text as it stands in a message: cut where it is long."""
-    return text if len(text) <= longest else f"{text[: longest // 2]}...{text[-longest // 4 :]}"
+def expect_type(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value that is not of the plain types that a parameter takes."""
+    allowed = typing.get_args(hint) or (hint,)
+    if all(kind in _TAKES for kind in allowed) and not any(_is_a(value, kind) for kind in allowed):
+        takes = " or ".join(_TAKES[kind] for kind in allowed)
+        raise ParameterError(f"{name}={_cut(repr(value))} is not of the right type; it takes {takes}")
+
+
+def _cut(text: str) -> str:
+    """Text as it stands in a message: cut where it is long."""
+    return text if len(text) <= 80 else f"{text[:40]}...{text[-20:]}"
 
 
 def _is_a(value: Any, kind: type) -> bool:
@@ -235,9 +239,9 @@ def _expect_bounded(name: str, number: Any) -> None:
     """Refuse one number of a parameter that cannot be computed with."""
     if _is_a(number, int):
         if name == "seed" and not 0 <= number < 2**63:
-            raise ParameterError(f"seed={cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
+            raise ParameterError(f"seed={_cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
         if name != "seed" and abs(number) > _LARGEST_COUNT:
-            raise ParameterError(f"{name}={cut(str(number))} is too large; at most {_LARGEST_COUNT} can be used")
+            raise ParameterError(f"{name}={_cut(str(number))} is too large; at most {_LARGEST_COUNT} can be used")
     elif not math.isfinite(number):
         raise ParameterError(f"{name}={number} is not finite; give a number")
     elif number and not SMALLEST_PARAMETER <= abs(number) <= LARGEST_PARAMETER:

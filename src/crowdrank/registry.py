@@ -81,12 +81,7 @@ SCHEMES = {
     "uncertainty": "crowdrank.schemes.uncertainty:Uncertainty",
 }
 
-FAMILIES: dict[str, dict[str, str]] = {
-    "aggregator": AGGREGATORS,
-    "ranker": RANKERS,
-    "joint": JOINT,
-    "scheme": SCHEMES,
-}
+FAMILIES: dict[str, dict[str, str]] = {"aggregator": AGGREGATORS, "ranker": RANKERS, "joint": JOINT, "scheme": SCHEMES}
 
 TITLES = {"aggregator": "Aggregators", "ranker": "Rankers", "joint": "Joint methods", "scheme": "Schemes"}
 """What the methods of each family are called."""
@@ -322,7 +317,7 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     if seed is not None and "seed" in fields:
         values.setdefault("seed", seed)
     instance = method(**values)
-    from .protocols import expect_parameters  # numpy is not loaded to list methods
+    from .protocols import expect_parameters
 
     expect_parameters(instance)
     return instance
@@ -337,11 +332,9 @@ def _read(key: str, value: Any, hint: Any) -> Any:
             value = ast.literal_eval({"true": "True", "false": "False", "none": "None"}.get(value.lower(), value))
     if isinstance(value, int) and not isinstance(value, bool) and float in plain and int not in plain:
         value = float(value)
-    wrong_bool = isinstance(value, bool) and bool not in plain
-    if plain and len(plain) == len(allowed) and (wrong_bool or not isinstance(value, plain)):
-        from .protocols import cut
+    from .protocols import expect_type  # numpy is not loaded to list methods
 
-        raise ParameterError(f"{key}={cut(repr(value))} is not of the right type; it takes {_type_text(hint)}")
+    expect_type(key, value, hint)
     return value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -262,22 +262,37 @@ def replicates(
     progress
         Called with (resamples done, resamples in all, ``"resamples"``).
     """
+    from .kernels.threads import even_bounds
+
     quick = method.refits(judgments, draws, consensus) if isinstance(method, Resampler) and not extra else None
-    threads = quick is not None
     at_once, refit = quick or (1, _one_by_one(method, judgments, draws, extra or {}))
     bounds = [(first, min(first + at_once, draws.n)) for first in range(0, draws.n, at_once)]
+    n_threads = 1 if quick is None else len(even_bounds(len(bounds), 1)) - 1
     parts: list[Refitted] = []
     # what is 0 up to rounding would be any number in single precision
     nothing = score_tolerance(method, judgments, consensus.scores)[judgments.items.query]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ThreadPoolExecutor(n_threads) as pool:
         # what is wrong with all judgments was said when they were fitted
         warnings.simplefilter("ignore")
-        for part in _run_parts(refit, bounds, threads):
+        run: Any = map if n_threads == 1 else pool.map
+        for part in run(lambda stretch: refit(*stretch), bounds):
             scores = np.where(np.abs(part.scores) > nothing, part.scores, 0.0)
             parts.append(part._replace(scores=scores.astype(np.float32)))
             if progress:
                 progress(bounds[len(parts) - 1][1], draws.n, "resamples")
     return sum_up(parts, draws, partial(weight_of_items, judgments), known="known" in (extra or {}))
+
+
+_WARNINGS = {
+    "with_lost_items": "{with_lost_items} of {n} resamples left items without a judgment, up to {most_lost_items} at "
+    "once; there they have the score of an unjudged item, so their intervals lean towards the middle: collect more "
+    "judgments of items that have only a few",
+    "apart": "{apart} of {n} resamples broke the comparisons into groups that never met; they were kept, with the "
+    "groups placed by the method's own rule, so intervals say little about the distance between items that few "
+    "comparisons connect",
+    "not_converged": "the fits of {not_converged} of {n} resamples did not converge; raise max_iter or tol",
+}
+"""What is lacking in some resamples, and what that means."""
 
 
 def sum_up(parts: list[Refitted], draws: Draws, per_item: Callable[[], Floats], *, known: bool) -> Replicates:
@@ -291,7 +306,9 @@ def sum_up(parts: list[Refitted], draws: Draws, per_item: Callable[[], Floats], 
         "with_lost_items": int((n_lost > 0).sum()), "most_lost_items": int(n_lost.max()),
         "apart": int(apart.sum()), "not_converged": int((~converged).sum()),
     }  # fmt: skip
-    _warn(summary)
+    for name, text in _WARNINGS.items():
+        if summary[name]:
+            warn(text.format(**summary))
     scores = np.concatenate([part.scores for part in parts])
     std_error = scores.std(axis=0, ddof=1, dtype=np.float64)
     if draws.resample == "judgment":
@@ -338,20 +355,6 @@ def _mean_inverse(number: Floats) -> Floats:
     chance = np.exp(copies * np.log(few)[:, None] - few[:, None] - np.cumsum(np.log(copies)))
     mean: Floats = (chance / copies).sum(axis=1) / chance.sum(axis=1)
     return np.where(number > _FEW_COPIES, 1.0 / np.maximum(number, 1.0), mean)
-
-
-def _run_parts(
-    refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool
-) -> Iterator[Refitted]:
-    """The parts in their order, one after the other or in threads."""
-    from .kernels.threads import even_bounds
-
-    n_threads = len(even_bounds(len(bounds), 1)) - 1 if threads else 1
-    if n_threads == 1:
-        yield from (refit(*stretch) for stretch in bounds)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(lambda stretch: refit(*stretch), bounds)
 
 
 def _one_by_one(
@@ -401,35 +404,8 @@ def canonical_order(judgments: Judgments | Mixed) -> Counts:
 
 def with_levels(judgments: Judgments | Mixed) -> Judgments | Mixed:
     """Return the judgments with the levels of their grades declared, so a part without one still knows of it."""
-
-    def declare(part: Judgments) -> Judgments:
+    parts = list(parts_of(judgments))
+    for number, part in enumerate(parts):
         if isinstance(part, Grades) and part.declared is None and len(part.levels) <= MAX_LEVELS:
-            return replace(part, declared=part.levels)
-        return part
-
-    if isinstance(judgments, Mixed):
-        return Mixed(tuple(declare(part) for part in judgments.parts))
-    return declare(judgments)
-
-
-def _warn(summary: dict[str, Any]) -> None:
-    """Say how many resamples lack something, and what that means."""
-    n, remarks = summary["n"], []
-    if summary["with_lost_items"]:
-        remarks.append(
-            f"{summary['with_lost_items']} of {n} resamples left items without a judgment, up to "
-            f"{summary['most_lost_items']} at once; there they have the score of an unjudged item, so their "
-            "intervals lean towards the middle: collect more judgments of items that have only a few"
-        )
-    if summary["apart"]:
-        remarks.append(
-            f"{summary['apart']} of {n} resamples broke the comparisons into groups that never met; they were kept, "
-            "with the groups placed by the method's own rule, so intervals say little about the distance between "
-            "items that few comparisons connect"
-        )
-    if summary["not_converged"]:
-        remarks.append(
-            f"the fits of {summary['not_converged']} of {n} resamples did not converge; raise max_iter or tol"
-        )
-    for text in remarks:
-        warn(text)
+            parts[number] = replace(part, declared=part.levels)
+    return Mixed(tuple(parts)) if isinstance(judgments, Mixed) else parts[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ def score_standard_errors(
     exact
         Largest number of items whose matrix is inverted.
     """
-    from .kernels.laplacian import centred_inverse_diagonal, laplacian_product
+    from .kernels.laplacian import centred_inverse_diagonal, centred_inverses, laplacian_product
 
     matrix = (starts, second, bend, degree, ridge, offsets)
     shift = np.zeros((len(degree), 0)) if shift is None else shift
@@ -62,44 +62,24 @@ def score_standard_errors(
         product = product or laplacian_product(starts, second, bend, degree + ridge)
         variance = probe() if probe else centred_inverse_diagonal(product, degree + ridge, offsets)
     blocks: list[Floats | None] = [np.zeros((0, 0)) if size == 0 else None for size in sizes]
-    for queries in _equal_sizes(sizes, exact):
-        inverses = _invert_blocks(matrix, queries, less)
-        places = offsets[queries][:, None] + np.arange(inverses.shape[1])
-        variance[places] = np.diagonal(inverses, axis1=1, axis2=2)
-        if inverses.shape[1] > COVARIANCE_ITEMS:
-            continue
-        if shift.shape[1]:
-            inverses += shift[places] @ shift[places].swapaxes(1, 2)
-        for query, inverse in zip(queries, inverses, strict=True):
-            blocks[query] = inverse
+    for size in np.unique(sizes[(sizes > 0) & (sizes <= exact)]).tolist():
+        alike = np.flatnonzero(sizes == size)
+        # groups small enough to be inverted together
+        for queries in np.array_split(alike, -(-len(alike) * size**2 // _MAX_BLOCK_CELLS)):
+            taken = None if less is None else less(offsets[queries], size, False)
+            inverses = centred_inverses(*matrix, queries, taken)
+            flat = queries[np.isnan(inverses[:, 0, 0])]
+            if less is not None and len(flat):
+                inverses[np.isin(queries, flat)] = centred_inverses(*matrix, flat, less(offsets[flat], size, True))
+            places = offsets[queries][:, None] + np.arange(size)
+            variance[places] = np.diagonal(inverses, axis1=1, axis2=2)
+            if size > COVARIANCE_ITEMS:
+                continue
+            if shift.shape[1]:
+                inverses += shift[places] @ shift[places].swapaxes(1, 2)
+            for query, inverse in zip(queries, inverses, strict=True):
+                blocks[query] = inverse
     return np.sqrt(np.maximum(variance, 0.0) + (shift**2).sum(axis=1)), tuple(blocks)
-
-
-def _invert_blocks(
-    matrix: tuple[Counts, Ints, Floats, Floats, float, Counts],
-    queries: Counts,
-    less: Callable[[Counts, int, bool], Floats] | None,
-) -> Floats:
-    """Inverses of the matrices of equally large queries."""
-    from .kernels.laplacian import centred_inverses
-
-    if less is None:
-        return centred_inverses(*matrix, queries)
-    offsets = matrix[-1]
-    size = int(offsets[queries[0] + 1] - offsets[queries[0]])
-    inverses = centred_inverses(*matrix, queries, less(offsets[queries], size, False))
-    flat = np.isnan(inverses[:, 0, 0])
-    if flat.any():
-        part = queries[flat]
-        inverses[flat] = centred_inverses(*matrix, part, less(offsets[part], size, True))
-    return inverses
-
-
-def _equal_sizes(sizes: Counts, most: int) -> Iterator[Counts]:
-    """Groups of queries of equal size, up to ``most`` items, each small enough to be inverted together."""
-    for size in np.unique(sizes[(sizes > 0) & (sizes <= most)]):
-        queries = np.flatnonzero(sizes == size)
-        yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _MAX_BLOCK_CELLS))
 
 
 # Cluster-robust covariances
@@ -186,50 +166,38 @@ def cluster_robust(
     bounds = np.searchsorted(query[order], np.arange(len(offsets)))
     blocks, numbers = list(covariance), np.zeros(len(covariance), np.int64)
     std_error = np.zeros(int(offsets[-1]))
-    shared = None if gradients.shared is None else _SharedMoves(gradients.shared, cluster)
+    shared, everybody = gradients.shared, np.unique(cluster)
+    if shared is not None:
+        # how far each cluster moves what all judgments share, gathered query by query
+        n, code = len(everybody), np.searchsorted(everybody, cluster)
+        shared_sums = np.column_stack([np.bincount(code, column, n) for column in shared.value.T])
+        own = shared_sums @ shared.inverse
     for number, model in enumerate(covariance):
         assert model is not None, "large queries are refused before"
         block = model
         rows = order[bounds[number] : bounds[number + 1]]
-        known, code = np.unique(cluster[gradients.judgment[rows]], return_inverse=True)
-        if shared is not None:
-            known, code = shared.clusters, np.searchsorted(shared.clusters, cluster[gradients.judgment[rows]])
+        of_rows = cluster[gradients.judgment[rows]]
+        known = np.unique(of_rows) if shared is None else everybody
         numbers[number] = len(known)
+        part = slice(int(offsets[number]), int(offsets[number + 1]))
         if len(known) > 1:
-            place = (code, gradients.item[rows] - offsets[number])
+            place = (np.searchsorted(known, of_rows), gradients.item[rows] - offsets[number])
             shape = (len(known), len(model))
-            sums = coo_matrix((gradients.value[rows], place), shape=shape).tocsr()
-            moves = sums @ model if shared is None else shared.moves(sums, model, int(offsets[number]))
+            sums: Any = coo_matrix((gradients.value[rows], place), shape=shape).tocsr()
+            if shared is not None:
+                sums = sums.toarray() + shared_sums @ shared.direction[part].T
+            moves = sums @ model
+            if shared is not None:
+                own = own + moves @ shared.direction[part]
             more = len(known) / (len(known) - 1.0)
             block = student_factor(len(known)) * (more * moves.T @ moves + gradients.prior * model @ model)
         blocks[number] = block
-        part = slice(int(offsets[number]), int(offsets[number + 1]))
         std_error[part] = np.sqrt(np.maximum(np.diagonal(block), 0.0))
-    return ClusterErrors(tuple(blocks), std_error, numbers, np.empty(0) if shared is None else shared.standard_errors())
-
-
-class _SharedMoves:
-    """How far each cluster moves what all judgments share, gathered query by query."""
-
-    def __init__(self, shared: SharedGradients, cluster: Ints) -> None:
-        self.clusters, code = np.unique(cluster, return_inverse=True)
-        n = len(self.clusters)
-        self.sums = np.column_stack([np.bincount(code, column, n) for column in shared.value.T])
-        self.direction = shared.direction
-        self.own = self.sums @ shared.inverse
-
-    def moves(self, sums: Any, model: Floats, first: int) -> Floats:
-        """Return how far each cluster moves the scores of the query whose first item this is."""
-        direction = self.direction[first : first + len(model)]
-        moves: Floats = (sums.toarray() + self.sums @ direction.T) @ model
-        self.own = self.own + moves @ direction
-        return moves
-
-    def standard_errors(self) -> Floats:
-        """Return the standard errors of what is shared."""
-        n = len(self.clusters)
+    of_shared = np.empty(0)
+    if shared is not None:
         factor = student_factor(n) * n / (n - 1.0) if n > 1 else 1.0
-        return np.asarray(np.sqrt(factor * (self.own**2).sum(axis=0)), np.float64)
+        of_shared = np.sqrt(factor * (own**2).sum(axis=0))
+    return ClusterErrors(tuple(blocks), std_error, numbers, of_shared)
 
 
 def student_factor(n_clusters: int) -> float:

@@ -161,10 +161,7 @@ def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
 def _mix_rows(state, column, begin, end):  # type: ignore[no-untyped-def]
     """Mix the rows from ``begin`` up to ``end``."""
     for row in range(begin, end):
-        mixed = (state[row] ^ np.uint64(column[row])) + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state[row] = mixed ^ (mixed >> np.uint64(31))
+        state[row] = mix_bits(state[row] ^ np.uint64(column[row]))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -276,7 +273,10 @@ def structure_numbers(starts: Counts, second: Ints, up: Numbers, down: Numbers, 
     while active.any():
         # looking for what is new takes longer than a round, so it is done after 1, 2, 4, ... of them
         for _ in range(rounds):
-            numbers = _refine_once(rows, columns, above, below, numbers, active[query] & linked)
+            following = numbers.copy()
+            chosen, sums = read_only(active[query] & linked), np.zeros(n_items, np.uint64)
+            _refine(rows, columns, above, below, read_only(numbers), chosen, sums, following)
+            numbers = following
         rounds, visits = 2 * rounds, visits + rounds * len(second)
         distinct = _count_distinct(numbers, query, linked, len(sizes))
         active &= (distinct > before) & (distinct < sizes)
@@ -296,14 +296,6 @@ def _count_distinct(numbers: Numbers, query: Counts, linked: Bools, n_queries: i
     new = np.ones(len(order), bool)
     new[1:] = (query[1:] != query[:-1]) | (numbers[1:] != numbers[:-1])
     return np.bincount(query[new], minlength=n_queries)
-
-
-def _refine_once(starts: Counts, second: Ints, up: Numbers, down: Numbers, numbers: Numbers, active: Bools) -> Numbers:
-    """The numbers after one more round, for active items."""
-    sums = np.zeros(len(numbers), np.uint64)
-    following = numbers.copy()
-    _refine(starts, second, up, down, read_only(numbers), read_only(active), sums, following)
-    return following
 
 
 @njit(cache=True, nogil=True)

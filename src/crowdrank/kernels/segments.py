@@ -79,8 +79,7 @@ def average_repeats(group: Counts, item: Ints, grade: Floats, weight: Floats) ->
         return group, item, grade, weight
     order = np.lexsort((item, group))
     group, item, grade, weight = group[order], item[order], grade[order], weight[order]
-    new = (np.diff(group, prepend=-1) != 0) | (np.diff(item, prepend=-1) != 0)
-    begin = np.flatnonzero(new)
+    begin = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(item, prepend=-1) != 0))
     weights = np.add.reduceat(weight, begin)
     return group[begin], item[begin], np.add.reduceat(grade * weight, begin) / weights, weights
 
@@ -125,13 +124,17 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     group, item, grade, weight = average_repeats(group, item, grade, np.ones(len(grade)) if weight is None else weight)
     order = np.lexsort((grade, group))
     group, item, grade, weight = group[order], item[order], grade[order], weight[order]
-    new = np.diff(group, prepend=-1) != 0
-    begin = np.flatnonzero(new)
+    begin = np.flatnonzero(np.diff(group, prepend=-1) != 0)
     sizes = np.diff(begin, append=len(group))
     starts, ends = np.repeat(begin, sizes), np.repeat(begin + sizes, sizes)
     # grades that were averaged differ by rounding
     first, after = _runs(join_ties(grade, np.append(begin, len(group))), starts)
-    climbed, base = _running_weights(weight, begin)
+    # weights of a group up to each row but for a constant, as a sum over all rows would carry the rounding of all
+    steps = weight.copy()
+    if len(begin) > 1:
+        steps[begin[1:]] -= np.add.reduceat(weight, begin)[:-1]
+    climbed: Floats = np.cumsum(steps)
+    base = climbed - weight
     below = np.where(first > starts, climbed[first - 1] - base[starts], 0.0)
     above = climbed[ends - 1] - climbed[after - 1]
     alike = np.where(after - first > 1, climbed[after - 1] - base[starts] - below - weight, 0.0)
@@ -139,23 +142,9 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     return item[use], ((below - above)[use] / (below + above + alike)[use]), weight[use]
 
 
-def _running_weights(weight: Floats, begin: Counts) -> tuple[Floats, Floats]:
-    """Sum of the weights of a group up to each row, up to a constant of the group, and that constant at its first row.
-
-    One sum over all rows would carry the rounding of all groups before.
-    """
-    steps = weight.copy()
-    if len(begin) > 1:
-        steps[begin[1:]] -= np.add.reduceat(weight, begin)[:-1]
-    climbed: Floats = np.cumsum(steps)
-    return climbed, climbed - weight
-
-
 def _runs(values: Ints | Floats, starts: Counts) -> tuple[Counts, Counts]:
     """First row of each row's run of equal values in its group, which begins at ``starts``, and the row after it."""
-    row = np.arange(len(values))
-    new = (np.diff(values, prepend=0) != 0) | (row == starts)
-    begin = np.flatnonzero(new)
+    begin = np.flatnonzero((np.diff(values, prepend=0) != 0) | (np.arange(len(values)) == starts))
     lengths = np.diff(begin, append=len(values))
     return np.repeat(begin, lengths), np.repeat(begin + lengths, lengths)
 
