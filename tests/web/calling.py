@@ -28,7 +28,7 @@ class Called:
         self.client = TestClient(self.app, base_url=public_url)
 
     def write(self, operation, *args):
-        return self.collection.store.submit(lambda c: operation(self.collection, c, *args)).result(30)
+        return self.collection.submit(operation, *args).result(30)
 
     def invite(self, **body) -> str:
         return self.write(new_invite, Invite(**body))[1]

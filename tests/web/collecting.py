@@ -31,7 +31,7 @@ def collect(store, made: Campaign | None = None, **keys) -> Collection:
 
 def run(collection: Collection, operation, *args, **keys):
     """What an operation returns once it is durable."""
-    return collection.store.submit(lambda connection: operation(collection, connection, *args, **keys)).result(60)
+    return collection.submit(operation, *args, **keys).result(60)
 
 
 def ask(collection: Collection, query: str, **values):

@@ -582,7 +582,7 @@ def test_logs_and_errors_hold_no_tokens_and_no_content(called, caplog):
 def test_an_error_of_ours_is_one_sentence(called, monkeypatch, caplog):
     from crowdrank.web import overview
 
-    def broken(collection, connection):
+    def broken(db, name):
         raise RuntimeError("secret content")
 
     monkeypatch.setattr(overview, "list_view", broken)

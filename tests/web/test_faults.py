@@ -238,10 +238,10 @@ def test_a_fit_that_comes_to_nothing_leaves_the_former_one(tmp_path, monkeypatch
     assert refit._worker is None
     from crowdrank.web.overview import consensus_view, fit_view
 
-    view = store.submit_read(lambda c: fit_view(collection, c, 5)).result()
+    view = collection.read(fit_view, 5)
     assert (view["as_of_seq"], view["newer"]) == (3, 2)
     assert view["error"]
-    shown = store.submit_read(lambda c: consensus_view(collection, c, None)).result()
+    shown = collection.read(consensus_view, None)
     assert [row["item"] for row in shown["items"]] == ["x"]
     # it is tried again, but not at once
     assert refit.due() is None

@@ -413,11 +413,11 @@ def test_guessers_come_up_and_good_annotators_do_not(tmp_path, n_guessing, overl
     refit = Refit(collection)
     refit._worker = Inside(collection)
     refit.fit_now()
-    people = collection.store.submit_read(lambda c: people_view(collection, c)).result()["annotators"]
+    people = collection.read(people_view)["annotators"]
     flagged = [row["name"] for row in people if row["action"] != "keep"]
     assert sum(name.startswith("guess") for name in flagged) >= 0.8 * n_guessing, flagged
     assert not any(name.startswith("good") for name in flagged), flagged
-    queue = collection.store.submit_read(lambda c: review_view(collection, c)).result()["annotators"]
+    queue = collection.read(review_view)["annotators"]
     assert [row["name"] for row in queue] == [row["name"] for row in sorted(
         (one for one in people if one["action"] in ("drop", "review")),
         key=lambda one: (one["action"] != "drop", one["quality"] or 0, one["id"]))]  # fmt: skip
@@ -427,6 +427,6 @@ def test_guessers_come_up_and_good_annotators_do_not(tmp_path, n_guessing, overl
     else:
         # whom the owner looked at and let go on is not asked about again until they have judged as much again
         run(collection, set_annotator_state, queue[0]["id"], "active")
-        again = collection.store.submit_read(lambda c: review_view(collection, c)).result()["annotators"]
+        again = collection.read(review_view)["annotators"]
         assert [row["name"] for row in again] == [row["name"] for row in queue[1:]]
     store.close()

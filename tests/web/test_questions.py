@@ -14,9 +14,8 @@ from tests.web.test_refit import Inside
 
 import crowdrank as cr
 from crowdrank.errors import ParameterError
-from crowdrank.web.campaign_file import Settings, read_campaign
+from crowdrank.web.campaign_file import Question, Settings, read_campaign
 from crowdrank.web.collection import SqliteStore
-from crowdrank.web.questions import Question
 from crowdrank.web.refit import Refit
 
 TABLES = """
@@ -129,8 +128,8 @@ def test_every_question_about_items_has_a_consensus_of_its_own(called, tmp_path)
         Question(name="topic", kind="choice", text="Topic?", choices=("news", "sport")),
     )
     object.__setattr__(called.collection, "settings", replace(settings, questions=settings.questions + more))
-    called.write(lambda collection, c: c.exec_driver_sql(
-        "UPDATE campaign SET settings = ?", (json.dumps(collection.settings.plain()),)))  # fmt: skip
+    called.write(lambda db: db.connection.exec_driver_sql(
+        "UPDATE campaign SET settings = ?", (json.dumps(db.settings.plain()),)))  # fmt: skip
     for who in range(3):
         token = called.join(f"a{who}")
         for _ in range(6):
@@ -185,6 +184,9 @@ def test_every_question_about_items_has_a_consensus_of_its_own(called, tmp_path)
 def test_pairs_have_a_consensus_for_each_preference(store):
     asked = tuple(Question(name=name, kind="preference", text=f"{name}?") for name in ("better", "shorter"))
     called = Called(store, kind="preference", n_items=4, questions=asked, scheme="3-overlap")
+    token = called.join("cy")
+    skipped = called.post("/requests", token).json()["requests"][0]["id"]
+    called.post(f"/requests/{skipped}/skip", token, {"reason": "broken"})
     for who in range(3):
         token = called.join(f"a{who}")
         for _ in range(6):
@@ -193,6 +195,9 @@ def test_pairs_have_a_consensus_for_each_preference(store):
             answers = {"better": {"winner": "a" if first > second else "b"},
                        "shorter": {"winner": "a" if first < second else "b"}}  # fmt: skip
             assert called.judge(token, {"answers": answers}, request["id"]).status_code == 200
+    # what was skipped has the columns of answers to all questions
+    rows = list(csv.DictReader(io.StringIO(called.get("/export?format=csv&which=all", called.owner_token).text)))
+    assert [row["skipped"] for row in rows if row["annotator"] == "cy"] == ["broken"]
     fit(called)
     orders = [[row["item"] for row in called.get(f"/consensus?question={one.name}", called.owner_token).json()["items"]]
               for one in asked]  # fmt: skip

@@ -91,14 +91,14 @@ def test_nobody_has_a_quality_that_nothing_measured(made, kind):
             if asked[0].query == query:
                 run(collection, submit, who, sent(request, ANSWERS[kind]))
     refit.fit_now()
-    rows = collection.store.submit_read(lambda c: quality_view(collection, c)).result()["annotators"]
+    rows = collection.read(quality_view)["annotators"]
     told = sorted((row["annotator"], row["quality"], row["action"], row["measured"]) for row in rows)
     assert told == [(name, None, None, False) for name in whose]
     third = add_annotator(collection, "Cy", "program")
     for request in run(collection, claim, third, 4).requests:
         run(collection, submit, third, sent(request, ANSWERS[kind]))
     refit.fit_now()
-    rows = collection.store.submit_read(lambda c: quality_view(collection, c)).result()["annotators"]
+    rows = collection.read(quality_view)["annotators"]
     (last,) = (row for row in rows if row["annotator"] == "Cy")
     assert last["measured"]
     assert 0 <= last["quality"] <= 1
@@ -195,18 +195,18 @@ def test_nobody_is_sent_home_while_more_is_being_chosen(made):
     refit.idle = 1e9
     who = [add_annotator(collection, f"a{n}", "program") for n in range(3)]
     with pytest.raises(Fault, match="after the first judgments") as none:
-        collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
+        collection.read(consensus_view)
     assert none.value.status == 404
     judge(collection, who[0], 4)
     told = run(collection, claim, who[1])
     assert (told.requests, told.reason, told.retry_after) == ([], "choosing", 3.0)
     with pytest.raises(Fault, match="is being found") as early:
-        collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
+        collection.read(consensus_view)
     assert (early.value.status, early.value.retry_after) == (503, 2)
     assert refit.due() is False
     refit.fit_now()
     assert run(collection, claim, who[1]).requests
-    assert collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()["items"]
+    assert collection.read(consensus_view)["items"]
 
 
 def test_when_a_fit_is_due(made):
@@ -229,11 +229,10 @@ def test_when_a_fit_is_due(made):
 
 def shown(collection):
     """What the owner sees of the consensus."""
-    read = collection.store.submit_read
-    view = read(lambda c: consensus_view(collection, c, None)).result()
+    view = collection.read(consensus_view, None)
     seq = ask(collection, "SELECT seq FROM campaign")[0].seq
     rows = {row["item"]: row for row in view["items"]}
-    return rows, read(lambda c: fit_view(collection, c, seq)).result()
+    return rows, collection.read(fit_view, seq)
 
 
 def grade_of(collection, who, item, grade):

@@ -336,10 +336,9 @@ def test_contents_are_whole_whoever_empties_the_cache_meanwhile(store):
 
     plain = ask(collection, "SELECT id, content FROM item ORDER BY id")
     numbers = [row.id for row in plain]
-    read = collection.store.submit_read
-    first = read(lambda c: item_contents(collection, c, numbers)).result()
+    first = collection.read(item_contents, numbers)
     object.__setattr__(collection, "contents", Emptied(collection.contents))
-    assert read(lambda c: item_contents(collection, c, numbers)).result() == first
+    assert collection.read(item_contents, numbers) == first
     assert [content for content, _, _ in first] == [row.content for row in plain]
 
 

@@ -14,12 +14,11 @@ from ipaddress import IPv6Network, ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-import sqlalchemy as sa
 from pydantic import AfterValidator, Field
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from .collection import Body, Collection, Fault, must_be, record_event, sql
+from .collection import Body, Collection, Fault, Session, must_be, record_event, sql
 from .submitting import free_seat, lock_target, reserve
 
 OWNER, INVITE, ANNOTATOR = "cro_", "cri_", "cra_"
@@ -133,7 +132,7 @@ class Access:
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.secure = parts.scheme == "https"
         former = "__Host-crowdrank" if self.secure else "crowdrank"
-        row = collection.store.submit_read(lambda c: sql.campaign.first(c, campaign=collection.id)).result()
+        row = collection.read(sql.campaign.first)
         # cookies know hosts and no ports: of several campaigns on one host each has its own, and reads the former name
         self.cookie = f"{former}-{token_hash(f'{row.name} {row.created_at}')[:12]}"
         self.cookies = (self.cookie, former)
@@ -161,7 +160,7 @@ class Access:
         login = request.headers.get(self.login_header, "") if self.login_header else ""
         if login:
             # a proxy that we are behind has asked who this is; the browser sends its cookie by itself
-            row = await read(lambda c: sql.member_named.first(c, campaign=self.collection.id, name=login))
+            row = await read(sql.member_named.first, name=login)
             if row is not None:
                 return Caller(row.role, name=row.name, by_cookie=True, member=row.id)
         for name in self.cookies:
@@ -180,7 +179,7 @@ class Access:
         fingerprint = token_hash(token)
         known = self._known.get(fingerprint)
         if known is None:
-            known = await read(lambda connection: self._look_up(connection, token, fingerprint))
+            known = await read(_holder, token, fingerprint)
             if known is None:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
             if len(self._known) > 50_000:
@@ -193,21 +192,6 @@ class Access:
     def forget(self, annotator: int) -> None:
         """Look an annotator's token up again: they have another one."""
         self._known = {key: one for key, one in self._known.items() if one.annotator != annotator}
-
-    def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
-        """Who holds a token, from the database."""
-        if token.startswith(OWNER):
-            kept = sql.owner_hash.first(connection, campaign=self.collection.id).owner_hash
-            if same(kept, fingerprint):
-                return Caller("owner")
-            row = sql.member_of_token.first(connection, hash=fingerprint, campaign=self.collection.id)
-            return None if row is None else Caller(row.role, name=row.name, member=row.id)
-        if not token.startswith(ANNOTATOR):
-            return None
-        row = sql.annotator_of_token.first(connection, hash=fingerprint, campaign=self.collection.id)
-        if row is None or not same(row.token_hash, fingerprint):
-            return None
-        return Caller(row.kind, row.id, row.name)
 
     def expect_same_site(self, request: Request) -> None:
         """Refuse a call that another site made a browser send."""
@@ -228,10 +212,8 @@ class Access:
     def _cross_site(self, origin: str | None) -> Fault:
         """What to answer a call from another site."""
         seen = origin if origin is not None and len(origin) < 200 else "none"
-        return Fault(
-            "cross_site", f"the call came from {seen!r}, not from {self.origin!r}; start with --public-url set to the "
-            "address that browsers show",
-        )  # fmt: skip
+        why = f"the call came from {seen!r}, not from {self.origin!r}"
+        return Fault("cross_site", f"{why}; start with --public-url set to the address that browsers show")
 
     def expect_rate(self, request: Request, caller: Caller) -> None:
         """Refuse calls that come too fast."""
@@ -245,6 +227,21 @@ class Access:
         """Return the header that leaves a token with a browser."""
         flags = "Path=/; HttpOnly; SameSite=Strict"
         return f"{self.cookie}={token}; {flags}; Max-Age={COOKIE_SECONDS}" + ("; Secure" if self.secure else "")
+
+
+def _holder(db: Session, token: str, fingerprint: str) -> Caller | None:
+    """Who holds a token, from the database."""
+    if token.startswith(OWNER):
+        if same(sql.owner_hash.first(db).owner_hash, fingerprint):
+            return Caller("owner")
+        row = sql.member_of_token.first(db, hash=fingerprint)
+        return None if row is None else Caller(row.role, name=row.name, member=row.id)
+    if not token.startswith(ANNOTATOR):
+        return None
+    row = sql.annotator_of_token.first(db, hash=fingerprint)
+    if row is None or not same(row.token_hash, fingerprint):
+        return None
+    return Caller(row.kind, row.id, row.name)
 
 
 MAX_NAME = 80
@@ -293,129 +290,114 @@ class Joined:
     token: str
 
 
-def expect_invite(collection: Collection, connection: sa.Connection, invite: str, *, locked: bool = False) -> Any:
+def expect_invite(db: Session, invite: str, *, locked: bool = False) -> Any:
     """Return the row of an invite that can be used at this moment."""
     statement = sql.lock_invite if locked else sql.invite_of_token
-    row = statement.first(connection, hash=token_hash(invite), campaign=collection.id)
-    if row is None or row.revoked_at is not None or row.expires_at <= collection.now(connection):
+    row = statement.first(db, hash=token_hash(invite))
+    if row is None or row.revoked_at is not None or row.expires_at <= db.now():
         raise Fault("unauthorized", "this invite is not valid, or not any more; ask for another")
     return row
 
 
-def join(
-    collection: Collection,
-    connection: sa.Connection,
-    invite: str,
-    name: str | None,
-    external: str = "",
-    session: str = "",
-) -> Joined:
+def join(db: Session, invite: str, name: str | None, external: str = "", session: str = "") -> Joined:
     """Make an annotator of anyone who holds an invite; uses, expiry and revocation are checked here and now.
 
     ``external`` is what a panel calls them, kept apart from the name; ``session`` what it calls this visit.
     """
-    now, row = collection.now(connection), expect_invite(collection, connection, invite, locked=True)
-    if external and sql.external_known.first(connection, campaign=collection.id, external=external) is not None:
+    now, row = db.now(), expect_invite(db, invite, locked=True)
+    if external and sql.external_known.first(db, external=external) is not None:
         raise Fault("joined_before", "you have joined before; go on in the same browser, or ask for your personal link")
-    if not sql.use_invite.run(connection, invite=row.id).rowcount:
+    if not sql.use_invite.run(db, invite=row.id).rowcount:
         raise Fault("unauthorized", "this invite has no uses left; ask for another")
     if row.annotator is not None:
         # a personal link lets the same annotator in again; the token that was lost opens nothing any more
-        token, known = new_token(ANNOTATOR), sql.annotator.first(connection, annotator=row.annotator)
-        sql.replace_token.run(connection, annotator=row.annotator, hash=token_hash(token))
-        record_event(collection, connection, f"annotator {row.annotator}", "came back")
+        token, known = new_token(ANNOTATOR), sql.annotator.first(db, annotator=row.annotator)
+        sql.replace_token.run(db, annotator=row.annotator, hash=token_hash(token))
+        record_event(db, f"annotator {row.annotator}", "came back")
         return Joined(int(row.annotator), known.name, known.kind, token)
     chosen = row.name or name
     if chosen is None:
-        chosen = f"{row.kind} {sql.n_annotators.number(connection, campaign=collection.id) + 1}"
-    if sql.annotator_named.first(connection, campaign=collection.id, name=chosen) is not None:
+        chosen = f"{row.kind} {sql.n_annotators.number(db) + 1}"
+    if sql.annotator_named.first(db, name=chosen) is not None:
         raise Fault("name_taken", "somebody has this name already; choose another", field="name")
     token = new_token(ANNOTATOR)
-    new = sql.insert_annotator.first(
-        connection, campaign=collection.id, name=chosen, kind=row.kind, hash=token_hash(token),
-        cost=collection.settings.cost[row.kind], now=now, external=external,
-    )  # fmt: skip
+    about = {"name": chosen, "kind": row.kind, "cost": db.settings.cost[row.kind], "external": external}
+    new = sql.insert_annotator.first(db, **about, hash=token_hash(token), now=now)
     detail = {"kind": row.kind} | ({"session": session} if session else {})
-    record_event(collection, connection, f"annotator {new.id}", "joined", detail)
+    record_event(db, f"annotator {new.id}", "joined", detail)
     return Joined(int(new.id), chosen, row.kind, token)
 
 
-def new_invite(
-    collection: Collection, connection: sa.Connection, wanted: Invite, annotator: int | None = None
-) -> tuple[int, str]:
+def new_invite(db: Session, wanted: Invite, annotator: int | None = None) -> tuple[int, str]:
     """Return the number and the token of a new invite; with an annotator it lets that one in again."""
     if annotator is not None:
-        known = sql.annotator_of_campaign.first(connection, annotator=annotator, campaign=collection.id)
+        known = sql.annotator_of_campaign.first(db, annotator=annotator)
         if known is None or known.state == "removed":
             raise Fault("not_found", "there is no such annotator, or not any more")
         wanted = Invite(kind=known.kind, name=known.name)
     if wanted.name is not None and wanted.uses > 1:
         raise Fault("invalid", "an invite with a name can be used once; leave the name or uses out", field="uses")
-    token, now = new_token(INVITE), collection.now(connection)
-    row = sql.insert_invite.first(
-        connection, campaign=collection.id, hash=token_hash(token), kind=wanted.kind, name=wanted.name,
-        annotator=annotator, uses=wanted.uses, expires=now + wanted.days * _MICROSECONDS_PER_DAY, now=now,
-    )  # fmt: skip
+    token, now = new_token(INVITE), db.now()
+    expires = now + wanted.days * _MICROSECONDS_PER_DAY
+    about = {**wanted.model_dump(), "annotator": annotator, "expires": expires}
+    row = sql.insert_invite.first(db, **about, hash=token_hash(token), now=now)
     detail = {"invite": int(row.id), "kind": wanted.kind, "uses": wanted.uses}
-    record_event(collection, connection, "owner", "invite", detail)
+    record_event(db, "owner", "invite", detail)
     return int(row.id), token
 
 
-def new_member(collection: Collection, connection: sa.Connection, wanted: Member, actor: str) -> tuple[int, str]:
+def new_member(db: Session, wanted: Member, actor: str) -> tuple[int, str]:
     """Return the number and the token of somebody who helps to run the campaign."""
-    if sql.member_named.first(connection, campaign=collection.id, name=wanted.name) is not None:
+    if sql.member_named.first(db, name=wanted.name) is not None:
         raise Fault("name_taken", "somebody has this name already; choose another", field="name")
     token = new_token(OWNER)
-    row = sql.insert_member.first(
-        connection, campaign=collection.id, name=wanted.name, role=wanted.role, hash=token_hash(token),
-        now=collection.now(connection),
-    )  # fmt: skip
-    record_event(collection, connection, actor, "member", {"member": int(row.id), "role": wanted.role})
+    row = sql.insert_member.first(db, name=wanted.name, role=wanted.role, hash=token_hash(token), now=db.now())
+    record_event(db, actor, "member", {"member": int(row.id), "role": wanted.role})
     return int(row.id), token
 
 
-def revoke_member(collection: Collection, connection: sa.Connection, member: int, actor: str) -> None:
+def revoke_member(db: Session, member: int, actor: str) -> None:
     """Let somebody help no more."""
-    now = collection.now(connection)
-    if not sql.revoke_member.run(connection, member=member, campaign=collection.id, now=now).rowcount:
+    now = db.now()
+    if not sql.revoke_member.run(db, member=member, now=now).rowcount:
         raise Fault("not_found", "there is no such member, or not any more")
-    record_event(collection, connection, actor, "revoked", {"member": member})
+    record_event(db, actor, "revoked", {"member": member})
 
 
-def revoke_invite(collection: Collection, connection: sa.Connection, invite: int) -> None:
+def revoke_invite(db: Session, invite: int) -> None:
     """Let nobody join by an invite any more."""
-    now = collection.now(connection)
-    if not sql.revoke_invite.run(connection, invite=invite, campaign=collection.id, now=now).rowcount:
+    now = db.now()
+    if not sql.revoke_invite.run(db, invite=invite, now=now).rowcount:
         raise Fault("not_found", "there is no such invite")
-    record_event(collection, connection, "owner", "revoked", {"invite": invite})
+    record_event(db, "owner", "revoked", {"invite": invite})
 
 
-def set_annotator_state(collection: Collection, connection: sa.Connection, annotator: int, state: str) -> None:
+def set_annotator_state(db: Session, annotator: int, state: str) -> None:
     """Let an annotator go on, pause or leave; what they hold is free at once when they leave."""
-    if not sql.set_annotator_state.run(connection, annotator=annotator, campaign=collection.id, state=state).rowcount:
+    if not sql.set_annotator_state.run(db, annotator=annotator, state=state).rowcount:
         raise Fault("not_found", "there is no such annotator")
-    judged = sql.annotator.first(connection, annotator=annotator).n_answered
-    record_event(collection, connection, "owner", state, {"annotator": annotator, "n_answered": judged})
+    judged = sql.annotator.first(db, annotator=annotator).n_answered
+    record_event(db, "owner", state, {"annotator": annotator, "n_answered": judged})
     if state != "removed":
         return
-    now, cost, promoted = collection.now(connection), 0, 0
-    for row in sql.held_by_annotator.rows(connection, annotator=annotator):
-        lock_target(connection, row.target)
-        sql.end_request.run(connection, request=row.id, now=now)
+    now, cost, promoted = db.now(), 0, 0
+    for row in sql.held_by_annotator.rows(db, annotator=annotator):
+        lock_target(db, row.target)
+        sql.end_request.run(db, request=row.id, now=now)
         cost += row.cost
         if row.seat is not None:
-            promoted += free_seat(collection, connection, row.target)
-    reserve(collection, connection, -cost, promoted)
+            promoted += free_seat(db, row.target)
+    reserve(db, -cost, promoted)
 
 
-def uncount_some(collection: Collection, connection: sa.Connection, annotator: int) -> int:
+def uncount_some(db: Session, annotator: int) -> int:
     """Let some judgments of a removed annotator count no more; return how many, 0 once none is left."""
-    rows = sql.counted_judgments.rows(connection, annotator=annotator, limit=_UNCOUNTED_AT_ONCE)
+    rows = sql.counted_judgments.rows(db, annotator=annotator, limit=_UNCOUNTED_AT_ONCE)
     for row in rows:
-        target = lock_target(connection, row.target)
-        sql.uncount_judgment.run(connection, submission=row.submission)
+        target = lock_target(db, row.target)
+        sql.uncount_judgment.run(db, submission=row.submission)
         if not target.is_check:
-            sql.unseat_request.run(connection, request=row.request)
-            free_seat(collection, connection, row.target)
-    reserve(collection, connection, 0, len(rows))
+            sql.unseat_request.run(db, request=row.request)
+            free_seat(db, row.target)
+    reserve(db, 0, len(rows))
     return len(rows)

@@ -557,10 +557,11 @@ class Statement:
         self._postgres = re.sub(r":(\w+)", r"%(\1)s", whole)
         self._row: Any = None
 
-    def run(self, connection: sa.Connection, **values: Any) -> Done:
-        """Run the statement with these values; rows have the names of their columns as attributes."""
-        driver: Any = connection.connection.driver_connection
-        if connection.dialect.name == "sqlite":
+    def run(self, db: Session, **values: Any) -> Done:
+        """Run the statement with these values and the campaign; rows have the names of their columns as attributes."""
+        driver: Any = db.connection.connection.driver_connection
+        values.setdefault("campaign", db.id)
+        if db.is_sqlite:
             for name in self._lists:
                 values[name] = json.dumps(values[name])
             cursor = driver.execute(self._sqlite, values)
@@ -574,26 +575,26 @@ class Statement:
         rows = [self._row._make(row) for row in cursor.fetchall()]
         return Done(len(rows), rows)
 
-    def run_many(self, connection: sa.Connection, rows: list[dict[str, Any]]) -> int:
+    def run_many(self, db: Session, rows: list[dict[str, Any]]) -> int:
         """Run the statement with each of these rows of values, in one round trip; return how many rows it changed."""
         if len(rows) < 2:
-            return sum(self.run(connection, **row).rowcount for row in rows)
-        cursor: Any = connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
-        cursor.executemany(self._sqlite if connection.dialect.name == "sqlite" else self._postgres, rows)
+            return sum(self.run(db, **row).rowcount for row in rows)
+        cursor: Any = db.connection.connection.driver_connection.cursor()  # type: ignore[union-attr]
+        cursor.executemany(self._sqlite if db.is_sqlite else self._postgres, rows)
         return int(cursor.rowcount)
 
-    def first(self, connection: sa.Connection, **values: Any) -> Any:
+    def first(self, db: Session, **values: Any) -> Any:
         """Return the first row, or ``None``."""
-        rows = self.run(connection, **values).rows
+        rows = self.run(db, **values).rows
         return rows[0] if rows else None
 
-    def rows(self, connection: sa.Connection, **values: Any) -> list[Any]:
+    def rows(self, db: Session, **values: Any) -> list[Any]:
         """Return all rows."""
-        return self.run(connection, **values).rows
+        return self.run(db, **values).rows
 
-    def number(self, connection: sa.Connection, **values: Any) -> int:
+    def number(self, db: Session, **values: Any) -> int:
         """Return the number in the first column of the one row, 0 where it is blank."""
-        rows = self.run(connection, **values).rows
+        rows = self.run(db, **values).rows
         return int(rows[0][0] or 0) if rows else 0
 
 
@@ -642,29 +643,67 @@ class Collection:
         settings = self.settings
         return target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind)
 
-    def follow(self, connection: sa.Connection, revision: int) -> None:
+    def submit(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Future[Result]:
+        """Run an operation of (db, ...) in a transaction; the future is done once that is durable."""
+        return self.store.submit(lambda connection: operation(Session(self, connection), *args, **keys))
+
+    def submit_read(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Future[Result]:
+        """Run an operation of (db, ...) that only reads."""
+        return self.store.submit_read(lambda connection: operation(Session(self, connection), *args, **keys))
+
+    def write(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
+        """Return the result of an operation of (db, ...) once it is durable."""
+        return self.submit(operation, *args, **keys).result()
+
+    def read(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
+        """Return the result of an operation of (db, ...) that only reads."""
+        return self.submit_read(operation, *args, **keys).result()
+
+    def follow(self, db: Session, revision: int) -> None:
         """Take over settings and items that were changed since they were read, here or by another process."""
-        row = sql.campaign.first(connection, campaign=self.id)
+        row = sql.campaign.first(db)
         self.contents.clear()
         self.__dict__.pop("rule", None)
         object.__setattr__(self, "settings", Settings.from_plain(json.loads(row.settings)))
         object.__setattr__(self, "revision", revision)
+
+
+class Session:
+    """A campaign within a transaction, the first argument of every operation and statement."""
+
+    def __init__(self, collection: Collection | None, connection: sa.Connection, id: int | None = None) -> None:
+        self._collection = collection
+        self.connection = connection
+        self.id = id if collection is None else collection.id
+        """The campaign's number; ``None`` before it is known."""
+        self.is_sqlite = connection.dialect.name == "sqlite"
+
+    @property
+    def collection(self) -> Collection:
+        """The campaign."""
+        assert self._collection is not None
+        return self._collection
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign asks, of whom, at what cost."""
+        return self.collection.settings
+
+    @property
+    def rule(self) -> TargetRule | None:
+        """The scheme where it looks at one target at a time, otherwise ``None``."""
+        return self.collection.rule
 
     @property
     def lease(self) -> int:
         """Microseconds that a request is held."""
         return self.settings.lease_seconds * 1_000_000
 
-    def now(self, connection: sa.Connection) -> int:
+    def now(self) -> int:
         """Return the time in microseconds."""
-        return self.store.now(connection)
+        return self.collection.store.now(self.connection)
 
 
-def record_event(
-    collection: Collection, connection: sa.Connection, actor: str, kind: str, detail: Mapping[str, Any] | None = None
-) -> None:
+def record_event(db: Session, actor: str, kind: str, detail: Mapping[str, Any] | None = None) -> None:
     """Write down what happened; never content, never a token."""
-    sql.insert_event.run(
-        connection, campaign=collection.id, at=collection.now(connection), actor=actor, kind=kind,
-        detail=json.dumps(detail or {}),
-    )  # fmt: skip
+    sql.insert_event.run(db, at=db.now(), actor=actor, kind=kind, detail=json.dumps(detail or {}))

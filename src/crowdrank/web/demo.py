@@ -47,7 +47,7 @@ def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
                 made = {}
                 for kind in ("person", "program"):
                     wanted = Invite(kind=kind, uses=1000)
-                    made[kind] = store.submit(lambda c, w=wanted, n=collection: new_invite(n, c, w)).result()[1]
+                    made[kind] = collection.write(new_invite, wanted)[1]
                 links.append(f"{options.url}{place}/j/#{made['person']}")
                 judges += [(f"{options.url}{place}", made["program"], *one) for one in _JUDGES]
         lines = [f"annotate {kind}:  {link}" for kind, link in zip(("pairs ", "grades"), links, strict=True)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from statistics import linear_regression
 from typing import Any
 
-import sqlalchemy as sa
-
-from .collection import Collection, Fault, sql
+from .campaign_file import Settings
+from .collection import Fault, Session, sql
 
 MAX_PAGE = 10_000
 _MICROSECONDS_PER_HOUR = 3_600_000_000
@@ -18,21 +18,21 @@ _SKIPPED_BY = 3
 """A target that this many annotators skipped is shown to the owner."""
 
 
-def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def campaign_view(db: Session) -> dict[str, Any]:
     """Return settings, progress, money and forecast."""
-    row = sql.campaign.first(connection, campaign=collection.id)
-    now = collection.now(connection)
-    targets = sql.target_counts.first(connection, campaign=collection.id, skipped=_SKIPPED_BY)
-    judged = sql.judgment_counts.first(connection, campaign=collection.id, since=now - _MICROSECONDS_PER_HOUR)
-    requests = {one.state: one.n for one in sql.request_counts.rows(connection, campaign=collection.id)}
-    settings = {key: value for key, value in collection.settings.plain().items() if key != "guidelines"}
+    row = sql.campaign.first(db)
+    now = db.now()
+    targets = sql.target_counts.first(db, skipped=_SKIPPED_BY)
+    judged = sql.judgment_counts.first(db, since=now - _MICROSECONDS_PER_HOUR)
+    requests = {one.state: one.n for one in sql.request_counts.rows(db)}
+    settings = {key: value for key, value in db.settings.plain().items() if key != "guidelines"}
     unasked = max(0, int(targets.wanted) - int(targets.taken)) if row.state != "closed" else 0
     left = unasked + requests.get("offered", 0)
     span = max(60.0, (now - judged.first) / 1e6) if judged.first else None
     pace = judged.recent / span if span else None
     finish = None if not pace or row.state != "open" else int(now + left / pace * 1e6)
     # what a judgment cost so far; before the first, what one of a person costs
-    price = row.spent / row.seq if row.spent else collection.settings.cost["person"]
+    price = row.spent / row.seq if row.spent else db.settings.cost["person"]
     return {
         "name": row.name, "kind": row.kind, "scheme": row.scheme, "state": row.state, "settings": settings,
         "seq": row.seq,
@@ -45,62 +45,60 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
         "cost": {"budget": row.budget, "spent": row.spent, "reserved": row.reserved, "left": row.budget - row.reserved},
         "estimated_finish": finish,
         "forecast": {"judgments": left, "cost": row.reserved + math.ceil(unasked * price), "finish": finish},
-        "now": now, "fit": fit_view(collection, connection, row.seq),
+        "now": now, "fit": fit_view(db, row.seq),
         "questions": [
             {"name": name, "as_of_seq": fit.seq, "method": fit.method,
              "agreement": json.loads(fit.summary).get("agreement") or {}} if fit else {"name": name, "as_of_seq": 0}
-            for name, fit in fits_of_questions(collection, connection).items()
+            for name, fit in fits_of_questions(db).items()
         ],
     }  # fmt: skip
 
 
-def fits_of_questions(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def fits_of_questions(db: Session) -> dict[str, Any]:
     """Return the latest fit of each question besides the first, ``None`` where there is none yet."""
-    if not (asked := collection.settings.more_questions):
+    if not (asked := db.settings.more_questions):
         return {}
-    fits = {row.question: row for row in sql.fits_of_questions.rows(connection, campaign=collection.id)}
+    fits = {row.question: row for row in sql.fits_of_questions.rows(db)}
     return {one.name: fits.get(one.name) for one in asked}
 
 
-def fit_of(collection: Collection, connection: sa.Connection, question: str) -> Any:
+def fit_of(db: Session, question: str) -> Any:
     """Return the latest fit of a question, of the first where none is named; ``None`` where there is none yet."""
-    if question in ("", collection.settings.main_question.name):
-        return sql.latest_fit.first(connection, campaign=collection.id)
-    fits = fits_of_questions(collection, connection)
+    if question in ("", db.settings.main_question.name):
+        return sql.latest_fit.first(db)
+    fits = fits_of_questions(db)
     if question not in fits:
-        known = [collection.settings.main_question.name, *fits]
+        known = [db.settings.main_question.name, *fits]
         words = f"one of {', '.join(known)}" if fits else "left out, as there is one"
         raise Fault("invalid", f"question must be {words}", field="question")
     return fits[question]
 
 
-def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dict[str, Any]:
+def fit_view(db: Session, seq: int) -> dict[str, Any]:
     """Return up to which judgment the consensus goes, how old it is, and what went wrong last."""
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
-    last = sql.last_fit_error.first(connection, campaign=collection.id)
+    fit = sql.latest_fit.first(db)
+    last = sql.last_fit_error.first(db)
     error = None if last is None else last.error
     if fit is None:
         return {
             "as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False,
             "updated_seq": None, "reads_anew": None,
         }  # fmt: skip
-    age, summary = (collection.now(connection) - fit.finished_at) / 1e6, json.loads(fit.summary)
+    age, summary = (db.now() - fit.finished_at) / 1e6, json.loads(fit.summary)
     return {
         "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round(age, 1), "method": fit.method, "error": error,
         "final": bool(fit.is_final), "updated_seq": summary.get("updated_seq"), "reads_anew": summary.get("reads_anew"),
     }  # fmt: skip
 
 
-def consensus_view(
-    collection: Collection, connection: sa.Connection, query: str | None, question: str = ""
-) -> dict[str, Any]:
+def consensus_view(db: Session, query: str | None = None, question: str = "") -> dict[str, Any]:
     """Return the latest consensus with intervals, as ``crowdrank aggregate --format json`` writes it.
 
     Items that got judgments since have what they are by these as ``since_fit``.
     """
-    fit, consensus = _of_fit(collection, connection, question)
+    fit, consensus = _of_fit(db, question)
     summary = json.loads(fit.summary)
-    rows = [json.loads(row.row) for row in sql.scores.rows(connection, fit=fit.id)]
+    rows = [json.loads(row.row) for row in sql.scores.rows(db, fit=fit.id)]
     if query is not None:
         rows = [row for row in rows if str(row.get("query", "")) == query]
         if not rows:
@@ -108,48 +106,48 @@ def consensus_view(
     return {**summary["header"], "items": rows, **consensus}
 
 
-def quality_view(collection: Collection, connection: sa.Connection, question: str = "") -> dict[str, Any]:
+def quality_view(db: Session, question: str = "") -> dict[str, Any]:
     """Return the quality of annotators with what to do about each, and how they did on checks."""
-    fit, consensus = _of_fit(collection, connection, question)
-    rows = [json.loads(row.row) for row in sql.qualities.rows(connection, fit=fit.id)]
-    checks = check_accuracies(collection, connection)
+    fit, consensus = _of_fit(db, question)
+    rows = [json.loads(row.row) for row in sql.qualities.rows(db, fit=fit.id)]
+    checks = check_accuracies(db)
     for row in rows:
         row["checks"] = checks.pop(str(row["annotator"]), None)
     return {"annotators": rows, "unfitted_checks": checks, **consensus}
 
 
-def agreement_view(collection: Collection, connection: sa.Connection, question: str = "") -> dict[str, Any]:
+def agreement_view(db: Session, question: str = "") -> dict[str, Any]:
     """Return how far annotators agree, and what they are divided on."""
-    fit, consensus = _of_fit(collection, connection, question)
+    fit, consensus = _of_fit(db, question)
     summary = json.loads(fit.summary)
     return {**summary["agreement"], "disputed": summary["disputed"], **consensus}
 
 
-def _of_fit(collection: Collection, connection: sa.Connection, question: str) -> tuple[Any, dict[str, Any]]:
+def _of_fit(db: Session, question: str) -> tuple[Any, dict[str, Any]]:
     """The latest fit of a question, and up to which judgment it goes."""
-    fit = fit_of(collection, connection, question)
+    fit = fit_of(db, question)
     if fit is None:
-        last = sql.last_fit_error.first(connection, campaign=collection.id)
-        if sql.campaign.first(connection, campaign=collection.id).seq and (last is None or last.error is None):
+        last = sql.last_fit_error.first(db)
+        if sql.campaign.first(db).seq and (last is None or last.error is None):
             raise Fault("fitting", "the first consensus is being found; ask again in a moment", retry_after=2)
         raise Fault("not_found", "there is no consensus yet; it comes after the first judgments")
-    seq = sql.campaign.first(connection, campaign=collection.id).seq
+    seq = sql.campaign.first(db).seq
     return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}
 
 
-def list_view(collection: Collection, connection: sa.Connection, name: str) -> dict[str, Any]:
+def list_view(db: Session, name: str) -> dict[str, Any]:
     """Return the rows of annotators, invites (their tokens are known to nobody any more) or members."""
     listed = {"annotators": sql.annotators, "invites": sql.invites, "members": sql.members}
-    return {name: [row._asdict() for row in listed[name].rows(connection, campaign=collection.id)]}
+    return {name: [row._asdict() for row in listed[name].rows(db)]}
 
 
-def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def skipped_view(db: Session) -> dict[str, Any]:
     """Return what several annotators skipped, and why."""
     reasons: dict[int, list[str]] = {}
-    for row in sql.skip_reasons.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY):
+    for row in sql.skip_reasons.rows(db, skipped=_SKIPPED_BY):
         reasons.setdefault(row.target, []).append(row.reason)
-    rows = sql.skipped_targets.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY)
-    ids = item_ids(collection, connection, rows)
+    rows = sql.skipped_targets.rows(db, skipped=_SKIPPED_BY)
+    ids = item_ids(db, rows)
     return {
         "skipped": [
             {"query": row.query, "items": [ids[one] for one in json.loads(row.items)], "n_skipped": row.n_skipped,
@@ -159,10 +157,10 @@ def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str,
     }  # fmt: skip
 
 
-def spares_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def spares_view(db: Session) -> dict[str, Any]:
     """Return judgments that came too late for a seat, and whether they are paid."""
-    rows = sql.spare_judgments.rows(connection, campaign=collection.id)
-    ids = item_ids(collection, connection, rows)
+    rows = sql.spare_judgments.rows(db)
+    ids = item_ids(db, rows)
     return {
         "spares": [
             {"seq": row.seq, "annotator": row.name, "query": row.query, "paid": bool(row.paid), "at": row.at,
@@ -172,12 +170,12 @@ def spares_view(collection: Collection, connection: sa.Connection) -> dict[str, 
     }  # fmt: skip
 
 
-def comments_view(collection: Collection, connection: sa.Connection, search: str, before: int) -> dict[str, Any]:
+def comments_view(db: Session, search: str, before: int) -> dict[str, Any]:
     """Return comments that have these words, the latest first, and the number to go on from."""
     words = "".join(f"!{letter}" if letter in "!%_" else letter for letter in search.lower())
     pattern = f"%{words}%" if words else "_%"
-    rows = sql.comments.rows(connection, campaign=collection.id, before=before, pattern=pattern, limit=_COMMENTS)
-    ids = item_ids(collection, connection, rows)
+    rows = sql.comments.rows(db, before=before, pattern=pattern, limit=_COMMENTS)
+    ids = item_ids(db, rows)
     return {
         "comments": [
             {"seq": row.seq, "submission": row.submission, "comment": row.comment, "at": row.at,
@@ -188,22 +186,22 @@ def comments_view(collection: Collection, connection: sa.Connection, search: str
     }  # fmt: skip
 
 
-def item_ids(collection: Collection, connection: sa.Connection, about: Sequence[Any] | None = None) -> dict[int, str]:
+def item_ids(db: Session, about: Sequence[Any] | None = None) -> dict[int, str]:
     """Return the owner's ids of all items, or of those that some rows are about."""
     if about is None:
-        return {row.id: row.item for row in sql.item_ids.rows(connection, campaign=collection.id)}
+        return {row.id: row.item for row in sql.item_ids.rows(db)}
     items = {item for row in about for item in json.loads(row.items)}
-    return {row.id: row.item for row in sql.names_of_items.rows(connection, items=sorted(items))}
+    return {row.id: row.item for row in sql.names_of_items.rows(db, items=sorted(items))}
 
 
-def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[str, dict[str, Any]]:
+def check_accuracies(db: Session) -> dict[str, dict[str, Any]]:
     """Return how each annotator did on items of known truth, and whether that is worse than chance (binomial, 1 %)."""
-    if not collection.settings.checks:
+    if not db.settings.checks:
         return {}
-    truths = {row.id: row.truth for row in sql.truths.rows(connection, campaign=collection.id)}
+    truths = {row.id: row.truth for row in sql.truths.rows(db)}
     counts: dict[str, list[Any]] = {}
-    for row in sql.check_judgments.rows(connection, campaign=collection.id):
-        right, chance = check_result(collection, json.loads(row.answer), json.loads(row.items), truths)
+    for row in sql.check_judgments.rows(db):
+        right, chance = check_result(db.settings, json.loads(row.answer), json.loads(row.items), truths)
         entry = counts.setdefault(row.name, [0, 0, 0.0])
         entry[0] += right
         entry[1] += 1
@@ -219,14 +217,14 @@ def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[
 
 
 def check_result(
-    collection: Collection, answer: dict[str, Any], items: list[int], truths: dict[int, float]
+    settings: Settings, answer: dict[str, Any], items: list[int], truths: dict[int, float]
 ) -> tuple[int, float]:
     """Return whether an answer on items of known truth is right, and how often a guess would be."""
     if "cant_tell" in answer:
         return 0, 0.0
-    if collection.settings.kind == "grade":
-        return int(answer["grade"] == truths[items[0]]), 1 / len(collection.settings.grades)
-    if collection.settings.kind == "preference":
+    if settings.kind == "grade":
+        return int(answer["grade"] == truths[items[0]]), 1 / len(settings.grades)
+    if settings.kind == "preference":
         if answer["winner"] == "tie":
             return 0, 0.5
         better = max(items, key=lambda item: truths[item])
@@ -237,13 +235,13 @@ def check_result(
     return int(2 * right > len(pairs)), 0.5
 
 
-def course_and_findings(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def course_and_findings(db: Session) -> dict[str, Any]:
     """Return findings, how doubt fell with money so far, and what the next judgments are expected to buy.
 
     Doubt is the mean half-width of the items' intervals. It is taken to fall as a power of the number of judgments,
     the power of the last fits where there are enough, and one half (as of means) before.
     """
-    rows = sql.course.rows(connection, campaign=collection.id)
+    rows = sql.course.rows(db)
     points = [{"seq": row.seq, "spent": row.spent, "doubt": row.doubt, "alpha": row.alpha} for row in rows]
     known = [(row.seq, row.doubt) for row in rows if row.doubt and row.seq][-20:]
     ahead: list[dict[str, Any]] = []
@@ -251,16 +249,14 @@ def course_and_findings(collection: Collection, connection: sa.Connection) -> di
     if known:
         if len(known) >= 5 and known[-1][0] >= 1.5 * known[0][0]:
             xs, ys = [math.log(seq) for seq, _ in known], [math.log(doubt) for _, doubt in known]
-            x, y = sum(xs) / len(xs), sum(ys) / len(ys)
-            slope = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
-            power = min(1.0, max(0.0, -slope))
+            power = min(1.0, max(0.0, -linear_regression(xs, ys).slope))
         seq, doubt = known[-1]
-        row = sql.campaign.first(connection, campaign=collection.id)
-        price = row.spent / row.seq if row.seq and row.spent else max(collection.settings.cost["person"], 1)
+        row = sql.campaign.first(db)
+        price = row.spent / row.seq if row.seq and row.spent else max(db.settings.cost["person"], 1)
         ahead = [
             {"more": more, "cost": math.ceil(more * price), "doubt": doubt * (seq / (seq + more)) ** power}
             for more in (100, 200, 500, 1000)
         ]
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
+    fit = sql.latest_fit.first(db)
     found = [] if fit is None else json.loads(fit.summary).get("findings") or []
     return {"findings": found, "course": points, "ahead": ahead, "power": power}

@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .collection import Collection, PostgresStore, record_event, sql
+from .collection import Collection, PostgresStore, Session, record_event, sql
 from .service import log
 from .setup import metadata, nothing_left, set_campaign_state, target_key, target_row
 
@@ -150,7 +150,7 @@ class Refit:
         if not self._is_fitting_process():
             return None
         collection = self.collection
-        row = collection.store.submit_read(lambda c: sql.fit_needed.first(c, campaign=collection.id)).result()
+        row = collection.read(sql.fit_needed.first)
         waited = time.monotonic() - self._last
         if self._failures and waited < min(600.0, self.idle * 2 ** (self._failures - 1)):
             return None
@@ -162,7 +162,7 @@ class Refit:
             return False
         # nobody is kept waiting for the next requests, nor a campaign for its end
         waited_for = new > 0 and (collection.settings.close_when_done or collection.rule is None)
-        if waited_for and collection.store.submit_read(lambda c: nothing_left(collection, c)).result():
+        if waited_for and collection.read(nothing_left):
             return False
         return None
 
@@ -183,8 +183,7 @@ class Refit:
         """Return whether items got judgments since the last fit, or since they were read anew."""
         if self._held is None or time.monotonic() - self._updated_at < self._pause:
             return False
-        collection = self.collection
-        row = collection.store.submit_read(lambda c: sql.fit_needed.first(c, campaign=collection.id)).result()
+        row = self.collection.read(sql.fit_needed.first)
         return bool(row.state != "closed" and row.seq > self._updated)
 
     def update_now(self) -> None:
@@ -198,7 +197,7 @@ class Refit:
             while "done" not in (line := worker.answer(self.fit_seconds - (time.monotonic() - began))):
                 if "failed" in line:
                     raise FitError(line["failed"])
-                self._write(_keep_touched, fit, line["rows"])
+                self.collection.write(_keep_touched, fit, line["rows"])
         except FitError as error:
             self._end_worker()
             if not self._stopping:
@@ -210,7 +209,7 @@ class Refit:
             return
         self._updated = line["seq"]
         if line["n_touched"]:
-            self._write(_note_update, fit, line["seq"])
+            self.collection.write(_note_update, fit, line["seq"])
 
     def _end_worker(self) -> None:
         """End the process; another begins with the next fit."""
@@ -233,31 +232,33 @@ class Refit:
             while "end" not in (line := self._worker.answer(self.fit_seconds - (time.monotonic() - began))):
                 if "begun" in line:
                     question = line.get("question", "")
-                    fit = self._write(_begin, question, line["seq"], line["changes"], cold)
+                    fit = self.collection.write(_begin, question, line["seq"], line["changes"], cold)
                 elif "failed" in line:
                     raise FitError(line["failed"])
                 elif line.get("piece") == "proposals":
                     seen |= {target_key(items) for _, items, _ in line["rows"]}
-                    self._write(_want, line["rows"], proposed)
+                    self.collection.write(_want, line["rows"], proposed)
                     proposed += len(line["rows"])
                 elif line.get("piece") == "meant":
                     meant = line["rows"]
                 elif "piece" in line:
-                    self._write(_keep_rows, line["piece"], fit, line["rows"])
+                    self.collection.write(_keep_rows, line["piece"], fit, line["rows"])
                 elif "done" in line:
                     if line["n_proposals"] is not None:
                         self._ask_about(seen, meant)
                     summary = line["summary"]
                     nothing = None if summary is not None else "there are no judgments to count"
-                    self._write(_finish, fit, line["method"], json.dumps(summary), line.get("error", nothing), question)
+                    self.collection.write(
+                        _finish, fit, line["method"], json.dumps(summary), line.get("error", nothing), question
+                    )
                     if not question:
                         self._held = fit if summary is not None and summary.get("reads_anew") else None
                         self._updated, self._pause = line["seq"], UPDATE_SECONDS
         except FitError as error:
             if fit and not self._stopping:
-                self._write(_finish, fit, "", "{}", str(error)[:500], question)
+                self.collection.write(_finish, fit, "", "{}", str(error)[:500], question)
             raise
-        self._write(_close_if_done)
+        self.collection.write(_close_if_done)
         return time.monotonic() - began
 
     def _ask_about(self, seen: set[str], rows: list[Any]) -> None:
@@ -266,10 +267,10 @@ class Refit:
         Nobody is waited for, so it is a wish and is kept in memory only.
         """
         collection = self.collection
-        targets = collection.store.submit_read(lambda c: sql.open_target_keys.rows(c, campaign=collection.id)).result()
+        targets = collection.read(sql.open_target_keys.rows)
         others = [row.id for row in targets if row.key not in seen]
         for start in range(0, len(others), 500):
-            self._write(_want_no_more, others[start : start + 500])
+            self.collection.write(_want_no_more, others[start : start + 500])
         numbers = {row.key: row.id for row in targets}
         meant: dict[int, list[int]] = {}
         for annotator, items in rows:
@@ -278,10 +279,6 @@ class Refit:
                 mine.append(target)
         collection.meant.clear()
         collection.meant.update(meant)
-
-    def _write(self, operation: Any, *args: Any) -> Any:
-        collection = self.collection
-        return collection.store.submit(lambda c: operation(collection, c, *args)).result()
 
     def _is_fitting_process(self) -> bool:
         """Whether this process is the one that fits; of several on PostgreSQL only one does."""
@@ -297,93 +294,77 @@ class Refit:
         return False
 
 
-def _begin(
-    collection: Collection, connection: sa.Connection, question: str, seq: int, changes: int, final: bool
-) -> int:
+def _begin(db: Session, question: str, seq: int, changes: int, final: bool) -> int:
     """Number of a new fit."""
-    row = sql.begin_fit.first(
-        connection, campaign=collection.id, question=question, seq=seq, changes=changes,
-        now=collection.now(connection), final=int(final),
-    )  # fmt: skip
+    row = sql.begin_fit.first(db, question=question, seq=seq, changes=changes, now=db.now(), final=int(final))
     return int(row.id)
 
 
-def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fit: int, rows: list[Any]) -> None:
+def _keep_rows(db: Session, piece: str, fit: int, rows: list[Any]) -> None:
     """Keep a piece of scores or qualities."""
-    name = "item" if piece == "score" else "annotator"
-    extra = ("value", "width", "n")
-    values = [
-        {"fit": fit, name: one, "place": place, "row": row, **dict(zip(extra, more, strict=False))}
-        for one, place, row, *more in rows
-    ]
-    connection.execute(sa.insert(metadata.tables[piece]), values)
+    names = ("item" if piece == "score" else "annotator", "place", "row", "value", "width", "n")
+    values = [{"fit": fit, **dict(zip(names, row, strict=False))} for row in rows]
+    db.connection.execute(sa.insert(metadata.tables[piece]), values)
 
 
-def _keep_touched(collection: Collection, connection: sa.Connection, fit: int, rows: list[Any]) -> None:
+def _keep_touched(db: Session, fit: int, rows: list[Any]) -> None:
     """Keep what items are now beside what the fit says of them; items that it does not have wait for the next."""
     now = dict(rows)
-    scores = sql.scores_of_items.rows(connection, fit=fit, items=list(now))
     changed = [
         {"fit": fit, "item": one.item, "row": json.dumps({**json.loads(one.row), "since_fit": now[one.item]})}
-        for one in scores
+        for one in sql.scores_of_items.rows(db, fit=fit, items=list(now))
     ]
-    sql.keep_score.run_many(connection, changed)
+    sql.keep_score.run_many(db, changed)
 
 
-def _note_update(collection: Collection, connection: sa.Connection, fit: int, seq: int) -> None:
+def _note_update(db: Session, fit: int, seq: int) -> None:
     """Note up to which judgment items were read anew."""
-    row = sql.fit_summary.first(connection, fit=fit)
+    row = sql.fit_summary.first(db, fit=fit)
     if row is not None:
         summary = json.dumps({**json.loads(row.summary), "updated_seq": seq})
-        sql.keep_fit_summary.run(connection, fit=fit, summary=summary)
+        sql.keep_fit_summary.run(db, fit=fit, summary=summary)
 
 
-def _finish(
-    collection: Collection, connection: sa.Connection, fit: int, method: str, summary: str, error: str | None,
-    question: str,
-) -> None:  # fmt: skip
+def _finish(db: Session, fit: int, method: str, summary: str, error: str | None, question: str) -> None:
     """End a fit, and forget all but the last few."""
-    now = collection.now(connection)
-    sql.finish_fit.run(connection, fit=fit, now=now, method=method, summary=summary, error=error)
+    now = db.now()
+    sql.finish_fit.run(db, fit=fit, now=now, method=method, summary=summary, error=error)
     if question:
         return
     if error is None:
-        found, row = json.loads(summary), sql.campaign.first(connection, campaign=collection.id)
-        alpha = (found.get("agreement") or {}).get("alpha")
-        sql.insert_course.run(
-            connection, campaign=collection.id, seq=sql.fit_seq.number(connection, fit=fit), spent=row.spent,
-            doubt=found.get("doubt"), alpha=alpha, at=now,
-        )  # fmt: skip
-    old = sql.nth_last_fit.first(connection, campaign=collection.id, kept=KEPT_FITS)
+        found, row = json.loads(summary), sql.campaign.first(db)
+        seq, alpha = sql.fit_seq.number(db, fit=fit), (found.get("agreement") or {}).get("alpha")
+        sql.insert_course.run(db, seq=seq, spent=row.spent, doubt=found.get("doubt"), alpha=alpha, at=now)
+    old = sql.nth_last_fit.first(db, kept=KEPT_FITS)
     if error is None and old is not None:
         for statement in (sql.forget_scores, sql.forget_qualities, sql.forget_fits):
-            statement.run(connection, campaign=collection.id, fit=old.id)
+            statement.run(db, fit=old.id)
 
 
-def _want(collection: Collection, connection: sa.Connection, rows: list[Any], place: int) -> None:
+def _want(db: Session, rows: list[Any], place: int) -> None:
     """Let targets want what a scheme asks for, the most urgent first; pairs that are new become targets."""
     numbered = enumerate(rows, place)
     keyed = sorted((target_key(items), query, items, wanted, -n) for n, (query, items, wanted) in numbered)
     for key, query, items, wanted, priority in keyed:
-        target = sql.lock_target_of_key.first(connection, campaign=collection.id, key=key)
+        target = sql.lock_target_of_key.first(db, key=key)
         if target is None:
-            row = target_row(collection, query, items, min(wanted, collection.settings.overlap_max), priority=priority)
-            connection.execute(sa.insert(metadata.tables["target"]), row)
+            row = target_row(db.collection, query, items, min(wanted, db.settings.overlap_max), priority=priority)
+            db.connection.execute(sa.insert(metadata.tables["target"]), row)
             continue
         number = max(target.taken, min(wanted, target.most))
-        sql.want_first.run(connection, target=target.id, wanted=number, priority=priority)
+        sql.want_first.run(db, target=target.id, wanted=number, priority=priority)
 
 
-def _want_no_more(collection: Collection, connection: sa.Connection, targets: list[int]) -> None:
+def _want_no_more(db: Session, targets: list[int]) -> None:
     """Let targets want no more than they have; items that nobody graded yet stay wanted, last of all."""
-    unjudged = int(collection.settings.kind == "grade" and not collection.settings.least_gain)
+    unjudged = int(db.settings.kind == "grade" and not db.settings.least_gain)
     for target in sorted(targets):
-        sql.close_target.run(connection, target=target, unjudged=unjudged)
+        sql.close_target.run(db, target=target, unjudged=unjudged)
 
 
-def _close_if_done(collection: Collection, connection: sa.Connection) -> None:
+def _close_if_done(db: Session) -> None:
     """Close a campaign whose stop rule says so: nothing is worth asking any more, and nothing is out."""
-    if not collection.settings.close_when_done or not nothing_left(collection, connection):
+    if not db.settings.close_when_done or not nothing_left(db):
         return
-    record_event(collection, connection, "stop rule", "done")
-    set_campaign_state(collection, connection, "closed", "stop rule")
+    record_event(db, "stop rule", "done")
+    set_campaign_state(db, "closed", "stop rule")

@@ -12,10 +12,9 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from pathlib import Path
 from statistics import fmean, median
 from types import SimpleNamespace
 from typing import Any
@@ -28,11 +27,10 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.results import to_json
 from ..review.sentences import DOUBTS
-from .campaign_file import Settings
-from .collection import Collection, Store, open_store, sql
+from .campaign_file import Question, Settings
+from .collection import Session, Store, open_store, sql
 from .overview import item_ids
-from .questions import Question
-from .transfer import is_usable, items_of, judgment_frame, page, plain_judgment, question_rows
+from .transfer import is_usable, items_of, judgment_frame, page, plain_judgment, question_rows, with_ids
 
 _NICENESS = 10
 PIECE = 500
@@ -87,21 +85,21 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
     """Return the state of a campaign at one moment."""
 
     def read(connection: sa.Connection) -> Snapshot:
-        row = sql.campaign.first(connection, campaign=campaign)
+        db = Session(None, connection, campaign)
+        row = sql.campaign.first(db)
         settings = Settings.from_plain(json.loads(row.settings))
-        collection = Collection(campaign, settings, store, Path())
         rows, others = list[dict[str, Any]](), list[dict[str, Any]]()
-        ids, after = item_ids(collection, connection), 0
-        while judged := page(collection, connection, after, row.seq, _PAGE):
+        ids, after = item_ids(db), 0
+        while judged := page(db, after, row.seq, _PAGE):
             after = judged[-1].seq
             for one in judged:
-                plain = plain_judgment(collection, one, ids)
+                plain = plain_judgment(settings, one, ids)
                 (rows if is_usable(plain) else others).append(plain)
         return Snapshot(
             row.seq, row.changes, settings, row.budget - row.reserved, rows, others,
-            sql.items.rows(connection, campaign=campaign), sql.offered_requests.rows(connection, campaign=campaign),
-            {one.items: one.taken for one in sql.taken_seats.rows(connection, campaign=campaign)},
-            sql.active_annotators.rows(connection, campaign=campaign), sql.reviews.rows(connection, campaign=campaign),
+            sql.items.rows(db), sql.offered_requests.rows(db),
+            {one.items: one.taken for one in sql.taken_seats.rows(db)},
+            sql.active_annotators.rows(db), sql.reviews.rows(db),
         )  # fmt: skip
 
     return store.submit_read(read).result()
@@ -114,11 +112,7 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     judgments = api.as_judgments(frame)
     consensus = _aggregate(judgments, settings, None if cold else previous, _known_answers(snapshot))
     summary = _say_consensus(snapshot, consensus, judgments, snapshot.rows, _over_time(snapshot), say)
-    wishes, n_wishes = _proposals(snapshot, judgments) if not cold else ([], None)
-    for start in range(0, len(wishes), PIECE):
-        say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
-    if wishes:
-        say({"piece": "meant", "rows": _wishes_by_annotator(snapshot, judgments)})
+    n_wishes = None if cold else _say_wishes(snapshot, judgments, say)
     say({
         "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
         "summary": {
@@ -223,7 +217,7 @@ class Held:
 
 def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     """Say in pieces what the items with new judgments are now, all else as in the last fit; nobody is judged."""
-    read = store.submit_read(lambda connection: _read_touched(store, connection, campaign, held))
+    read = store.submit_read(lambda connection: _read_touched(Session(None, connection, campaign), held))
     seq, settings, judgments, ids = read.result()
     known = [(one, row) for one, row in judgments if one.annotator in held.annotators]
     items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
@@ -237,23 +231,22 @@ def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     say({"done": True, "seq": seq, "n_touched": len(numbered)})
 
 
-def _read_touched(store: Store, connection: sa.Connection, campaign: int, held: Held) -> tuple[int, Settings, Any, Any]:
+def _read_touched(db: Session, held: Held) -> tuple[int, Settings, Any, Any]:
     """Up to which judgment, settings, all judgments on items with new ones, and the owner's ids of items."""
-    row = sql.campaign.first(connection, campaign=campaign)
+    row = sql.campaign.first(db)
     settings = Settings.from_plain(json.loads(row.settings))
-    collection = Collection(campaign, settings, store, Path())
-    ids = item_ids(collection, connection)
-    rows = sql.touched_judgments.rows(connection, campaign=campaign, after=held.seq, upto=row.seq)
+    ids = item_ids(db)
+    rows = sql.touched_judgments.rows(db, after=held.seq, upto=row.seq)
     new = [one for one in rows if one.seq > held.seq and one.annotator in held.annotators]
     here = {one.items for one in new}
     rows = [one for one in rows if one.items in here]
     if new and settings.kind != "grade":
         # and those on other targets that share an item with these
         items = {item for one in new for item in json.loads(one.items)}
-        near = sql.targets_of_queries.rows(connection, campaign=campaign, queries=sorted({one.query for one in new}))
+        near = sql.targets_of_queries.rows(db, queries=sorted({one.query for one in new}))
         wanted = [one.id for one in near if one.items not in here and not items.isdisjoint(json.loads(one.items))]
-        rows += sql.judgments_of_targets.rows(connection, targets=wanted, upto=row.seq)
-    return row.seq, settings, [(one, plain_judgment(collection, one, ids)) for one in rows], ids
+        rows += sql.judgments_of_targets.rows(db, targets=wanted, upto=row.seq)
+    return row.seq, settings, [(one, plain_judgment(settings, one, ids)) for one in rows], ids
 
 
 def _aggregate(judgments: Any, settings: Settings, previous: Any, known: dict[str, Any]) -> Any:
@@ -288,16 +281,11 @@ def _decisions(snapshot: Snapshot) -> list[dict[str, Any]]:
     if snapshot.settings.kind == "grade":
         return []
     names = {row.id: row.item for row in snapshot.items}
-    rows = []
-    for number, row in enumerate(snapshot.reviews):
-        answer = json.loads(row.answer)
-        said = {"query": row.query, "annotator": REVIEW, "time": row.at / 1e6, "submission": f"{REVIEW} {number}"}
-        if "order" in answer:
-            rows.append({**said, "order": [[names[one] for one in group] for group in answer["order"]]})
-        else:
-            left, right = names[answer["left"]], names[answer["right"]]
-            rows.append({**said, "left": left, "right": right, "winner": answer["winner"]})
-    return rows
+    return [
+        {**with_ids(json.loads(row.answer), names), "query": row.query, "annotator": REVIEW, "time": row.at / 1e6,
+         "submission": f"{REVIEW} {number}"}
+        for number, row in enumerate(snapshot.reviews)
+    ]  # fmt: skip
 
 
 def _findings(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
@@ -410,75 +398,53 @@ def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone:
     return rows
 
 
-def _proposals(snapshot: Snapshot, judgments: Any) -> tuple[list[Any], int | None]:
-    """What a scheme that needs a consensus wants next, the most urgent first; ``None`` where the scheme needs none."""
+def _say_wishes(snapshot: Snapshot, judgments: Any, say: Say) -> int | None:
+    """Say what a scheme that needs a consensus wants next, the most urgent first, and what is best asked of whom.
+
+    Returns how many requests that are, ``None`` where the scheme needs no consensus.
+    """
     settings = snapshot.settings
     if api.target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind) is not None:
-        return [], None
-    money = _money(snapshot)
-    if money < _price(settings):
-        return [], 0
-    requests = _requests(snapshot, judgments, None, money)
-    by_id = {(row.query, row.item): row.id for row in snapshot.items}
-    wishes: list[Any] = []
-    for row in requests.iter_rows(named=True):
-        query, items = _target(row, by_id)
-        taken = snapshot.taken.get(json.dumps(items), 0)
-        wishes.append([query, items, taken + row["n_more"]])
-    return wishes, len(wishes)
-
-
-def _wishes_by_annotator(snapshot: Snapshot, judgments: Any) -> list[Any]:
-    """What is best asked of each annotator who takes part, the most urgent first, where the scheme chooses whom."""
-    if snapshot.settings.scheme != _CHOOSES_ANNOTATORS or len(snapshot.active) < 2:
-        return []
-    # what costs nothing is cheapest, and still has a price to be weighed by
-    prices = [max(row.cost, 0.01) for row in snapshot.active]
-    numbers = {row.name: row.id for row in snapshot.active}
-    pool = {"annotator": list(numbers), "price": prices}
-    by_id = {(row.query, row.item): row.id for row in snapshot.items}
-    requests = _requests(snapshot, judgments, pool, _money(snapshot)).filter(pl.col("annotator").is_not_null())
-    return [[numbers[row["annotator"]], _target(row, by_id)[1]] for row in requests.iter_rows(named=True)]
-
-
-def _price(settings: Settings) -> int:
-    """What the cheapest judgment costs."""
-    return max(1, min(settings.cost.values()))
-
-
-def _money(snapshot: Snapshot) -> int:
-    """What is laid out until the next fit."""
-    return min(snapshot.money, _price(snapshot.settings) * max(_MIN_PROPOSED, len(snapshot.rows) // 10))
-
-
-def _requests(snapshot: Snapshot, judgments: Any, pool: Any, money: int) -> pl.DataFrame:
-    """What the scheme wants next, of anyone who comes or of a pool."""
-    settings = snapshot.settings
-    single = all(row.query == "" for row in snapshot.items)
-    shared = {} if single else {"query": [row.query for row in snapshot.items]}
-    return api.requests(
-        judgments, settings.scheme, {**shared, "item": [row.item for row in snapshot.items]}, pool, money,
-        params=dict(settings.params), price=_price(settings) if pool is None else None, least_gain=settings.least_gain,
-        seed=settings.seed, open=_open_frame(snapshot, {row.id: row.item for row in snapshot.items}, single=single),
-    ).frame()  # fmt: skip
-
-
-def _target(row: dict[str, Any], by_id: dict[tuple[str, str], int]) -> tuple[str, list[int]]:
-    """The query and the items that a request asks about."""
-    query = row.get("query", "") or ""
-    sides = ("item",) if "item" in row else ("left", "right")
-    return query, sorted(by_id[query, row[side]] for side in sides)
-
-
-def _open_frame(snapshot: Snapshot, ids: dict[int, str], *, single: bool) -> Any:
-    """Requests that are held, as a table; ``None`` where there are none."""
-    if not snapshot.offered:
         return None
-    sides = ("item",) if snapshot.settings.kind == "grade" else ("left", "right")
-    rows = [(row.query, json.loads(row.items), row.annotator) for row in snapshot.offered]
-    columns: dict[str, Any] = {} if single else {"query": [query for query, _, _ in rows]}
-    columns |= {side: [ids[items[place]] for _, items, _ in rows] for place, side in enumerate(sides)}
-    return {**columns, "annotator": [name for _, _, name in rows]}
+    price = max(1, min(settings.cost.values()))
+    # what is laid out until the next fit
+    money = min(snapshot.money, price * max(_MIN_PROPOSED, len(snapshot.rows) // 10))
+    if money < price:
+        return 0
+    by_id = {(row.query, row.item): row.id for row in snapshot.items}
+    names = {row.id: row.item for row in snapshot.items}
+    single = all(row.query == "" for row in snapshot.items)
+    sides = ("item",) if settings.kind == "grade" else ("left", "right")
+
+    def with_queries(rows: list[Any], columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        return columns if single else {"query": [row.query for row in rows], **columns}
+
+    def targets(requests: pl.DataFrame) -> Iterator[tuple[dict[str, Any], str, list[int]]]:
+        for row in requests.iter_rows(named=True):
+            query = row.get("query", "") or ""
+            yield row, query, sorted(by_id[query, row[side]] for side in sides)
+
+    held = [json.loads(row.items) for row in snapshot.offered]
+    waiting = {side: [names[items[place]] for items in held] for place, side in enumerate(sides)}
+    waiting["annotator"] = [row.annotator for row in snapshot.offered]
+    how: dict[str, Any] = {
+        "scheme": settings.scheme, "params": dict(settings.params), "budget": money, "seed": settings.seed,
+        "items": with_queries(snapshot.items, {"item": list(names.values())}), "least_gain": settings.least_gain,
+        "open": with_queries(snapshot.offered, waiting) if held else None,
+    }  # fmt: skip
+    wishes = [
+        [query, items, snapshot.taken.get(json.dumps(items), 0) + row["n_more"]]
+        for row, query, items in targets(api.requests(judgments, **how, price=price).frame())
+    ]
+    for start in range(0, len(wishes), PIECE):
+        say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
+    if wishes and settings.scheme == _CHOOSES_ANNOTATORS and len(snapshot.active) > 1:
+        numbers = {row.name: row.id for row in snapshot.active}
+        # what costs nothing is cheapest, and still has a price to be weighed by
+        pool = {"annotator": list(numbers), "price": [max(row.cost, 0.01) for row in snapshot.active]}
+        meant = targets(api.requests(judgments, **how, pool=pool).frame().filter(pl.col("annotator").is_not_null()))
+        say({"piece": "meant", "rows": [[numbers[row["annotator"]], items] for row, _, items in meant]})
+    return len(wishes)
 
 
 def yield_to_annotators() -> None:

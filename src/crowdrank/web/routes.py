@@ -31,11 +31,10 @@ from ..errors import CrowdrankError
 from . import access, overview, steering, submitting
 from .access import NOBODY, Caller
 from .campaign_file import media_file
-from .collection import Body, Fault, must_be, record_event, refusal, sql
-from .service import Service, about_me, own_history, shown_item, shown_practice, shown_request, welcome
+from .collection import Body, Fault, Session, must_be, record_event, refusal, sql
+from .service import Service, about_me, answer_practice, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
 from .submitting import MAX_BATCH, MAX_COMMENT, MAX_REASON, Stored, Submission, storable
-from .training import answer_practice
 from .transfer import FORMATS, IMPORTED, export, import_file, judgment_page
 
 API = "/api/v1"
@@ -285,7 +284,7 @@ async def join(request: Request, service: Running, caller: Anyone, body: Joining
         return Answer({"annotator": caller.name})
     try:
         # who holds an invite is let in, whoever else tries from the same address
-        await service.read(lambda c: access.expect_invite(service.collection, c, body.invite))
+        await service.read(access.expect_invite, body.invite)
         joined = await service.write(access.join, body.invite, body.name, body.external, body.session)
     except Fault as fault:
         # who shares an address with somebody who guesses still gets in by a good invite
@@ -310,9 +309,8 @@ class Invited(Body):
 @annotator_router.post("/welcome")
 async def welcome_page(request: Request, service: Running, caller: Anyone, body: Invited) -> dict[str, Any]:
     """Say what an invite is for, before anybody joins."""
-    collection = service.collection
-    row = await service.read(lambda c: access.expect_invite(collection, c, body.invite))
-    return {**welcome(collection.settings), "named": row.name is not None, "used_up": row.uses_left < 1}
+    row = await service.read(access.expect_invite, body.invite)
+    return {**welcome(service.collection.settings), "named": row.name is not None, "used_up": row.uses_left < 1}
 
 
 @annotator_router.post("/me/link")
@@ -332,20 +330,14 @@ async def history(
     search: Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")] = "",
 ) -> dict[str, Any]:
     """List own judgments, the latest first; what was changed or withdrawn is not among them."""
-    collection = service.collection
-    return await service.read(lambda c: own_history(collection, c, caller.annotator, before, limit, search))
+    return await service.read(own_history, caller.annotator, before, limit, search)
 
 
 @annotator_router.get("/requests/{request}")
 async def one_request(service: Running, caller: Annotator, request: Id) -> ShownRequest:
     """Show a request of one's own again, such as one to be answered anew."""
-    collection = service.collection
-
-    def look(connection: Any) -> Any:
-        shown_item(collection, connection, caller.annotator, request, "a")
-        return shown_request(collection, connection, request)
-
-    return ShownRequest.model_validate(await service.read(look))
+    await service.read(shown_item, caller.annotator, request, "a")
+    return ShownRequest.model_validate(await service.read(shown_request, request))
 
 
 class Commented(Body):
@@ -367,7 +359,7 @@ async def comment(service: Running, caller: Annotator, submission: str, body: Co
 @annotator_router.post("/consent")
 async def accept(service: Running, caller: Annotator) -> dict[str, bool]:
     """Accept the guidelines."""
-    await service.write(lambda collection, c: sql.consent.run(c, annotator=caller.annotator, now=collection.now(c)))
+    await service.write(lambda db: sql.consent.run(db, annotator=caller.annotator, now=db.now()))
     return {"consented": True}
 
 
@@ -428,8 +420,7 @@ async def item(service: Running, caller: Annotator, request: Id, label: str) -> 
 
 async def _item(service: Service, caller: Caller, request: int, label: str, *, practice: bool = False) -> Response:
     """The file or page of an item."""
-    collection = service.collection
-    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label, practice=practice))
+    shown = await service.read(shown_item, caller.annotator, request, label, practice=practice)
     return _content(service, shown[0], shown[1], {"cache-control": "private, max-age=3600"})
 
 
@@ -491,8 +482,7 @@ async def withdraw_judgment(service: Running, caller: Annotator, submission: str
 @annotator_router.get("/me")
 async def me(service: Running, caller: Annotator) -> dict[str, Any]:
     """Say what an annotator may know of themselves."""
-    collection = service.collection
-    return await service.read(lambda c: about_me(collection, c, caller.annotator))
+    return await service.read(about_me, caller.annotator)
 
 
 def _stored_answer(stored: Stored) -> dict[str, Any]:
@@ -501,12 +491,12 @@ def _stored_answer(stored: Stored) -> dict[str, Any]:
     return {**answer, "withdrawn": True} if stored.withdrawn else answer
 
 
-def _withdraw(collection: Any, connection: Any, annotator: int, submission: str) -> dict[str, Any]:
+def _withdraw(db: Session, annotator: int, submission: str) -> dict[str, Any]:
     """The request of a judgment that was taken back, and the old answer."""
-    request, kept = submitting.withdraw(collection, connection, annotator, submission)
-    order = json.loads(sql.request_shown.first(connection, request=request).shown)["order"]
-    old = submitting.shown_answer(collection.settings, order, json.loads(kept))
-    return {"request": shown_request(collection, connection, request), "answer": old}
+    request, kept = submitting.withdraw(db, annotator, submission)
+    order = json.loads(sql.request_shown.first(db, request=request).shown)["order"]
+    old = submitting.shown_answer(db.settings, order, json.loads(kept))
+    return {"request": shown_request(db, request), "answer": old}
 
 
 _REPORT_SECONDS = 600.0
@@ -542,8 +532,7 @@ class MadeInvite(Body):
 
 async def view_answer(service: Service, request: Request, view: Callable[..., dict[str, Any]], *args: Any) -> Response:
     """What a view shows, or that the caller has it already; its tag is of the content, less what the clock changes."""
-    collection = service.collection
-    answer = Answer(await service.read(lambda c: view(collection, c, *args)))
+    answer = Answer(await service.read(view, *args))
     still = re.sub(rb'"(now|age|finish|estimated_finish)":[\d.]+', b"", bytes(answer.body))
     etag = f'"{hashlib.sha256(still).hexdigest()[:24]}"'
     headers = {"etag": etag, "cache-control": "no-cache"}
@@ -594,8 +583,7 @@ _add_view("course", overview.course_and_findings, "Show findings, how doubt fell
 @owner_router.get(f"{API}/invites")
 async def invites(service: Running, caller: Owner) -> dict[str, Any]:
     """List invites."""
-    collection = service.collection
-    return await service.read(lambda c: overview.list_view(collection, c, "invites"))
+    return await service.read(overview.list_view, "invites")
 
 
 @owner_router.post(f"{API}/invites")
@@ -660,8 +648,7 @@ async def list_judgments(
     ] = 1000,
 ) -> dict[str, Any]:
     """List judgments in the order of their numbers, a page at a time."""
-    collection = service.collection
-    return await service.read(lambda c: judgment_page(collection, c, after, limit))
+    return await service.read(judgment_page, after, limit)
 
 
 @owner_router.get(f"{API}/campaigns")
@@ -671,7 +658,7 @@ async def campaigns(request: Request, service: Running, caller: Anyone) -> dict[
     for one in request.app.state.services:
         with suppress(Fault):
             who = await one.access.identify(request, one.read)
-            row = await one.read(lambda c, one=one: sql.campaign.first(c, campaign=one.collection.id))
+            row = await one.read(sql.campaign.first)
             facts = {"name": row.name, "place": one.place, "kind": row.kind, "state": row.state, "role": who.role}
             if who.role in access.STAFF:
                 facts |= {"judgments": row.seq, "spent": row.spent, "budget": row.budget}
@@ -683,8 +670,7 @@ async def campaigns(request: Request, service: Running, caller: Anyone) -> dict[
 @owner_router.get(f"{API}/members")
 async def members(service: Running, caller: Owner) -> dict[str, Any]:
     """List who helps to run the campaign."""
-    collection = service.collection
-    return await service.read(lambda c: overview.list_view(collection, c, "members"))
+    return await service.read(overview.list_view, "members")
 
 
 @owner_router.post(f"{API}/members")
@@ -712,20 +698,18 @@ async def healthz(request: Request, service: Running, caller: Anyone) -> dict[st
     """Say whether the service works: answers are read and can be kept."""
     for one in request.app.state.services:
         if one.probed + _PROBE_SECONDS < time.monotonic():
-            await one.write(lambda collection, c: sql.touch_campaign.run(c, campaign=collection.id))
+            await one.write(sql.touch_campaign.run)
             one.probed = time.monotonic()
-    collection = service.collection
-    seq = await service.read(lambda c: overview.fit_view(collection, c, 0))
-    return {"ok": True, "fit_age": seq["age"], "writer_queue": collection.store.n_waiting}
+    fit = await service.read(overview.fit_view, 0)
+    return {"ok": True, "fit_age": fit["age"], "writer_queue": service.collection.store.n_waiting}
 
 
 @owner_router.get("/metrics", response_class=Response)
 async def metrics(service: Running, caller: Viewer) -> Response:
     """Give the counters to Prometheus."""
-    collection = service.collection
-    view = await service.read(lambda c: overview.campaign_view(collection, c))
+    view = await service.read(overview.campaign_view)
     gauges = {
-        "writer_queue": collection.store.n_waiting, "fit_age_seconds": view["fit"]["age"],
+        "writer_queue": service.collection.store.n_waiting, "fit_age_seconds": view["fit"]["age"],
         "fit_newer_judgments": view["fit"]["newer"], "judgments": view["seq"], "cost_spent": view["cost"]["spent"],
         "cost_reserved": view["cost"]["reserved"], "targets_open": view["targets"]["open"],
         "requests_offered": view["requests"].get("offered", 0),
@@ -867,9 +851,9 @@ async def _act(service: Service, caller: Caller, operation: Callable[..., Any], 
     """What an operation of somebody who runs the campaign returns; settings and items are followed at once."""
     result = await service.write(operation, *args, caller.label)
     collection = service.collection
-    state = await service.read(lambda c: sql.campaign_state.first(c, campaign=collection.id))
+    state = await service.read(sql.campaign_state.first)
     if state.revision != collection.revision:
-        await service.read(lambda c: collection.follow(c, state.revision))
+        await service.read(collection.follow, state.revision)
     if service.refit is not None:
         service.refit.wake()
     return result
@@ -894,8 +878,7 @@ async def one_item(request: Request, service: Running, caller: Viewer, item: Id)
 @owner_router.get(f"{API}/items/{{item}}/content", response_class=Response)
 async def item_content(service: Running, caller: Viewer, item: Id) -> Response:
     """Serve the file of an image or a sound, or the sandboxed page, of an item."""
-    collection = service.collection
-    row = await service.read(lambda c: sql.item.first(c, item=item, campaign=collection.id))
+    row = await service.read(sql.item.first, item=item)
     if row is None:
         raise Fault("not_found", "there is no such item")
     return _content(service, row.content, row.content_type, {})
@@ -924,8 +907,7 @@ async def decide(service: Running, caller: Reviewer, body: steering.Decision) ->
 @owner_router.get(f"{API}/review/known", response_class=Response)
 async def decisions(service: Running, caller: Viewer) -> Response:
     """Give the decisions as a table, as ``crowdrank aggregate --known`` takes those on grades."""
-    collection = service.collection
-    text = await service.read(lambda c: steering.reviews_csv(collection, c))
+    text = await service.read(steering.reviews_csv)
     return Response(text, 200, attachment_headers("known.csv"), "text/csv; charset=utf-8")
 
 
@@ -944,8 +926,7 @@ async def pay(
     """Say what each annotator is owed, with a bonus by quality; csv, prolific and mturk are tables to pay by."""
     if format not in ("json", "csv", "prolific", "mturk"):
         raise Fault("invalid", "format must be one of json, csv, prolific, mturk", field="format")
-    collection = service.collection
-    rows = await service.read(lambda c: steering.pay_rows(collection, c, bonus, bonus_from))
+    rows = await service.read(steering.pay_rows, bonus, bonus_from)
     if format == "json":
         return Answer(rows)
     text = steering.pay_csv(rows["pay"], format, unit)
@@ -971,5 +952,4 @@ async def events(
     before: Annotated[int, Field(ge=0, le=2**62), must_be("the number of an event")] = 2**62,
 ) -> dict[str, Any]:  # fmt: skip
     """List what happened, the latest first: who did what and when."""
-    collection = service.collection
-    return await service.read(lambda c: steering.events_view(collection, c, before))
+    return await service.read(steering.events_view, before)

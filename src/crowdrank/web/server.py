@@ -116,8 +116,7 @@ def first_start(options: Options, token: str, *, replace: bool = False) -> list[
             named = [one.settings.name for one in campaigns]
             collection, created = open_collection(store, campaign, token_hash(token), beside=named)
             if replace and not created:
-                values = {"campaign": collection.id, "hash": token_hash(token)}
-                store.submit(lambda connection, values=values: sql.replace_owner.run(connection, **values)).result()
+                collection.write(sql.replace_owner.run, hash=token_hash(token))
             if created or replace:
                 opened.append(campaign)
     return opened

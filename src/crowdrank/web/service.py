@@ -1,6 +1,7 @@
 """The running service: a campaign, its door and counters, the way from a call to the database, what annotators see.
 
 Annotators see a request with its contents, and themselves; never an item's id, never another's judgment.
+Before the real work they may practise on items of known truth: what was expected is told after each.
 """
 
 from __future__ import annotations
@@ -8,21 +9,22 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
+import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NamedTuple, TypeVar
+from itertools import combinations
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
-
-import sqlalchemy as sa
 
 from . import submitting
 from .access import Access
-from .collection import Collection, Fault, savepoint, sql
-from .submitting import LABELS, Claim, Stored, Submission, shown_answer
-from .training import feedback, next_practice
+from .collection import Collection, Fault, Session, record_event, savepoint, sql
+from .overview import check_result
+from .submitting import LABELS, Claim, Stored, Submission, active_annotator, kept_answer, shown_answer, shown_value
 
 log = logging.getLogger("crowdrank.web")
 _BOUNDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -98,97 +100,74 @@ _MOST_CONTENTS = 5_000
 """Contents of items that are kept in memory."""
 
 
-def shown_requests(
-    collection: Collection, connection: sa.Connection, requests: list[int], annotator: int
-) -> list[dict[str, Any]]:
-    """Return requests that an annotator holds as they see them."""
-    if not requests:
-        return []
-    held = {row.id: row for row in sql.held_with_queries.rows(connection, annotator=annotator)}
-    # contents that are not known yet are read at once, not one by one
-    item_contents(collection, connection, [item for one in requests for item in json.loads(held[one].shown)["order"]])
-    return [_show_request(collection, connection, held[request]) for request in requests]
-
-
-def shown_request(collection: Collection, connection: sa.Connection, request: int) -> dict[str, Any]:
+def shown_request(db: Session, request: int) -> dict[str, Any]:
     """Return a request as its annotator sees it."""
-    return _show_request(collection, connection, sql.request_with_query.first(connection, request=request))
+    row = sql.request_with_query.first(db, request=request)
+    return _show_request(db, row.id, row.shown, row.lease_until)
 
 
-def _show_request(
-    collection: Collection, connection: sa.Connection, row: Any, place: str = "requests"
-) -> dict[str, Any]:
-    """A request as its annotator sees it, from its row."""
-    request = row.id
-    shown, settings = json.loads(row.shown), collection.settings
-    contents = item_contents(collection, connection, shown["order"])
+def _show_request(db: Session, request: int, shown: str, lease_until: int, place: str = "requests") -> dict[str, Any]:
+    """A request as its annotator sees it: never an id of the owner's; with html or a file as the path to it."""
+    order, settings = json.loads(shown), db.settings
+    contents = item_contents(db, order["order"])
     items = []
     for label, (content, content_type, _) in zip(LABELS, contents, strict=False):
         is_file = content_type in ("image", "audio") and not content.startswith("https://")
-        served = content_type == "html" or is_file
         path = f"/api/v1/{place}/{request}/items/{label}"
-        items.append({"label": label, "content": path if served else content, "content_type": content_type})
+        content = path if is_file or content_type == "html" else content
+        items.append({"label": label, "content": content, "content_type": content_type})
+    # where items are more than plain text, the query may be Markdown too
+    query = {"content": contents[0][2], "content_type": "text" if contents[0][1] == "text" else "markdown"}
+    more: dict[str, Any] = {"cant_tell": True} if settings.cant_tell else {}
+    if settings.questions:
+        more = {"questions": [asdict(one) for one in settings.questions]}
     return {
-        "id": request, "kind": settings.kind, "query": _shown_query(contents[0]), "items": items,
-        "scale": _scale(settings), "question": settings.question, "seed": shown["seed"],
-        "lease_until": row.lease_until, **_more_of(settings),
+        "id": request, "kind": settings.kind, "query": query, "items": items, "scale": _scale(settings),
+        "question": settings.question, "seed": order["seed"], "lease_until": lease_until, **more,
     }  # fmt: skip
 
 
-def _shown_query(content: tuple[str, str, str]) -> dict[str, str]:
-    """What a request says of its query, never its id; where items are more than plain text, it may be Markdown too."""
-    return {"content": content[2], "content_type": "text" if content[1] == "text" else "markdown"}
-
-
-def shown_item(
-    collection: Collection,
-    connection: sa.Connection,
-    annotator: int,
-    request: int,
-    label: str,
-    *,
-    practice: bool = False,
-) -> Any:
+def shown_item(db: Session, annotator: int, request: int, label: str, *, practice: bool = False) -> Any:
     """Return content and type of an item of a request that the annotator holds or answered."""
-    if sql.annotator.first(connection, annotator=annotator).state == "removed":
+    if sql.annotator.first(db, annotator=annotator).state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     if practice:
-        row = next((one for one in sql.practice.rows(connection, annotator=annotator) if one.id == request), None)
+        row = next((one for one in sql.practice.rows(db, annotator=annotator) if one.id == request), None)
     else:
-        row = sql.request_with_query.first(connection, request=request)
+        row = sql.request_with_query.first(db, request=request)
         row = None if row is None or row.annotator != annotator else row
     order = [] if row is None else json.loads(row.shown)["order"]
     place = LABELS.find(label) if len(label) == 1 else -1
     if not 0 <= place < len(order):
         raise Fault("not_found", "there is no such item of a request of yours")
-    return item_contents(collection, connection, [order[place]])[0]
+    return item_contents(db, [order[place]])[0]
 
 
-def item_contents(collection: Collection, connection: sa.Connection, items: list[int]) -> list[tuple[str, str, str]]:
+def item_contents(db: Session, items: list[int]) -> list[tuple[str, str, str]]:
     """Return content, type and the query's content of items, which never change."""
-    cache = collection.contents
+    cache = db.collection.contents
     # other threads may empty the cache at any moment, so what was found in it is held here
     contents = {item: cache.get(item) for item in items}
     new = [item for item, content in contents.items() if content is None]
     if new:
         if len(cache) > _MOST_CONTENTS:
             cache.clear()
-        for row in sql.item_contents.rows(connection, items=new, campaign=collection.id):
+        for row in sql.item_contents.rows(db, items=new):
             contents[row.id] = cache[row.id] = (row.content, row.content_type, row.query_content)
     return [content for content in (contents[item] for item in items) if content is not None]
 
 
-def about_me(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
+def about_me(db: Session, annotator: int) -> dict[str, Any]:
     """Return what an annotator may know of themselves and of the campaign."""
-    me = sql.annotator.first(connection, annotator=annotator)
+    me = sql.annotator.first(db, annotator=annotator)
     if me is None or me.state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
-    settings = collection.settings
-    recent = sql.recent_judgments.rows(connection, annotator=annotator, limit=submitting.MAX_UNDO)
+    settings = db.settings
+    recent = sql.recent_judgments.rows(db, annotator=annotator, limit=submitting.MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
     facts: dict[str, Any] = {
         "name": me.name, "kind": me.kind, "n_answered": me.n_answered, "message": me.message,
-        "n_open": sql.n_held.number(connection, annotator=annotator),
+        "n_open": sql.n_held.number(db, annotator=annotator),
         "recent": [
             {
                 "submission": row.submission, "seq": row.seq, "request": row.request, "at": row.at,
@@ -199,7 +178,7 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
         "pace": seconds[len(seconds) // 2] if seconds else None,
         "campaign": {
             "name": settings.name, "kind": settings.kind, "question": settings.question,
-            "state": sql.campaign_state.first(connection, campaign=collection.id).state,
+            "state": sql.campaign_state.first(db).state,
             "guidelines": settings.guidelines, "scale": _scale(settings), "lease_seconds": settings.lease_seconds,
             "listen": settings.listen, "show_quality": settings.show_quality, "training": settings.training,
             **welcome(settings),
@@ -208,19 +187,18 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
         "consented": me.consented_at is not None or not settings.guidelines or me.kind == "program",
     }  # fmt: skip
     if settings.show_quality:
-        row = sql.annotator_quality.first(connection, campaign=collection.id, name=me.name)
+        row = sql.annotator_quality.first(db, name=me.name)
         facts["quality"] = None if row is None else json.loads(row.row).get("quality")
     return facts
 
 
-def shown_practice(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
+def shown_practice(db: Session, annotator: int) -> dict[str, Any]:
     """Return what an annotator practises on next, as they see a request."""
-    found = next_practice(collection, connection, annotator)
+    found = next_practice(db, annotator)
     row = found.pop("row", None)
     if row is None:
         return found
-    shown = _show_request(collection, connection, _Shown(row.id, row.shown, 0, ""), "training")
-    return {**found, "request": shown}
+    return {**found, "request": _show_request(db, row.id, row.shown, 0, "training")}
 
 
 def welcome(settings: Any) -> dict[str, Any]:
@@ -229,10 +207,10 @@ def welcome(settings: Any) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in names}
 
 
-def completion(collection: Collection, connection: sa.Connection, annotator: int, reason: str | None) -> Any:
+def completion(db: Session, annotator: int, reason: str | None) -> Any:
     """Return the code and the way back of a person who is done, ``None`` while there is more to do."""
-    given = collection.settings.completion
-    me = sql.annotator.first(connection, annotator=annotator)
+    given = db.settings.completion
+    me = sql.annotator.first(db, annotator=annotator)
     if not given or reason not in ("goal", "done", "judged_all", "budget") or not me.n_answered:
         return None
     code = given.get("code", "")
@@ -244,17 +222,15 @@ _MOST_SHOWN = 300
 """Characters of an item in a list of one's own answers."""
 
 
-def own_history(
-    collection: Collection, connection: sa.Connection, annotator: int, before: int, limit: int, search: str
-) -> dict[str, Any]:
+def own_history(db: Session, annotator: int, before: int, limit: int, search: str) -> dict[str, Any]:
     """Return own judgments behind a number, the latest first, whose contents, answer or comment have these words."""
     found: list[dict[str, Any]] = []
     words = search.casefold()
     while len(found) < limit:
-        rows = sql.own_history.rows(connection, annotator=annotator, before=before, limit=200)
+        rows = sql.own_history.rows(db, annotator=annotator, before=before, limit=200)
         for row in rows:
             before = row.seq
-            one = own_judgment(collection, connection, row)
+            one = own_judgment(db, row)
             texts = [one["request"]["query"]["content"], one["comment"], json.dumps(one["answer"], ensure_ascii=False)]
             texts += [item["content"] for item in one["request"]["items"]]
             if words and not any(words in text.casefold() for text in texts):
@@ -269,30 +245,14 @@ def own_history(
     return {"judgments": found, "next_before": None}
 
 
-def own_judgment(collection: Collection, connection: sa.Connection, row: Any) -> dict[str, Any]:
+def own_judgment(db: Session, row: Any) -> dict[str, Any]:
     """Return a judgment as its annotator sees it, with the request that it answers."""
-    shown = _show_request(collection, connection, _Shown(row.request, row.shown, 0, row.query))
-    answer = shown_answer(collection.settings, json.loads(row.shown)["order"], json.loads(row.answer))
+    shown = _show_request(db, row.request, row.shown, 0)
+    answer = shown_answer(db.settings, json.loads(row.shown)["order"], json.loads(row.answer))
     return {
         "submission": row.submission, "seq": row.seq, "at": row.at, "seconds": row.seconds, "comment": row.comment,
         "changed": row.replaces is not None, "answer": answer, "request": shown,
     }  # fmt: skip
-
-
-class _Shown(NamedTuple):
-    """What a request is shown from."""
-
-    id: int
-    shown: str
-    lease_until: int
-    query: str
-
-
-def _more_of(settings: Any) -> dict[str, Any]:
-    """What a request says besides where there are several questions, or one that somebody may not be able to answer."""
-    if settings.questions:
-        return {"questions": [asdict(one) for one in settings.questions]}
-    return {"cant_tell": True} if settings.cant_tell else {}
 
 
 def _scale(settings: Any) -> Any:
@@ -302,6 +262,102 @@ def _scale(settings: Any) -> Any:
     if settings.kind == "ranking":
         return None
     return {"ties": settings.ties} | ({"strength": list(settings.strength)} if settings.strength else {})
+
+
+_MOST_PAIRS = 2_000
+
+
+def next_practice(db: Session, annotator: int) -> dict[str, Any]:
+    """Return how far an annotator is, and the row of what they practise on next, begun here where it is new."""
+    who = active_annotator(db, annotator)
+    if not db.settings.training or who.kind != "person" or who.trained_at is not None:
+        return {"state": "passed"}
+    targets = _targets(db)
+    n_asked = min(db.settings.training, len(targets))
+    rows = sql.practice.rows(db, annotator=annotator)
+    number = max((row.round for row in rows), default=1)
+    mine = [row for row in rows if row.round == number]
+    if len(mine) >= n_asked and all(row.answer is not None for row in mine):
+        if number >= db.settings.training_rounds:
+            return {"state": "failed"}
+        number, mine = number + 1, []
+    row = next((row for row in mine if row.answer is None), None)
+    if row is None:
+        draws = random.Random(f"{db.settings.seed} {annotator} {number}")
+        # those with an explanation teach most
+        draws.shuffle(targets)
+        targets.sort(key=lambda target: not target[1])
+        seen = {one.items for one in mine}
+        items = next(items for items, _ in targets[:n_asked] if json.dumps(items) not in seen)
+        order = draws.sample(items, len(items))
+        shown = json.dumps({"order": order, "seed": draws.getrandbits(31)})
+        about = {"items": json.dumps(items), "shown": shown, "round": number}
+        row = sql.begin_practice.first(db, annotator=annotator, **about, now=db.now())
+    answered = [one for one in mine if one.answer is not None]
+    return {"state": "going", "n": len(answered) + 1, "of": n_asked, "row": row}
+
+
+def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> dict[str, Any]:
+    """Keep an answer to practice, and return what was expected, why, and how far the annotator is."""
+    active_annotator(db, annotator)
+    rows = sql.practice.rows(db, annotator=annotator)
+    row = next((one for one in rows if one.id == number), None)
+    if row is None:
+        raise Fault("not_found", "there is no such practice of yours")
+    order = json.loads(row.shown)["order"]
+    if row.answer is None:
+        kept = kept_answer(db.settings, order, answer)
+        told = feedback(db, order, kept)
+        right = int(told["right"])
+        sql.end_practice.run(db, practice=number, answer=json.dumps(kept), right=right, now=db.now())
+    else:
+        # sent before; the first answer stands
+        told = feedback(db, order, json.loads(row.answer))
+    mine = [one for one in sql.practice.rows(db, annotator=annotator) if one.round == row.round]
+    n_asked = min(db.settings.training, len(_targets(db)))
+    n_right, needed = sum(one.is_right or 0 for one in mine), math.ceil(db.settings.pass_mark * n_asked - 1e-9)
+    state = "going"
+    if sum(one.answer is not None for one in mine) >= n_asked:
+        state = "passed" if n_right >= needed else "again"
+        if state == "again" and row.round >= db.settings.training_rounds:
+            state = "failed"
+        if state == "passed":
+            sql.set_trained.run(db, annotator=annotator, now=db.now())
+        detail = {"state": state, "right": n_right, "of": n_asked}
+        record_event(db, f"annotator {annotator}", "training", detail)
+    return {**told, "state": state, "n_right": n_right, "of": n_asked, "needed": needed}
+
+
+def feedback(db: Session, order: list[int], kept: dict[str, Any]) -> dict[str, Any]:
+    """Return whether an answer on items of known truth is right, what was expected, and why."""
+    rows = {row.id: row for row in sql.known_items.rows(db)}
+    truths = {item: rows[item].truth for item in order}
+    right, _ = check_result(db.settings, kept, list(order), truths)
+    expected: dict[str, Any] = {"grade": round(truths[order[0]])}
+    if db.settings.kind == "preference":
+        expected = {"winner": "a" if truths[order[0]] > truths[order[1]] else "b"}
+    elif db.settings.kind == "ranking":
+        levels = sorted(set(truths.values()), reverse=True)
+        groups = [[item for item in order if truths[item] == level] for level in levels]
+        expected = shown_value(order, {"order": groups})
+    why = "\n\n".join(filter(None, (rows[item].explanation for item in order)))
+    return {"right": bool(right), "expected": expected, "explanation": why}
+
+
+def _targets(db: Session) -> list[tuple[list[int], bool]]:
+    """What can be practised on, and whether it is explained: items, pairs or sets of known truth."""
+    queries: dict[str, list[Any]] = {}
+    for row in sql.known_items.rows(db):
+        queries.setdefault(row.query, []).append(row)
+    found: list[list[Any]] = []
+    for rows in queries.values():
+        if db.settings.kind == "grade":
+            found += [[row] for row in rows]
+        elif db.settings.kind == "preference":
+            found += [list(pair) for pair in combinations(rows, 2) if pair[0].truth != pair[1].truth]
+        elif len({row.truth for row in rows}) > 1:
+            found.append(rows[: db.settings.set_size])
+    return [([row.id for row in rows], any(row.explanation for row in rows)) for rows in found[:_MOST_PAIRS]]
 
 
 Result = TypeVar("Result")
@@ -324,13 +380,12 @@ class Service:
         self.webhook: Any = None
 
     async def write(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
-        """Run an operation of (collection, connection, ...); it is durable once this returns."""
-        collection = self.collection
-        return await asyncio.wrap_future(collection.store.submit(lambda c: operation(collection, c, *args, **keys)))
+        """Run an operation of (db, ...); it is durable once this returns."""
+        return await asyncio.wrap_future(self.collection.submit(operation, *args, **keys))
 
-    async def read(self, operation: Callable[[sa.Connection], Result]) -> Result:
-        """Run an operation of (connection) that only reads."""
-        return await asyncio.wrap_future(self.collection.store.submit_read(operation))
+    async def read(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
+        """Run an operation of (db, ...) that only reads."""
+        return await asyncio.wrap_future(self.collection.submit_read(operation, *args, **keys))
 
     async def submit(
         self, annotator: int, submission: Submission, *, next: bool
@@ -344,7 +399,7 @@ class Service:
         self.telemetry.events["replays" if stored.replayed else "judgments"] += 1
         if self.collection.settings.check_feedback and stored.known is not None:
             order, kept = stored.known
-            told = await self.read(lambda c: feedback(self.collection, c, order, kept))
+            told = await self.read(feedback, order, kept)
             scale = _scale(self.collection.settings)
             return stored, following, {**told, "scale": scale}
         return stored, following, None
@@ -360,52 +415,53 @@ class Service:
     async def claim(self, annotator: int, n: int = 1, lease_seconds: int | None = None) -> dict[str, Any]:
         """Give out requests, as the annotator sees them."""
 
-        def give_out(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
-            claimed = submitting.claim(collection, connection, annotator, n, lease_seconds)
-            return _show_requests(collection, connection, claimed, annotator)
+        def give_out(db: Session) -> dict[str, Any]:
+            claimed = submitting.claim(db, annotator, n, lease_seconds)
+            return _show_requests(db, claimed, annotator)
 
         return await self.write(give_out)
 
 
-def _submit(
-    collection: Collection, connection: sa.Connection, annotator: int, submission: Submission, next: bool
-) -> tuple[Stored, dict[str, Any] | None]:
+def _submit(db: Session, annotator: int, submission: Submission, next: bool) -> tuple[Stored, dict[str, Any] | None]:
     """Keep a judgment and give out the next request in one transaction."""
-    stored = submitting.submit(collection, connection, annotator, submission, next=next)
-    following = None if stored.next is None else _show_requests(collection, connection, stored.next, annotator)
+    stored = submitting.submit(db, annotator, submission, next=next)
+    following = None if stored.next is None else _show_requests(db, stored.next, annotator)
     return stored, following
 
 
-def _submit_all(
-    collection: Collection, connection: sa.Connection, annotator: int, submissions: list[Submission]
-) -> list[Stored | Fault]:
+def _submit_all(db: Session, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:
     """Keep several judgments, all at once where that can be, else each in a savepoint of its own."""
-    who = submitting.active_annotator(connection, annotator)
-    if connection.dialect.name == "postgresql":
+    who = active_annotator(db, annotator)
+    if not db.is_sqlite:
         # all targets before the campaign, in the order of their numbers: the order of all operations
-        sql.lock_targets.run(connection, requests=[one.request for one in submissions])
-    at_once = submitting.keep_all(collection, connection, who, submissions)
+        sql.lock_targets.run(db, requests=[one.request for one in submissions])
+    at_once = submitting.keep_all(db, who, submissions)
     if at_once is not None:
         return at_once
     answers: list[Stored | Fault] = []
     for one in submissions:
         try:
-            with savepoint(connection):
-                answers.append(submitting.keep(collection, connection, who, one, locked=True))
+            with savepoint(db.connection):
+                answers.append(submitting.keep(db, who, one, locked=True))
         except Fault as fault:
             answers.append(fault)
     return answers
 
 
-def _show_requests(
-    collection: Collection, connection: sa.Connection, given_out: Claim, annotator: int
-) -> dict[str, Any]:
+def _show_requests(db: Session, given_out: Claim, annotator: int) -> dict[str, Any]:
     """Requests as the annotator sees them, or why there are none."""
-    answer: dict[str, Any] = {"requests": shown_requests(collection, connection, given_out.requests, annotator)}
+    shown = []
+    if given_out.requests:
+        held = {row.id: row for row in sql.held_with_queries.rows(db, annotator=annotator)}
+        rows = [held[one] for one in given_out.requests]
+        # contents that are not known yet are read at once, not one by one
+        item_contents(db, [item for row in rows for item in json.loads(row.shown)["order"]])
+        shown = [_show_request(db, row.id, row.shown, row.lease_until) for row in rows]
+    answer: dict[str, Any] = {"requests": shown}
     if given_out.reason is not None:
         answer["reason"] = given_out.reason
     if given_out.retry_after is not None:
         answer["retry_after"] = round(given_out.retry_after, 1)
-    if not given_out.requests and (code := completion(collection, connection, annotator, given_out.reason)):
+    if not given_out.requests and (code := completion(db, annotator, given_out.reason)):
         answer["completion"] = code
     return answer

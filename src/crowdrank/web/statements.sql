@@ -527,7 +527,7 @@ SELECT item, row FROM score WHERE fit = :fit AND item IN :items ORDER BY item
 UPDATE score SET row = :row WHERE fit = :fit AND item = :item
 
 -- name: items
-SELECT id, query, item FROM item WHERE campaign = :campaign ORDER BY id
+SELECT id, query, item, truth FROM item WHERE campaign = :campaign ORDER BY id
 
 -- name: offered_requests
 SELECT t.query, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target
@@ -551,7 +551,10 @@ SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND 
 SELECT name, external FROM annotator WHERE campaign = :campaign AND external <> ''
 
 -- name: skips
-SELECT r.id, r.reason, r.ended_at, a.name AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check
+-- the columns of a judgment, blank where there is none
+SELECT r.id, r.reason, r.ended_at AS at, a.name AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check,
+  NULL AS seq, NULL AS submission, NULL AS answer, '' AS comment, NULL AS seconds, 0 AS counted, 0 AS paid,
+  NULL AS withdrawn_at, NULL AS replaces
   FROM request r JOIN target t ON t.id = r.target JOIN annotator a ON a.id = r.annotator
   WHERE t.campaign = :campaign AND r.state = 'skipped' AND r.id > :after ORDER BY r.id LIMIT :limit
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import random
@@ -11,16 +9,15 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-import sqlalchemy as sa
 from pydantic import Field
 
 from ..errors import ParameterError
 from .campaign_file import Item, Settings, check_settings, expect_truth, item_of_row
-from .collection import Body, Collection, Fault, must_be, record_event, sql
+from .collection import Body, Collection, Fault, Session, must_be, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, lock_target, settle_target, shown_value
-from .transfer import escape_formula, plain_judgment
+from .transfer import csv_text, plain_judgment
 
 PAGE_ROWS = 50
 MAX_ADDED = 5_000
@@ -32,20 +29,16 @@ SORTS = ("rank", "item", "score", "doubt", "judged")
 
 
 def items_view(
-    collection: Collection, connection: sa.Connection, search: str, sort: str, descending: bool, page: int, which: str,
-    question: str = "",
-) -> dict[str, Any]:  # fmt: skip
+    db: Session, search: str, sort: str, descending: bool, page: int, which: str, question: str = ""
+) -> dict[str, Any]:
     """Return a page of items with their content and what the latest consensus on a question says of them."""
-    fit = fit_of(collection, connection, question)
+    fit = fit_of(db, question)
     text = search.strip().lower()
-    named = {
-        "campaign": collection.id, "fit": 0 if fit is None else fit.id, "search": text, "like": f"%{text}%",
-        "which": which,
-    }  # fmt: skip
+    named = {"fit": 0 if fit is None else fit.id, "search": text, "like": f"%{text}%", "which": which}
     rows = sql.items_page.rows(
-        connection, sort=sort, sign=-1 if descending else 1, limit=PAGE_ROWS, offset=page * PAGE_ROWS, **named
+        db, sort=sort, sign=-1 if descending else 1, limit=PAGE_ROWS, offset=page * PAGE_ROWS, **named
     )
-    decided = {row.items: row for row in sql.reviews.rows(connection, campaign=collection.id)}
+    decided = {row.items: row for row in sql.reviews.rows(db)}
     return {
         "items": [
             {
@@ -56,40 +49,40 @@ def items_view(
             }
             for row in rows
         ],
-        "n": sql.n_items_found.number(connection, **named), "page": page, "page_rows": PAGE_ROWS,
+        "n": sql.n_items_found.number(db, **named), "page": page, "page_rows": PAGE_ROWS,
         "as_of_seq": 0 if fit is None else fit.seq,
     }  # fmt: skip
 
 
-def item_view(collection: Collection, connection: sa.Connection, item: int) -> dict[str, Any]:
+def item_view(db: Session, item: int) -> dict[str, Any]:
     """Return an item with everything that was said of it: judgments, comments, skips, decisions; who and when."""
-    row = sql.item.first(connection, item=item, campaign=collection.id)
+    row = sql.item.first(db, item=item)
     if row is None:
         raise Fault("not_found", "there is no such item")
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
-    scores = [] if fit is None else sql.scores_of_items.rows(connection, fit=fit.id, items=[item])
-    if collection.settings.kind == "grade":
+    fit = sql.latest_fit.first(db)
+    scores = [] if fit is None else sql.scores_of_items.rows(db, fit=fit.id, items=[item])
+    if db.settings.kind == "grade":
         keys = [target_key([item], is_check=is_check) for is_check in (False, True)]
-        targets = [one.id for one in sql.targets_of_keys.rows(connection, campaign=collection.id, keys=keys)]
+        targets = [one.id for one in sql.targets_of_keys.rows(db, keys=keys)]
     else:
-        found = sql.targets_of_queries.rows(connection, campaign=collection.id, queries=[row.query])
+        found = sql.targets_of_queries.rows(db, queries=[row.query])
         targets = [one.id for one in found if item in json.loads(one.items)]
-    judged = sql.judgments_of_targets.rows(connection, targets=targets, upto=2**62)[-500:]
-    skips = sql.skips_of_targets.rows(connection, targets=targets)
-    ids = item_ids(collection, connection, [*judged, *skips])
+    judged = sql.judgments_of_targets.rows(db, targets=targets, upto=2**62)[-500:]
+    skips = sql.skips_of_targets.rows(db, targets=targets)
+    ids = item_ids(db, [*judged, *skips])
     return {
         **row._asdict(), "consensus": json.loads(scores[0].row) if scores else None,
         "questions": {
-            name: json.loads(one.row) for name, other in fits_of_questions(collection, connection).items() if other
-            for one in sql.scores_of_items.rows(connection, fit=other.id, items=[item])
+            name: json.loads(one.row) for name, other in fits_of_questions(db).items() if other
+            for one in sql.scores_of_items.rows(db, fit=other.id, items=[item])
         },
-        "judgments": [plain_judgment(collection, one, ids) for one in judged],
+        "judgments": [plain_judgment(db.settings, one, ids) for one in judged],
         "skips": [
             {"annotator": one.annotator, "reason": one.reason or "", "time": (one.ended_at or 0) / 1e6,
              "items": [ids[number] for number in json.loads(one.items)]}
             for one in skips
         ],
-        "decisions": [_decision(one) for one in sql.reviews.rows(connection, campaign=collection.id)
+        "decisions": [_decision(one) for one in sql.reviews.rows(db)
                       if item in json.loads(one.items)],
     }  # fmt: skip
 
@@ -109,36 +102,36 @@ class Added(Body):
     items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ADDED), must_be("a list of items")]
 
 
-def add_items(collection: Collection, connection: sa.Connection, rows: list[dict[str, Any]], actor: str) -> int:
+def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     """Add items to a campaign that runs, with what is asked about them; return how many."""
-    known = {(row.query, row.item): row.id for row in sql.items.rows(connection, campaign=collection.id)}
+    known = {(row.query, row.item): row.id for row in sql.items.rows(db)}
     items: list[Item] = []
     for number, row in enumerate(rows, 1):
         cells = {"content": "", "item": "", **row}
         try:
-            items.append(one := item_of_row(cells, f"item {number}", collection.folder))
-            expect_truth(collection.settings, one, f"item {number} ({one.item!r})")
+            items.append(one := item_of_row(cells, f"item {number}", db.collection.folder))
+            expect_truth(db.settings, one, f"item {number} ({one.item!r})")
         except ParameterError as error:
             raise Fault("invalid", str(error), field="items") from None
         if (one.query, one.item) in known or one in items[:-1]:
             raise Fault("invalid", f"item {number} ({one.item!r}) is there already; mend that one", field="items")
         known[one.query, one.item] = 0
-    before = {row.id for row in sql.items.rows(connection, campaign=collection.id)}
-    insert_items(connection, collection, tuple(items))
+    before = {row.id for row in sql.items.rows(db)}
+    insert_items(db, tuple(items))
     members: dict[str, list[int]] = {}
-    for row in sql.items.rows(connection, campaign=collection.id):
+    for row in sql.items.rows(db):
         members.setdefault(row.query, []).append(row.id)
     queries = {one.query for one in items}
     targets = [
         one
         for query in sorted(queries)
-        for one in _new_targets(collection, query, members[query], [n for n in members[query] if n not in before])
+        for one in _new_targets(db.collection, query, members[query], [n for n in members[query] if n not in before])
     ]
     if len(targets) > MAX_TARGETS:
         raise Fault("invalid", f"these make {len(targets):,} pairs; add fewer at a time", field="items")
-    insert_rows(connection, "target", iter(targets))
-    sql.note_change.run(connection, campaign=collection.id)
-    record_event(collection, connection, actor, "items added", {"n": len(items)})
+    insert_rows(db.connection, "target", iter(targets))
+    sql.note_change.run(db)
+    record_event(db, actor, "items added", {"n": len(items)})
     return len(items)
 
 
@@ -168,21 +161,21 @@ def _new_targets(collection: Collection, query: str, members: list[int], new: li
     return [target_row(collection, query, part, wanted) for part in parts if len(part) > 1]
 
 
-def mend_item(collection: Collection, connection: sa.Connection, item: int, mended: Mended, actor: str) -> None:
+def mend_item(db: Session, item: int, mended: Mended, actor: str) -> None:
     """Show something else of an item from now on; its judgments stay."""
-    row = sql.item.first(connection, item=item, campaign=collection.id)
+    row = sql.item.first(db, item=item)
     if row is None:
         raise Fault("not_found", "there is no such item")
     given = {key: value for key, value in mended.model_dump().items() if value is not None}
     cells = {**{key: value for key, value in row._asdict().items() if value is not None}, **given}
     try:
-        one = item_of_row(cells, f"item {row.item!r}", collection.folder)
+        one = item_of_row(cells, f"item {row.item!r}", db.collection.folder)
     except ParameterError as error:
         raise Fault("invalid", str(error), field="content") from None
-    sql.mend_item.run(connection, item=item, content=one.content, content_type=one.content_type, truth=one.truth)
-    sql.mend_query.run(connection, campaign=collection.id, query=row.query, query_content=one.query_content)
-    sql.note_revision.run(connection, campaign=collection.id)
-    record_event(collection, connection, actor, "item mended", {"item": item, "changed": sorted(given)})
+    sql.mend_item.run(db, item=item, content=one.content, content_type=one.content_type, truth=one.truth)
+    sql.mend_query.run(db, query=row.query, query_content=one.query_content)
+    sql.note_revision.run(db)
+    record_event(db, actor, "item mended", {"item": item, "changed": sorted(given)})
 
 
 # ------------------------------------------------------------------------------------------------ review
@@ -197,28 +190,28 @@ class Decision(Body):
     tell: bool = False
 
 
-def review_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def review_view(db: Session) -> dict[str, Any]:
     """Return what somebody should decide: targets that are disputed or were reported, with what was said of them."""
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
-    decided = {row.target: row for row in sql.reviews.rows(connection, campaign=collection.id)}
+    fit = sql.latest_fit.first(db)
+    decided = {row.target: row for row in sql.reviews.rows(db)}
     rows = [] if fit is None else json.loads(fit.summary).get("disputed") or []
     named = sorted({row[name] for row in rows for name in ("item", "other") if name in row})
-    found = sql.items_named.rows(connection, campaign=collection.id, names=named)
+    found = sql.items_named.rows(db, names=named)
     by_id = {(row.query, row.item): row.id for row in found}
     why: dict[str, dict[str, Any]] = {}
     for row in rows:
         numbers = [by_id.get((row.get("query", ""), row[name])) for name in ("item", "other") if name in row]
         if None not in numbers:
             why[target_key([one for one in numbers if one is not None])] = {"why": "disputed", "facts": row}
-    reported = sql.reported_targets.rows(connection, campaign=collection.id)
-    disputed = sql.targets_of_keys.rows(connection, campaign=collection.id, keys=list(why))
+    reported = sql.reported_targets.rows(db)
+    disputed = sql.targets_of_keys.rows(db, keys=list(why))
     queue = [(row, {"facts": {}, **why.get(row.key, {}), "why": "reported"}) for row in reported]
     seen = {row.id for row in reported}
     queue += [(row, why[row.key]) for row in disputed if row.id not in seen]
     open_first = sorted(queue, key=lambda pair: pair[0].id in decided)[:100]
     shown = {one for row, _ in open_first for one in json.loads(row.items)}
-    contents = {row.id: row for row in sql.some_items.rows(connection, items=sorted(shown))}
-    said = _said_by_target(collection, connection, [row.id for row, _ in open_first])
+    contents = {row.id: row for row in sql.some_items.rows(db, items=sorted(shown))}
+    said = _said_by_target(db, [row.id for row, _ in open_first])
     return {
         "queue": [
             {
@@ -235,20 +228,20 @@ def review_view(collection: Collection, connection: sa.Connection) -> dict[str, 
             for row, facts in open_first
         ],
         "n_open": sum(row.id not in decided for row, _ in queue), "n_decided": len(decided),
-        "annotators": _doubtful_annotators(collection, connection),
+        "annotators": _doubtful_annotators(db),
     }  # fmt: skip
 
 
-def _doubtful_annotators(collection: Collection, connection: sa.Connection) -> list[dict[str, Any]]:
+def _doubtful_annotators(db: Session) -> list[dict[str, Any]]:
     """Annotators to look at or to leave out, or below chance on checks, the worst first.
 
     Whom the owner let go on after a look comes back once they have judged twice as much.
     """
     seen: dict[int, int] = {}
-    for event in sql.let_go_on.rows(connection, campaign=collection.id):
+    for event in sql.let_go_on.rows(db):
         detail = json.loads(event.detail)
         seen[detail["annotator"]] = detail.get("n_answered", 0)
-    people = people_view(collection, connection)["annotators"]
+    people = people_view(db)["annotators"]
     doubtful = [
         row for row in people
         if (row.get("action") in ("drop", "review") or (row["checks"] or {}).get("below_chance"))
@@ -257,16 +250,16 @@ def _doubtful_annotators(collection: Collection, connection: sa.Connection) -> l
     return sorted(doubtful, key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"]))
 
 
-def _said_by_target(collection: Collection, connection: sa.Connection, targets: list[int]) -> dict[int, Any]:
+def _said_by_target(db: Session, targets: list[int]) -> dict[int, Any]:
     """Answers in letters of the items in their order, and skips, of each target."""
     said: dict[int, Any] = {one: {"answers": [], "skips": []} for one in targets}
-    for row in sql.answers_of_targets.rows(connection, targets=targets):
+    for row in sql.answers_of_targets.rows(db, targets=targets):
         order = json.loads(row.items)
         answer = _main(order, row.answer)
         said[row.target]["answers"].append(
             {"annotator": row.annotator, "answer": answer, "time": row.at / 1e6, "comment": row.comment}
         )
-    for row in sql.skips_of_targets.rows(connection, targets=targets):
+    for row in sql.skips_of_targets.rows(db, targets=targets):
         said[row.target]["skips"].append({"annotator": row.annotator, "reason": row.reason or ""})
     return said
 
@@ -281,56 +274,50 @@ def _decision(row: Any) -> dict[str, Any]:
     return {"answer": json.loads(row.shown), "note": row.note, "by": row.actor, "time": row.at / 1e6}
 
 
-def decide(collection: Collection, connection: sa.Connection, decision: Decision, actor: str) -> None:
+def decide(db: Session, decision: Decision, actor: str) -> None:
     """Write down what is right of a target; from the next fit on it is known."""
-    row = sql.target.first(connection, target=decision.target, campaign=collection.id)
+    row = sql.target.first(db, target=decision.target)
     if row is None:
         raise Fault("not_found", "there is no such target")
-    order, settings = json.loads(row.items), collection.settings
+    order, settings = json.loads(row.items), db.settings
     answer = kept_value(settings.main_question, order, decision.answer)
-    sql.insert_review.run(
-        connection, campaign=collection.id, target=row.id, answer=json.dumps(answer),
-        shown=json.dumps(decision.answer), note=decision.note, actor=actor, at=collection.now(connection),
-    )  # fmt: skip
+    said = {"answer": json.dumps(answer), "shown": json.dumps(decision.answer), "note": decision.note}
+    sql.insert_review.run(db, target=row.id, **said, actor=actor, at=db.now())
     if settings.kind == "grade":
-        sql.set_truth_of_item.run(connection, item=order[0], truth=float(answer["grade"]))
+        sql.set_truth_of_item.run(db, item=order[0], truth=float(answer["grade"]))
     if decision.tell:
         told = f"A reviewer decided otherwise than you did on one request. {decision.note}".strip()
-        for one in sql.answers_of_targets.rows(connection, targets=[row.id]):
+        for one in sql.answers_of_targets.rows(db, targets=[row.id]):
             if _main(order, one.answer) != decision.answer:
-                sql.set_message.run(connection, annotator=one.annotator_id, campaign=collection.id, message=told)
-    sql.note_change.run(connection, campaign=collection.id)
-    record_event(collection, connection, actor, "decided", {"target": row.id})
+                sql.set_message.run(db, annotator=one.annotator_id, message=told)
+    sql.note_change.run(db)
+    record_event(db, actor, "decided", {"target": row.id})
 
 
-def reviews_csv(collection: Collection, connection: sa.Connection) -> str:
+def reviews_csv(db: Session) -> str:
     """Return the decisions as a table: of grades what ``crowdrank aggregate --known`` takes."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    decided = sql.reviews.rows(connection, campaign=collection.id)
-    ids = item_ids(collection, connection, decided)
-    grades = collection.settings.kind == "grade"
-    writer.writerow(["query", "item", "grade"] if grades else ["query", "items", "answer", "by"])
+    decided, grades = sql.reviews.rows(db), db.settings.kind == "grade"
+    ids = item_ids(db, decided)
+    rows: list[Any] = [["query", "item", "grade"] if grades else ["query", "items", "answer", "by"]]
     for row in decided:
         names, answer = [ids[one] for one in json.loads(row.items)], json.loads(row.answer)
-        told = [names[0], answer["grade"]] if grades else [" ".join(names), row.shown, row.actor]
-        writer.writerow(map(escape_formula, [row.query, *told]))
-    return out.getvalue()
+        rows.append([row.query, *([names[0], answer["grade"]] if grades else [" ".join(names), row.shown, row.actor])])
+    return csv_text(rows)
 
 
 # ------------------------------------------------------------------------------------------------ people and pay
 
 
-def people_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+def people_view(db: Session) -> dict[str, Any]:
     """Return who takes part, with what the latest fit says of each, their pace, their checks, and what they cost."""
-    fit = sql.latest_fit.first(connection, campaign=collection.id)
-    rows = [] if fit is None else sql.qualities.rows(connection, fit=fit.id)
+    fit = sql.latest_fit.first(db)
+    rows = [] if fit is None else sql.qualities.rows(db, fit=fit.id)
     judged = {str(row["annotator"]): row for row in (json.loads(one.row) for one in rows)}
-    checks = check_accuracies(collection, connection)
-    owed = {row.id: row for row in sql.owed.rows(connection, campaign=collection.id)}
+    checks = check_accuracies(db)
+    owed = {row.id: row for row in sql.owed.rows(db)}
     audit = {} if fit is None else json.loads(fit.summary).get("audit") or {}
     people = []
-    for row in sql.annotators.rows(connection, campaign=collection.id):
+    for row in sql.annotators.rows(db):
         known = judged.get(row.name, {})
         people.append({
             **row._asdict(), **{key: value for key, value in known.items() if key != "annotator"},
@@ -340,36 +327,29 @@ def people_view(collection: Collection, connection: sa.Connection) -> dict[str, 
     return {"annotators": people, "as_of_seq": 0 if fit is None else fit.seq}
 
 
-def pay_rows(collection: Collection, connection: sa.Connection, bonus: float, bonus_from: float) -> dict[str, Any]:
+def pay_rows(db: Session, bonus: float, bonus_from: float) -> dict[str, Any]:
     """Return what each annotator is owed, with a share more for those whose quality is measured and high enough."""
-    people = {row["id"]: row for row in people_view(collection, connection)["annotators"]}
+    people = {row["id"]: row for row in people_view(db)["annotators"]}
     rows = []
-    for row in sql.owed.rows(connection, campaign=collection.id):
+    for row in sql.owed.rows(db):
         quality = people[row.id].get("quality") if people[row.id].get("measured") else None
         more = math.floor(int(row.owed) * bonus) if quality is not None and quality >= bonus_from else 0
-        rows.append({
-            "annotator": row.name, "external": row.external, "kind": row.kind, "judgments": row.n,
-            "owed": int(row.owed), "quality": quality, "bonus": more,
-        })  # fmt: skip
+        who = {"annotator": row.name, "external": row.external, "kind": row.kind, "judgments": row.n}
+        rows.append({**who, "owed": int(row.owed), "quality": quality, "bonus": more})
     return {"pay": rows, "owed": sum(row["owed"] for row in rows), "bonus": sum(row["bonus"] for row in rows)}
 
 
 def pay_csv(rows: list[dict[str, Any]], format: str, unit: float) -> str:
     """Return what is owed as a table; for Prolific and MTurk, the lines that their bonus tools take."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = ("annotator", "external", "kind", "judgments") if format == "csv" else ("external",)
-    money = ("owed", "bonus", "total") if format == "csv" else ("total",)
-    if format == "csv":
-        writer.writerow([*names, *money])
+    whole = format == "csv"
+    names = ("annotator", "external", "kind", "judgments") if whole else ("external",)
+    money = ("owed", "bonus", "total") if whole else ("total",)
+    lines: list[Any] = [[*names, *money]] if whole else []
     for row in rows:
-        total = row["owed"] + row["bonus"]
-        if format == "csv" or (row["external"] and total):
-            sums = {**row, "total": total}
-            writer.writerow(
-                [escape_formula(row[name]) for name in names] + [f"{sums[one] * unit:.2f}" for one in money]
-            )
-    return out.getvalue()
+        sums = {**row, "total": row["owed"] + row["bonus"]}
+        if whole or (row["external"] and sums["total"]):
+            lines.append([*(row[name] for name in names), *(f"{sums[one] * unit:.2f}" for one in money)])
+    return csv_text(lines)
 
 
 class Message(Body):
@@ -378,11 +358,11 @@ class Message(Body):
     text: Annotated[str, Field(max_length=1000), must_be("a text of up to 1000 characters")] = ""
 
 
-def send_message(collection: Collection, connection: sa.Connection, annotator: int, text: str, actor: str) -> None:
+def send_message(db: Session, annotator: int, text: str, actor: str) -> None:
     """Show an annotator a message."""
-    if not sql.set_message.run(connection, annotator=annotator, campaign=collection.id, message=text).rowcount:
+    if not sql.set_message.run(db, annotator=annotator, message=text).rowcount:
         raise Fault("not_found", "there is no such annotator")
-    record_event(collection, connection, actor, "message", {"annotator": annotator})
+    record_event(db, actor, "message", {"annotator": annotator})
 
 
 # ------------------------------------------------------------------------------------------------ settings and log
@@ -403,9 +383,9 @@ class Changes(Body):
     show_quality: bool | None = None
 
 
-def change_settings(collection: Collection, connection: sa.Connection, changes: Changes, actor: str) -> Settings:
+def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     """Put other settings into force without a restart; return all of them."""
-    row = sql.campaign.first(connection, campaign=collection.id)
+    row = sql.campaign.first(db)
     former = Settings.from_plain(json.loads(row.settings))
     given = {key: value for key, value in changes.model_dump().items() if value is not None}
     if "scheme" in given and "overlap_max" not in given:
@@ -415,38 +395,36 @@ def change_settings(collection: Collection, connection: sa.Connection, changes: 
     except ParameterError as error:
         raise Fault("invalid", str(error), field=next(iter(given), "")) from None
     if settings.budget < row.reserved:
-        raise Fault("invalid", f"budget = {settings.budget} is below the {row.reserved} spent or promised; raise it",
-                    field="budget")  # fmt: skip
+        words = f"budget = {settings.budget} is below the {row.reserved} spent or promised; raise it"
+        raise Fault("invalid", words, field="budget")
     if (settings.scheme, settings.params, settings.overlap_max) != (former.scheme, former.params, former.overlap_max):
-        _want_anew(replace(collection, settings=settings), connection)
+        _want_anew(Session(replace(db.collection, settings=settings), db.connection))
     if settings.guidelines != former.guidelines:
-        sql.forget_consents.run(connection, campaign=collection.id)
-    sql.update_settings.run(
-        connection, campaign=collection.id, settings=json.dumps(settings.plain()), budget=settings.budget
-    )
-    sql.set_scheme.run(connection, campaign=collection.id, scheme=settings.scheme)
-    sql.note_revision.run(connection, campaign=collection.id)
+        sql.forget_consents.run(db)
+    sql.update_settings.run(db, settings=json.dumps(settings.plain()), budget=settings.budget)
+    sql.set_scheme.run(db, scheme=settings.scheme)
+    sql.note_revision.run(db)
     told = {key: value for key, value in given.items() if key != "guidelines"}
-    record_event(collection, connection, actor, "settings", told | ({"guidelines": 1} if changes.guidelines else {}))
+    record_event(db, actor, "settings", told | ({"guidelines": 1} if changes.guidelines else {}))
     return settings
 
 
-def _want_anew(collection: Collection, connection: sa.Connection) -> None:
+def _want_anew(db: Session) -> None:
     """Let every target want what the scheme says of its judgments, never fewer than are taken."""
-    rule, most = collection.rule, collection.settings.overlap_max
+    rule, most = db.rule, db.settings.overlap_max
     first = 1 if rule is None else min(rule.n_wanted([]), most)
-    sql.want_all.run(connection, campaign=collection.id, most=most, wanted=first)
+    sql.want_all.run(db, most=most, wanted=first)
     if rule is not None and hasattr(rule.rule, "good_from"):
-        for row in sql.taken_targets.rows(connection, campaign=collection.id):
-            lock_target(connection, row.id)
-            settle_target(collection, connection, row.id)
+        for row in sql.taken_targets.rows(db):
+            lock_target(db, row.id)
+            settle_target(db, row.id)
 
 
-def events_view(collection: Collection, connection: sa.Connection, before: int, limit: int = 100) -> dict[str, Any]:
+def events_view(db: Session, before: int, limit: int = 100) -> dict[str, Any]:
     """Return what happened, the latest first: who did what and when."""
-    rows = sql.events.rows(connection, campaign=collection.id, before=before, limit=limit)
-    names = {f"annotator {row.id}": row.name for row in sql.annotators.rows(connection, campaign=collection.id)}
-    names |= {f"{row.role} {row.id}": row.name for row in sql.members.rows(connection, campaign=collection.id)}
+    rows = sql.events.rows(db, before=before, limit=limit)
+    names = {f"annotator {row.id}": row.name for row in sql.annotators.rows(db)}
+    names |= {f"{row.role} {row.id}": row.name for row in sql.members.rows(db)}
     return {
         "events": [
             {"id": row.id, "time": row.at / 1e6, "actor": row.actor, "name": names.get(row.actor, ""),

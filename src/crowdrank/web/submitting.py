@@ -16,37 +16,35 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Annotated, Any
 
-import sqlalchemy as sa
 from pydantic import AfterValidator, Field
 
-from .campaign_file import Settings
-from .collection import AgainError, Body, Collection, Fault, must_be, sql
-from .questions import Question, holds
+from .campaign_file import Question, Settings, holds
+from .collection import AgainError, Body, Fault, Session, must_be, sql
 
 
-def lock_target(connection: sa.Connection, target: int) -> Any:
+def lock_target(db: Session, target: int) -> Any:
     """Return a target's counters; until the transaction ends nobody else changes them or its requests."""
-    return sql.lock_target.first(connection, target=target)
+    return sql.lock_target.first(db, target=target)
 
 
-def take_seat(connection: sa.Connection, target: int, wish: int | None = None) -> int | None:
+def take_seat(db: Session, target: int, wish: int | None = None) -> int | None:
     """Return a free seat of a locked target, the wished one where it is free; ``None`` where all are taken."""
-    row = sql.take_seat_and_count.first(connection, target=target)
+    row = sql.take_seat_and_count.first(db, target=target)
     if row is None:
         return None
     if row.taken == 1:
         return wish or 1
-    used = {row.seat for row in sql.seats.rows(connection, targets=[target])}
+    used = {row.seat for row in sql.seats.rows(db, targets=[target])}
     return wish if wish is not None and wish not in used else _lowest_free(used)
 
 
-def take_seats(connection: sa.Connection, targets: list[Any]) -> list[int] | None:
+def take_seats(db: Session, targets: list[Any]) -> list[int] | None:
     """Return a free seat of each of some locked targets; ``None`` where one of them has none."""
-    if sql.take_seat.run_many(connection, [{"target": target.id} for target in targets]) < len(targets):
+    if sql.take_seat.run_many(db, [{"target": target.id} for target in targets]) < len(targets):
         return None
     used: dict[int, set[int]] = {target.id: set() for target in targets if target.taken}
     if used:
-        for row in sql.seats.rows(connection, targets=list(used)):
+        for row in sql.seats.rows(db, targets=list(used)):
             used[row.target].add(row.seat)
     return [_lowest_free(used.get(target.id, set())) for target in targets]
 
@@ -56,49 +54,49 @@ def _lowest_free(used: set[int]) -> int:
     return next(seat for seat in range(1, len(used) + 2) if seat not in used)
 
 
-def free_seat(collection: Collection, connection: sa.Connection, target: int) -> int:
+def free_seat(db: Session, target: int) -> int:
     """Give back a seat of a locked target whose request has just lost it; return how many spares count from now on."""
-    sql.free_seat.run(connection, target=target)
-    return settle_target(collection, connection, target)
+    sql.free_seat.run(db, target=target)
+    return settle_target(db, target)
 
 
-def settle_target(collection: Collection, connection: sa.Connection, target: int) -> int:
+def settle_target(db: Session, target: int) -> int:
     """Bring what a locked target wants up to date with its judgments; spares count while it wants more.
 
     Returns how many judgments count from now on that did not before, the oldest first.
     """
     promoted = 0
     while True:
-        row = lock_target(connection, target)
+        row = lock_target(db, target)
         if row.is_check:
             return promoted
         wanted = int(row.wanted)
-        if (rule := collection.rule) is not None:
+        if (rule := db.rule) is not None:
             # what the rule says of its grades, never fewer than are taken
             grades: list[float] = []
-            if collection.settings.kind == "grade":
-                answers = [json.loads(one.answer) for one in sql.grades_of_target.rows(connection, target=target)]
+            if db.settings.kind == "grade":
+                answers = [json.loads(one.answer) for one in sql.grades_of_target.rows(db, target=target)]
                 grades = [answer["grade"] for answer in answers if "grade" in answer]
-            wanted = max(int(row.taken), min(rule.n_wanted(grades), collection.settings.overlap_max, int(row.most)))
+            wanted = max(int(row.taken), min(rule.n_wanted(grades), db.settings.overlap_max, int(row.most)))
         if wanted != row.wanted:
-            sql.want.run(connection, target=target, wanted=wanted)
-        if row.taken >= wanted or sql.campaign_state.first(connection, campaign=collection.id).state == "closed":
+            sql.want.run(db, target=target, wanted=wanted)
+        if row.taken >= wanted or sql.campaign_state.first(db).state == "closed":
             return promoted
-        spare = sql.oldest_spare.first(connection, target=target)
+        spare = sql.oldest_spare.first(db, target=target)
         if spare is None:
             return promoted
-        seat = take_seat(connection, target)
+        seat = take_seat(db, target)
         assert seat is not None
-        sql.seat_request.run(connection, request=spare.request, seat=seat)
-        sql.count_judgment.run(connection, submission=spare.submission)
+        sql.seat_request.run(db, request=spare.request, seat=seat)
+        sql.count_judgment.run(db, submission=spare.submission)
         promoted += 1
 
 
-def settle_after_answer(collection: Collection, connection: sa.Connection, target: int) -> None:
+def settle_after_answer(db: Session, target: int) -> None:
     """Bring what a target wants up to date after one more judgment; a rule that merely counts has nothing to do."""
-    rule = collection.rule
-    if rule is not None and collection.settings.kind == "grade" and hasattr(rule.rule, "good_from"):
-        settle_target(collection, connection, target)
+    rule = db.rule
+    if rule is not None and db.settings.kind == "grade" and hasattr(rule.rule, "good_from"):
+        settle_target(db, target)
 
 
 MAX_BATCH = 200
@@ -116,138 +114,120 @@ class Claim:
     retry_after: float | None = None
 
 
-def active_annotator(connection: sa.Connection, annotator: int) -> Any:
+def active_annotator(db: Session, annotator: int) -> Any:
     """Return an annotator, locked; refuse one who was removed."""
-    row = sql.lock_annotator.first(connection, annotator=annotator)
+    row = sql.lock_annotator.first(db, annotator=annotator)
     if row is None or row.state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     return row
 
 
-def claim(
-    collection: Collection, connection: sa.Connection, annotator: int, n: int = 1, lease_seconds: int | None = None
-) -> Claim:
+def claim(db: Session, annotator: int, n: int = 1, lease_seconds: int | None = None) -> Claim:
     """Return requests for an annotator: those they hold, and new ones up to the number asked for."""
-    who = active_annotator(connection, annotator)
-    return claim_for(collection, connection, who, n, lease_seconds)
+    who = active_annotator(db, annotator)
+    return claim_for(db, who, n, lease_seconds)
 
 
-def claim_for(
-    collection: Collection, connection: sa.Connection, who: Any, n: int = 1, lease_seconds: int | None = None
-) -> Claim:
+def claim_for(db: Session, who: Any, n: int = 1, lease_seconds: int | None = None) -> Claim:
     """Return the same for an annotator whose row is locked already."""
-    if collection.settings.guidelines and who.kind == "person" and who.consented_at is None:
+    if db.settings.guidelines and who.kind == "person" and who.consented_at is None:
         raise Fault("consent_needed", "read the guidelines and accept them first")
-    if collection.settings.training and who.kind == "person" and who.trained_at is None:
+    if db.settings.training and who.kind == "person" and who.trained_at is None:
         raise Fault("training_needed", "practise on the items with known answers first")
-    campaign = sql.campaign_state.first(connection, campaign=collection.id)
-    if campaign.revision != collection.revision:
-        collection.follow(connection, campaign.revision)
+    campaign = sql.campaign_state.first(db)
+    if campaign.revision != db.collection.revision:
+        db.collection.follow(db, campaign.revision)
     if campaign.state != "open" or who.state == "paused":
         return Claim([], "done" if campaign.state == "closed" else "paused", None if campaign.state == "closed" else 30)
-    goal = collection.settings.per_person
-    if goal and who.kind == "person" and goal <= sql.annotator.first(connection, annotator=who.id).n_answered:
+    goal = db.settings.per_person
+    if goal and who.kind == "person" and goal <= sql.annotator.first(db, annotator=who.id).n_answered:
         return Claim([], "goal")
-    now = collection.now(connection)
+    now = db.now()
     # on PostgreSQL freed targets stay locked until the end, so only a few are freed at a time
-    freed = free_expired(collection, connection, now, _MAX_EXPIRED if connection.dialect.name == "sqlite" else 5)
-    held = [row.id for row in sql.held_ids.rows(connection, annotator=who.id)]
-    limit = collection.settings.open_limit
+    freed, promoted = free_expired(db, now, _MAX_EXPIRED if db.is_sqlite else 5)
+    held = [row.id for row in sql.held_ids.rows(db, annotator=who.id)]
+    limit = db.settings.open_limit
     if who.kind == "program":
         limit = max(limit, n)
     more = min(n if who.kind == "person" else n - len(held), limit - len(held))
     affordable, new = more, list[int]()
     if more > 0:
         if who.cost:
-            affordable = min(more, (campaign.budget - campaign.reserved + freed.cost) // who.cost)
-        lease = collection.lease if lease_seconds is None else lease_seconds * 1_000_000
-        if _offer(collection, connection, who, affordable, now, lease):
+            affordable = min(more, (campaign.budget - campaign.reserved + freed) // who.cost)
+        lease = db.lease if lease_seconds is None else lease_seconds * 1_000_000
+        if _offer(db, who, affordable, now, lease):
             former = set(held)
-            new = [row.id for row in sql.held_ids.rows(connection, annotator=who.id) if row.id not in former]
-    reserve(collection, connection, who.cost * len(new) - freed.cost, freed.promoted)
+            new = [row.id for row in sql.held_ids.rows(db, annotator=who.id) if row.id not in former]
+    reserve(db, who.cost * len(new) - freed, promoted)
     if held or new:
         return Claim([*held, *new] if who.kind == "person" else [*held, *new][: max(n, len(new))])
-    return _why_nothing(collection, connection, who, affordable, now)
+    return _why_nothing(db, who, affordable, now)
 
 
-def reserve(collection: Collection, connection: sa.Connection, cost: int, changes: int = 0) -> None:
+def reserve(db: Session, cost: int, changes: int = 0) -> None:
     """Reserve or give back money, the last thing an operation does: nobody else can until it is committed."""
     if not cost and not changes:
         return
-    if not sql.reserve.run(connection, campaign=collection.id, cost=cost, changes=changes).rowcount:
+    if not sql.reserve.run(db, cost=cost, changes=changes).rowcount:
         raise AgainError
 
 
-@dataclass(frozen=True)
-class Freed:
-    """What requests gave back whose lease was over."""
-
-    number: int = 0
-    cost: int = 0
-    promoted: int = 0
-
-
-def free_expired(collection: Collection, connection: sa.Connection, now: int, limit: int) -> Freed:
-    """End requests whose lease is over and free their seats; the caller gives back what was reserved."""
-    number = cost = promoted = 0
+def free_expired(db: Session, now: int, limit: int) -> tuple[int, int]:
+    """End requests whose lease is over and free their seats; return what to give back, and how many spares count."""
+    cost = promoted = 0
     # targets are locked in the order of their numbers, so that two calls cannot wait for each other
-    lapsed = sql.lapsed_requests.rows(connection, campaign=collection.id, now=now, limit=limit)
+    lapsed = sql.lapsed_requests.rows(db, now=now, limit=limit)
     for row in sorted(lapsed, key=attrgetter("target", "id")):
-        lock_target(connection, row.target)
-        if not sql.end_lapsed.run(connection, request=row.id, now=now).rowcount:
+        lock_target(db, row.target)
+        if not sql.end_lapsed.run(db, request=row.id, now=now).rowcount:
             continue
-        number, cost = number + 1, cost + row.cost
+        cost += row.cost
         if row.seat is not None:
-            promoted += free_seat(collection, connection, row.target)
-    return Freed(number, cost, promoted)
+            promoted += free_seat(db, row.target)
+    return cost, promoted
 
 
-def _offer(collection: Collection, connection: sa.Connection, who: Any, number: int, now: int, lease: int) -> int:
+def _offer(db: Session, who: Any, number: int, now: int, lease: int) -> int:
     """Number of new requests for an annotator, each with a seat of its own, or about an item of known truth."""
     n_checks = 0
-    for _ in range(sum(random.random() < collection.settings.checks for _ in range(number))):
-        target = _unseen_check(collection, connection, who.id)
+    for _ in range(sum(random.random() < db.settings.checks for _ in range(number))):
+        target = _unseen_check(db, who.id)
         if target is None:
             break
-        sql.insert_request.run_many(connection, [_request_row(who, target, None, now, lease)])
+        sql.insert_request.run_many(db, [_request_row(who, target, None, now, lease)])
         n_checks += 1
     if number <= n_checks:
         return n_checks
-    targets = _open_targets(collection, connection, who.id, number - n_checks)
-    if (
-        not targets
-        and who.kind == "person"
-        and not collection.settings.least_gain
-        and _is_choosing(collection, connection)
-    ):
+    targets = _open_targets(db, who.id, number - n_checks)
+    if not targets and who.kind == "person" and not db.settings.least_gain and _is_choosing(db):
         # nobody waits for a fit: one more judgment of what others judged is worth having meanwhile
-        targets = sql.judged_target.rows(connection, campaign=collection.id, annotator=who.id)
+        targets = sql.judged_target.rows(db, annotator=who.id)
         for one in targets:
-            sql.want_one_more.run(connection, target=one.id)
-    seats = take_seats(connection, targets)
+            sql.want_one_more.run(db, target=one.id)
+    seats = take_seats(db, targets)
     if seats is None:
         raise AgainError
     rows = [_request_row(who, target, seat, now, lease) for target, seat in zip(targets, seats, strict=True)]
-    sql.insert_request.run_many(connection, rows)
+    sql.insert_request.run_many(db, rows)
     return n_checks + len(rows)
 
 
-def _open_targets(collection: Collection, connection: sa.Connection, annotator: int, number: int) -> list[Any]:
+def _open_targets(db: Session, annotator: int, number: int) -> list[Any]:
     """The best open targets that an annotator has not seen: those that the scheme means for them, then the others."""
-    named = {"campaign": collection.id, "annotator": annotator, "limit": number}
-    meant = collection.meant.get(annotator)
-    rows = sql.meant_targets.rows(connection, targets=meant, **named) if meant else []
+    named = {"campaign": db.id, "annotator": annotator, "limit": number}
+    meant = db.collection.meant.get(annotator)
+    rows = sql.meant_targets.rows(db, targets=meant, **named) if meant else []
     if len(rows) == number:
         return rows
     seen = {row.id for row in rows}
-    others = [row for row in sql.open_targets.rows(connection, **named) if row.id not in seen]
+    others = [row for row in sql.open_targets.rows(db, **named) if row.id not in seen]
     return [*rows, *others[: number - len(rows)]]
 
 
-def _unseen_check(collection: Collection, connection: sa.Connection, annotator: int) -> Any:
+def _unseen_check(db: Session, annotator: int) -> Any:
     """A target of known truth, drawn at random, that the annotator has not seen."""
     for draw in (random.getrandbits(31), 0):
-        check = sql.unseen_check.first(connection, campaign=collection.id, annotator=annotator, draw=draw)
+        check = sql.unseen_check.first(db, annotator=annotator, draw=draw)
         if check is not None:
             return check
     return None
@@ -264,30 +244,30 @@ def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) 
     }  # fmt: skip
 
 
-def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, affordable: int, now: int) -> Claim:
+def _why_nothing(db: Session, who: Any, affordable: int, now: int) -> Claim:
     """Why there is nothing for an annotator, and when to ask again."""
-    named = {"campaign": collection.id, "annotator": who.id}
-    if sql.any_unseen.first(connection, **named) is not None:
+    named = {"campaign": db.id, "annotator": who.id}
+    if sql.any_unseen.first(db, **named) is not None:
         if affordable <= 0:
             return Claim([], "budget")
         # somebody else has it locked at this moment
         return Claim([], "all_leased", 1.0)
-    lease = sql.earliest_lease.first(connection, **named).lease
+    lease = sql.earliest_lease.first(db, **named).lease
     if lease is not None:
         return Claim([], "all_leased", max(1.0, (lease - now) / 1e6))
-    wait = None if collection.rule is not None else 15.0
-    if affordable > 0 and _is_choosing(collection, connection):
+    wait = None if db.rule is not None else 15.0
+    if affordable > 0 and _is_choosing(db):
         return Claim([], "choosing", 3.0)
-    if sql.any_open_target.first(connection, campaign=collection.id) is not None:
+    if sql.any_open_target.first(db) is not None:
         return Claim([], "judged_all", wait)
     return Claim([], "done", wait)
 
 
-def _is_choosing(collection: Collection, connection: sa.Connection) -> bool:
+def _is_choosing(db: Session) -> bool:
     """Whether the scheme waits for a fit of judgments that none has seen: what that finds may be asked next."""
-    if collection.rule is not None:
+    if db.rule is not None:
         return False
-    last = sql.fit_needed.first(connection, campaign=collection.id)
+    last = sql.fit_needed.first(db)
     return bool(last.seq) and (last.fit_seq, last.fit_changes) != (last.seq, last.changes)
 
 
@@ -469,35 +449,29 @@ class Stored:
     """Of an item of known truth, in what order it was shown and the answer."""
 
 
-def submit(
-    collection: Collection, connection: sa.Connection, annotator: int, submission: Submission, *, next: bool = False
-) -> Stored:
+def submit(db: Session, annotator: int, submission: Submission, *, next: bool = False) -> Stored:
     """Keep a judgment; the same submission again gives the first answer.
 
     With ``next`` the annotator gets their next request too; on PostgreSQL ask for that in a transaction of its own,
     since locks are taken in another order.
     """
-    who = active_annotator(connection, annotator)
-    kept = keep(collection, connection, who, submission)
-    return replace(kept, next=claim_for(collection, connection, who)) if next else kept
+    who = active_annotator(db, annotator)
+    kept = keep(db, who, submission)
+    return replace(kept, next=claim_for(db, who)) if next else kept
 
 
-def keep(
-    collection: Collection, connection: sa.Connection, who: Any, submission: Submission, *, locked: bool = False
-) -> Stored:
+def keep(db: Session, who: Any, submission: Submission, *, locked: bool = False) -> Stored:
     """Keep a judgment of an annotator whose row is locked; ``locked`` where that of its target is too."""
-    stored = sql.stored_judgment.first(connection, submission=submission.submission)
+    stored = sql.stored_judgment.first(db, submission=submission.submission)
     if stored is not None:
         if stored.annotator != who.id or stored.body_hash != submission.body_hash:
             raise Fault("submission_conflict", "this submission id was used for something else; make up another")
         withdrawn = stored.withdrawn_at is not None
         return Stored(stored.seq, True, bool(stored.counted) and not withdrawn, withdrawn)
-    return _keep_new(collection, connection, who, submission, locked)
+    return _keep_new(db, who, submission, locked)
 
 
-def keep_all(
-    collection: Collection, connection: sa.Connection, who: Any, submissions: list[Submission]
-) -> list[Stored | Fault] | None:
+def keep_all(db: Session, who: Any, submissions: list[Submission]) -> list[Stored | Fault] | None:
     """Keep judgments on requests that wait for them, in a few round trips however many they are.
 
     The annotator and all targets are locked. ``None``, with nothing kept, where one of the judgments was sent before or
@@ -506,15 +480,15 @@ def keep_all(
     names, numbers = [one.submission for one in submissions], [one.request for one in submissions]
     if len(set(names)) < len(submissions) or len(set(numbers)) < len(submissions):
         return None
-    if sql.any_stored.first(connection, submissions=names) is not None:
+    if sql.any_stored.first(db, submissions=names) is not None:
         return None
-    requests = {row.id: row for row in sql.requests.rows(connection, requests=numbers)}
+    requests = {row.id: row for row in sql.requests.rows(db, requests=numbers)}
     answers: list[Stored | Fault | None] = []
     kept: list[tuple[Submission, Any, Any]] = []
     for one in submissions:
         try:
             request = _expect_own(requests.get(one.request), who)
-            answer = kept_answer(collection.settings, json.loads(request.shown)["order"], one.answer)
+            answer = kept_answer(db.settings, json.loads(request.shown)["order"], one.answer)
         except Fault as fault:
             answers.append(fault)
             continue
@@ -522,160 +496,152 @@ def keep_all(
             return None
         answers.append(None)
         kept.append((one, request, answer))
-    stored = iter(_keep_waiting(collection, connection, who, kept))
+    stored = iter(_keep_waiting(db, who, kept))
     return [next(stored) if one is None else one for one in answers]
 
 
-def _keep_waiting(
-    collection: Collection, connection: sa.Connection, who: Any, kept: list[tuple[Submission, Any, Any]]
-) -> list[Stored]:
+def _keep_waiting(db: Session, who: Any, kept: list[tuple[Submission, Any, Any]]) -> list[Stored]:
     """Keep answers to requests that wait for them: what was sent, the request's row, the answer as it is kept."""
     if not kept:
         return []
-    now = collection.now(connection)
-    sql.count_answered.run(connection, annotator=who.id, n=len(kept))
+    now = db.now()
+    sql.count_answered.run(db, annotator=who.id, n=len(kept))
     sql.answer_request.run_many(
-        connection, [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
+        db, [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
     )
     # the campaign's row comes last of all locks and gives the numbers in the order of commits
     cost = sum(row.cost for _, row, _ in kept)
-    last = sql.next_seq.first(connection, campaign=collection.id, n=len(kept), paid=cost, extra=0).seq
+    last = sql.next_seq.first(db, n=len(kept), paid=cost, extra=0).seq
     stored = [
         Stored(seq, False, row.seat is not None or bool(row.is_check))
         for seq, (_, row, _) in enumerate(kept, last - len(kept) + 1)
     ]
+    rows = zip(stored, kept, strict=True)
     sql.insert_judgment.run_many(
-        connection,
-        [
-            {
-                "submission": one.submission, "campaign": collection.id, "seq": new.seq, "request": row.id,
-                "annotator": who.id, "target": row.target, "answer": json.dumps(answer), "body_hash": one.body_hash,
-                "seconds": one.seconds, "counted": int(new.counted), "paid": 1, "at": now, "replaces": None,
-                "comment": one.comment,
-            }
-            for new, (one, row, answer) in zip(stored, kept, strict=True)
-        ],
-    )  # fmt: skip
+        db, [_judgment_row(db, one, row, answer, new.seq, now, counted=new.counted) for new, (one, row, answer) in rows]
+    )
     for _, row, _ in kept:
         if not row.is_check:
-            settle_after_answer(collection, connection, row.target)
+            settle_after_answer(db, row.target)
     return stored
 
 
-def _keep_new(
-    collection: Collection, connection: sa.Connection, who: Any, submission: Submission, locked: bool
-) -> Stored:
+def _judgment_row(
+    db: Session, sent: Submission, request: Any, answer: Any, seq: int, now: int, *, counted: bool, paid: int = 1,
+    replaces: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """A judgment as its table holds it: what was sent, the request's row, the answer as it is kept."""
+    return {
+        "submission": sent.submission, "campaign": db.id, "seq": seq, "request": request.id,
+        "annotator": request.annotator, "target": request.target, "answer": json.dumps(answer),
+        "body_hash": sent.body_hash, "seconds": sent.seconds, "counted": int(counted), "paid": paid, "at": now,
+        "replaces": replaces, "comment": sent.comment,
+    }  # fmt: skip
+
+
+def _keep_new(db: Session, who: Any, submission: Submission, locked: bool) -> Stored:
     """A judgment that was not sent before."""
-    request = _own_request(connection, who, submission.request)
+    request = _own_request(db, who, submission.request)
     order = json.loads(request.shown)["order"]
-    answer = kept_answer(collection.settings, order, submission.answer)
-    if connection.dialect.name != "sqlite" and not locked:
+    answer = kept_answer(db.settings, order, submission.answer)
+    if not db.is_sqlite and not locked:
         # what was read before the lock may have changed since
-        lock_target(connection, request.target)
-        request = _own_request(connection, who, submission.request)
+        lock_target(db, request.target)
+        request = _own_request(db, who, submission.request)
     if request.state in ("expired", "skipped"):
-        request = _request_to_answer(connection, who, request)
+        request = _request_to_answer(db, who, request)
     if request.state == "answered":
         if submission.replaces is not None:
-            return _change(collection, connection, who, request, submission, answer)
-        raise _already_answered(collection, connection, request)
+            return _change(db, who, request, submission, answer)
+        raise _already_answered(db, request)
     seat, cost, late = request.seat, request.cost, request.state != "offered"
     counts = seat is not None or bool(request.is_check)
     if late:
         cost = who.cost
-        counts = sql.campaign_state.first(connection, campaign=collection.id).state != "closed"
+        counts = sql.campaign_state.first(db).state != "closed"
         seat = None
         if counts and not request.is_check:
-            seat = take_seat(connection, request.target, request.seat)
+            seat = take_seat(db, request.target, request.seat)
             counts = seat is not None
-    now = collection.now(connection)
+    now = db.now()
     before = None
     if request.reason == "withdrawn":
-        before = sql.last_withdrawn.first(connection, target=request.target, request=request.id)
-    sql.count_answered.run(connection, annotator=who.id, n=1)
-    sql.answer_request.run(connection, request=request.id, seat=seat, now=now, cost=cost)
+        before = sql.last_withdrawn.first(db, target=request.target, request=request.id)
+    sql.count_answered.run(db, annotator=who.id, n=1)
+    sql.answer_request.run(db, request=request.id, seat=seat, now=now, cost=cost)
     # the campaign's row comes last of all locks and gives the number in the order of commits
     paid = 1
-    row = sql.next_seq.first(connection, campaign=collection.id, n=1, paid=cost, extra=cost if late else 0)
+    row = sql.next_seq.first(db, n=1, paid=cost, extra=cost if late else 0)
     if row is None:
         # a late answer beyond the budget is kept all the same, and not paid
         paid = 0
-        sql.leave_unpaid.run(connection, request=request.id)
-        row = sql.next_seq.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
-    sql.insert_judgment.run(
-        connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
-        annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
-        seconds=submission.seconds, counted=int(counts), paid=paid, at=now, comment=submission.comment,
-        replaces=None if before is None else before.submission,
-    )  # fmt: skip
+        sql.leave_unpaid.run(db, request=request.id)
+        row = sql.next_seq.first(db, n=1, paid=0, extra=0)
+    former = None if before is None else before.submission
+    new = _judgment_row(db, submission, request, answer, row.seq, now, counted=counts, paid=paid, replaces=former)
+    sql.insert_judgment.run(db, **new)
     if not request.is_check:
-        settle_after_answer(collection, connection, request.target)
+        settle_after_answer(db, request.target)
     return Stored(row.seq, False, counts, known=(order, answer) if request.is_check else None)
 
 
-def _change(
-    collection: Collection, connection: sa.Connection, who: Any, request: Any, submission: Submission, answer: Any
-) -> Stored:
+def _change(db: Session, who: Any, request: Any, submission: Submission, answer: Any) -> Stored:
     """A judgment in the place of an earlier one, which stays as a withdrawn one; seat and price remain as they are."""
-    old = sql.judgment_of_request.first(connection, request=request.id)
+    old = sql.judgment_of_request.first(db, request=request.id)
     if old.submission != submission.replaces:
-        raise _already_answered(collection, connection, request)
-    if sql.campaign_state.first(connection, campaign=collection.id).state == "closed":
+        raise _already_answered(db, request)
+    if sql.campaign_state.first(db).state == "closed":
         raise Fault("closed", "the campaign is closed; judgments stay as they are")
-    now = collection.now(connection)
-    sql.withdraw_judgment.run(connection, submission=old.submission, now=now)
+    now = db.now()
+    sql.withdraw_judgment.run(db, submission=old.submission, now=now)
     # the former judgment does not count any more, which a fit has to see
-    sql.unspend.run(connection, campaign=collection.id, cost=0)
-    row = sql.next_seq.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
-    sql.insert_judgment.run(
-        connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
-        annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
-        seconds=submission.seconds, counted=old.counted, paid=old.paid, at=now, comment=submission.comment,
-        replaces=old.submission,
-    )  # fmt: skip
+    sql.unspend.run(db, cost=0)
+    row = sql.next_seq.first(db, n=1, paid=0, extra=0)
+    kept = {"counted": old.counted, "paid": old.paid, "replaces": old.submission}
+    sql.insert_judgment.run(db, **_judgment_row(db, submission, request, answer, row.seq, now, **kept))
     if not request.is_check:
-        settle_target(collection, connection, request.target)
+        settle_target(db, request.target)
     return Stored(row.seq, False, bool(old.counted))
 
 
-def set_comment(collection: Collection, connection: sa.Connection, annotator: int, submission: str, text: str) -> None:
+def set_comment(db: Session, annotator: int, submission: str, text: str) -> None:
     """Keep what an annotator says about a judgment of theirs."""
-    who = active_annotator(connection, annotator)
-    if not sql.set_comment.run(connection, submission=submission, annotator=who.id, comment=text).rowcount:
+    who = active_annotator(db, annotator)
+    if not sql.set_comment.run(db, submission=submission, annotator=who.id, comment=text).rowcount:
         raise Fault("not_found", "there is no such judgment of yours")
 
 
-def withdraw(collection: Collection, connection: sa.Connection, annotator: int, submission: str) -> tuple[int, str]:
+def withdraw(db: Session, annotator: int, submission: str) -> tuple[int, str]:
     """Take a judgment back: its request is offered again; return the request and the answer as it was kept."""
-    who = active_annotator(connection, annotator)
-    mine = sql.own_judgment.first(connection, submission=submission, annotator=annotator)
+    who = active_annotator(db, annotator)
+    mine = sql.own_judgment.first(db, submission=submission, annotator=annotator)
     if mine is None:
         raise Fault("not_found", "there is no such judgment of yours")
-    lock_target(connection, mine.target)
-    mine = sql.own_judgment.first(connection, submission=submission, annotator=annotator)
-    request = _own_request(connection, who, mine.request)
+    lock_target(db, mine.target)
+    mine = sql.own_judgment.first(db, submission=submission, annotator=annotator)
+    request = _own_request(db, who, mine.request)
     if mine.withdrawn_at is not None:
         if request.state == "offered":
             return mine.request, mine.answer
         raise Fault("not_yours_to_undo", "this judgment was withdrawn before")
-    if sql.campaign_state.first(connection, campaign=collection.id).state == "closed":
+    if sql.campaign_state.first(db).state == "closed":
         raise Fault("closed", "the campaign is closed; judgments stay as they are")
-    if sql.n_later_judgments.number(connection, annotator=annotator, seq=mine.seq) >= MAX_UNDO:
+    if sql.n_later_judgments.number(db, annotator=annotator, seq=mine.seq) >= MAX_UNDO:
         raise Fault("not_yours_to_undo", f"only your last {MAX_UNDO} judgments can be withdrawn")
-    now = collection.now(connection)
-    sql.withdraw_judgment.run(connection, submission=submission, now=now)
-    lease = collection.lease
-    sql.offer_again.run(connection, request=mine.request, until=now + lease, most=now + 3 * lease)
-    sql.count_answered.run(connection, annotator=annotator, n=-1)
+    now = db.now()
+    sql.withdraw_judgment.run(db, submission=submission, now=now)
+    lease = db.lease
+    sql.offer_again.run(db, request=mine.request, until=now + lease, most=now + 3 * lease)
+    sql.count_answered.run(db, annotator=annotator, n=-1)
     if not request.is_check:
-        settle_target(collection, connection, mine.target)
-    sql.unspend.run(connection, campaign=collection.id, cost=request.cost)
+        settle_target(db, mine.target)
+    sql.unspend.run(db, cost=request.cost)
     return mine.request, mine.answer
 
 
-def _own_request(connection: sa.Connection, who: Any, request: int) -> Any:
+def _own_request(db: Session, who: Any, request: int) -> Any:
     """A request of the annotator's; anybody else's is not there."""
-    return _expect_own(sql.requests.first(connection, requests=[request]), who)
+    return _expect_own(sql.requests.first(db, requests=[request]), who)
 
 
 def _expect_own(row: Any, who: Any) -> Any:
@@ -685,23 +651,23 @@ def _expect_own(row: Any, who: Any) -> Any:
     return row
 
 
-def _request_to_answer(connection: sa.Connection, who: Any, request: Any) -> Any:
+def _request_to_answer(db: Session, who: Any, request: Any) -> Any:
     """The request that a late answer belongs to: the newer one on the same target where there is one."""
-    newer = sql.other_request.first(connection, target=request.target, annotator=who.id, request=request.id)
+    newer = sql.other_request.first(db, target=request.target, annotator=who.id, request=request.id)
     if newer is None:
         return request
-    own = _own_request(connection, who, newer.id)
+    own = _own_request(db, who, newer.id)
     if own.state != "skipped":
         return own
     # an answer after all: the skip no longer stands
-    sql.supersede_request.run(connection, request=own.id)
+    sql.supersede_request.run(db, request=own.id)
     return request
 
 
-def _already_answered(collection: Collection, connection: sa.Connection, request: Any) -> Fault:
+def _already_answered(db: Session, request: Any) -> Fault:
     """The fault that gives the answer stored under another submission id."""
-    stored = sql.judgment_of_request.first(connection, request=request.id)
-    shown = shown_answer(collection.settings, json.loads(request.shown)["order"], json.loads(stored.answer))
+    stored = sql.judgment_of_request.first(db, request=request.id)
+    shown = shown_answer(db.settings, json.loads(request.shown)["order"], json.loads(stored.answer))
     return Fault(
         "already_answered", "this request was answered before, under another submission id",
         answer=shown, submission=stored.submission, seq=stored.seq,
@@ -711,36 +677,36 @@ def _already_answered(collection: Collection, connection: sa.Connection, request
 MAX_REASON = 500
 
 
-def extend(collection: Collection, connection: sa.Connection, annotator: int, request: int) -> int:
+def extend(db: Session, annotator: int, request: int) -> int:
     """Hold a request for longer, three times the usual lease in all; return until when."""
-    who = active_annotator(connection, annotator)
-    row = _own_request(connection, who, request)
-    lock_target(connection, row.target)
-    row = _own_request(connection, who, request)
-    now = collection.now(connection)
+    who = active_annotator(db, annotator)
+    row = _own_request(db, who, request)
+    lock_target(db, row.target)
+    row = _own_request(db, who, request)
+    now = db.now()
     if row.state != "offered" or row.lease_until <= now:
         raise Fault("lease_over", "this request is no longer held for you; you can still send your answer, or go on")
-    until = max(row.lease_until, min(now + collection.lease, row.lease_most))
-    sql.extend_lease.run(connection, request=request, until=until)
+    until = max(row.lease_until, min(now + db.lease, row.lease_most))
+    sql.extend_lease.run(db, request=request, until=until)
     return int(until)
 
 
-def skip(collection: Collection, connection: sa.Connection, annotator: int, request: int, reason: str) -> str:
+def skip(db: Session, annotator: int, request: int, reason: str) -> str:
     """Give a request back for good: its seat and money are free, and it never returns to this annotator."""
-    who = active_annotator(connection, annotator)
-    row = _own_request(connection, who, request)
-    lock_target(connection, row.target)
-    row = _own_request(connection, who, request)
+    who = active_annotator(db, annotator)
+    row = _own_request(db, who, request)
+    lock_target(db, row.target)
+    row = _own_request(db, who, request)
     if row.state == "skipped":
         return "skipped"
     if row.state == "answered":
         raise Fault("already_answered", "this request was answered; withdraw the judgment first")
-    other = sql.other_request.first(connection, target=row.target, annotator=annotator, request=request)
+    other = sql.other_request.first(db, target=row.target, annotator=annotator, request=request)
     if row.state == "expired" and other is not None:
         return "expired"
-    sql.skip_request.run(connection, request=request, now=collection.now(connection), reason=reason[:MAX_REASON])
-    sql.count_skip.run(connection, target=row.target)
+    sql.skip_request.run(db, request=request, now=db.now(), reason=reason[:MAX_REASON])
+    sql.count_skip.run(db, target=row.target)
     if row.state == "offered":
-        promoted = free_seat(collection, connection, row.target) if row.seat is not None else 0
-        reserve(collection, connection, -row.cost, promoted)
+        promoted = free_seat(db, row.target) if row.seat is not None else 0
+        reserve(db, -row.cost, promoted)
     return "skipped"

@@ -24,10 +24,9 @@ from ..io.judgments import read_judgments
 from ..io.notices import collect_notices, say
 from ..io.truth import read_truth
 from ..wording import either
-from .campaign_file import Settings
-from .collection import Collection, Fault, record_event, sql
+from .campaign_file import Question, Settings
+from .collection import Collection, Fault, Session, record_event, sql
 from .overview import item_ids
-from .questions import Question
 from .setup import metadata, target_key, target_row
 from .submitting import MAX_COMMENT, body_hash, lock_target, settle_after_answer, take_seat
 
@@ -69,24 +68,24 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 Row = dict[str, Any]
 
 
-def judgment_page(collection: Collection, connection: sa.Connection, after: int, limit: int) -> Row:
+def judgment_page(db: Session, after: int, limit: int) -> Row:
     """Return judgments behind a number, and the number to go on from."""
-    rows = page(collection, connection, after, 2**62, limit)
-    ids = item_ids(collection, connection, rows)
-    judgments = [plain_judgment(collection, row, ids) for row in rows]
+    rows = page(db, after, 2**62, limit)
+    ids = item_ids(db, rows)
+    judgments = [plain_judgment(db.settings, row, ids) for row in rows]
     return {"judgments": judgments, "next_after": rows[-1].seq if rows else after}
 
 
-def page(collection: Collection, connection: sa.Connection, after: int, upto: int, limit: int) -> list[Any]:
+def page(db: Session, after: int, upto: int, limit: int) -> list[Any]:
     """Return rows of judgments behind one number, up to another."""
-    return sql.judgment_page.rows(connection, campaign=collection.id, after=after, upto=upto, limit=limit)
+    return sql.judgment_page.rows(db, after=after, upto=upto, limit=limit)
 
 
-def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row:
+def plain_judgment(settings: Settings, row: Any, ids: dict[int, str]) -> Row:
     """Return a judgment in the owner's ids."""
-    answer = json.loads(row.answer)
+    answer = json.loads(row.answer or "{}")
     judgment: Row = {"query": row.query}
-    kind = collection.settings.kind
+    kind = settings.kind
     items = [ids[item] for item in json.loads(row.items)]
     if kind == "grade":
         judgment |= {"item": items[0], "grade": answer.get("grade")}
@@ -95,7 +94,6 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
         judgment |= {"left": left, "right": right, "winner": answer.get("winner")}
     else:
         judgment |= {"order": [[ids[item] for item in group] for group in answer.get("order", [])]}
-    settings = collection.settings
     if settings.main_question.strength:
         judgment["strength"] = answer.get("strength", 0 if "winner" in answer else None)
     if settings.main_question.cant_tell:
@@ -106,7 +104,7 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
                 answer.get("answers", {}).get(question.name), ids, question
             )
     if settings.questions:
-        judgment["answers"] = {name: _with_ids(value, ids) for name, value in answer.get("answers", {}).items()}
+        judgment["answers"] = {name: with_ids(value, ids) for name, value in answer.get("answers", {}).items()}
     return judgment | {
         "annotator": row.annotator, "annotator_kind": row.annotator_kind, "time": row.at / 1e6, "seconds": row.seconds,
         "counted": bool(row.counted) and row.withdrawn_at is None, "withdrawn": row.withdrawn_at is not None,
@@ -115,8 +113,8 @@ def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row
     }  # fmt: skip
 
 
-def _with_ids(kept: Row, ids: Mapping[Any, Any]) -> Row:
-    """An answer to one of several questions with other ids of its items."""
+def with_ids(kept: Row, ids: Mapping[Any, Any]) -> Row:
+    """Return an answer with other ids of its items."""
     found = dict(kept)
     if "winner" in kept:
         found |= {side: ids[kept[side]] for side in ("left", "right")}
@@ -147,35 +145,27 @@ def plain_value(kept: dict[str, Any] | None, ids: Mapping[int, str], question: Q
     return "; ".join(value) if isinstance(value, list) else value
 
 
-def skips(collection: Collection, connection: sa.Connection) -> Iterator[Row]:
+def skips(db: Session) -> Iterator[Row]:
     """Return every request that somebody gave back, as a judgment without an answer: whose, on what, and why."""
-    ids, after, kind = item_ids(collection, connection), 0, collection.settings.kind
-    while rows := sql.skips.rows(connection, campaign=collection.id, after=after, limit=_PAGE_ROWS):
+    ids, after = item_ids(db), 0
+    while rows := sql.skips.rows(db, after=after, limit=_PAGE_ROWS):
         after = rows[-1].id
         for row in rows:
-            items = [ids[item] for item in json.loads(row.items)]
-            about: Row = {"item": items[0], "grade": None}
-            if kind == "preference":
-                about = {"left": items[0], "right": items[1], "winner": None}
-            elif kind == "ranking":
-                about = {"order": [[item] for item in items]}
-            yield {
-                "query": row.query, **about, "annotator": row.annotator, "annotator_kind": row.annotator_kind,
-                "time": row.ended_at / 1e6, "seconds": None, "counted": False, "withdrawn": False,
-                "check": bool(row.is_check), "paid": False, "seq": None, "submission": None, "replaces": None,
-                "comment": "", "skipped": row.reason or "no reason",
-            }  # fmt: skip
+            judgment = plain_judgment(db.settings, row, ids)
+            if "order" in judgment:
+                judgment["order"] = [[ids[item]] for item in json.loads(row.items)]
+            yield {**judgment, "skipped": row.reason or "no reason"}
 
 
-def all_judgments(collection: Collection, connection: sa.Connection, upto: int | None = None) -> Iterator[Row]:
+def all_judgments(db: Session, upto: int | None = None) -> Iterator[Row]:
     """Return every judgment of a moment up to a number, in order."""
-    last = sql.campaign.first(connection, campaign=collection.id).seq
+    last = sql.campaign.first(db).seq
     last = last if upto is None else min(upto, last)
-    ids, after = item_ids(collection, connection), 0
-    while rows := page(collection, connection, after, last, _PAGE_ROWS):
+    ids, after = item_ids(db), 0
+    while rows := page(db, after, last, _PAGE_ROWS):
         after = rows[-1].seq
         for row in rows:
-            yield plain_judgment(collection, row, ids)
+            yield plain_judgment(db.settings, row, ids)
 
 
 def export(
@@ -199,16 +189,17 @@ def export(
 
     def pieces() -> Iterator[bytes]:
         with collection.store.snapshot() as connection:
-            rows: Iterable[Row] = all_judgments(collection, connection, upto)
+            db = Session(collection, connection)
+            rows: Iterable[Row] = all_judgments(db, upto)
             whole = which == "all" or format == "native"
             if question:
                 rows = question_rows(collection.settings, asked[question], rows)
             elif not whole:
                 rows = (row for row in rows if is_usable(row))
             if (whole or format in _WITH_SKIPS) and upto is None and not question:
-                rows = chain(({**row, "skipped": None} for row in rows), skips(collection, connection))
+                rows = chain(({**row, "skipped": None} for row in rows), skips(db))
             if external:
-                rows = _with_external_ids(collection, connection, rows)
+                rows = _with_external_ids(db, rows)
             buffer: list[str] = []
             size = 0
             writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
@@ -223,9 +214,9 @@ def export(
     return pieces()
 
 
-def _with_external_ids(collection: Collection, connection: sa.Connection, rows: Iterable[Row]) -> Iterator[Row]:
+def _with_external_ids(db: Session, rows: Iterable[Row]) -> Iterator[Row]:
     """Judgments with what a panel calls their annotators."""
-    known = {row.name: row.external for row in sql.external_ids.rows(connection, campaign=collection.id)}
+    known = {row.name: row.external for row in sql.external_ids.rows(db)}
     for row in rows:
         yield {**row, "external_id": known.get(row["annotator"])}
 
@@ -255,8 +246,7 @@ def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
     """Return judgments as the rows of a table that ``crowdrank aggregate`` reads; a ranking has a row for each item."""
     named = collection.settings.kind == "ranking"
     # one query without a name is no query at all
-    read = collection.store.submit_read(lambda c: sql.n_named_queries.number(c, campaign=collection.id))
-    single = not read.result()
+    single = not collection.read(sql.n_named_queries.number)
     for row in rows:
         row.pop("answers", None)
         if single:
@@ -284,17 +274,15 @@ def _jsonl(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
 
 def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """A table for spreadsheets, in which no cell is taken for a formula."""
+    for number, row in enumerate(table_rows(collection, rows)):
+        yield csv_text([row.values()] if number else [list(row), row.values()])
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as lines of a CSV file, in which no cell is taken for a formula."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    has_header = False
-    for row in table_rows(collection, rows):
-        if not has_header:
-            writer.writerow(row)
-            has_header = True
-        writer.writerow([escape_formula(cell) for cell in row.values()])
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
+    csv.writer(out, lineterminator="\n").writerows([escape_formula(cell) for cell in row] for row in rows)
+    return out.getvalue()
 
 
 def escape_formula(cell: Any) -> Any:
@@ -373,7 +361,7 @@ def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row])
 
     content = _contents(collection)
     queries: dict[str, list[Row]] = {}
-    for row in collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()["items"]:
+    for row in collection.read(consensus_view)["items"]:
         queries.setdefault(row.get("query", ""), []).append(row)
     for query, items in queries.items():
         for better, worse in combinations(sorted(items, key=lambda row: -row["score"]), 2):
@@ -386,7 +374,7 @@ def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row])
 
 def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
     """Content of each item, and of its query."""
-    rows = collection.store.submit_read(lambda c: sql.all_contents.rows(c, campaign=collection.id)).result()
+    rows = collection.read(sql.all_contents.rows)
     return {(one.query, one.item): (one.content, one.query_content or one.query) for one in rows}
 
 
@@ -397,9 +385,8 @@ def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     settings, found = collection.settings, dict[tuple[str, str], Row]()
     names: dict[str, None] = {}
     for question in ("", *(one.name for one in settings.more_questions)):
-        read = partial(consensus_view, collection, query=None, question=question)
         try:
-            view = collection.store.submit_read(read).result()
+            view = collection.read(consensus_view, question=question)
         except Fault:
             if not question:
                 raise
@@ -412,19 +399,14 @@ def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
             found.setdefault((about.get("query", ""), about["item"]), about).update(cells)
     for row in found.values():
         names |= dict.fromkeys(row)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([escape_formula(row.get(name)) for name in names] for row in found.values())
-    yield out.getvalue()
+    yield csv_text([names, *([row.get(name) for name in names] for row in found.values())])
 
 
 def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """TREC qrels: the grade of each item in the latest consensus, rounded."""
     from .overview import consensus_view
 
-    view = collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
-    for row in view["items"]:
+    for row in collection.read(consensus_view)["items"]:
         grade = row["grade"] if isinstance(row.get("grade"), int | float) else row["score"]
         query, item = ("_".join(str(one).split()) or "1" for one in (row.get("query", ""), row["item"]))
         yield f"{query} 0 {item} {max(0, round(grade))}\n"
@@ -471,14 +453,13 @@ def import_file(
         native = format == "native"
         rows = list(_native_rows(path) if native else _foreign_rows(collection, path, format, options or {}))
     counts: Counter[str] = Counter()
-    known = _known_items(collection)
+    known = {(row.query, row.item): row.id for row in collection.read(sql.items.rows)}
     for start in range(0, len(rows), PIECE):
         part = rows[start : start + PIECE]
-        keep = partial(_keep_all, collection, rows=part, known=known, source=format)
-        counts += collection.store.submit(keep).result()
+        counts += collection.write(lambda db, part=part: Counter(_keep(db, row, known, format) for row in part))
     report = {"kept": counts.pop("kept", 0), "known": counts.pop("known", 0), "left_out": dict(counts), "notes": notes}
     detail = {key: value for key, value in report.items() if key != "notes"}
-    collection.store.submit(lambda c: record_event(collection, c, "owner", "import", detail)).result()
+    collection.write(record_event, "owner", "import", detail)
     return report
 
 
@@ -575,95 +556,77 @@ def items_of(row: Row) -> list[str]:
     return sorted(item for group in row["order"] for item in group)
 
 
-def _known_items(collection: Collection) -> dict[tuple[str, str], int]:
-    """Numbers of the campaign's items."""
-    rows = collection.store.submit_read(lambda c: sql.items.rows(c, campaign=collection.id)).result()
-    return {(row.query, row.item): row.id for row in rows}
-
-
-def _keep_all(
-    collection: Collection, connection: sa.Connection, rows: list[Row], known: dict[tuple[str, str], int], source: str
-) -> Counter[str]:
-    """What became of each of some judgments."""
-    # in the order of targets, as all operations lock them
-    return Counter(_keep(collection, connection, row, known, source) for row in rows)
-
-
-def _keep(
-    collection: Collection, connection: sa.Connection, row: Row, known: dict[tuple[str, str], int], source: str
-) -> str:
+def _keep(db: Session, row: Row, known: dict[tuple[str, str], int], source: str) -> str:
     """What became of one judgment: kept, known, or why it was left out."""
-    if sql.any_stored_as.first(connection, submission=row["submission"]) is not None:
+    if sql.any_stored_as.first(db, submission=row["submission"]) is not None:
         return "known"
-    answer, items = _answer(collection, row, known)
+    answer, items = _answer(db.settings, row, known)
     if answer is None:
         return items if isinstance(items, str) else "unknown item"
-    now = collection.now(connection)
-    annotator = sql.lock_annotator_named.first(connection, campaign=collection.id, name=row["annotator"])
+    now = db.now()
+    annotator = sql.lock_annotator_named.first(db, name=row["annotator"])
     if annotator is None:
         kind = row["annotator_kind"] if row["annotator_kind"] in ("person", "program") else "person"
-        annotator = sql.insert_foreign_annotator.first(
-            connection, campaign=collection.id, name=row["annotator"], kind=kind, now=now
-        )
-    target = _target_of(collection, connection, row, items)
-    before = sql.request_of_annotator.first(connection, target=target, annotator=annotator.id)
+        annotator = sql.insert_foreign_annotator.first(db, name=row["annotator"], kind=kind, now=now)
+    target = _target_of(db, row, items)
+    before = sql.request_of_annotator.first(db, target=target, annotator=annotator.id)
     withdrawn = bool(row["withdrawn"])
     if before is not None and not withdrawn:
         if before.state != "skipped":
             return "judged before by the same annotator"
-        sql.expire_request.run(connection, request=before.id)
-    state = lock_target(connection, target)
+        sql.expire_request.run(db, request=before.id)
+    state = lock_target(db, target)
     seat = None
     if row["counted"] and not withdrawn and not state.is_check:
-        seat = take_seat(connection, target)
-        if seat is None and sql.want_one_more.run(connection, target=target).rowcount:
-            seat = take_seat(connection, target)
+        seat = take_seat(db, target)
+        if seat is None and sql.want_one_more.run(db, target=target).rowcount:
+            seat = take_seat(db, target)
     at = int(float(row["time"]) * 1e6) if row.get("time") is not None else now
     shown = json.dumps({"order": [answer["left"], answer["right"]] if "left" in answer else items, "seed": 0})
     request = sql.insert_answered_request.first(
-        connection, target=target, annotator=annotator.id, seat=seat, shown=shown, at=at
+        db, target=target, annotator=annotator.id, seat=seat, shown=shown, at=at
     )
     counted = int(seat is not None or bool(state.is_check and row["counted"] and not withdrawn))
-    seq = sql.one_more_seq.first(connection, campaign=collection.id).seq
+    seq = sql.one_more_seq.first(db).seq
     sql.insert_imported_judgment.run(
-        connection, submission=row["submission"], campaign=collection.id, seq=seq, request=request.id,
+        db, submission=row["submission"], seq=seq, request=request.id,
         annotator=annotator.id, target=target, answer=json.dumps(answer), seconds=row["seconds"], counted=counted,
         body_hash=body_hash(0, answer, row["seconds"]), paid=int(bool(row.get("paid", True))), at=at,
         withdrawn=at if withdrawn else None, source=source, comment=str(row["comment"])[:MAX_COMMENT],
     )  # fmt: skip
     if withdrawn:
-        sql.expire_request.run(connection, request=request.id)
+        sql.expire_request.run(db, request=request.id)
     else:
-        sql.count_answered.run(connection, annotator=annotator.id, n=1)
-        settle_after_answer(collection, connection, target)
+        sql.count_answered.run(db, annotator=annotator.id, n=1)
+        settle_after_answer(db, target)
     return "kept"
 
 
-def _target_of(collection: Collection, connection: sa.Connection, row: Row, items: Any) -> int:
+def _target_of(db: Session, row: Row, items: Any) -> int:
     """The target that a judgment is about, laid out where it is new."""
     for is_check in (False, True):
-        target = sql.target_of_key.first(connection, campaign=collection.id, key=target_key(items, is_check=is_check))
+        target = sql.target_of_key.first(db, key=target_key(items, is_check=is_check))
         if target is not None:
             return int(target.id)
-    new = target_row(collection, row["query"], items, 0)
+    new = target_row(db.collection, row["query"], items, 0)
     statement = sa.insert(metadata.tables["target"]).returning(metadata.tables["target"].c.id)
-    return int(connection.execute(statement, new).scalar_one())
+    return int(db.connection.execute(statement, new).scalar_one())
 
 
-def _answer(collection: Collection, row: Row, known: dict[tuple[str, str], int]) -> tuple[dict[str, Any] | None, Any]:
+def _answer(settings: Settings, row: Row, known: dict[tuple[str, str], int]) -> tuple[dict[str, Any] | None, Any]:
     """An answer as it is kept and the items it is about; where it cannot be, nothing and why."""
-    query, kind = row["query"], collection.settings.kind
+    query, kind = row["query"], settings.kind
     try:
         own = {item: number for (other, item), number in known.items() if other == query} if row.get("answers") else {}
-        beside = {name: _with_ids(value, own) for name, value in row.get("answers", {}).items()}
-        more = {"answers": beside} if collection.settings.questions else {}
+        beside = {name: with_ids(value, own) for name, value in row.get("answers", {}).items()}
+        more = {"answers": beside} if settings.questions else {}
         if row.get("cant_tell"):
             return {"cant_tell": True, **more}, sorted(known[query, item] for item in items_of(row))
         if kind == "grade":
             grade, item = row["grade"], known[query, row["item"]]
-            if grade in collection.settings.grades:
-                grade = collection.settings.grades.index(grade)
-            if not float(grade).is_integer() or not 0 <= grade < len(collection.settings.grades):
+            if grade in settings.grades:
+                grade = settings.grades.index(grade)
+            if not float(grade).is_integer() or not 0 <= grade < len(settings.grades):
                 return None, "grade outside the scale"
             return {"grade": int(grade), **more}, [item]
         if kind == "preference":
@@ -683,11 +646,7 @@ def _import_truth(collection: Collection, path: Path) -> int:
     rows = read_truth(path).frame().iter_rows(named=True)
     given = [(str(row.get("query", "")), str(row["item"]), float(row["grade"])) for row in rows]
 
-    def keep(connection: sa.Connection) -> int:
-        n_kept = 0
-        for query, item, truth in given:
-            changed = sql.set_truth.run(connection, campaign=collection.id, query=query, item=item, truth=truth)
-            n_kept += changed.rowcount
-        return n_kept
+    def keep(db: Session) -> int:
+        return sum(sql.set_truth.run(db, query=query, item=item, truth=truth).rowcount for query, item, truth in given)
 
-    return collection.store.submit(keep).result()
+    return collection.write(keep)

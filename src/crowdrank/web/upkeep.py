@@ -16,7 +16,7 @@ from sqlalchemy import text
 from ..errors import CrowdrankError, ParameterError
 from ..wording import counted
 from .campaign_file import read_campaign
-from .collection import Store, open_store
+from .collection import Session, Store, open_store
 from .server import Options
 from .setup import metadata, migrate, open_collection, schema_version
 from .transfer import all_judgments, is_usable, table_rows
@@ -50,7 +50,7 @@ def counted_votes(campaign: str, database: str) -> list[dict[str, Any]]:
         try:
             collection, _ = open_collection(store, read_campaign(campaign), "")
             with store.snapshot() as connection:
-                rows = [row for row in all_judgments(collection, connection) if is_usable(row)]
+                rows = [row for row in all_judgments(Session(collection, connection)) if is_usable(row)]
             return list(table_rows(collection, rows))
         finally:
             store.close()

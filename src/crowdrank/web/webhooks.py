@@ -70,23 +70,21 @@ class Webhook:
 
     def tell(self) -> bool:
         """Post what is new; return whether it was taken. Each judgment is told at least once, in order."""
-        collection, store = self.collection, self.collection.store
-        row = store.submit_read(lambda c: sql.told.first(c, campaign=collection.id)).result()
-        rows = store.submit_read(lambda c: page(collection, c, row.told_seq, 2**62, _AT_ONCE)).result()
-        events = store.submit_read(
-            lambda c: sql.events_after.rows(c, campaign=collection.id, after=row.told_event, kinds=list(_TOLD))
-        ).result()
+        collection = self.collection
+        row = collection.read(sql.told.first)
+        rows = collection.read(page, row.told_seq, 2**62, _AT_ONCE)
+        events = collection.read(sql.events_after.rows, after=row.told_event, kinds=list(_TOLD))
         if not rows and not events:
             return True
-        ids = store.submit_read(lambda c: item_ids(collection, c, rows)).result()
+        ids = collection.read(item_ids, rows)
         told: list[dict[str, Any]] = [
-            {"type": "judgment", "judgment": plain_judgment(collection, one, ids)} for one in rows
+            {"type": "judgment", "judgment": plain_judgment(collection.settings, one, ids)} for one in rows
         ]
         told += [{"type": _TOLD[one.kind], "time": one.at / 1e6, "by": one.actor} for one in events]
         if not self._post(json.dumps({"campaign": collection.settings.name, "events": told}).encode()):
             return False
         seq, event = rows[-1].seq if rows else row.told_seq, events[-1].id if events else row.told_event
-        store.submit(lambda c: sql.note_told.run(c, campaign=collection.id, seq=seq, event=event)).result()
+        collection.write(sql.note_told.run, seq=seq, event=event)
         return True
 
     def _post(self, body: bytes) -> bool:
