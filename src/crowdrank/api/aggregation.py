@@ -34,19 +34,7 @@ from ..quality import trusted_annotators
 from ..registry import make, method_class, name_for_kind
 from ..wording import call, counted, either, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
-from .in_parts import (
-    Passes,
-    as_packed,
-    expect_parts,
-    expect_whole,
-    file_advice,
-    first_judgments,
-    fit_packed,
-    hold_many,
-    pack_aside,
-    resample_packed,
-    whole_judgments,
-)
+from .in_parts import Passes, as_packed
 from .robust_errors import check_robust, with_robust_errors, with_shared_error
 
 if TYPE_CHECKING:
@@ -178,7 +166,7 @@ def aggregate(
             reweight=reweight,
         )  # fmt: skip
         if whole_only:
-            expect_whole(packed, next(iter(whole_only)), passes)
+            in_parts.expect_whole(packed, next(iter(whole_only)), passes)
         else:
             draw = None if bootstrap is None else (bootstrap, resample, seed)
             in_pieces: Consensus | None = _aggregate_parts(packed, choose, given, draw, passes)
@@ -186,7 +174,7 @@ def aggregate(
                 return in_pieces
     if judged is None:
         assert packed is not None
-        judged = whole_judgments(packed)
+        judged = in_parts.whole_judgments(packed)
     names = None if control is None else names_to_control(judged, control)
     if reweight is not None:
         judged, robust = reweigh_pairs(judged, reweight), robust or (None if bootstrap else "judgment")
@@ -224,15 +212,15 @@ def _read_for(
     """Judgments that are not packed, and their parts where they are many; for a cluster these are packed on the way."""
     paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
     asked = passes.asked and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
-    if paths and asked and file_advice(paths) is not None:
-        packed = pack_aside(paths, across_queries=across_queries)
+    if paths and asked and in_parts.file_advice(paths) is not None:
+        packed = in_parts.pack_aside(paths, across_queries=across_queries)
         if len(packed) >= in_parts.MANY_ROWS:
             return None, packed
     judged = as_judgments(given, control)
     judged = judged.across_queries() if across_queries else judged
-    held = hold_many(judged, method, bootstrap=bootstrap)
+    held = in_parts.hold_many(judged, method, bootstrap=bootstrap)
     if held is not None and (passes.cluster or passes.resume) and control is None:
-        return judged, pack_aside(held.whole)
+        return judged, in_parts.pack_aside(held.whole)
     return judged, held
 
 
@@ -247,21 +235,21 @@ def _aggregate_parts(
     from ..cluster.resamples import plan_part_draws
 
     plan = None if draw is None else plan_part_draws(packed, *draw)
-    first = first_judgments(packed)
+    first = in_parts.first_judgments(packed)
     aggregator = choose(first)
     _say_outcome_only(first, aggregator)
     if packed.keeps_ranking and not passes.asked:
         try:
-            expect_parts(packed, aggregator, given)
+            in_parts.expect_parts(packed, aggregator, given)
         except (ParameterError, JudgmentError):
             # what is wrong with the judgments themselves, the fit as a whole says too
             say(f"{method_label(aggregator)} needs all judgments at once: in memory")
             return None
-    fitted = _with_trusted(fit_packed(packed, aggregator, given, passes), given.get("trusted"))
+    fitted = _with_trusted(in_parts.fit_packed(packed, aggregator, given, passes), given.get("trusted"))
     if plan is None:
         return fitted
     assert isinstance(fitted, Consensus)
-    return with_replicates(fitted, resample_packed(packed, aggregator, given, fitted, plan, passes))
+    return with_replicates(fitted, in_parts.resample_packed(packed, aggregator, given, fitted, plan, passes))
 
 
 def check_aggregation(

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, Preferences
-from ..data.showing import Shown, html_table
+from ..data.showing import Shown
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..protocols import Floats
@@ -60,10 +60,6 @@ class Rubric(Shown):
 
     def __repr__(self) -> str:
         return f"Rubric({len(self)} items, {len(self.weights)} criteria)"
-
-    def _repr_html_(self) -> str:
-        """The first items, for notebooks."""
-        return html_table(repr(self), self.table.head(10), len(self))
 
     def frame(self) -> pl.DataFrame:
         """Return the table of items, best first."""

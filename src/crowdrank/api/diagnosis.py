@@ -132,13 +132,7 @@ def _with_habits(
     )
 
 
-def actions(
-    consensus: Consensus,
-    judgments: Any,
-    *,
-    method: Any | None = None,
-    trusted: Any | None = None,
-) -> Actions:
+def actions(consensus: Consensus, judgments: Any, *, method: Any | None = None, trusted: Any | None = None) -> Actions:
     """Return whom to keep, whom to look at and whom to leave out, and what the consensus would become without them.
 
     Left out are those who guess or answer the wrong way round, if that is certain enough: their quality lies below 0.6

@@ -25,21 +25,11 @@ from ..metrics.significance import PoweredMean, prediction_powered_mean
 from ..protocols import Aggregator, Progress, given_arguments
 from ..quality import scores_quietly
 from ..registry import label, make, name_for_kind
+from ..validation import run_evaluation
 from ..validation.alignment import Scored, align
 from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
 from ..validation.prediction import N_FOLDS, Figure, Split, predict_held_out, split_judgments
-from ..validation.run_evaluation import (
-    Evaluation,
-    check_fit,
-    checked_measures,
-    counts_in_words,
-    expect_baseline,
-    extreme_queries,
-    measure_runs,
-    slice_sentences,
-    unjudged_sentence,
-    verdicts,
-)
+from ..validation.run_evaluation import Evaluation, checked_measures, expect_baseline
 from ..wording import counted, option
 from .aggregation import as_judgments, check_level, methods_for
 from .arguments import takes_arguments_of
@@ -142,7 +132,7 @@ def evaluate_runs(
     baseline = baseline if baseline is None or baseline in scored else files.get(baseline, baseline)
     expect_baseline(baseline, list(scored), "run")
     cut = None if slices is None else read_slices(slices)
-    evaluation = measure_runs(
+    evaluation = run_evaluation.measure_runs(
         scored, known, wanted, unjudged=unjudged, all_queries=all_queries, baseline=baseline, slices=cut,
         settings=given_arguments(ties=ties, max_grade=max_grade),
         bounds=bounds, level=level, seed=seed,
@@ -188,7 +178,7 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     >>> print(describe_evaluation(evaluate_runs(runs, truth, ["ndcg@10"], baseline="old"))[0])
     ndcg@10: new - old = +0.3691 (+0.3691 to +0.3691); 3 wins, 0 losses, 0 ties; p = 0.25 after Holm's correction (t: 0)
     """
-    all_verdicts = verdicts(evaluation)
+    all_verdicts = run_evaluation.verdicts(evaluation)
     said = []
     for row in (one.row for one in all_verdicts[:tests]):
         if row["difference"] is None:
@@ -199,16 +189,18 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
             said.append(f"{start}, too few queries for a test")
             continue
         said.append(
-            f"{start} ({row['lower']:+.4f} to {row['upper']:+.4f}); {counts_in_words(row)}; "
+            f"{start} ({row['lower']:+.4f} to {row['upper']:+.4f}); {run_evaluation.counts_in_words(row)}; "
             f"p = {row['p_holm']:.3g} after Holm's correction (t: {row['p_t']:.3g})"
         )
     if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].row["difference"] is not None:
         row = all_verdicts[0].row
-        for words, part in zip(("losses", "gains"), extreme_queries(evaluation, row, queries), strict=True):
+        for words, part in zip(
+            ("losses", "gains"), run_evaluation.extreme_queries(evaluation, row, queries), strict=True
+        ):
             named = [f"{one['query']} ({one['difference']:+.3f})" for one in part.iter_rows(named=True)]
             said += [f"largest {words} of {row['run']} by {row['metric']}: {', '.join(named)}"] if named else []
-    said += [sentence for _, sentence in slice_sentences(evaluation)]
-    unjudged = unjudged_sentence(evaluation) if evaluation.measures else None
+    said += [sentence for _, sentence in run_evaluation.slice_sentences(evaluation)]
+    unjudged = run_evaluation.unjudged_sentence(evaluation) if evaluation.measures else None
     said += [] if unjudged is None else [unjudged]
     if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].open_sentence is not None:
         said.append(all_verdicts[0].open_sentence)
@@ -282,7 +274,7 @@ def compare_methods(
         # refuse, before any fit, a truth that the measures or the judged items do not fit
         nominal = known.nominal or any(isinstance(part, Grades) and part.nominal for part in parts_of(judged))
         for measure in measures:
-            check_fit(measure, known, nominal)
+            run_evaluation.check_fit(measure, known, nominal)
         align("the judgments", Scored(judged.items, np.zeros(judged.n_items)), known, unjudged, [])
     split = split_judgments(judged, folds, seed) if known is None else None
     steps = _Steps(len(chosen), 1 if split is None else 1 + split.n_folds, progress)

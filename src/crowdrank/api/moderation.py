@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -187,8 +188,7 @@ def moderate(
     chance = expit(np.where(preferences.outcome >= 0, gap, -gap))
     reliability = _reliability(preferences, plain, seed)
     reliability["chance_right"] = float(chance[decided].mean()) if decided.any() else None
-    residual, spread = (1 - chance) ** 2, chance * (1 - chance)
-    residual, spread = np.where(decided, residual, 0.0), np.where(decided, spread, 0.0)
+    residual, spread = (np.where(decided, one, 0.0) for one in ((1 - chance) ** 2, chance * (1 - chance)))
     sides = np.concatenate([preferences.left, preferences.right])
     of_scripts = _fit_statistics(sides, np.tile(residual, 2), np.tile(spread, 2), preferences.n_items)
     scripts = _scripts(preferences, scale, of_scripts)
@@ -205,8 +205,7 @@ def moderate(
         consensus=scale, reliability=reliability, scripts=scripts, judges=judges, judgements=judgements,
         boundaries=boundaries, cohorts=cohorts,
     )  # fmt: skip
-    parts = connected_components(_graph(preferences), directed=False)
-    return Moderation(**{**vars(found), "steps": tuple(_steps(found, preferences, parts, unsure))})
+    return replace(found, steps=tuple(_steps(found, preferences, unsure)))
 
 
 def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame | None]:
@@ -218,7 +217,7 @@ def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame |
     cohort_of = pl.DataFrame({"cohort": items.queries.ids.gather(items.query[both]), "script": items.ids.gather(both)})
     joined = preferences.across_queries()
     names = list(joined.items.ids)
-    n_parts, part = connected_components(_graph(joined), directed=False)
+    n_parts, part = _components(joined)
     if n_parts > 1:
         apart = cohort_of.join(pl.DataFrame({"script": names, "part": part}), on="script")
         groups = apart.group_by("part").agg(pl.col("cohort").unique().sort()).sort("part")["cohort"].to_list()
@@ -230,11 +229,13 @@ def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame |
     return joined, cohort_of
 
 
-def _graph(preferences: Preferences) -> coo_array:
-    """Which scripts were compared."""
-    ones = np.ones(len(preferences))
-    shape = (preferences.n_items, preferences.n_items)
-    return coo_array((ones, (preferences.left, preferences.right)), shape=shape)
+def _components(preferences: Preferences) -> tuple[int, Ints]:
+    """Number of groups of scripts that were never compared with each other, and the group of each script."""
+    compared = np.ones(len(preferences)), (preferences.left, preferences.right)
+    found: tuple[int, Ints] = connected_components(
+        coo_array(compared, shape=(preferences.n_items,) * 2), directed=False
+    )
+    return found
 
 
 def _order(consensus: Consensus) -> Ints:
@@ -282,7 +283,7 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     found |= _adjusted_reliability(preferences, judged, scores, rng)
     correlations, by = _halves(preferences, judged, rng)
     if correlations is not None:
-        z, width = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean()), 0.0
+        z = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean())
         width = ndtri(0.5 + _LEVEL / 2) / np.sqrt(max(n - 3, 1))
         stepped = [float(max(2 * r / (1 + r), 0.0)) for r in np.tanh([z, z - width, z + width])]
         found |= dict(zip(("split_half", "split_half_lower", "split_half_upper"), stepped, strict=True))
@@ -377,20 +378,16 @@ def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> di
         # (y - p)^2 has variance v (1 - 4 v) where v is p (1 - p)
         z = (total(residual) - expected) / np.sqrt(total(spread * (1 - 4 * spread)))
     for name, value in (("infit", infit), ("outfit", outfit)):
-        width = ndtri(0.5 + _LEVEL / 2) * errors[name]
-        enough = count >= 2
-        found |= {
-            name: np.where(enough, value, np.nan), f"{name}_lower": np.where(enough, value * np.exp(-width), np.nan),
-            f"{name}_upper": np.where(enough, value * np.exp(width), np.nan),
-        }  # fmt: skip
+        width, enough = ndtri(0.5 + _LEVEL / 2) * errors[name], count >= 2
+        for end, by in (("", 0.0), ("_lower", -width), ("_upper", width)):
+            found[f"{name}{end}"] = np.where(enough, value * np.exp(by), np.nan)
     found["misfit"] = np.nan_to_num(z, nan=0.0, posinf=0.0) > ndtri(1 - 0.05 / max(int((count > 0).sum()), 1))
     return found
 
 
 def _columns(found: dict[str, Any]) -> pl.DataFrame:
     """Statistics of fit as a table, nothing where there is none."""
-    names = [name for name in found if name not in ("decided",)]
-    return pl.DataFrame({name: found[name] for name in names}).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return pl.DataFrame(found).drop("decided").with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _scripts(preferences: Preferences, scale: Consensus, fit: dict[str, Any]) -> pl.DataFrame:
@@ -434,17 +431,14 @@ def _judges(preferences: Preferences, residual: Floats, spread: Floats, chance: 
 
 def _judgements(preferences: Preferences, chance: Floats) -> pl.DataFrame:
     """Every judgement with the probability that the scale gives to its answer, the most surprising first."""
-    ids = preferences.items.ids
-    left, right = ids.gather(preferences.left), ids.gather(preferences.right)
-    winner = pl.DataFrame({"left": left, "right": right, "y": preferences.outcome}).select(
-        pl.when(pl.col("y") > 0).then(pl.col("left").cast(pl.String))
-        .when(pl.col("y") < 0).then(pl.col("right").cast(pl.String)).otherwise(pl.lit("tie")).alias("better")
-    )  # fmt: skip
-    columns: dict[str, Any] = {"left": left, "right": right}
+    ids, tied = preferences.items.ids, pl.Series(preferences.outcome == 0)
+    columns: dict[str, Any] = {"left": ids.gather(preferences.left), "right": ids.gather(preferences.right)}
     if preferences.n_annotators:
         columns["judge"] = preferences.annotators.ids.gather(preferences.annotator)
-    probability = pl.Series(chance).set(pl.Series(preferences.outcome == 0), None)
-    table = pl.DataFrame({**columns, "better": winner["better"], "probability": probability})
+    winner = ids.gather(np.where(preferences.outcome > 0, preferences.left, preferences.right)).cast(pl.String)
+    table = pl.DataFrame(
+        {**columns, "better": winner.set(tied, "tie"), "probability": pl.Series(chance).set(tied, None)}
+    )
     return table.sort("probability", *columns, nulls_last=True)
 
 
@@ -516,11 +510,9 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
 
     start = np.concatenate([[centre - 1.0], np.full(max(n - 1, 0), np.log(2.0 / max(n, 1))), [np.log(0.25)]])
     best = minimize(loss, start, method="BFGS")
-    hessian = _hessian(loss, best.x)
-    values, vectors = np.linalg.eigh(hessian)
+    values, vectors = np.linalg.eigh(_hessian(loss, best.x))
     root = vectors / np.sqrt(np.maximum(values, 0.05))
-    rng = np.random.default_rng(seed)
-    draws = best.x + rng.standard_normal((_N_BOUNDARY_DRAWS, n + 1)) @ root.T
+    draws = best.x + np.random.default_rng(seed).standard_normal((_N_BOUNDARY_DRAWS, n + 1)) @ root.T
     probabilities = np.zeros((len(scores), n + 1))
     for draw in draws:
         probabilities += chances(cuts_of(draw), float(np.exp(np.clip(draw[n], -5, 3))), scores, errors)
@@ -531,12 +523,10 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
         "grade": names[1:], "from_score": cuts_of(best.x) * spread, "lower": low, "upper": high,
         "anchors": np.bincount(grade, minlength=n + 1)[1:],
     })  # fmt: skip
-    known: list[str | None] = [None] * len(scores)
-    for one, which in zip(code.tolist(), grade.tolist(), strict=True):
-        known[one] = names[which]
-    likeliest = [names[one] for one in probabilities.argmax(axis=1)]
+    known = dict(zip(code.tolist(), map(str, given), strict=True))
     graded = pl.DataFrame({
-        "script": scale.items.ids, "grade": likeliest, "anchor": pl.Series(known, dtype=pl.String),
+        "script": scale.items.ids, "grade": [names[one] for one in probabilities.argmax(axis=1)],
+        "anchor": pl.Series([known.get(one) for one in range(len(scores))], dtype=pl.String),
         **{f"P({name})": probabilities[:, column] for column, name in enumerate(names)},
     })  # fmt: skip
     return boundaries, graded
@@ -555,10 +545,14 @@ def _hessian(loss: Any, point: Floats, step: float = 1e-3) -> Floats:
     return matrix
 
 
-def _steps(found: Moderation, preferences: Preferences, parts: tuple[int, Ints], unsure: list[Any]) -> list[str]:
+def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> list[str]:
     """What to do next."""
     said, steps, reliability = found.scripts, [], found.reliability
-    n_parts, _ = parts
+
+    def listed(ids: Iterable[Any]) -> str:
+        return first_few(map(str, ids))
+
+    n_parts, _ = _components(preferences)
     if n_parts > 1:
         steps.append(
             f"The scripts fall into {n_parts} groups that were never compared with each other; judge pairs across "
@@ -592,16 +586,17 @@ def _steps(found: Moderation, preferences: Preferences, parts: tuple[int, Ints],
         steps.append(f"Reliability is {honest:.2f}, enough to use the order ({RELIABLE:.1f} or more).")
     few = said.filter(pl.col("judgements") < 5)
     if len(few):
-        listed = first_few([str(one) for one in few["script"].to_list()])
-        steps.append(f"{counted(len(few), 'script')} with fewer than 5 judgements: {listed}; judge them again first.")
+        which = f"{counted(len(few), 'script')} with fewer than 5 judgements: {listed(few['script'])}"
+        steps.append(f"{which}; judge them again first.")
     extreme = said.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))
     if len(extreme):
-        listed = first_few([str(one) for one in extreme["script"].to_list()])
-        steps.append(f"Won or lost every judgement, so their distance to the others is open: {listed}.")
+        steps.append(
+            f"Won or lost every judgement, so their distance to the others is open: {listed(extreme['script'])}."
+        )
     for name, table, what in (("judge", found.judges, "speak with them"), ("script", said, "read them together")):
         if "misfit" in table.columns and (odd := table.filter("misfit")).height:
-            listed = first_few([str(one) for one in odd[name].to_list()])
-            steps.append(f"{counted(len(odd), name)} whose judgements do not follow the scale: {listed}; {what}.")
+            who = f"{counted(len(odd), name)} whose judgements do not follow the scale: {listed(odd[name])}"
+            steps.append(f"{who}; {what}.")
     if len(found.misfits):
         decided = int((preferences.outcome != 0).sum())
         steps.append(
@@ -609,6 +604,5 @@ def _steps(found: Moderation, preferences: Preferences, parts: tuple[int, Ints],
             "read these pairs again."
         )
     if found.boundaries is not None and unsure:
-        listed = first_few([str(one) for one in unsure])
-        steps.append(f"{counted(len(unsure), 'script')} with no grade at {RELIABLE:.0%} or more: {listed}.")
+        steps.append(f"{counted(len(unsure), 'script')} with no grade at {RELIABLE:.0%} or more: {listed(unsure)}.")
     return steps

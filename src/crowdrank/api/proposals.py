@@ -226,12 +226,7 @@ def check_requests(
 
 
 def scheme_costs(
-    grades: Any,
-    schemes: Sequence[str] = COSTED_SCHEMES,
-    *,
-    good_from: Any = 2,
-    n_draws: int = 10,
-    seed: int = 0,
+    grades: Any, schemes: Sequence[str] = COSTED_SCHEMES, *, good_from: Any = 2, n_draws: int = 10, seed: int = 0
 ) -> pl.DataFrame:
     """Return what schemes would have cost on items that were graded several times over.
 

@@ -15,7 +15,7 @@ from ..errors import DataWarning, ParameterError
 from ..io.notices import say
 from ..protocols import Counts, Ints
 from ..registry import method_class, names
-from ..standard_errors import ClusterErrors, ScoreGradients, cluster_robust, student_factor
+from ..standard_errors import ClusterErrors, cluster_robust, student_factor
 from ..wording import counted, of_all, one_of, option
 
 ROBUST = ("annotator", "query", "judgment", "none")
@@ -78,16 +78,12 @@ def with_robust_errors(
             if not depends_by_construction(judgments):
                 return _with_width_by_query(consensus, method, judgments)
             robust = "annotator"
-        cluster = _clusters(judgments, robust)
-        gradients = _gradients(consensus, method, judgments)
+        errors = _errors_by(_clusters(judgments, robust), consensus, method, judgments)
     except ParameterError as error:
         if not unasked:
             raise
         say(f"{_DEPENDS}, but standard errors are the model's, and too narrow: {error}")
         return consensus
-    assert consensus.covariance is not None
-    assert consensus.std_error is not None
-    errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
     number = int(np.median(errors.n_clusters[errors.n_clusters > 0])) if errors.n_clusters.any() else 0
     if unasked and number < _FEW_CLUSTERS:
         consensus = _with_repeats_as_one(consensus, judgments)
@@ -256,12 +252,10 @@ def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> C
     if n_queries < _MIN_QUERIES or len(block) < 2 * n_queries:
         return consensus
     try:
-        gradients = _gradients(consensus, method, judgments)
+        wider = _times_as_wide(consensus, _errors_by(block, consensus, method, judgments))
     except ParameterError:
         # nothing is known to be wrong with the model's errors here
         return consensus
-    assert consensus.covariance is not None
-    wider = _times_as_wide(consensus, cluster_robust(consensus.covariance, consensus.items.offsets, gradients, block))
     if wider < _MUCH_WIDER:
         return consensus
     say(
@@ -317,27 +311,24 @@ def variance_by_query(consensus: Consensus, method: Any, judgments: Any) -> tupl
     than ten queries the preferences of an annotator about a pair are a cluster instead. ``None`` where there are no
     gradients.
     """
-    try:
-        gradients = _gradients(consensus, method, judgments)
-    except ParameterError:
-        return None
-    assert consensus.covariance is not None
-    assert consensus.std_error is not None
     cluster: Any = getattr(judgments, "block", None)
     if cluster is None or len(np.unique(cluster)) < _FEW_CLUSTERS:
         cluster = np.arange(len(judgments), dtype=np.int64)
         if isinstance(judgments, Preferences):
             cluster = row_codes(judgments.row_annotator, *_questions(judgments))
-    errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
+    try:
+        errors = _errors_by(cluster, consensus, method, judgments)
+    except ParameterError:
+        return None
     n_clusters = int(errors.n_clusters.max(initial=0))
-    if n_clusters < 2:
+    if n_clusters < 2 or consensus.std_error is None:
         return None
     total = float((errors.std_error**2).sum() / student_factor(n_clusters))
     return total / max(float((consensus.std_error**2).sum()), 1e-300), n_clusters
 
 
-def _gradients(consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> ScoreGradients:
-    """The gradients of the judgments, where a covariance of every query goes with them; otherwise what is missing."""
+def _errors_by(cluster: Ints, consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> ClusterErrors:
+    """Errors by cluster, where the method has gradients and a covariance of every query; otherwise what is missing."""
     instead = f"{option('bootstrap', 200)} with {option('resample', 'annotator')}"
     if not hasattr(method, "score_gradients"):
         able = [name for name in names("aggregator") if hasattr(method_class("aggregator", name), "score_gradients")]
@@ -349,8 +340,7 @@ def _gradients(consensus: Consensus, method: Any, judgments: Judgments | Mixed) 
         raise ParameterError(
             f"there are no cluster-robust errors for tastes, known items or queries of over 700 items; use {instead}"
         )
-    gradients: ScoreGradients = method.score_gradients(judgments, consensus)
-    return gradients
+    return cluster_robust(blocks, consensus.items.offsets, method.score_gradients(judgments, consensus), cluster)
 
 
 def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
@@ -363,14 +353,13 @@ def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
                 f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be computed"
             )
         return judgments.annotator
-    block = getattr(judgments, "block", None)
+    block: Ints | None = getattr(judgments, "block", None)
     if block is None:
         raise ParameterError(
             f"{option('robust', 'query')} needs items that several queries share; take them together with "
             "across_queries() (--across-queries)"
         )
-    clusters: Ints = block
-    return clusters
+    return block
 
 
 def depends_by_construction(judgments: Judgments | Mixed) -> bool:

@@ -17,7 +17,7 @@ from scipy.special import betaln, expit, logit, ndtr
 from ..data.column_names import quote_names, understand_items
 from ..data.frames import to_frame
 from ..data.judgments import Grades
-from ..data.showing import Shown, html_table
+from ..data.showing import Shown
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..protocols import Bools, Floats, Ints
@@ -68,10 +68,6 @@ class LabelSets(Shown):
 
     def __repr__(self) -> str:
         return f"LabelSets({counted(len(self), 'item')}, {counted(len(self.labels), 'label')})"
-
-    def _repr_html_(self) -> str:
-        """The first items, for notebooks."""
-        return html_table(repr(self), self.table.head(10), len(self))
 
     def frame(self) -> pl.DataFrame:
         """Return the table of items."""
@@ -156,10 +152,9 @@ def aggregate_labels(
     item = frame.select(things).join(listed.with_row_index("code"), on=things, maintain_order="left")["code"].to_numpy()
     people = frame[names["annotator"]].unique().sort()
     who = np.searchsorted(people.to_numpy(), frame[names["annotator"]].to_numpy()).astype(np.int32)
-    n, n_who, k = len(listed), len(people), len(known)
+    n, n_who = len(listed), len(people)
     votes = _counts(item, yes, n), np.bincount(item, minlength=n).astype(np.float64)[:, None]
     share = votes[0] / np.maximum(votes[1], 1)
-    sensitivity = specificity = np.full((n_who, k), np.nan)
     posterior = share
     if method == "shared":
         classes, sensitivity, specificity = _fit_classes(item, who, yes, (n, n_who), share)
@@ -172,12 +167,10 @@ def aggregate_labels(
     given = np.bincount(who, minlength=n_who)
     about_people = pl.DataFrame({"annotator": people, "n_judged": given})
     if method == "shared":
-        weights = classes.sum(axis=0), (1 - classes).sum(axis=0)
-        rates = (
-            np.average(one, axis=1, weights=by) for one, by in zip((sensitivity, specificity), weights, strict=True)
-        )
-        about_people = about_people.with_columns(sensitivity=next(rates), specificity=next(rates)).with_columns(
-            informedness=pl.col("sensitivity") + pl.col("specificity") - 1
+        given_right = np.average(sensitivity, axis=1, weights=classes.sum(axis=0))
+        left_right = np.average(specificity, axis=1, weights=(1 - classes).sum(axis=0))
+        about_people = about_people.with_columns(
+            sensitivity=given_right, specificity=left_right, informedness=given_right + left_right - 1
         )
     about_labels = pl.DataFrame({"label": known, "share": posterior.mean(axis=0), "share_of_answers": yes.mean(axis=0)})
     if cannot_tell:

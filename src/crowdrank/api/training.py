@@ -426,19 +426,14 @@ def make_features(
 
     given = given_arguments(**(options or {}))
     check_extraction(of, like=like, clutter_measures=clutter_measures, options=given)
-    run: dict[str, Any] = {
-        "query": query, "n_jobs": n_jobs, "cache": cache, "on_error": on_error, "progress": progress
-    }  # fmt: skip
+    given |= {"query": query, "n_jobs": n_jobs, "cache": cache, "on_error": on_error, "progress": progress}
+    given |= {"encoding": encoding} if like is not None or of == "text" else {}
     if like is not None:
-        return functions.like(like, items, of=of, encoding=encoding, **run), None
-    if of == "text":
-        return functions.texts(items, encoding=encoding, **run, **given), None
-    if of == "speech":
-        return functions.speech(items, **run, **given), None
-    if not clutter_measures:
-        return functions.pages(items, **run, **given), None
-    features: tuple[Features, Rankings] = functions.pages_with_measures(items, **run, **given)
-    return features
+        return functions.like(like, items, of=of, **given), None
+    if clutter_measures:
+        features: tuple[Features, Rankings] = functions.pages_with_measures(items, **given)
+        return features
+    return getattr(functions, {"text": "texts", "page": "pages"}.get(str(of), "speech"))(items, **given), None
 
 
 def check_extraction(

@@ -266,7 +266,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
             _write_workbook(consensus, facts, moderated, columns, asked, talk)
             look()
         else:
-            failed = deliver_consensus(consensus, asked.out, asked.format, asked.level, talk, look, columns)
+            failed = deliver_consensus(consensus, asked, talk, look, columns)
             if failed is not None:
                 fatal = bool(asked.annotators or asked.report or asked.summary or asked.conditions)
                 say_failed(failed, "the annotators were not checked", fatal=fatal)

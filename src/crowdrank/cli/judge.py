@@ -111,8 +111,8 @@ def _deliver(run: JudgeRun, asked: Asked, talk: Talk) -> None:
     """Show the leaderboard with intervals and tiers, or write it."""
     consensus = run.consensus
     ratings = consensus.rating() if consensus.items.single else None
-    about = lambda: (consensus, None)  # noqa: E731
-    failed = deliver_consensus(consensus, asked.board, asked.format, LEVEL, talk, about, ratings=ratings)
+    board = asked.but(out=asked.board, level=LEVEL)
+    failed = deliver_consensus(consensus, board, talk, lambda: (consensus, None), ratings)
     if failed is not None:
         raise failed
 

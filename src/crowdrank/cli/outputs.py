@@ -126,14 +126,9 @@ def write_wanted(name: str | None, table: Callable[[], pl.DataFrame], talk: Talk
 
 
 def deliver_consensus(
-    consensus: Consensus,
-    out: str | None,
-    format: str | None,
-    level: float | None,
-    talk: Talk,
-    about: Callable[[], tuple[Consensus, Findings | None]],
+    consensus: Consensus, asked: Asked, talk: Talk, about: Callable[[], tuple[Consensus, Findings | None]],
     ratings: pl.DataFrame | None = None,
-) -> Exception | None:
+) -> Exception | None:  # fmt: skip
     """Write a consensus, or show its best items where people look on; return what went wrong afterwards, if anything.
 
     ``about`` looks at the annotators, which may fail or take long, and returns the consensus with its diagnostics and
@@ -143,6 +138,7 @@ def deliver_consensus(
     from ..io.output import format_for
     from ..io.results import write_consensus
 
+    out, format, level = asked.out, asked.format, asked.level
     people = for_people(out, format)
     holds_all = not people and format_for(out, format) in ("json", "parquet")
     if people:
