@@ -231,10 +231,8 @@ def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame |
 
 def _components(preferences: Preferences) -> tuple[int, Ints]:
     """Number of groups of scripts that were never compared with each other, and the group of each script."""
-    compared = np.ones(len(preferences)), (preferences.left, preferences.right)
-    found: tuple[int, Ints] = connected_components(
-        coo_array(compared, shape=(preferences.n_items,) * 2), directed=False
-    )
+    n, compared = preferences.n_items, (np.ones(len(preferences)), (preferences.left, preferences.right))
+    found: tuple[int, Ints] = connected_components(coo_array(compared, shape=(n, n)), directed=False)
     return found
 
 
@@ -379,8 +377,8 @@ def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> di
         z = (total(residual) - expected) / np.sqrt(total(spread * (1 - 4 * spread)))
     for name, value in (("infit", infit), ("outfit", outfit)):
         width, enough = ndtri(0.5 + _LEVEL / 2) * errors[name], count >= 2
-        for end, by in (("", 0.0), ("_lower", -width), ("_upper", width)):
-            found[f"{name}{end}"] = np.where(enough, value * np.exp(by), np.nan)
+        ends: dict[str, Any] = {"": 0.0, "_lower": -width, "_upper": width}
+        found |= {f"{name}{end}": np.where(enough, value * np.exp(by), np.nan) for end, by in ends.items()}
     found["misfit"] = np.nan_to_num(z, nan=0.0, posinf=0.0) > ndtri(1 - 0.05 / max(int((count > 0).sum()), 1))
     return found
 

@@ -23,7 +23,7 @@ from .collection import Collection, Fault, Session, SqliteStore, Store, record_e
 
 metadata = MetaData()
 _Id = BigInteger().with_variant(Integer, "sqlite")
-_TYPES = {"text": Text(), "number": BigInteger(), "real": sa.Double(), "id": _Id, "ref": _Id}
+_TYPES: dict[str, Any] = {"text": Text(), "number": BigInteger(), "real": sa.Double(), "id": _Id, "ref": _Id}
 
 
 def _column(words: str) -> Column[Any]:
