@@ -75,7 +75,7 @@ def _confidence(facts: Facts) -> Values | None:
 def _fragility(facts: Facts) -> Values | float | None:
     """Votes that decide the first place of each query where any number does."""
     if facts.fragility is None or isinstance(facts.fragility, Fragility):
-        return _of(facts.fragility, lambda found: found.votes.number)  # type: ignore[no-any-return]
+        return _of(facts.fragility, lambda found: found.votes.number)
     queries, votes = facts.fragility
     known = votes > 0
     return Values(votes[known].astype(np.float64), facts.consensus.items.queries.ids.gather(queries[known]))
