@@ -547,7 +547,7 @@ def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> li
     """What to do next."""
     said, steps, reliability = found.scripts, [], found.reliability
 
-    def listed(ids: Iterable[Any]) -> str:
+    def first_ids(ids: Iterable[Any]) -> str:
         return first_few(map(str, ids))
 
     n_parts, _ = _components(preferences)
@@ -584,16 +584,16 @@ def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> li
         steps.append(f"Reliability is {honest:.2f}, enough to use the order ({RELIABLE:.1f} or more).")
     few = said.filter(pl.col("judgements") < 5)
     if len(few):
-        which = f"{counted(len(few), 'script')} with fewer than 5 judgements: {listed(few['script'])}"
+        which = f"{counted(len(few), 'script')} with fewer than 5 judgements: {first_ids(few['script'])}"
         steps.append(f"{which}; judge them again first.")
     extreme = said.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))
     if len(extreme):
         steps.append(
-            f"Won or lost every judgement, so their distance to the others is open: {listed(extreme['script'])}."
+            f"Won or lost every judgement, so their distance to the others is open: {first_ids(extreme['script'])}."
         )
     for name, table, what in (("judge", found.judges, "speak with them"), ("script", said, "read them together")):
         if "misfit" in table.columns and (odd := table.filter("misfit")).height:
-            who = f"{counted(len(odd), name)} whose judgements do not follow the scale: {listed(odd[name])}"
+            who = f"{counted(len(odd), name)} whose judgements do not follow the scale: {first_ids(odd[name])}"
             steps.append(f"{who}; {what}.")
     if len(found.misfits):
         decided = int((preferences.outcome != 0).sum())
@@ -602,5 +602,5 @@ def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> li
             "read these pairs again."
         )
     if found.boundaries is not None and unsure:
-        steps.append(f"{counted(len(unsure), 'script')} with no grade at {RELIABLE:.0%} or more: {listed(unsure)}.")
+        steps.append(f"{counted(len(unsure), 'script')} with no grade at {RELIABLE:.0%} or more: {first_ids(unsure)}.")
     return steps
