@@ -100,8 +100,7 @@ class Agreement:
     def share(self) -> Floats:
         """Share of the pairs that are in agreement, one half where there is none, (n_annotators,)."""
         none = np.full(len(self.agree), 0.5)
-        share: Floats = np.divide(self.agree, self.n_pairs, out=none, where=self.n_pairs > 0)
-        return share
+        return np.divide(self.agree, self.n_pairs, out=none, where=self.n_pairs > 0)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -409,8 +408,7 @@ class Evidence(NamedTuple):
         # both vanish at qualities of 0 and 1
         normal = normal / np.maximum(4.0 * quality * (1.0 - quality), 1e-12)
         common = self.tied + (1.0 - self.tied) * normal
-        variance: Floats = 4.0 * (common * self.spread.triples + self.spread.pairs)
-        return variance
+        return 4.0 * (common * self.spread.triples + self.spread.pairs)
 
     def variance(self, quality: Floats) -> tuple[Floats, Floats]:
         """Return the variance at a quality, relative to that of one pair, and the degrees of freedom it has.
@@ -1127,8 +1125,7 @@ def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
     A method that can do with less than a whole fit has ``scores`` for it.
     """
     if not isinstance(method, Scorer):
-        scores: Floats = fit_quietly(method, judgments).scores
-        return scores
+        return fit_quietly(method, judgments).scores
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return settle_ties(method, judgments, method.scores(judgments))

@@ -278,8 +278,7 @@ def blank_ranker(name: str, params: Mapping[str, Any]) -> Any:
 def _import_class(home: str) -> type[Any]:
     """A class from where it lives, importing its file."""
     module, _, attribute = home.partition(":")
-    cls: type[Any] = getattr(import_module(module), attribute)
-    return cls
+    return getattr(import_module(module), attribute)
 
 
 def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, seed: int | None = None) -> Any:

@@ -207,8 +207,7 @@ def informed_by_difficulty(consensus: Consensus, grades: Grades, items: pl.DataF
     each = np.where(number > 1, 2 / np.maximum(number, 2), 0.0)
 
     def right(point: Floats) -> Floats:
-        chances: Floats = np.clip(expit(point[0] - point[1] * x), 1 / n_levels + 1e-6, 1 - 1e-6)
-        return chances
+        return np.clip(expit(point[0] - point[1] * x), 1 / n_levels + 1e-6, 1 - 1e-6)
 
     def loss(point: Floats) -> float:
         p = right(point)

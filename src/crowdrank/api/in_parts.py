@@ -100,8 +100,7 @@ def whole_judgments(packed: PackedJudgments) -> Judgments:
     """Return packed judgments as one set in memory."""
     if packed.keeps_ranking:
         held: Any = packed
-        whole: Judgments = held.whole
-        return whole
+        return held.whole
     parts = [part for part in packed.parts() if len(part)]
     return stack_judgments(align_judgments(parts)) if parts else packed.part(0)
 
@@ -189,8 +188,7 @@ def fit_packed(
         passes = replace(passes, stream=stream)
         say(sentence)
     with passes.executor(packed, files, one_pass=needs_one_pass(aggregator)) as executor:
-        fitted: Consensus | StoredConsensus = _fit(executor, packed, aggregator, given, passes.progress)
-        return fitted
+        return _fit(executor, packed, aggregator, given, passes.progress)
 
 
 def fit_joint_packed(

@@ -68,8 +68,7 @@ def methods(name: str | None = None) -> pl.DataFrame | Described:
     if name is not None:
         return Described(tuple(card(family, name) for family in families_of(name)))
     # what list_methods gives, kept in a file since it imports every method
-    table: pl.DataFrame = pl.read_csv(METHODS, infer_schema=False).fill_null("")
-    return table
+    return pl.read_csv(METHODS, infer_schema=False).fill_null("")
 
 
 def list_methods() -> pl.DataFrame:

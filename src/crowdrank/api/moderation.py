@@ -232,8 +232,7 @@ def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame |
 def _components(preferences: Preferences) -> tuple[int, Ints]:
     """Number of groups of scripts that were never compared with each other, and the group of each script."""
     n, compared = preferences.n_items, (np.ones(len(preferences)), (preferences.left, preferences.right))
-    found: tuple[int, Ints] = connected_components(coo_array(compared, shape=(n, n)), directed=False)
-    return found
+    return connected_components(coo_array(compared, shape=(n, n)), directed=False)
 
 
 def _order(consensus: Consensus) -> Ints:

@@ -573,8 +573,7 @@ def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dic
 
     contested = contested_items(as_judgments(judgments), consensus)
     how_far = "divided" if "divided" in contested.columns else "spread"
-    rows: list[dict[str, Any]] = contested.filter(contested[how_far] > 0).head(most).to_dicts()
-    return rows
+    return contested.filter(contested[how_far] > 0).head(most).to_dicts()
 
 
 def reads_anew(consensus: Any, kind: str) -> bool:

@@ -183,8 +183,7 @@ def _scores_without(whole: _Scores, own: _Scores, known: Floats, level: Floats) 
 def _power(matrix: Floats, exponent: float) -> Floats:
     """Power of a symmetric matrix of positive eigenvalues."""
     values, vectors = np.linalg.eigh(matrix)
-    power: Floats = (vectors * values**exponent) @ vectors.T
-    return power
+    return (vectors * values**exponent) @ vectors.T
 
 
 class _Posterior(NamedTuple):

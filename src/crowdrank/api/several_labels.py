@@ -277,8 +277,7 @@ def _fit_degrees(item: Ints, who: Ints, yes: Floats, n: int) -> Floats:
     assert fit.std_error is not None
     label, thing = np.divmod(np.arange(n_labels * n), n)
     code = grades.items.codes(pl.Series(label), pl.Series(thing))
-    chances: Floats = ndtr((fit.scores - fit.estimates["cuts"][0]) / fit.std_error)[code].reshape(n_labels, n).T
-    return chances
+    return ndtr((fit.scores - fit.estimates["cuts"][0]) / fit.std_error)[code].reshape(n_labels, n).T
 
 
 def _fit_classes(
@@ -317,8 +316,7 @@ def _rates(hits: Floats, total: Floats, middle: float) -> Floats:
     shift = logit(np.clip(own, 1e-4, 1 - 1e-4)) - logit(np.clip(usual, 1e-4, 1 - 1e-4))
     around = expit(logit(np.clip(crowd, 1e-3, 1 - 1e-3))[None, :] + shift[:, None])
     strength = _learned_strength(hits, total, around)
-    rates: Floats = np.clip((hits + strength * around) / (total + strength), 1e-3, 1 - 1e-3)
-    return rates
+    return np.clip((hits + strength * around) / (total + strength), 1e-3, 1 - 1e-3)
 
 
 def _learned_strength(hits: Floats, total: Floats, around: Floats) -> float:

@@ -162,8 +162,7 @@ class PackedAggregator:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of judgments that it takes."""
-        kinds: tuple[str, ...] = self.aggregator.kinds
-        return kinds
+        return self.aggregator.kinds
 
     @property
     def scale(self) -> str:
@@ -431,8 +430,7 @@ def make_features(
     if like is not None:
         return functions.like(like, items, of=of, **given), None
     if clutter_measures:
-        features: tuple[Features, Rankings] = functions.pages_with_measures(items, **given)
-        return features
+        return functions.pages_with_measures(items, **given)
     return getattr(functions, {"text": "texts", "page": "pages"}.get(str(of), "speech"))(items, **given), None
 
 

@@ -55,8 +55,7 @@ def figures(people: Labels, values: Floats, threshold: float | None, classes: tu
 def _share(people: Labels, named: Bools, n: int) -> Floats:
     """Share of people's labels of each cell for which something holds, NaN where there are none."""
     sums = np.bincount(people.cell, named, n)
-    share: Floats = np.divide(sums, people.number, out=np.full(n, np.nan), where=people.number > 0)
-    return share
+    return np.divide(sums, people.number, out=np.full(n, np.nan), where=people.number > 0)
 
 
 def _holds(values: Floats, mask: Bools) -> Floats:

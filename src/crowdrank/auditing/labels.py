@@ -209,8 +209,7 @@ class Labels:
     def mean(self) -> Floats:
         """Mean value of each cell, NaN where there is none; of classes it means nothing."""
         sums = np.bincount(self.cell, self.value, len(self.instance))
-        mean: Floats = np.divide(sums, self.number, out=np.full(len(sums), np.nan), where=self.number > 0)
-        return mean
+        return np.divide(sums, self.number, out=np.full(len(sums), np.nan), where=self.number > 0)
 
 
 def check_people(people: Labels) -> None:

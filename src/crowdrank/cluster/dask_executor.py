@@ -149,8 +149,7 @@ class _DaskRun(Run):
 
     def _workers(self) -> dict[str, Any]:
         """The workers there are."""
-        workers: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        return workers
+        return self.client.scheduler_info(n_workers=-1)["workers"]
 
     def _fits_workers(self) -> bool:
         """Whether the workers can hold all parts; otherwise each is read anew in every pass."""

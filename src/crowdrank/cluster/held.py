@@ -153,8 +153,7 @@ def _unit_sizes(chunk: Chunk, by: str, n_units: int) -> Counts:
 def _units(chunk: Chunk, by: str) -> Ints:
     """Query, or annotator, of each row."""
     first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
-    units: Ints = chunk.columns["annotator"] if by == "annotator" else chunk.items.query[chunk.columns[first]]
-    return units
+    return chunk.columns["annotator"] if by == "annotator" else chunk.items.query[chunk.columns[first]]
 
 
 def _judgments_of_parts(judgments: Judgments, part: NDArray[np.int32], n_parts: int) -> list[int]:
@@ -163,8 +162,7 @@ def _judgments_of_parts(judgments: Judgments, part: NDArray[np.int32], n_parts: 
         part = part[judgments.offsets[:-1]]
     elif isinstance(judgments, Preferences) and judgments.judgment is not None:
         part = part[np.unique(judgments.judgment, return_index=True)[1]]
-    counts: list[int] = np.bincount(part, minlength=n_parts).tolist()
-    return counts
+    return np.bincount(part, minlength=n_parts).tolist()
 
 
 def _manifest_of(judgments: Judgments, chunk: Chunk, by: str, rows: list[int]) -> dict[str, Any]:

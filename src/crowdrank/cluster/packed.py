@@ -326,8 +326,7 @@ class StoredItems(Items):
 
     @cached_property
     def _whole(self) -> Items:
-        whole: Items = self.__dict__["_load"]()
-        return whole
+        return self.__dict__["_load"]()
 
     @property
     def queries(self) -> Index:
@@ -392,8 +391,7 @@ def _values_of_codes(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     if len(values) and (values == values[0] + np.arange(len(values))).all():
         counted_up: NDArray[Any] = codes.astype(values.dtype)
         return counted_up + values[0] if values[0] else counted_up
-    image: NDArray[Any] = values[codes]
-    return image
+    return values[codes]
 
 
 def _declared_levels(packed: PackedJudgments) -> tuple[Any, ...] | None:

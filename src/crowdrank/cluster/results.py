@@ -315,8 +315,7 @@ def sample_of(packed: PackedJudgments) -> Judgments:
                 parts.append(sample_queries(part, given, share))
         kept = stack_judgments(align_judgments([part for part in parts if len(part)] or parts[:1]))
         object.__setattr__(packed, "sample", (share, kept))
-    sample: Judgments = packed.sample[1]  # type: ignore[index]
-    return sample
+    return packed.sample[1]  # type: ignore[index]
 
 
 def sample_sentence(packed: PackedJudgments, sample: Judgments) -> str | None:

@@ -576,8 +576,7 @@ class Consensus(Shown):
                 ahead = drawn[:, [rival]] - drawn
                 beaten |= np.mean((ahead > 0) + 0.5 * (ahead == 0), axis=0) >= sure
         # nothing speaks against the items of the highest score
-        possible: Bools = ~beaten | (scores == scores.max(initial=-np.inf))
-        return possible
+        return ~beaten | (scores == scores.max(initial=-np.inf))
 
     def _pair_variances(self, query: int, rivals: Counts) -> Floats:
         """Variance of the difference between some items of a query and each of them, (n_rivals, items of the query)."""

@@ -323,8 +323,7 @@ def bin_middles(low: float, high: float, bins: int) -> Floats:
     """Return the middles of this many equally wide parts of a range of grades."""
     if not 2 <= bins <= MAX_BINS:
         raise ParameterError(f"bins={bins} must lie between 2 and {MAX_BINS}")
-    middles: Floats = low + ((high - low) / bins or 1.0) * (np.arange(bins, dtype=np.float64) + 0.5)
-    return middles
+    return low + ((high - low) / bins or 1.0) * (np.arange(bins, dtype=np.float64) + 0.5)
 
 
 def bin_codes(grade: Floats, low: float, high: float, bins: int) -> Ints:

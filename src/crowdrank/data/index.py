@@ -337,8 +337,7 @@ class Items:
     def numbers(self) -> NDArray[np.uint64]:
         """A random number for each item that its ids decide, from which samples are drawn, (n_items,)."""
         of_query = self.queries.ids.cast(pl.String).hash(0).to_numpy()[self.query]
-        numbers: NDArray[np.uint64] = self.ids.cast(pl.String).hash(1).to_numpy() * np.uint64(3) + of_query
-        return numbers
+        return self.ids.cast(pl.String).hash(1).to_numpy() * np.uint64(3) + of_query
 
     def query_ids(self) -> pl.Series:
         """Return the query id of each item."""

@@ -119,8 +119,7 @@ class JointFit:
             features = Features.from_frame(features, features=ranker.feature_names_in_.tolist())
         if isinstance(features, Features):
             return features.items.frame().with_columns(score=pl.Series(item_scores(ranker, features)))
-        scores: AnyFloats = ranker.predict(features, qid)
-        return scores
+        return ranker.predict(features, qid)
 
     def save(self, path: PathLike) -> None:
         """Write the ranker to a file that :func:`crowdrank.load_ranker` reads; consensus and quality are not in it."""
@@ -148,5 +147,4 @@ def item_scores(ranker: Any, features: Features) -> Floats:
     learned_from = getattr(ranker, "feature_names_in_", None)
     features = features if learned_from is None else features.select(list(learned_from))
     features.expect_numbers(missing=takes_missing(ranker))
-    scores: Floats = ranker.predict(features).astype(np.float64, copy=False)
-    return scores
+    return ranker.predict(features).astype(np.float64, copy=False)

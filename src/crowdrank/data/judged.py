@@ -121,8 +121,7 @@ class Judged(Sized, Shown):
     @property
     def query(self) -> Ints:
         """Query code of each judgment."""
-        of_first: Ints = self.items.query[getattr(self, self.item_columns[0])]
-        return of_first
+        return self.items.query[getattr(self, self.item_columns[0])]
 
     def recode(self, items: Items, code: Ints, **fields: Any) -> Self:
         """Return the same judgments of other items, of which these are the codes, with some fields changed."""

@@ -184,8 +184,7 @@ class Mixed(Sized, Shown):
     @property
     def judged_items(self) -> Bools:
         """Whether each item was judged at all, in any part."""
-        judged: Bools = np.logical_or.reduce([part.judged_items for part in self.parts])
-        return judged
+        return np.logical_or.reduce([part.judged_items for part in self.parts])
 
     @property
     def offsets(self) -> Counts:

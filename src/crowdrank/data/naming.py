@@ -93,8 +93,7 @@ def _of_group(judged: Any, column: str, value: str, given: str, *, absent: bool)
         )
     if absent and value not in set(map(str, groups)):
         return np.zeros(len(judged.annotators), bool)
-    chosen: Bools = np.asarray(group) == groups.code(value, "group")
-    return chosen
+    return np.asarray(group) == groups.code(value, "group")
 
 
 def _ids_in_file(path: str) -> list[str]:

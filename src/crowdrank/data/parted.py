@@ -152,8 +152,7 @@ def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
 def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = None) -> Bools:
     """Which units are drawn, their numbers being random ones below 2 ** 63; ``whose`` says which chance is theirs."""
     bound = (chance * 2.0**63).astype(np.uint64)
-    is_drawn: Bools = number < (bound if whose is None else bound[whose])
-    return is_drawn
+    return number < (bound if whose is None else bound[whose])
 
 
 def _question_or_row_numbers(judgments: Judgments) -> NDArray[np.uint64]:
@@ -249,8 +248,7 @@ def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
 
     texts = ids.cast(pl.String)
     data = np.frombuffer(str(texts.str.join("").item() or "").encode(), np.uint8)
-    hashes: NDArray[np.uint64] = hash_texts(data, texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy())
-    return hashes
+    return hash_texts(data, texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy())
 
 
 def question_numbers(part: Judgments) -> NDArray[np.uint64]:

@@ -262,8 +262,7 @@ class Preferences(Judged):
         asked = [np.bincount(number[side], minlength=n) > 0 for side in (~turned, turned)]
         sums = [np.bincount(number[side], outcome[side], n) for side in (~turned, turned)]
         differ = asked[0] & asked[1] & (np.sign(sums[0]) != np.sign(sums[1]))
-        rows: Bools = differ[number]
-        return rows
+        return differ[number]
 
     def as_rankings(self) -> Rankings:
         """Return each preference as a ranking of two items; a tie ranks both equally.

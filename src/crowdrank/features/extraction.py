@@ -334,5 +334,4 @@ def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) ->
     missing = f"{counted(int(gaps.sum()), 'value')} of {counted(int(gaps.any(axis=1).sum()), 'item')}"
     rest = f"the mean of the other items stands there, and {option('fill', 'none')} leaves them out"
     warnings.warn(f"missing in {which}: {missing}; {rest}", DataWarning, stacklevel=5)
-    filled: Floats = np.where(gaps, fill, matrix)
-    return filled
+    return np.where(gaps, fill, matrix)

@@ -52,8 +52,7 @@ def gaussian_pyramid(channel: Floats) -> list[Floats]:
 def gaussian(half: int, sigma: float, centre: float = 0.0) -> Floats:
     """Return a Gaussian kernel of 2 half + 1 weights that sum to 1."""
     kernel = np.exp(-((np.arange(-half, half + 1) - centre) ** 2) / (2 * sigma**2))
-    weights: Floats = kernel / kernel.sum()
-    return weights
+    return kernel / kernel.sum()
 
 
 def pool_pixels(values: Floats, kernel: Floats) -> Floats:
@@ -67,8 +66,7 @@ def _pool_axis(values: Floats, kernel: Floats, axis: int, scale: float) -> Float
     """Sums along an axis of what lies within the picture, over the share of the kernel that does, times a scale."""
     inside = ndimage.convolve1d(np.ones(values.shape[axis]), kernel, mode="constant")
     share = inside[None, :] if axis == 1 else inside[:, None]
-    sums: Floats = scale * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
-    return sums
+    return scale * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
 
 
 _COLOUR_WEIGHT, _CONTRAST_WEIGHT, _ORIENTATION_WEIGHT = 1 / 0.2088, 1 / 0.0660, 1 / 0.0269
@@ -109,8 +107,7 @@ def _colour(*channels: Floats) -> Floats:
     ll, la, lb = covariance(0, 0), covariance(0, 1), covariance(0, 2)
     aa, ab, bb = covariance(1, 1), covariance(1, 2), covariance(2, 2)
     determinant = ll * (aa * bb - ab * ab) - la * (la * bb - ab * lb) + lb * (la * ab - aa * lb)
-    volume: Floats = np.maximum(determinant, 0.0) ** (1 / 6)
-    return volume
+    return np.maximum(determinant, 0.0) ** (1 / 6)
 
 
 def _contrast(lightness: Floats) -> Floats:
@@ -118,8 +115,7 @@ def _contrast(lightness: Floats) -> Floats:
     inner, outer = (_smooth_mirrored(lightness, kernel) for kernel in (_CENTRE, _SURROUND))
     contrast = np.abs(inner - outer)
     mean, square = pool_pixels(contrast, _CONTRAST_POOL), pool_pixels(contrast**2, _CONTRAST_POOL)
-    deviation: Floats = np.sqrt(np.abs(square - mean**2))
-    return deviation
+    return np.sqrt(np.abs(square - mean**2))
 
 
 def _orientation(lightness: Floats) -> Floats:
@@ -131,8 +127,7 @@ def _orientation(lightness: Floats) -> Floats:
     cc = pool_pixels(cosine**2, _ORIENTATION_POOL) - mean_cosine**2 + _ORIENTATION_NOISE
     cs = pool_pixels(cosine * sine, _ORIENTATION_POOL) - mean_cosine * mean_sine
     ss = pool_pixels(sine**2, _ORIENTATION_POOL) - mean_sine**2 + _ORIENTATION_NOISE
-    area: Floats = np.maximum(cc * ss - cs**2, 0.0) ** (1 / 4)
-    return area
+    return np.maximum(cc * ss - cs**2, 0.0) ** (1 / 4)
 
 
 def _smooth_mirrored(values: Floats, kernel: Floats) -> Floats:
@@ -152,8 +147,7 @@ def _energy(energy: Floats) -> Floats:
     tall[::2] = wide
     tall = _pool_axis(tall, 2 * _ENERGY_POOL, 0, 2)
     narrow = ndimage.convolve1d(tall, _ENERGY_POOL, axis=1, mode="mirror")[:, ::2]
-    pooled: Floats = ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
-    return pooled
+    return ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
 
 
 def _oriented_responses(lightness: Floats) -> Iterator[Floats]:
@@ -196,8 +190,7 @@ def _turn_kernel(kernel: Floats, degrees: float) -> Floats:
         for j in range(4)
     )
     turned = np.clip(interpolated, scaled.min(), scaled.max()) * spread + low
-    weights: Floats = turned / turned.sum()
-    return weights
+    return turned / turned.sum()
 
 
 def _cubic(share: Floats) -> tuple[Floats, ...]:
@@ -306,8 +299,7 @@ def _frequencies(height: int, width: int) -> tuple[Floats, Floats]:
 
 def _slope(octave: Floats, level: int) -> Floats:
     """Angle from a quarter turn, one octave below a level's edge, to 0 above it; its cosine keeps what is above."""
-    angle: Floats = np.pi / 2 * np.clip(-level - octave, 0.0, 1.0)
-    return angle
+    return np.pi / 2 * np.clip(-level - octave, 0.0, 1.0)
 
 
 def _middle(size: int) -> slice:
@@ -318,8 +310,7 @@ def _middle(size: int) -> slice:
 
 def _inverse(spectrum: NDArray[np.complex128]) -> Floats:
     """Values from their spectrum."""
-    values: Floats = np.real(fft.ifft2(fft.ifftshift(spectrum)))
-    return values
+    return np.real(fft.ifft2(fft.ifftshift(spectrum)))
 
 
 _SCALES = (60, 180, 540)
@@ -372,8 +363,7 @@ def reduced_screen(png: bytes) -> Picture:
     rows, columns = _areas(SCREEN_HEIGHT, HEIGHT), _areas(SCREEN_WIDTH, WIDTH)
     pixels = (rows @ screen.reshape(SCREEN_HEIGHT, -1)).reshape(HEIGHT, SCREEN_WIDTH, 3)
     pixels = columns @ pixels
-    picture: Picture = np.rint(pixels).astype(np.uint8)
-    return picture
+    return np.rint(pixels).astype(np.uint8)
 
 
 def _areas(size: int, smaller: int) -> Floats:
@@ -381,8 +371,7 @@ def _areas(size: int, smaller: int) -> Floats:
     edges = np.linspace(0, size, smaller + 1)
     pixel = np.arange(size)
     inside = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
-    weights: Floats = np.maximum(inside, 0.0) * smaller / size
-    return weights
+    return np.maximum(inside, 0.0) * smaller / size
 
 
 def screen_numbers(picture: Picture) -> list[float]:

@@ -96,8 +96,7 @@ def resample(samples: Floats, rate: int) -> Floats:
     if rate == RATE:
         return samples
     common = gcd(rate, RATE)
-    resampled: Floats = resample_poly(samples, RATE // common, rate // common)
-    return resampled
+    return resample_poly(samples, RATE // common, rate // common)
 
 
 HOP, FRAME = 160, 400
@@ -187,8 +186,7 @@ def _autocorrelation(frames: Floats) -> Floats:
     raw = fft.irfft(power, _PITCH_FFT, axis=1)[:, : _LONGEST_LAG + 2]
     energy = raw[:, :1]
     raw = np.divide(raw, energy, out=np.zeros_like(raw), where=energy > 1e-12)
-    ratio: Floats = raw[:-1] / raw[-1]
-    return ratio
+    return raw[:-1] / raw[-1]
 
 
 def _best_path(frequency: Floats, strength: Floats, unvoiced: Floats) -> Counts:
@@ -286,8 +284,7 @@ def _mel_bands() -> Floats:
     frequency = fft.rfftfreq(_FFT, 1 / RATE)
     rising = (frequency - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequency) / np.diff(edges)[1:, None]
-    weights: Floats = np.maximum(0.0, np.minimum(rising, falling))
-    return weights
+    return np.maximum(0.0, np.minimum(rising, falling))
 
 
 def bandwidth_of(samples: Floats, rate: int) -> float:

@@ -162,8 +162,7 @@ class _Embedding:
             with one_blas_thread():
                 directions = np.linalg.svd(vectors - self.mean, full_matrices=False)[2][:n_columns]
             self.directions = orient_rows(directions) if n_columns else directions
-        reduced: Floats = (vectors - self.mean) @ self.directions.T
-        return reduced
+        return (vectors - self.mean) @ self.directions.T
 
 
 _MIN_TEXTS_PER_WORD, _MAX_WORDS = 3, 20_000
@@ -347,8 +346,7 @@ class Bert:
         for layer in range(self.n_layers):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")
         mean = hidden.mean(axis=0, dtype=np.float64)
-        unit: Floats = mean / max(float(np.linalg.norm(mean)), 1e-12)
-        return unit
+        return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
     def _layer(self, hidden: NDArray[np.float32], place: str) -> NDArray[np.float32]:
         """Attention and two dense steps, each with its residual."""
@@ -372,15 +370,13 @@ class Bert:
 
     def _dense(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
         """A linear map with its offset."""
-        mapped: NDArray[np.float32] = values @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
-        return mapped
+        return values @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
 
     def _normalise(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
         """Rows of mean 0 and variance 1, then scaled and moved."""
         centred = values - values.mean(axis=1, keepdims=True)
         scale = np.sqrt((centred**2).mean(axis=1, keepdims=True) + np.float32(self.epsilon))
-        rows: NDArray[np.float32] = centred / scale * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
-        return rows
+        return centred / scale * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
 
 def measure_embeddings(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats]:

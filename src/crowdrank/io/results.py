@@ -506,8 +506,7 @@ def decode_array(values: Any, dtype: DTypeLike) -> NDArray[Any]:
 
 def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as plain values; what JSON has no form for becomes its text."""
-    plain: dict[str, Any] = _plain_param(params)
-    return plain
+    return _plain_param(params)
 
 
 def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:

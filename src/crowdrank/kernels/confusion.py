@@ -170,8 +170,7 @@ def several_annotators(grades: PackedGrades, n_levels: int, *, named: bool) -> B
     """Return the mask of the items that two annotators graded or more, (n_items,); without names, two rows are."""
     first, last = grades.starts[:-1], grades.starts[1:]
     if not named:
-        several: Bools = last - first > 1
-        return several
+        return last - first > 1
     several = last > first
     place = np.flatnonzero(several)
     # rows of an item go by annotator
@@ -263,14 +262,12 @@ def pair_quality(confusion: Floats, prior: Floats, *, nominal: bool) -> Floats:
     if nominal:
         # .5 + .5 (P(j is called j) - P(k is called j))
         slope = 0.5 * (np.diag(pairs.sum(axis=1)) - pairs.T) / max(pairs.sum(), 1e-12)
-        named: Floats = np.clip(0.5 + np.einsum("ajl,jl->a", confusion, slope), 0.0, 1.0)
-        return named
+        return np.clip(0.5 + np.einsum("ajl,jl->a", confusion, slope), 0.0, 1.0)
     below = np.cumsum(confusion, axis=2) - confusion
     above = np.einsum("ajl,akl->ajk", confusion, below)
     right, wrong = (np.einsum("ajk,jk->a", above, part) for part in (np.tril(pairs), np.triu(pairs)))
     ordered = right + wrong
-    quality: Floats = np.divide(right, ordered, out=np.full(len(right), 0.5), where=ordered > 1e-12)
-    return quality
+    return np.divide(right, ordered, out=np.full(len(right), 0.5), where=ordered > 1e-12)
 
 
 def tied_confusion(numbers: Floats) -> Floats:

@@ -51,8 +51,7 @@ def laplacian_product(starts: Counts, second: Ints, bend: Floats, diagonal: Floa
             _adjacent(rows, columns, weights, read_only(vector), begin, end, neighbours)
             return neighbours
 
-        image: Floats = diagonal * vector - total(over_bounds(work, bounds))
-        return image
+        return diagonal * vector - total(over_bounds(work, bounds))
 
     return product
 
@@ -125,8 +124,7 @@ def _dense_solution(product: Product, diagonal: Floats, right: Floats) -> Floats
     matrix = np.stack([product(root * unit) for unit in np.eye(len(right))], axis=1) * root[:, None]
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     least = _LEAST_EIGENVALUE * float(np.abs(values).max(initial=_NOTHING))
-    solution: Floats = root * (vectors @ ((vectors.T @ (root * right)) / np.maximum(np.abs(values), least)))
-    return solution
+    return root * (vectors @ ((vectors.T @ (root * right)) / np.maximum(np.abs(values), least)))
 
 
 def newton_step(
@@ -201,8 +199,7 @@ def solve_columns(starts: Counts, second: Ints, bend: Floats, diagonal: Floats, 
 
 def _dots(first: Floats, second: Floats) -> Floats:
     """Inner product of each column with its own."""
-    products: Floats = np.einsum("ik,ik->k", first, second)
-    return products
+    return np.einsum("ik,ik->k", first, second)
 
 
 def centred_inverses(
@@ -341,8 +338,7 @@ def probed_diagonal(
     known = 1 / diagonal - ones * share + certain[:, 0] ** 2
     solution = solve_together(products, diagonal[:, None], centred, accuracy=_ACCURACY_OF_PROBES)
     chance = signs * (solution - series(centred) - certain * (certain[:, 0] @ centred))
-    estimate: Floats = np.maximum(known + chance.mean(axis=1), (1 - share) / diagonal)
-    return estimate
+    return np.maximum(known + chance.mean(axis=1), (1 - share) / diagonal)
 
 
 def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Products:
@@ -357,8 +353,7 @@ def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Flo
             _adjacent_columns(rows, partners, weights, given, begin, end, np.empty(columns.shape[1]), neighbours)
             return neighbours
 
-        image: Floats = diagonal[:, None] * columns - total(over_bounds(work, bounds))
-        return image
+        return diagonal[:, None] * columns - total(over_bounds(work, bounds))
 
     return products
 

@@ -128,8 +128,7 @@ def sort_order(values: NDArray[np.float64]) -> Ints:
     # as whole numbers these are in the order of the numbers that they stand for
     keys = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
     places = np.arange(len(keys), dtype=np.int32)
-    order: Ints = _sort_by_digits(keys, places, np.empty_like(keys), np.empty_like(places))
-    return order
+    return _sort_by_digits(keys, places, np.empty_like(keys), np.empty_like(places))
 
 
 @njit(cache=True, nogil=True)

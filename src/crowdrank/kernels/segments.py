@@ -22,8 +22,7 @@ def level_places(levels: Floats, grade: Floats) -> Ints:
     # whole numbers of a small range are looked up, which takes a fifth of the time
     table = np.zeros(int(levels[-1] - levels[0]) + 1, np.int32)
     table[(levels - levels[0]).astype(np.int64)] = np.arange(len(levels))
-    places: Ints = table[(grade - levels[0]).astype(np.int64)]
-    return places
+    return table[(grade - levels[0]).astype(np.int64)]
 
 
 def segment_sums(values: Floats | None, segment: NDArray[np.integer[Any]], weight: Floats | None, n: int) -> Floats:
@@ -111,8 +110,7 @@ def ranking_standings(rank: Ints, offsets: Counts) -> Floats:
     first, after = _runs(rank, starts)
     others = np.maximum(np.repeat(sizes, sizes) - 1, 1)
     below, above = np.repeat(offsets[1:], sizes) - after, first - starts
-    standings: Floats = (below - above) / others
-    return standings
+    return (below - above) / others
 
 
 def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | None) -> tuple[Ints, Floats, Floats]:

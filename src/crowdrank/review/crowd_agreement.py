@@ -70,8 +70,7 @@ def _cross_pairs(cell: Counts, own: Counts) -> Floats:
     of, at, size = np.unique(cell, return_inverse=True, return_counts=True)
     first, again = np.unique(own, return_index=True, return_counts=True)[1:]
     inside = np.bincount(at[first], again.astype(np.float64) ** 2, len(of))
-    number: Floats = size.astype(np.float64) ** 2 - inside
-    return number
+    return size.astype(np.float64) ** 2 - inside
 
 
 MOST = 200

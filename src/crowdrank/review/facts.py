@@ -109,8 +109,7 @@ class Facts:
         given = {key: self.consensus.estimates[key] for key in ("trusted", "known") if key in self.consensus.estimates}
         if not given:
             return scores_quietly(method, self.judgments)
-        scores: Floats = fit_quietly(method, self.judgments, **given).scores
-        return scores
+        return fit_quietly(method, self.judgments, **given).scores
 
     @cached_property
     def per_item(self) -> Counts | None:
@@ -320,8 +319,7 @@ def _upper_bound(lower: float, upper: float, level: float) -> float:
 
     def second(first: float) -> float:
         # the other parameter that puts the upper end in its place
-        root: float = brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
-        return root
+        return brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
 
     if betainc(_LEAST_SHAPE, second(_LEAST_SHAPE), lower) < tail:
         first = _LEAST_SHAPE

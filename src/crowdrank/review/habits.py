@@ -453,8 +453,7 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
 
 def share_of(part: Any, whole: Any) -> Floats:
     """Return a part of a whole, NaN where that is nothing."""
-    shares: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return shares
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
 def jeffreys(part: Any, whole: Any) -> tuple[Floats, Floats]:

@@ -274,8 +274,7 @@ def _opponent_levels(preferences: Preferences, scores: Floats, item: Ints, besid
     # items that met nobody else have no level of opponents: both items of such a pair get the pair's own middle
     middle = 0.5 * (scores[item] + scores[besides])
     total = sums[item] - met * scores[besides]
-    levels: Floats = np.divide(total, others, out=middle, where=others > 1e-9 * np.maximum(counts[item], 1.0))
-    return levels
+    return np.divide(total, others, out=middle, where=others > 1e-9 * np.maximum(counts[item], 1.0))
 
 
 def fit_leads(terms: Floats, weight: Floats, start: float = 0.0) -> tuple[Floats, Floats]:
@@ -326,8 +325,7 @@ class Figure(NamedTuple):
     def parts(self) -> Floats:
         """What each unit that has any weight adds to the value, times their number: their mean is the value."""
         some = self.weight > 0
-        parts: Floats = self.sums[some] * (some.sum() / self.weight.sum())
-        return parts
+        return self.sums[some] * (some.sum() / self.weight.sum())
 
     @property
     def error(self) -> float | None:
@@ -426,8 +424,7 @@ def _leads(terms: Floats, weight: Floats, use: Bools) -> Floats:
     coefficients = fit_leads(terms[use], weight[use])[0]
     if coefficients[0] < 0.0:
         coefficients = np.append(0.0, fit_leads(terms[use, 1:], weight[use])[0])
-    leads: Floats = terms @ coefficients
-    return leads
+    return terms @ coefficients
 
 
 def common_scale(gap: Floats, weight: Floats, start: float = 0.0) -> float:

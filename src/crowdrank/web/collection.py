@@ -198,8 +198,7 @@ class PostgresStore:
         if "now" not in connection.info:
             row = connection.exec_driver_sql("SELECT (EXTRACT(EPOCH FROM now()) * 1000000)::bigint")
             connection.info["now"] = int(row.scalar_one())
-        time_now: int = connection.info["now"]
-        return time_now
+        return connection.info["now"]
 
     @property
     def n_waiting(self) -> int:

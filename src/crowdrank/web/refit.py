@@ -72,8 +72,7 @@ class Worker:
             raise FitError("the fit took too long") from None
         if line is None:
             raise FitError(f"the fitting process ended with code {self.process.wait()}")
-        message: dict[str, Any] = json.loads(line)
-        return message
+        return json.loads(line)
 
     def _listen(self) -> None:
         assert self.process.stdout is not None

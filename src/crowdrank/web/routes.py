@@ -87,8 +87,7 @@ class Allow:
 
 def running(request: Request) -> Service:
     """Return the service that a call came to."""
-    service: Service = request.scope["service"]
-    return service
+    return request.scope["service"]
 
 
 Running = Annotated[Service, Depends(running)]

@@ -91,8 +91,7 @@ class Single:
 def _first_rows(grades: Grades) -> Counts:
     """Row of the first grade of each judged item."""
     order = grades.in_time()
-    first: Counts = order[np.unique(grades.item[order], return_index=True)[1]]
-    return first
+    return order[np.unique(grades.item[order], return_index=True)[1]]
 
 
 def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
@@ -106,5 +105,4 @@ def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
     ends = np.append(starts[1:], len(order))
     wanted = climbed[starts] + draws[items] * (climbed[ends] - climbed[starts])
     place = np.searchsorted(climbed, wanted, side="right") - 1
-    drawn: Counts = order[np.clip(place, starts, ends - 1)]
-    return drawn
+    return order[np.clip(place, starts, ends - 1)]

@@ -302,8 +302,7 @@ def _fit_skills(rows: ClassRows, given: Floats) -> MatrixReading:
     skill = np.where(counts, 0.5, 0.0)
 
     def confusion() -> Floats:
-        matrices: Floats = skill[:, None, None] * np.eye(rows.n_levels) + (1.0 - skill)[:, None, None] * shares
-        return matrices
+        return skill[:, None, None] * np.eye(rows.n_levels) + (1.0 - skill)[:, None, None] * shares
 
     for _ in range(_MOST_PASSES):
         right = np.einsum("ajj->aj", rows.expected_counts(confusion(), shares).counts)
@@ -360,8 +359,7 @@ def _folds(rows: ClassRows, given: Floats) -> Counts:
 
 def _mean_matrix(fit: MatrixReading, weights: Floats) -> Floats:
     """The mean of the annotators' matrices by these weights, (n_levels, n_levels)."""
-    mean: Floats = np.einsum("ajl,a->jl", fit.confusion, weights / weights.sum())
-    return mean
+    return np.einsum("ajl,a->jl", fit.confusion, weights / weights.sum())
 
 
 class _DistinctGrades(NamedTuple):
@@ -403,8 +401,7 @@ def _sums(values: Floats, starts: Counts) -> Floats:
     """Sums of stretches of values, for each of their entries."""
     if not len(values):
         return values
-    sums: Floats = np.repeat(np.add.reduceat(values, starts, axis=0), np.diff(np.append(starts, len(values))), axis=0)
-    return sums
+    return np.repeat(np.add.reduceat(values, starts, axis=0), np.diff(np.append(starts, len(values))), axis=0)
 
 
 def _row_times(rows: ClassRows) -> Floats:

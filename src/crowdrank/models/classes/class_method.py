@@ -693,8 +693,7 @@ class PartedRows(CodedScale):
 
     def mean_probabilities(self, fit: ClassFit) -> Floats:
         """Return the mean probability of each level over the graded items."""
-        mean: Floats = self.tallies(fit).shares / self.n_graded
-        return mean
+        return self.tallies(fit).shares / self.n_graded
 
     def read(self, reading: Reading) -> Floats:
         """Return no probabilities: they are read out of the parts at the end."""
@@ -750,8 +749,7 @@ def _pass_of_rows(code: PartScale, function: Any, args: Any, part: ClassPart, st
 
 def _pass_with_state(code: PartScale, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
     """A pass that reads and may write the state of a part."""
-    answer: tuple[Statistics, Any] = function(part.rows(code), state, *args)
-    return answer
+    return function(part.rows(code), state, *args)
 
 
 def _votes(rows: ClassRows, second_opinions: bool) -> Statistics:

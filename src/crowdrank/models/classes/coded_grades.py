@@ -90,8 +90,7 @@ class ClassRows(CodedScale):
     @cached_property
     def is_graded(self) -> Bools:
         """Mask of the items that somebody graded, (n_items,)."""
-        mask: Bools = np.diff(self.packed_rows.starts) > 0
-        return mask
+        return np.diff(self.packed_rows.starts) > 0
 
     @cached_property
     def several(self) -> Bools:
@@ -113,14 +112,12 @@ class ClassRows(CodedScale):
     @property
     def annotator_weights(self) -> Floats:
         """Weight of each annotator's grades, (n_annotators,)."""
-        weights: Floats = self.levels_by_row[1].sum(axis=1)
-        return weights
+        return self.levels_by_row[1].sum(axis=1)
 
     @property
     def level_weights(self) -> Floats:
         """Weight of the grades of each level, (n_levels,)."""
-        weights: Floats = self.levels_by_row[1].sum(axis=0)
-        return weights
+        return self.levels_by_row[1].sum(axis=0)
 
     def votes(self, *, second_opinions: bool = False) -> Tallies:
         """Return the counts with vote shares for the truth, of all items or of those that somebody else tells of."""
@@ -153,8 +150,7 @@ class ClassRows(CodedScale):
 
     def mean_probabilities(self, fit: Any) -> Floats:
         """Return the mean probability of each level over the graded items, (n_levels,)."""
-        mean: Floats = fit.probabilities[self.is_graded].mean(axis=0)
-        return mean
+        return fit.probabilities[self.is_graded].mean(axis=0)
 
     def tallies(self, probabilities: Floats) -> Tallies:
         """Return the counts by the probabilities of the levels, (n_items, n_levels), whatever they come from."""
@@ -230,8 +226,7 @@ class ClassRows(CodedScale):
 
     def sample_probabilities(self, fit: ClassFit) -> Floats:
         """Return the probabilities of a fit for the items of the sample."""
-        probabilities: Floats = fit.probabilities[self.sampled[1]]
-        return probabilities
+        return fit.probabilities[self.sampled[1]]
 
 
 def vote_shares(rows: ClassRows) -> Floats:
@@ -257,8 +252,7 @@ def vote_anchor(rows: ClassRows) -> Floats:
     shares = rows.level_weights
     # the weight is bounded, or passes could not move the shares at all
     worth = min((rows.n_graded / max(float(pairs), 1e-9)) ** 2, _MOST_ANCHOR)
-    anchor: Floats = shares / shares.sum() * worth * rows.n_graded
-    return anchor
+    return shares / shares.sum() * worth * rows.n_graded
 
 
 def _n_pairs(rows: ClassRows) -> tuple[float]:

@@ -468,8 +468,7 @@ def crowd_shares(rows: ClassRows) -> Floats:
         if own < most:
             confusion[k] *= (1.0 - most) / (1.0 - own)
             confusion[k, k] = most
-    shares: Floats = confusion * level / level.sum()
-    return shares
+    return confusion * level / level.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -617,12 +616,10 @@ def likeliest_share_weight(shares: Floats) -> float:
 
 def _probability(log_odds: Floats) -> Floats:
     """Probability of log odds."""
-    probability: Floats = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
-    return probability
+    return 0.5 + 0.5 * np.tanh(0.5 * log_odds)
 
 
 def _log_odds(probability: Floats) -> Floats:
     """Log odds of probabilities, kept off 0 and 1."""
     inside = np.clip(probability, 1e-9, 1 - 1e-9)
-    log_odds: Floats = np.log(inside / (1.0 - inside))
-    return log_odds
+    return np.log(inside / (1.0 - inside))

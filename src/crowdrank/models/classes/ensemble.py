@@ -161,5 +161,4 @@ class MeanReading(NamedTuple):
 
 def _mean(values: list[Floats]) -> Floats:
     """The mean of arrays of one shape."""
-    mean: Floats = np.mean(values, axis=0)
-    return mean
+    return np.mean(values, axis=0)

@@ -208,8 +208,7 @@ def _guesses(method: GLAD, given: Floats) -> Floats:
     """What annotators answer where they do not know, (n_annotators, n_levels), from the weight of their grades."""
     if method.errors != "own":
         return np.full(given.shape, 1.0 / (given.shape[1] - 1))
-    guesses: Floats = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
-    return guesses
+    return (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -308,8 +308,7 @@ def _first_state(rows: ClassRows, begin: _Beginning, m_step: Any) -> Floats:
 def _guesses(rows: ClassRows) -> Floats:
     """What annotators answer overall, (n_annotators, n_levels)."""
     (given,) = rows.total(level_counts)
-    guesses: Floats = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
-    return guesses
+    return (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
 
 
 def _confusion(accuracy: Floats, n_levels: int, guesses: Floats | None = None) -> Floats:
@@ -319,8 +318,7 @@ def _confusion(accuracy: Floats, n_levels: int, guesses: Floats | None = None) -
 
         return guessing_confusion(accuracy, guesses)
     wrong = (1.0 - accuracy) / max(n_levels - 1, 1)
-    confusion: Floats = np.where(np.eye(n_levels, dtype=bool), accuracy[:, None, None], wrong[:, None, None])
-    return confusion
+    return np.where(np.eye(n_levels, dtype=bool), accuracy[:, None, None], wrong[:, None, None])
 
 
 def _fixed_shares(rows: ClassRows, method: NaiveBayes) -> Floats:
@@ -331,8 +329,7 @@ def _fixed_shares(rows: ClassRows, method: NaiveBayes) -> Floats:
     if len(shares) != len(rows.scale):
         raise ParameterError(f"prior= has {len(shares)} shares for the {len(rows.scale)} levels {shown}; give one each")
     used = np.maximum(shares[rows.used_levels], _MIN_PROBABILITY * shares.sum())
-    given: Floats = used / used.sum()
-    return given
+    return used / used.sum()
 
 
 def _given_shares(prior: str | tuple[float, ...]) -> Floats:

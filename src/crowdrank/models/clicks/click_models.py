@@ -72,8 +72,7 @@ class ClickFit(Shown):
         """Standard error of each relevance; one that every click confirms is not taken for certain."""
         half = 0.5 / (self.examined + _PRIOR)
         likely = np.clip(self.relevance, half, 1.0 - half)
-        error: Floats = np.sqrt(likely * (1.0 - likely) / (self.examined + _PRIOR))
-        return error
+        return np.sqrt(likely * (1.0 - likely) / (self.examined + _PRIOR))
 
     def frame(self) -> pl.DataFrame:
         """Return query, item, relevance, std_error, examined, n_clicks and n_shown of each item."""
@@ -146,8 +145,7 @@ def bound_propensities(theta: Floats, expected: Floats) -> Floats:
             f"{name_positions(np.flatnonzero(low) + 1)}: users look there so rarely, or clicks are so few, that the "
             f"weight of a click is bounded by {heaviest:.3g}; a longer log tells more"
         )
-    bounded: Floats = np.maximum(theta, np.minimum(bound, 1.0))
-    return bounded
+    return np.maximum(theta, np.minimum(bound, 1.0))
 
 
 def name_positions(places: Sequence[int] | Counts) -> str:
@@ -243,8 +241,7 @@ def continuation(clicks: Clicks) -> Floats:
     np.maximum.at(last, page, place)
     number = np.bincount(place - 1, minlength=clicks.n_positions)
     ends = np.bincount(last[last > 0] - 1, minlength=clicks.n_positions)
-    rates: Floats = 1.0 - ends / np.maximum(number, 1)
-    return rates
+    return 1.0 - ends / np.maximum(number, 1)
 
 
 _PROPENSITIES = ("auto", "em", "harvesting")
@@ -401,8 +398,7 @@ def _standardise(features: AnyFloats) -> Floats:
     centred = np.where(np.isnan(matrix), 0.0, matrix - mean)
     spread = centred.std(axis=0)
     scaled = centred[:, spread > 0] / spread[spread > 0]
-    design: Floats = np.column_stack([np.ones(len(matrix)), scaled])
-    return design
+    return np.column_stack([np.ones(len(matrix)), scaled])
 
 
 def _newton_step(design: Floats, weights: Floats, successes: Floats, trials: Floats, ridge: float) -> Floats:
@@ -413,8 +409,7 @@ def _newton_step(design: Floats, weights: Floats, successes: Floats, trials: Flo
     pull = ridge * np.concatenate([[1e-6], np.ones(len(weights) - 1)])
     gradient = design.T @ (successes - trials * chance) - pull * weights
     bend = (design * (trials * chance * (1 - chance))[:, None]).T @ design + np.diag(pull)
-    step: Floats = weights + np.linalg.solve(bend, gradient)
-    return step
+    return weights + np.linalg.solve(bend, gradient)
 
 
 def _shared_clicks(cells: _Cells, n_positions: int) -> Floats:
@@ -464,8 +459,7 @@ def _harvest(sums: Floats) -> Floats:
     weight[known] = both[known] / (sums + sums.T)[known]
     laplacian = np.diag(weight.sum(axis=1)) - weight
     values = np.linalg.lstsq(laplacian + 1e-9 * np.eye(n_positions), (weight * ratio).sum(axis=1), rcond=None)[0]
-    theta: Floats = np.exp(values - values.max())
-    return theta
+    return np.exp(values - values.max())
 
 
 def _warn_of_few_clicks(sums: Floats, theta: Floats, groups: list[Counts]) -> None:

@@ -571,8 +571,7 @@ class FeatureScores:
 
     def scores(self, parameters: Floats) -> Floats:
         """Return the weighted sums."""
-        scores: Floats = np.einsum("ip,p->i", self.matrix, parameters)
-        return scores
+        return np.einsum("ip,p->i", self.matrix, parameters)
 
     def weights(self, parameters: Floats) -> Floats:
         """Return the parameters."""
@@ -663,8 +662,7 @@ class ItemEffectScores:
 
     def residuals(self, scores: Floats) -> Floats:
         """Return the part of the scores that features do not explain."""
-        rest: Floats = scores - self.explained_directions @ (self.explained_directions.T @ scores)
-        return rest
+        return scores - self.explained_directions @ (self.explained_directions.T @ scores)
 
     def log_prior(self, parameters: Floats) -> float:
         """Return the log prior of the scores, the weights integrated out."""
@@ -1126,8 +1124,7 @@ class JudgedPairs:
     def patterns(self, number: int) -> PairPatterns:
         """Return the pairs of one block."""
         # all blocks are asked
-        patterns: PairPatterns = [some for (some,) in self.blocks.read(partial(_patterns_of, number))][number]
-        return patterns
+        return [some for (some,) in self.blocks.read(partial(_patterns_of, number))][number]
 
     def probabilities(self, flip_rates: Floats, scores: Floats, order: Any) -> tuple[Ints, Ints, Floats]:
         """Return both items of each pair by their codes, rising, and the probability that the first is the better.

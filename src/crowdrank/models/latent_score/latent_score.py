@@ -443,8 +443,7 @@ def with_tastes(judgments: Preferences, trusted: Bools) -> Bools:
     both = np.unique(np.tile(judgments.annotator.astype(np.int64), 2) * judgments.n_items + pairs)
     n_items = np.bincount(both // max(judgments.n_items, 1), minlength=n)
     number = np.bincount(judgments.annotator, judgments.row_weight, n)
-    heavy: Bools = (number >= MIN_JUDGMENTS_PER_ITEM * np.maximum(n_items, 2)) & ~trusted
-    return heavy
+    return (number >= MIN_JUDGMENTS_PER_ITEM * np.maximum(n_items, 2)) & ~trusted
 
 
 def fit_tastes(

@@ -655,8 +655,7 @@ class ControlState:
         known = self._last_shifts
         if not known or known[0] is not cells.values or known[1] != scale:
             known[:] = cells.values, scale, covariate_shifts(cells, self.own, self.covariance, scale)
-        shifts: Floats = known[2]
-        return shifts
+        return known[2]
 
     def divide_alpha(self, factor: float) -> ControlState:
         """The same with discriminations divided by a factor."""

@@ -499,8 +499,7 @@ def separate_groups(layout: Layout) -> Bools | None:
         return None
     has_grades = np.bincount(layout.component, graded, layout.n_items) > 0
     heads = layout.judged & (layout.component == np.arange(layout.n_items)) & ~has_grades
-    separate: Bools = heads & (np.bincount(layout.query, heads, len(layout.offsets) - 1) > 1)[layout.query]
-    return separate
+    return heads & (np.bincount(layout.query, heads, len(layout.offsets) - 1) > 1)[layout.query]
 
 
 # Quality of annotators
@@ -536,8 +535,7 @@ def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floa
     total = np.zeros(len(alpha))
     for gap in ndtri(quantiles) * np.sqrt(2.0 * state.variance_of_items):
         total += expit(scale * alpha * gap)
-    mean: Floats = (1.0 - lapse) * total / _N_QUANTILES + 0.5 * lapse
-    return mean
+    return (1.0 - lapse) * total / _N_QUANTILES + 0.5 * lapse
 
 
 def annotator_quality(

@@ -468,8 +468,7 @@ def query_sums(columns: Floats, starts: Counts, weight: Floats) -> Floats:
 
     n_rows = len(columns)
     ends = np.append(starts, n_rows)
-    sums: Floats = csr_array((weight, np.arange(n_rows), ends), shape=(len(starts), n_rows)) @ columns
-    return sums
+    return csr_array((weight, np.arange(n_rows), ends), shape=(len(starts), n_rows)) @ columns
 
 
 def product(features: Floats, columns: Floats) -> Floats:

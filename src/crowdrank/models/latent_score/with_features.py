@@ -358,8 +358,7 @@ class _RankerMean:
         items = self.judgments.items
         lowest = np.full(items.n_queries, np.inf)
         np.minimum.at(lowest, items.query, scores)
-        above: Floats = scores - lowest[items.query]
-        return above
+        return scores - lowest[items.query]
 
     def column(self, target: Floats) -> Floats:
         """Return the predicted score of each item, (n_items, 1), by rankers that did not learn from its query.

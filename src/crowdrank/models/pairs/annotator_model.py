@@ -112,8 +112,7 @@ class AnnotatorMethod(ABC):
     def accuracies_at(self, gap: float, own: Floats, prior: AnnotatorPrior) -> Floats:
         """Return the probability that annotators order an average pair as the scores do, from ``gap_sums``."""
         mixture = prior.model == "mixture"
-        accuracies: Floats = 0.5 + 0.5 * (gap * prior.transform(own)[0] if mixture else np.tanh(np.arctanh(gap) * own))
-        return accuracies
+        return 0.5 + 0.5 * (gap * prior.transform(own)[0] if mixture else np.tanh(np.arctanh(gap) * own))
 
     def _to_parameter(self, own: Floats) -> Floats:
         """The parameter that users see, from the model's."""
@@ -263,8 +262,7 @@ class AnnotatorMethod(ABC):
                 f"start= is a consensus of {former.method}, which has no {self.parameter} of annotators; start from a "
                 "consensus of the same method, or leave start= out"
             )
-        known: Floats = np.append(parameters[self.parameter], np.nan)[annotators.codes(ids.ids)]
-        return known
+        return np.append(parameters[self.parameter], np.nan)[annotators.codes(ids.ids)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,8 +405,7 @@ class AnnotatorModel(ABC, Generic[Point]):
         direction = partial(self.newton_direction, tol=tol)
         climb = partial(newton, self.evaluate, direction, tol=tol, max_iter=max_iter, what=what)
         reverse = partial(self.reverse_if_better, settled=start is not None)
-        maximum: tuple[Floats, Point, Trace] = _climb_and_reverse(climb, reverse, point)
-        return maximum
+        return _climb_and_reverse(climb, reverse, point)
 
     def maximise_roughly(self, max_iter: int) -> Floats:
         """Return a point near the maximum, for the fit proper to start from."""
@@ -548,8 +545,7 @@ def _climb_and_reverse(
 
 def _former_scores(items: Items, scores: Floats, here: Items) -> Floats:
     """Scores that a former consensus has of the items here, NaN for new ones."""
-    known: Floats = np.append(scores, np.nan)[items.codes(here.query_ids(), here.ids)]
-    return known
+    return np.append(scores, np.nan)[items.codes(here.query_ids(), here.ids)]
 
 
 def _majority_start(blocks: Blocks, prior: AnnotatorPrior) -> Floats:
@@ -585,8 +581,7 @@ def _start_sums(preferences: PreferencesByPair, surplus: Floats) -> tuple[Floats
 def _start_scores(ahead: Floats, weight: Floats) -> Floats:
     """Return rough scores from the sums of the items."""
     mean = ahead / (weight + _START_PRIOR_WEIGHT)
-    scores: Floats = 2.0 * np.arctanh(np.clip(mean, -_START_MAX_SURPLUS, _START_MAX_SURPLUS))
-    return scores
+    return 2.0 * np.arctanh(np.clip(mean, -_START_MAX_SURPLUS, _START_MAX_SURPLUS))
 
 
 def _start_agreement(preferences: PreferencesByPair, scores: Floats, n_annotators: int) -> tuple[Floats, Floats]:
@@ -601,10 +596,7 @@ def _start_agreement(preferences: PreferencesByPair, scores: Floats, n_annotator
 def _start_surplus(prior: AnnotatorPrior, agree: Floats, squares: Floats) -> Floats:
     """Return the surplus of right over wrong preferences that agreement suggests, shrunk towards the prior's."""
     known, strength = prior.expected_surplus()
-    surplus: Floats = np.clip(
-        (agree + strength * known) / (squares + strength), -_START_MAX_SURPLUS, _START_MAX_SURPLUS
-    )
-    return surplus
+    return np.clip((agree + strength * known) / (squares + strength), -_START_MAX_SURPLUS, _START_MAX_SURPLUS)
 
 
 def _reverse(blocks: Blocks, prior: AnnotatorPrior, own: Floats, *, settled: bool) -> Floats | None:
@@ -779,8 +771,7 @@ class _FitByBlocks:
         """Return the parameters of a former consensus, NaN where there are none."""
         if self.start is None or not len(self.judged.annotators):
             return np.full(self.n_own, np.nan)
-        own: Floats = self.method._from_parameter(self.method.former_parameters(self.start, self.judged.annotators))
-        return own
+        return self.method._from_parameter(self.method.former_parameters(self.start, self.judged.annotators))
 
     def quality(self, blocks: Blocks, own: Floats, given: Floats) -> LearnedQuality | None:
         """Return the quality of the annotators, held out on a sample of the queries where preferences are many."""
@@ -790,10 +781,7 @@ class _FitByBlocks:
         samples = [part for (part,) in blocks.read(sample_block)]
         sample: Any = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
         nothing = np.full(sample.n_items, np.nan)
-        quality: LearnedQuality = self.method._quality(
-            sample, self.trusted, nothing, self.method._to_parameter(own), given
-        )
-        return quality
+        return self.method._quality(sample, self.trusted, nothing, self.method._to_parameter(own), given)
 
 
 def _sample_preferences(given: Floats, share: float, by: str, model: Model, state: Any) -> tuple[Statistics, Any]:
@@ -968,8 +956,7 @@ class _FitByAnnotator(_FitByBlocks):
         blocks.total(partial(_rough_parameters, scores))
         assert scores is not None
         (shrinkage,) = blocks.each(_shrinkage)[0]
-        shrunk: Floats = scores * shrinkage
-        return shrunk
+        return scores * shrinkage
 
     def _evaluate(self, blocks: Blocks, whole: bool, scores: Floats) -> _SharedPoint:
         """The objective at some scores, the annotators being the best for them."""
@@ -982,8 +969,7 @@ class _FitByAnnotator(_FitByBlocks):
     def _products(self, blocks: Blocks, scores: Floats, columns: Floats) -> Floats:
         """The curvature at some scores times columns, (n_items, n)."""
         (image,) = blocks.total(partial(_curvature_products, scores, columns))
-        product: Floats = image + self.method.ridge * columns
-        return product
+        return image + self.method.ridge * columns
 
     def _approximate_direction(self, blocks: Blocks, here: _SharedPoint) -> Floats:
         """The Newton step by conjugate gradients, each of which is a pass."""

@@ -822,5 +822,4 @@ def _centre(values: Floats, group: Ints) -> Floats:
     """Values (n_items, n_resamples) less the mean of their group."""
     code = (group + len(group) * np.arange(group.shape[1])).ravel()
     sums, sizes = np.bincount(code, values.ravel()), np.bincount(code)
-    centred: Floats = values - (sums / np.maximum(sizes, 1))[code].reshape(values.shape)
-    return centred
+    return values - (sums / np.maximum(sizes, 1))[code].reshape(values.shape)

@@ -63,5 +63,4 @@ def _mean_leads(pair_counts: PairCounts) -> Floats:
     first = np.repeat(np.arange(n_items), np.diff(pair_counts.starts))
     leads = np.bincount(first, lead, n_items) - np.bincount(pair_counts.second, lead, n_items)
     n_met = np.bincount(first, minlength=n_items) + np.bincount(pair_counts.second, minlength=n_items)
-    means: Floats = leads / np.maximum(n_met, 1)
-    return means
+    return leads / np.maximum(n_met, 1)

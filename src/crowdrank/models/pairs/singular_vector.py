@@ -96,8 +96,7 @@ def _direction(pair_counts: PairCounts, method: SingularVector) -> tuple[Floats,
     times = link_product(pair_counts.starts, pair_counts.second, entry, -entry)
 
     def rotate(vector: Floats) -> Floats:
-        image: Floats = times(vector / root) / root
-        return image
+        return times(vector / root) / root
 
     # row sums, those of rounding made 0: a group of cycles has no direction, however small the numbers
     sums, most = rotate(1.0 / root), degree / root**2

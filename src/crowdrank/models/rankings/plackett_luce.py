@@ -519,8 +519,7 @@ class RankingProblem:
 
     def _ridge_curvature(self, here: RankingPoint) -> Floats:
         """What the ridge adds to the curvature between a score and each adherence, for each unit of score."""
-        seen: Floats = 2.0 * self.ridge * self.prior.share * here.adherence
-        return seen
+        return 2.0 * self.ridge * self.prior.share * here.adherence
 
     def _likelihood_curvature(self, here: RankingPoint) -> Floats:
         """Negated curvature of the log-likelihood in each adherence by itself."""
@@ -606,8 +605,7 @@ class RankingProblem:
         fixed = root.T @ (self.prior.share * here.adherence)
         fixed /= np.sqrt(max(float(fixed @ fixed), _SMALLEST_SQUARE))
         moved = beside @ root
-        shifts: Floats = moved - np.outer(moved @ fixed, fixed)
-        return shifts
+        return moved - np.outer(moved @ fixed, fixed)
 
 
 def _bends_by_products(product: Product, first: Counts, second: Ints, offsets: Counts) -> Floats:

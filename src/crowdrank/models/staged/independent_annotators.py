@@ -306,8 +306,7 @@ class _AnnotatorScores:
     def _of(self, ranker: Ranker) -> Floats:
         """Scores by one ranker."""
         query = self.judgments.items.query[self.known]
-        scores: Floats = ranker.predict(self.matrix, query).astype(np.float64, copy=False)
-        return scores
+        return ranker.predict(self.matrix, query).astype(np.float64, copy=False)
 
 
 STRENGTHS = (np.inf, 1024.0, 256.0, 64.0, 16.0, 4.0, 1.0, 0.0)

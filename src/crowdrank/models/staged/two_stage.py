@@ -149,8 +149,7 @@ class TwoStage:
                 )
             return None
         expect_arguments(self.aggregator, given)
-        fitted: Consensus = self.aggregator.fit(judgments, **given)
-        return fitted
+        return self.aggregator.fit(judgments, **given)
 
     def _set_gain(self, ranker: Any, free: bool) -> None:
         """Give the ranker the gain that fits the targets, if it has any."""
@@ -210,8 +209,7 @@ def _as_read(target: Floats, aggregator: Aggregator | None, ranker: Any) -> Floa
     by_grade = ranker.get_params().get("gain", "exponential") == "exponential"
     if getattr(aggregator, "scale", "grade") != "gain" or not by_grade:
         return target
-    grades: Floats = np.log2(1 + target)
-    return grades
+    return np.log2(1 + target)
 
 
 def _from_zero(rows: _Rows, features: Features, free: bool, by_gain: bool) -> Floats:
@@ -220,8 +218,7 @@ def _from_zero(rows: _Rows, features: Features, free: bool, by_gain: bool) -> Fl
         lowest = np.full(features.items.n_queries, np.inf)
         query = features.items.query[rows.row]
         np.minimum.at(lowest, query, rows.target)
-        moved: Floats = rows.target - lowest[query]
-        return moved
+        return rows.target - lowest[query]
     bottom = float(rows.target.min())
     if bottom >= 0:
         return rows.target

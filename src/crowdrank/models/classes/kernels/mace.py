@@ -83,8 +83,7 @@ def likeliest_model(knowing: Floats, spamming: Floats, alpha: float, answer_alph
 
 def _row_sums(values: Floats) -> Floats:
     """Sum of each row, the same whichever way the levels are turned."""
-    sums: Floats = np.sort(values, axis=1).sum(axis=1)
-    return sums
+    return np.sort(values, axis=1).sum(axis=1)
 
 
 def guessing_confusion(knowing: Floats, answers: Floats) -> Floats:
@@ -94,8 +93,7 @@ def guessing_confusion(knowing: Floats, answers: Floats) -> Floats:
     what is answered otherwise.
     """
     sure = knowing[:, None, None] * np.eye(answers.shape[1])
-    confusion: Floats = sure + ((1.0 - knowing)[:, None] * answers)[:, None, :]
-    return confusion
+    return sure + ((1.0 - knowing)[:, None] * answers)[:, None, :]
 
 
 def agreements(grades: PackedGrades, levels: NDArray[np.uint8], n_annotators: int, n_levels: int) -> Floats:

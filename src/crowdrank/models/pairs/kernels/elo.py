@@ -218,8 +218,7 @@ def mean_elo_scores(pairs: DecidedPairs, gain: float, salts: Numbers, n_kept: in
             _update_batches(key, salt, starts, winner, loser, per_winner, per_loser, moves, order, table, scores)
         if number >= len(salts) - n_kept:
             sums += scores
-    mean: Floats = sums[pairs.item_class] / n_kept
-    return mean
+    return sums[pairs.item_class] / n_kept
 
 
 @njit(cache=True, nogil=True)

@@ -336,8 +336,7 @@ def adapted_products(
         (sent,) = sum_over_bounds(bind(_gather, preferences, tied, given), parts, (len(variances), n))
         spread = bind(_add_adapted_products, preferences, tied, weights, given, read_only(variances[:, None] * sent))
         (taken,) = sum_over_bounds(spread, parts, columns.shape)
-        image: Floats = diagonal[:, None] * columns - taken
-        return image
+        return diagonal[:, None] * columns - taken
 
     return products
 

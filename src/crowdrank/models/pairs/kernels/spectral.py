@@ -39,8 +39,7 @@ def link_product(starts: Counts, second: Ints, up: Floats, down: Floats) -> Prod
             _add_links(rows, columns, forth, back, read_only(vector), begin, end, sums)
             return sums
 
-        image: Floats = total(over_bounds(work, bounds))
-        return image
+        return total(over_bounds(work, bounds))
 
     return product
 
@@ -192,8 +191,7 @@ def _solve_by_elimination(
     table = csc_array((values, (np.append(place[rows], place), np.append(place[columns], place))), (n, n))
     ordered = np.empty(n)
     ordered[place] = right
-    solution: Floats = splu(table, permc_spec="NATURAL").solve(ordered)[place]
-    return solution
+    return splu(table, permc_spec="NATURAL").solve(ordered)[place]
 
 
 def leading_vectors(
@@ -260,5 +258,4 @@ class _Blocks:
         """The vector with length 1 in each block, 0 in those not used."""
         lengths = self.lengths(vector)
         wanted = lengths > 0.0 if use is None else use
-        scaled: Floats = vector * np.where(wanted, 1.0 / np.maximum(lengths, _MIN_LENGTH), 0.0)[self.group]
-        return scaled
+        return vector * np.where(wanted, 1.0 / np.maximum(lengths, _MIN_LENGTH), 0.0)[self.group]

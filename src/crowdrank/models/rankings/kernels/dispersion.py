@@ -185,8 +185,7 @@ def expected_distance(theta: Floats | float, n_items: int, distance: str = "kend
         mean = _counted_moments(theta.ravel(), n_items, distance)[0] if n_items > 1 else 0.0 * theta.ravel()
         return mean.reshape(theta.shape)
     terms = [TERMS[distance](theta, size)[0] for size in range(2, n_items + 1)]
-    total: Floats = np.sum(terms or [0.0 * theta], axis=0)
-    return total
+    return np.sum(terms or [0.0 * theta], axis=0)
 
 
 def log_normalisers(theta: Floats, n_items: int, distance: str = "kendall") -> Floats:
@@ -211,8 +210,7 @@ def _kendall_normalisers(theta: Floats, size: Counts) -> Floats:
         np.expm1(-np.minimum(safe * size, _LARGEST_EXPONENT)) / np.expm1(-np.minimum(safe, _LARGEST_EXPONENT))
     )
     terms = np.where(near, np.log(size) - x * (size - 1) / 2 + x**2 * (size**2 - 1) / 24, ratio)
-    added: Floats = terms + np.maximum(theta, 0.0)[:, None] * (size - 1)
-    return added
+    return terms + np.maximum(theta, 0.0)[:, None] * (size - 1)
 
 
 def distance_table(sizes: Counts, bound: float, *, both: bool, distance: str) -> DistanceTable:

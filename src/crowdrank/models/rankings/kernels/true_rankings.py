@@ -94,8 +94,7 @@ class RankedLists(NamedTuple):
         """Number of pairs of items and of pairs of rows of each query, which is what a pass over them costs."""
         rows = np.diff(self.starts)
         pairs = np.concatenate([[0], np.cumsum(rows * rows)])[self.queries]
-        steps: Counts = self.sizes**2 + np.diff(pairs)
-        return steps
+        return self.sizes**2 + np.diff(pairs)
 
 
 class RankingLayout(NamedTuple):
@@ -228,8 +227,7 @@ def _colours(
 
 def _mix_each(values: Colours) -> Colours:
     """Hash of each value; this short a sum is not worth compiling."""
-    mixed: Colours = mix_bits.py_func(values)
-    return mixed
+    return mix_bits.py_func(values)
 
 
 def _sums(values: Colours, group: Counts | Ints, n: int) -> Colours:
@@ -328,8 +326,7 @@ def _strengths(scores: Floats, offsets: Counts) -> Floats:
     """Return the exponentials of scores (n_items,), the largest of each query being 1 and none below the floor."""
     filled = np.diff(offsets) > 0
     top = np.repeat(np.maximum.reduceat(scores, offsets[:-1][filled]), np.diff(offsets)[filled])
-    strength: Floats = np.maximum(np.exp(scores - top), _SMALLEST)
-    return strength
+    return np.maximum(np.exp(scores - top), _SMALLEST)
 
 
 def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
@@ -1161,8 +1158,7 @@ def _luce_logs(orders: Ints, scores: Floats | None, head: int, tail: int) -> Flo
     own = scores[head:tail]
     strength = np.maximum(np.exp(own - own.max()), _SMALLEST)[orders]
     left = np.cumsum(strength[:, ::-1], axis=1)[:, ::-1]
-    logs: Floats = (np.log(strength) - np.log(left)).sum(axis=1)
-    return logs
+    return (np.log(strength) - np.log(left)).sum(axis=1)
 
 
 @njit(cache=True, nogil=True)
