@@ -24,6 +24,9 @@ Entry = TypeVar("Entry", bound=np.generic)
 _MOST_THREADS = 8
 """Each thread has arrays of its own to add up afterwards, so more threads would cost more than they save."""
 
+_MOST_STRETCHES = 4
+"""The same where their number must not depend on the machine: each has its arrays on machines with fewer cores too."""
+
 _PAIRS_PER_THREAD = 1_000_000
 
 _blas_lock = Lock()
@@ -91,7 +94,7 @@ def even_bounds(n_rows: int, smallest: int) -> Counts:
 
 def fixed_bounds(n_rows: int, smallest: int) -> Counts:
     """Return the bounds of equal stretches that depend on the rows alone, so that sums are the same on any machine."""
-    n_stretches = min(max(n_rows // smallest, 1), _MOST_THREADS)
+    n_stretches = min(max(n_rows // smallest, 1), _MOST_STRETCHES)
     return np.linspace(0, n_rows, n_stretches + 1).astype(np.int64)
 
 
