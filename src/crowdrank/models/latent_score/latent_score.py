@@ -827,16 +827,17 @@ class _BlockRounds:
         is taken, so that rounds are those of a fit in memory.
         """
         share = share_of_rows(self.judged.rows)
-        parts = [part for (part,) in blocks.read(partial(read_sample, attrgetter("judgments"), given, share))]
-        sample: Any = stack_judgments(align_judgments([part for part in parts if len(part)] or parts[:1]))
-        of_sample = lay_out(sample, scale=common.scale, bins=self.method.bins, lapse=self.method.lapse)
         state, begin, former = first_state(layout, anchors.prior.mean.copy(), 0), None, None
         if self.start is not None:
             state = former_habits(self.start, self.judged.annotators, layout)
             begin = (self.start.items, former_scores(self.start))
-            former = former_state(self.start, sample, of_sample)
         if share >= 1.0 and not steps.may_have_difficulties(layout, state, self.options):
             return state, begin, False
+        parts = [part for (part,) in blocks.read(partial(read_sample, attrgetter("judgments"), given, share))]
+        sample: Any = stack_judgments(align_judgments([part for part in parts if len(part)] or parts[:1]))
+        of_sample = lay_out(sample, scale=common.scale, bins=self.method.bins, lapse=self.method.lapse)
+        if self.start is not None:
+            former = former_state(self.start, sample, of_sample)
         found = steps.fit_scores(of_sample, self.options, trusted=self.trusted, start=former).state
         differ = found.variance_of_difficulty > 0.0
         if share >= 1.0:
