@@ -170,10 +170,7 @@ def lambda_slopes(
 
 
 @njit(cache=True, nogil=True)
-def _slopes(
-    lists: LambdaLists, scores: Floats, sigma: float, normalize: bool, first: int, last: int, slopes: Floats,
-    bends: Floats,
-) -> None:  # fmt: skip
+def _slopes(lists, scores, sigma, normalize, first, last, slopes, bends):
     """Fill slopes and curvatures of the places of queries first..last-1."""
     gain, weight, item, offsets, item_offsets, item_weight, inverse_ideal, discount, truncation = lists
     longest = _longest(offsets, first, last)
@@ -207,10 +204,7 @@ def _slopes(
 
 
 @njit(cache=True, nogil=True)
-def _sort(
-    item: Ints, weight: Floats, scores: Floats, begin: int, end: int, first_item: int, last_item: int,
-    row: Counts, rank: Counts,
-) -> None:  # fmt: skip
+def _sort(item, weight, scores, begin, end, first_item, last_item, row, rank):
     """Write the rows of a query by falling score of their item, from 0 on, and the rank of each one's item, from 0."""
     n, n_items = end - begin, last_item - first_item
     if n == n_items:
@@ -232,10 +226,7 @@ def _sort(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
-def _pairs(
-    n: int, rank: Counts, s: Floats, e: Floats, g: Floats, w: Floats, d: Floats, sigma: float, inverse: float,
-    truncation: int, apart: bool, slope: Floats, bend: Floats,
-) -> float:  # fmt: skip
+def _pairs(n, rank, s, e, g, w, d, sigma, inverse, truncation, apart, slope, bend):
     """Add up slopes and curvatures over pairs of rows, sorted by the rank of their items; return the slopes' sum."""
     total = 0.0
     following = 0
@@ -267,7 +258,7 @@ def _pairs(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
-def _all_pairs(n: int, order: Counts, rows: Any, sigma: float, inverse: float, apart: bool) -> float:
+def _all_pairs(n, order, rows, sigma, inverse, apart):
     """The same for all pairs of unequal gain, the rows taken by falling gain, so equal ones are passed over."""
     sorted_rows = np.zeros((7, n))
     s, e, g, w, d, slope, bend = sorted_rows
@@ -314,7 +305,7 @@ def _over_queries(
 
 
 @njit(cache=True, nogil=True)
-def _longest(offsets: Counts, first: int, last: int) -> int:
+def _longest(offsets, first, last):
     """Places of the longest of queries first..last-1."""
     longest = 0
     for query in range(first, last):
@@ -345,9 +336,7 @@ def descend_queries(
 
 
 @njit(cache=True, nogil=True)
-def _chances(
-    scores: Floats, weight: Floats, offsets: Counts, first: int, last: int, chances: Floats, level: Floats
-) -> None:
+def _chances(scores, weight, offsets, first, last, chances, level):
     """Fill chances and level for queries first..last-1."""
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]
@@ -372,9 +361,7 @@ def bend_chances(chances: Floats, factor: Floats, offsets: Counts, first: int, l
 
 
 @njit(cache=True, nogil=True)
-def _bend_chances(
-    block: Floats, chances: Floats, factor: Floats, offsets: Counts, base: int, first: int, last: int, bent: Floats
-) -> None:
+def _bend_chances(block, chances, factor, offsets, base, first, last, bent):
     """Fill the rows of queries first..last-1; the block begins at place base."""
     width = block.shape[1]
     mean = np.empty(width)
@@ -404,7 +391,7 @@ def ordered_choices(
 
 
 @njit(cache=True, nogil=True)
-def _masses(scores: Floats, weight: Floats, begin: int, end: int, mass: Floats) -> float:
+def _masses(scores, weight, begin, end, mass):
     """Fill mass[: end - begin] with weighted exponentials of the scores below the highest, which is returned."""
     top = -np.inf
     for i in range(begin, end):
@@ -415,10 +402,7 @@ def _masses(scores: Floats, weight: Floats, begin: int, end: int, mass: Floats) 
 
 
 @njit(cache=True, nogil=True)
-def _choose(
-    scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, first: int, last: int,
-    value: Floats, slopes: Floats,
-) -> None:  # fmt: skip
+def _choose(scores, weight, tie, offsets, factor, first, last, value, slopes):
     """Fill value and slopes for queries first..last-1."""
     longest = _longest(offsets, first, last)
     mass, below = np.empty(longest), np.empty(longest)
@@ -447,7 +431,7 @@ def _choose(
 
 
 @njit(cache=True, nogil=True)
-def _tie_weight(weight: Floats, tie: Counts, start: int, end: int) -> float:
+def _tie_weight(weight, tie, start, end):
     """Weight of the places tied with the one at start."""
     total = 0.0
     for i in range(start, end):
@@ -468,10 +452,7 @@ def bend_choices(
 
 
 @njit(cache=True, nogil=True)
-def _bend_choices(
-    block: Floats, scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, base: int,
-    first: int, last: int, bent: Floats,
-) -> None:  # fmt: skip
+def _bend_choices(block, scores, weight, tie, offsets, factor, base, first, last, bent):
     """Fill the rows of queries first..last-1; the block begins at place base."""
     width, longest = block.shape[1], _longest(offsets, first, last)
     mass, below, total = np.empty(longest), np.empty(longest), np.empty(width)
@@ -516,7 +497,7 @@ def _items(item: Ints | None) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _add_pairs(weight: Floats, tie: Counts, item: Ints, offsets: Counts, first: int, last: int, total: Floats) -> None:
+def _add_pairs(weight, tie, item, offsets, first, last, total):
     """Fill total for queries first..last-1."""
     for query in range(first, last):
         total[query] = 0.0
@@ -541,10 +522,7 @@ def pair_losses(
 
 
 @njit(cache=True, nogil=True)
-def _lose(
-    scores: Floats, weight: Floats, tie: Counts, item: Ints, offsets: Counts, factor: Floats, loss: int,
-    first: int, last: int, value: Floats, slopes: Floats,
-) -> None:  # fmt: skip
+def _lose(scores, weight, tie, item, offsets, factor, loss, first, last, value, slopes):
     """Fill value and add to slopes for queries first..last-1."""
     for query in range(first, last):
         lost = 0.0
@@ -581,10 +559,7 @@ def bend_pairs(
 
 
 @njit(cache=True, nogil=True)
-def _bend_pairs(
-    block: Floats, scores: Floats, weight: Floats, tie: Counts, item: Ints, offsets: Counts, factor: Floats,
-    loss: int, base: int, first: int, last: int, bent: Floats,
-) -> None:  # fmt: skip
+def _bend_pairs(block, scores, weight, tie, item, offsets, factor, loss, base, first, last, bent):
     """Add to the rows of queries first..last-1; the block begins at place base."""
     width = block.shape[1]
     for query in range(first, last):
@@ -608,9 +583,7 @@ def _bend_pairs(
 
 
 @njit(cache=True, nogil=True)
-def _descend_queries(
-    features: Floats, wanted: Floats, weight: Floats, offsets: Counts, order: Counts, rate: float, weights: Floats
-) -> None:
+def _descend_queries(features, wanted, weight, offsets, order, rate, weights):
     """Change the weights by a step for each query."""
     for query in order:
         first, last = offsets[query], offsets[query + 1]
@@ -652,7 +625,7 @@ def bend_sets(
 
 
 @njit(cache=True, nogil=True)
-def _remaining_strength(strength: Any, n: int, members: int) -> float:
+def _remaining_strength(strength, n, members):
     """Strength of the items that are not in a set."""
     rest = 0.0
     for b in range(n):
@@ -661,9 +634,7 @@ def _remaining_strength(strength: Any, n: int, members: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _choose_from_set(
-    scores: Any, ones: Any, sets: Any, starts: Any, offsets: Any, factor: Any, slopes: Floats
-) -> float:
+def _choose_from_set(scores, ones, sets, starts, offsets, factor, slopes):
     """Fill in the slopes and return the value."""
     strength, value = np.empty(_longest(offsets, 0, factor.size)), 0.0
     for query in range(factor.size):
@@ -684,10 +655,7 @@ def _choose_from_set(
 
 
 @njit(cache=True, nogil=True)
-def _bend(
-    block: Any, scores: Any, ones: Any, sets: Any, starts: Any, offsets: Any, factor: Any, first: int, last: int,
-    bent: Floats,
-) -> None:  # fmt: skip
+def _bend(block, scores, ones, sets, starts, offsets, factor, first, last, bent):
     """Fill in the rows of queries first..last-1."""
     width, strength, base = block.shape[1], np.empty(_longest(offsets, first, last)), offsets[first]
     mean = np.empty(width)

@@ -72,7 +72,7 @@ def sum_trees(trees: TreeArrays, rows: NDArray[np.floating], n_threads: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def _sum_rows(trees: TreeArrays, zero_apart: bool, rows: Floats, sums: Floats) -> None:
+def _sum_rows(trees, zero_apart, rows, sums):
     """Add up the leaves that each row falls into, tree after tree; numbers next to 0 become 0 in the rows."""
     feature, threshold, bits, children, roots, values = trees[:6]
     for row in range(rows.shape[0]):
@@ -97,7 +97,7 @@ def _sum_rows(trees: TreeArrays, zero_apart: bool, rows: Floats, sums: Floats) -
 
 
 @njit(cache=True, nogil=True)
-def _sum_rows_with_categories(trees: TreeArrays, zero_apart: bool, rows: Floats, sums: Floats) -> None:
+def _sum_rows_with_categories(trees, zero_apart, rows, sums):
     """The same where some splits are on categories: those of their set go left, missing and negative ones right."""
     feature, threshold, bits, children, roots, values, category_starts, category_words = trees
     sums[:] = 0.0

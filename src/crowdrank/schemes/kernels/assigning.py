@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...protocols import Counts, Floats, Ints
-
 NOBODY, UNWORTHY, UNAFFORDABLE = -1, -2, -3
 """Why a judgment is not asked for."""
 
 
 @njit(cache=True, nogil=True)
-def _free(who: int, judged: Ints, latest: int, former: Counts, chosen: Ints) -> bool:
+def _free(who, judged, latest, former, chosen):
     """Whether an annotator neither judged a thing nor is asked about it yet; ``former`` chains the thing's choices."""
     for other in judged:
         if other == who:
@@ -25,19 +23,7 @@ def _free(who: int, judged: Ints, latest: int, former: Counts, chosen: Ints) -> 
 
 
 @njit(cache=True, nogil=True)
-def assign(
-    thing: Counts,
-    gain: Floats,
-    starts: Counts,
-    judged_by: Ints,
-    by_price: Ints,
-    tiers: Counts,
-    price: Floats,
-    capacity: Counts,
-    budget: float,
-    least: float,
-    draws: Floats,
-) -> Ints:
+def assign(thing, gain, starts, judged_by, by_price, tiers, price, capacity, budget, least, draws):
     """Give each judgment, in turn, to one of the cheapest annotators who can still be asked about its thing.
 
     Parameters
@@ -108,16 +94,7 @@ def assign(
 
 
 @njit(cache=True, nogil=True)
-def choose_annotators(
-    item: Counts,
-    information: Floats,
-    price: Floats,
-    capacity: Counts,
-    starts: Counts,
-    judged_by: Ints,
-    budget: float,
-    most: int,
-) -> tuple[Counts, Counts, Counts]:
+def choose_annotators(item, information, price, capacity, starts, judged_by, budget, most):
     """Give each item, in turn, the annotator who tells most of it for the price among those who can be asked.
 
     Parameters

@@ -60,7 +60,7 @@ class Annotators(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _difference_variance(pairs: Pairs, scores: Scores, pair: int) -> float:
+def _difference_variance(pairs, scores, pair):
     """Variance of the difference of the scores of a pair."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
     start = scores.block[of]
@@ -72,7 +72,7 @@ def _difference_variance(pairs: Pairs, scores: Scores, pair: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _reach(pairs: Pairs, scores: Scores, pair: int) -> float:
+def _reach(pairs, scores, pair):
     """What all orders that a preference about a pair touches count, for a unit of its weight."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
     start = scores.block[of]
@@ -85,7 +85,7 @@ def _reach(pairs: Pairs, scores: Scores, pair: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _weight(gap: float, spread: float, alpha: float, square: float) -> float:
+def _weight(gap, spread, alpha, square):
     """Expected curvature of a preference in the difference: the square of alpha times P (1 - P), with P predictive."""
     kappa = 1 / math.sqrt(1 + math.pi / 8 * square * spread)
     chance = 1 / (1 + math.exp(-min(abs(kappa * alpha * gap), 500.0)))
@@ -93,16 +93,7 @@ def _weight(gap: float, spread: float, alpha: float, square: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _best(
-    pairs: Pairs,
-    scores: Scores,
-    annotators: Annotators,
-    pair: int,
-    latest: int,
-    former: Counts,
-    by: Ints,
-    budget: float,
-) -> tuple[float, int, float]:
+def _best(pairs, scores, annotators, pair, latest, former, by, budget):
     """Most that a preference about a pair can be worth for a unit of money, whose it is, and its weight."""
     spread, reach = _difference_variance(pairs, scores, pair), _reach(pairs, scores, pair)
     gap = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]]
@@ -134,7 +125,7 @@ def _best(
 
 
 @njit(cache=True, nogil=True)
-def _anticipate_preference(pairs: Pairs, scores: Scores, pair: int, weight: float) -> None:
+def _anticipate_preference(pairs, scores, pair, weight):
     """Shrink the variances of a query, and what is still to decide, as a preference of that weight will."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
     share = weight / (1 + weight * _difference_variance(pairs, scores, pair))
@@ -159,7 +150,7 @@ def _anticipate_preference(pairs: Pairs, scores: Scores, pair: int, weight: floa
 
 
 @njit(cache=True, nogil=True)
-def _sink(heap: Counts, value: Floats, place: int) -> None:
+def _sink(heap, value, place):
     """Move an entry of a heap down until none below it is larger."""
     while True:
         child = 2 * place + 1
@@ -174,7 +165,7 @@ def _sink(heap: Counts, value: Floats, place: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def worths(pairs: Pairs, scores: Scores, square: float) -> Floats:
+def worths(pairs, scores, square):
     """Return what the preference of one annotator of that mean square discrimination is worth, (n_pairs,)."""
     value = np.empty(len(pairs.left))
     for pair in range(len(value)):
@@ -186,7 +177,7 @@ def worths(pairs: Pairs, scores: Scores, square: float) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def spreads(pairs: Pairs, scores: Scores) -> Floats:
+def spreads(pairs, scores):
     """Return the variance of the difference of the scores of each pair, (n_pairs,)."""
     variances = np.empty(len(pairs.left))
     for pair in range(len(variances)):
@@ -195,9 +186,7 @@ def spreads(pairs: Pairs, scores: Scores) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def choose_pairs(
-    pairs: Pairs, scores: Scores, annotators: Annotators, budget: float, least: float, most: int
-) -> tuple[Counts, Ints, Floats, Floats]:
+def choose_pairs(pairs, scores, annotators, budget, least, most):
     r"""Choose pairs and annotators one after the other, by worth for a unit of money given those before.
 
     A preference of annotator a about items i and j has the weight :math:`w = E[\alpha_a^2] P (1 - P)`. It shrinks the

@@ -9,7 +9,6 @@ import numpy as np
 from numba import njit
 
 from ...protocols import Floats
-from .choosing import Pairs, Scores
 
 _COARSE, _FINE = 65, 129
 """Scores at which the items above are counted: over the whole query, and then where the edge may lie."""
@@ -38,7 +37,7 @@ class Edges(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _fill_centred_variances(scores: Scores, query: int, variance: Floats) -> None:
+def _fill_centred_variances(scores, query, variance):
     """Fill in the variance of each score of a query against their mean."""
     first, last, start = scores.offsets[query], scores.offsets[query + 1], scores.block[query]
     size = last - first
@@ -57,7 +56,7 @@ def _fill_centred_variances(scores: Scores, query: int, variance: Floats) -> Non
 
 
 @njit(cache=True, nogil=True)
-def _above(score: Floats, width: Floats, value: float) -> tuple[float, float]:
+def _above(score, width, value):
     """Mean and variance of the number of items above a value; widths are standard deviations times sqrt(2)."""
     mean, spread = 0.0, 0.0
     for i in range(score.size):
@@ -68,7 +67,7 @@ def _above(score: Floats, width: Floats, value: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
-def _edge(score: Floats, variance: Floats, k: int, total: Floats) -> tuple[float, float]:
+def _edge(score, variance, k, total):
     """Fill in the integral of the probability of the edge of a query; return where it begins, and its step."""
     low, high, width = np.inf, -np.inf, np.sqrt(2 * variance + 1e-300)
     for i in range(score.size):
@@ -96,7 +95,7 @@ def _edge(score: Floats, variance: Floats, k: int, total: Floats) -> tuple[float
 
 
 @njit(cache=True, nogil=True)
-def edges_of(scores: Scores, k: int) -> Edges:
+def edges_of(scores, k):
     """Return where the edge of the first ``k`` places of each query lies; with 0 the whole order counts.
 
     Two items that are equal at x trade places at the edge if k - 1 others are above x; the number of items above x is
@@ -114,7 +113,7 @@ def edges_of(scores: Scores, k: int) -> Edges:
 
 
 @njit(cache=True, nogil=True)
-def _until(total: Floats, place: float) -> float:
+def _until(total, place):
     """Integral of the probability of the edge up to a place in its table."""
     if place <= 0:
         return 0.0
@@ -125,7 +124,7 @@ def _until(total: Floats, place: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _at_edge(total: Floats, low: float, step: float, one: float, other: float, v: float, w: float) -> float:
+def _at_edge(total, low, step, one, other, v, w):
     """Probability that items of two scores with variances v and w would be at the edge if they were equal."""
     if v + w <= 0:
         return 0.0
@@ -144,7 +143,7 @@ def _at_edge(total: Floats, low: float, step: float, one: float, other: float, v
 
 
 @njit(cache=True, nogil=True)
-def _slope(gap: float, spread: float) -> float:
+def _slope(gap, spread):
     """How fast the expected number of wrong orders falls with the variance of the difference d of a pair.
 
     Preferences narrow d down to a variance v; its order is then wrong with an expected probability of about
@@ -156,7 +155,7 @@ def _slope(gap: float, spread: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def at_edge(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
+def at_edge(pairs, scores, edges):
     """Return the probability that the order of each pair decides what counts, were the two equal, (n_pairs,)."""
     score, variance, probability = scores.score, edges.variance, np.ones(len(pairs.left))
     if edges.total.shape[1] == 0:
@@ -169,7 +168,7 @@ def at_edge(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def links(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
+def links(pairs, scores, edges):
     """Return what the order of each pair counts where its query has no covariances, otherwise 0, (n_pairs,)."""
     left, right, query, block = pairs.left, pairs.right, pairs.query, scores.block
     score, variance, probability = scores.score, scores.variance, np.zeros(len(pairs.left))
@@ -181,7 +180,7 @@ def links(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def set_stakes(scores: Scores, edges: Edges) -> None:
+def set_stakes(scores, edges):
     """Fill in ``stake`` and ``pull`` of the scores."""
     for query in range(len(scores.offsets) - 1):
         first, last, start = scores.offsets[query], scores.offsets[query + 1], scores.block[query]
@@ -199,7 +198,7 @@ def set_stakes(scores: Scores, edges: Edges) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _laplacian(score: Floats, covariance: Floats, centred: Floats, total: Floats, low: float, step: float) -> Floats:
+def _laplacian(score, covariance, centred, total, low, step):
     """Laplacian of what the order of each pair of items of a query counts, (n, n)."""
     worth = np.zeros(covariance.shape)
     for i in range(score.size):
@@ -215,7 +214,7 @@ def _laplacian(score: Floats, covariance: Floats, centred: Floats, total: Floats
 
 
 @njit(cache=True, nogil=True)
-def _pulls(score: Floats, variance: Floats, total: Floats, low: float, step: float) -> Floats:
+def _pulls(score, variance, total, low, step):
     """What the orders of each item of a query with all others count, as far as they are open, (n,)."""
     order, pulls = np.argsort(score), np.zeros(score.size)
     rising, spread, widest = score[order], variance[order], variance.max()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...protocols import Counts, Floats, Ints
-
 _MIN_LEVEL_PROBABILITY = 1e-6
 """A level of the item asked about that is less probable than this is not looked at."""
 
@@ -15,7 +13,7 @@ _EQUAL_MEANS = 1e-9
 
 
 @njit(cache=True, nogil=True)
-def _draw_levels(posterior: Floats, weights: Floats, uniforms: Floats, shift: int, levels: Ints) -> None:
+def _draw_levels(posterior, weights, uniforms, shift, levels):
     """Set a level for each draw, by probabilities in proportion to posterior times weights."""
     total = 0.0
     for level in range(len(posterior)):
@@ -34,9 +32,7 @@ def _draw_levels(posterior: Floats, weights: Floats, uniforms: Floats, shift: in
 
 
 @njit(cache=True, nogil=True)
-def _mean_inverse_ideal(
-    at_least: Ints, known: Ints, level: int, own: Ints, drawn: Ints, steps: Floats, ideal: Floats
-) -> float:
+def _mean_inverse_ideal(at_least, known, level, own, drawn, steps, ideal):
     """Mean over draws of 1 / ideal DCG, the item of levels ``known`` having ``level``, and that of ``own`` ``drawn``.
 
     ``at_least`` (n_draws, n_levels) counts the items of each level or above; ``steps`` are the differences of the gains
@@ -56,7 +52,7 @@ def _mean_inverse_ideal(
 
 
 @njit(cache=True, nogil=True)
-def _mean_loss(at_least: Ints, own: Ints, drawn: Ints, here: float, steps: Floats, ideal: Floats) -> float:
+def _mean_loss(at_least, own, drawn, here, steps, ideal):
     """Mean over draws of (discount of an item's place in the best order - ``here``) / ideal DCG; its levels as above.
 
     Items of one level share the places that they have in the best order.
@@ -79,7 +75,7 @@ def _mean_loss(at_least: Ints, own: Ints, drawn: Ints, here: float, steps: Float
 
 
 @njit(cache=True, nogil=True)
-def _shown_ndcg(sizes: Counts, values: Floats, group: int, alone: bool, own: float, ideal: Floats) -> float:
+def _shown_ndcg(sizes, values, group, alone, own, ideal):
     """Expected nDCG of groups of equal items, one more item of value ``own`` standing in a group, or before it."""
     total, place, most = 0.0, 0, len(ideal) - 1
     for number in range(len(sizes) + 1):
@@ -99,16 +95,7 @@ def _shown_ndcg(sizes: Counts, values: Floats, group: int, alone: bool, own: flo
 
 
 @njit(cache=True, nogil=True)
-def expected_changes(
-    order: Counts,
-    offsets: Counts,
-    candidate: Counts,
-    posterior: Floats,
-    gain: Floats,
-    confusions: Floats,
-    discount: Floats,
-    uniforms: Floats,
-) -> tuple[Floats, Floats, Floats]:
+def expected_changes(order, offsets, candidate, posterior, gain, confusions, discount, uniforms):
     """Return the growth of expected nDCG by an answer about each candidate; of each query what it can gain at all.
 
     The last array is the expected nDCG of each query.
