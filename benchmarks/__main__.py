@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from . import golden, report
@@ -13,18 +14,18 @@ from .workload import Workload
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Return 0, or 1 where a side failed or, at full size, a floor was not reached."""
+    """Return 0, or 1 where a side failed or, at full size, a floor was not reached or a figure is worse than before."""
     asked = _parser().parse_args(arguments)
     if asked.golden:
         for path in golden.remake(asked.names):
             print(f"wrote {path}")
         return 0
     workloads = chosen(asked.names)
-    about = report.machine()
+    about, before = report.machine(), report.recorded(asked.against)
     print(report.sentence(about), file=sys.stderr)
     outcomes = []
     for workload in workloads:
-        outcomes.append(_outcome(workload, asked.size, asked.peer_python))
+        outcomes.append(replace(_outcome(workload, asked.size, asked.peer_python), before=before))
         print(report.as_text(outcomes[-1]), end="\n\n", flush=True)
         if asked.out is not None:
             report.write(asked.out, outcomes, about)
@@ -56,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
         "--peer-python", metavar="PYTHON", help="interpreter with the peers that pin other versions, such as arena-rank"
     )
     parser.add_argument("--golden", action="store_true", help="remake the peers' answers in tests/golden instead")
+    beside = "an earlier run's --out, such as benchmarks/recorded.json; a figure worse by a quarter is called SLOWER"
+    parser.add_argument("--against", type=Path, metavar="FILE.json", help=beside)
     parser.add_argument("--out", type=_result_file, metavar="FILE", help="also write .json or .md")
     return parser
 

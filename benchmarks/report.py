@@ -21,15 +21,34 @@ from .workload import Failed, Floor, Measured, Workload
 PACKAGES = ("crowdrank", "numpy", "polars", "numba", "pandas", "evalica", "crowd-kit", "scikit-learn")
 
 
+NOISE = 1.25
+"""Times by which a figure may be worse than recorded: peers differ by a quarter from run to run."""
+
+Recorded = Mapping[tuple[str, str, str], float]
+"""Value of each floor of an earlier run, by workload, size and the floor's text."""
+
+
+def recorded(path: Path | None) -> Recorded:
+    """Return the figures of an earlier run's JSON, none without a file."""
+    workloads = [] if path is None else json.loads(path.read_text(encoding="utf-8"))["workloads"]
+    return {
+        (workload["name"], workload["size"], floor["text"]): floor["value"]
+        for workload in workloads
+        for floor in workload["floors"]
+        if floor["value"] is not None
+    }
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """A workload that ran, or the reason why it did not."""
+    """A workload that ran, or the reason why it did not, and the figures of an earlier run."""
 
     workload: Workload
     size: str
     sides: Mapping[str, Measured | Failed]
     skipped: str | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
+    before: Recorded = field(default_factory=dict)
 
     @property
     def full(self) -> bool:
@@ -41,7 +60,18 @@ class Outcome:
         """Whether every side ran and, at full size, every floor was reached; a skipped workload is well."""
         if any(isinstance(side, Failed) for side in self.sides.values()):
             return False
-        return not self.full or all(reached for _, _, reached in self.verdicts())
+        return not self.full or all(
+            reached and "SLOWER" not in self.beside(floor, value) for floor, value, reached in self.verdicts()
+        )
+
+    def beside(self, floor: Floor, value: float | None) -> str:
+        """Return what was recorded of a floor, and whether the value is worse beyond noise; accuracies have no unit."""
+        before = self.before.get((self.workload.name, self.size, floor.text))
+        if before is None or value is None:
+            return ""
+        worse, better = (before, value) if floor.at_least else (value, before)
+        slower = bool(floor.unit) and min(before, value) > 0 and worse > NOISE * better
+        return f", {shown(floor, before)} before{': SLOWER' if slower else ''}"
 
     def verdicts(self) -> list[tuple[Floor, float | None, bool]]:
         """Each floor, its value (None where a side failed), and whether it was reached."""
@@ -87,7 +117,8 @@ def as_text(outcome: Outcome) -> str:
     lines += [f"  {name}: {reason}" for name, reason in outcome.absent.items()]
     lines += [f"  {name}: FAILED: {side.reason}" for name, side in outcome.sides.items() if isinstance(side, Failed)]
     for floor, value, _ in outcome.verdicts():
-        lines.append(f"  {floor.text}: {shown(floor, value)} {verdict(outcome, floor, value)}".rstrip())
+        said = f"{shown(floor, value)} {verdict(outcome, floor, value)}".rstrip()
+        lines.append(f"  {floor.text}: {said}{outcome.beside(floor, value)}")
     return "\n".join(lines)
 
 

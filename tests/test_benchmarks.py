@@ -97,6 +97,15 @@ def test_results_are_written_by_the_ending(tmp_path):
     (found,) = json.loads((tmp_path / "r.json").read_text())["workloads"]
     assert found["sides"]["ours"]["seconds"] == 0.1
     assert found["floors"][0]["reached"] is True
+    before = report.recorded(tmp_path / "r.json")
+    again = replace(outcomes[0], before=before)
+    assert "PASS (at least 12 x), 15 x before" in report.as_text(again)
+    assert again.well
+    slower = replace(again, sides=MEASURED | {"ours": replace(MEASURED["ours"], seconds=0.124)})
+    assert "12.1 x PASS (at least 12 x), 15 x before" in report.as_text(slower)
+    slower = replace(again, before={key: 1.3 * value for key, value in before.items()})
+    assert "15 x PASS (at least 12 x), 19.5 x before: SLOWER" in report.as_text(slower)
+    assert not slower.well
     assert "| example | ours faster than peer | 15 x | PASS (at least 12 x) |" in (tmp_path / "r.md").read_text()
 
 
