@@ -39,6 +39,7 @@ _WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "
 # threshold (equal): rows looked at for the commonest ids of long columns
 _MAX_ROWS_SAMPLED = 50_000
 _SEEDS = (0, 1)
+_KEY_BYTES = 8
 # threshold (equal): range of integer ids, or queries times items, that a table holds
 _TABLE_CELLS = 1 << 26
 
@@ -169,8 +170,15 @@ def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[p
 def _merge_codes(columns: list[tuple[pl.Series, Ints]], ordered: bool) -> Coded:
     """Codes over the stripped texts of all columns of a group, sorted if so asked."""
     stripped = [texts.str.strip_chars() for texts, _ in columns]
-    if not ordered and len(columns) == 1 and stripped[0].equals(columns[0][0]) and not (stripped[0] == "").any():
-        return [columns[0][1]], stripped[0].alias("id")
+    if len(columns) == 1 and stripped[0].equals(columns[0][0]) and not (stripped[0] == "").any():
+        # different and none blank, so that nothing but their order is left to find
+        (texts, numbers), order = columns[0], _short_order(stripped[0]) if ordered else None
+        if not ordered:
+            return [numbers], texts.alias("id")
+        if order is not None:
+            places = np.empty(len(order), np.int32)
+            places[order] = np.arange(len(order), dtype=np.int32)
+            return [places[numbers]], texts.gather(order).alias("id")
     together = pl.concat(stripped)
     ids = together.filter(together != "").unique().alias("id")
     ids = ids.sort() if ordered else ids
@@ -178,6 +186,26 @@ def _merge_codes(columns: list[tuple[pl.Series, Ints]], ordered: bool) -> Coded:
         numbers if texts.equals(ids) else _places(ids, texts)[numbers]
         for texts, (_, numbers) in zip(stripped, columns, strict=True)
     ], ids
+
+
+def _short_order(texts: pl.Series) -> Ints | None:
+    """The order of different texts that share all but their last eight bytes, as most ids do; ``None`` of others."""
+    from ..kernels.numbering import key_order
+
+    first, last, longest = str(texts.min()), str(texts.max()), texts.str.len_bytes().max()
+    n_shared = 0
+    while n_shared < len(first) and first[n_shared] == last[n_shared]:
+        n_shared += 1
+    if not isinstance(longest, int) or longest > n_shared + _KEY_BYTES:
+        return None
+    own = texts.str.slice(n_shared).str.pad_end(_KEY_BYTES, "\0").cast(pl.Binary)
+    keys = own.bin.reinterpret(dtype=pl.UInt64, endianness="big")
+    if keys.null_count():
+        return None
+    order = key_order(keys.to_numpy().copy())
+    rising = keys.to_numpy()[order]
+    # texts that end with zero bytes look alike
+    return None if (rising[1:] == rising[:-1]).any() else order
 
 
 def _places(ids: pl.Series, texts: pl.Series) -> Ints:

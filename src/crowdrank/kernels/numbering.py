@@ -40,7 +40,8 @@ def number_hashes(known, known_check, hashes, checks, capacity, numbers):  # typ
         size *= 2
     mask = np.uint64(size - 1)
     slots = np.full(size, -1, np.int32)
-    hash_of, check_of = np.empty(capacity, np.uint64), np.empty(capacity, np.uint64)
+    # side by side, as they are looked up together
+    hashes_of = np.empty((capacity, 2), np.uint64)
     first = np.empty(capacity, np.int64)
     n_known, n_distinct = len(known), 0
     for row in range(-n_known, len(hashes)):
@@ -54,10 +55,10 @@ def number_hashes(known, known_check, hashes, checks, capacity, numbers):  # typ
                     return np.full(1, -1, np.int64)
                 number = n_distinct
                 slots[place] = number
-                hash_of[number], check_of[number], first[number] = one, two, row
+                hashes_of[number, 0], hashes_of[number, 1], first[number] = one, two, row
                 n_distinct += 1
                 break
-            if hash_of[number] == one and check_of[number] == two:
+            if hashes_of[number, 0] == one and hashes_of[number, 1] == two:
                 break
             place = (place + np.uint64(1)) & mask
         if row >= 0:
@@ -127,6 +128,11 @@ def sort_order(values: NDArray[np.float64]) -> Ints:
     bits = values.view(np.uint64)
     # as whole numbers these are in the order of the numbers that they stand for
     keys = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
+    return key_order(keys)
+
+
+def key_order(keys: NDArray[np.uint64]) -> Ints:
+    """Return the places of keys in rising order, equal ones by place; the keys are overwritten."""
     places = np.arange(len(keys), dtype=np.int32)
     return _sort_by_digits(keys, places, np.empty_like(keys), np.empty_like(places))
 

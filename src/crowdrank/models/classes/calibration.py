@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,13 +229,18 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         skills = _fit_skills(rows, train)
         return [skills, _fit_matrices(rows, train, skills)] if with_matrices else [skills]
 
-    def held_out_logs(begin: int, end: int) -> list[tuple[Floats, float]]:
-        """Likelihoods of the grades of each fold, by each model over the grid and by overall shares."""
-        logs = []
+    n_folds = int(folds.max()) + 1
+
+    def held_out_logs(begin: int, end: int) -> list[Any]:
+        """Likelihoods of the grades of each fold, by each model over the grid and by shares, and the last fits."""
+        logs: list[Any] = []
         for fold in range(begin, end):
             # without names each grade is predicted from the rest of its item, and what all share learned with it
             held_out = folds == fold
             train = np.where(held_out[:, None] & named, 0.0, given)
+            if fold == n_folds:
+                logs.append(fits(given))
+                continue
             overall = train.sum(axis=0) + 1.0
             by_model = [
                 held_out_likelihoods(
@@ -248,8 +253,8 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
         return logs
 
     # folds know nothing of each other, so threads share them; they are added in their order, whoever was first
-    by_thread = over_bounds(held_out_logs, even_bounds(int(folds.max()) + 1, 1))
-    by_fold = [logs for stretch in by_thread for logs in stretch]
+    by_thread = over_bounds(held_out_logs, even_bounds(n_folds + 1, 1))
+    *by_fold, fits_to_all = [logs for stretch in by_thread for logs in stretch]
     likelihoods: Floats = np.sum([logs for logs, _ in by_fold], axis=0)
     by_shares = sum(alone for _, alone in by_fold)
     # the last digits depend on the order of the sums
@@ -269,7 +274,7 @@ def judge_crowd(rows: ClassRows) -> JudgedCrowd:
     by_correlation, by_draw, voices = chances.sum(axis=2), chances.sum(axis=1), _n_voices(rows)
     probabilities, shared_error, drawn_error = np.zeros((rows.n_items, n_levels)), 0.0, 0.0
     correlations = by_correlation @ _CORRELATIONS
-    for number, fit in enumerate(fits(given)):
+    for number, fit in enumerate(fits_to_all):
         own = rows.read(fit)
         for correlation, chance in zip(_CORRELATIONS.tolist(), by_correlation[number].tolist(), strict=True):
             if chance > _LEAST_WEIGHT:

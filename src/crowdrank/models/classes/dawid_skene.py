@@ -213,9 +213,10 @@ class DawidSkene(ClassMethod):
 
     def _fit_rows(self, rows: ClassRows, begin: Estimate | None) -> ClassFit:
         """The matrices, shrunk towards the prior."""
-        crowd = crowd_shares(rows)
+        sample = rows.first_sample() if begin is None and rows.walk is None and self.prior == "own" else None
+        crowd = crowd_shares(rows if sample is None else sample)
         prior, form = self._prior(crowd, rows), self._form(rows)
-        fit = fit_matrices(rows, form, prior, crowd, begin, tol=self.tol, max_iter=self.max_iter)
+        fit = fit_matrices(rows, form, prior, crowd, begin, sample, tol=self.tol, max_iter=self.max_iter)
         if not fit.trace.converged:
             warn_unconverged("dawid_skene", self.max_iter, fit.trace.change, self.tol)
         return fit
@@ -261,11 +262,20 @@ _MAX_LOG_CHANGE = 0.02
 
 
 def fit_matrices(
-    rows: ClassRows, form: Form, prior: Prior, crowd: Floats, begin: Estimate | None, *, tol: float, max_iter: int
+    rows: ClassRows,
+    form: Form,
+    prior: Prior,
+    crowd: Floats,
+    begin: Estimate | None,
+    sample: ClassRows | None,
+    *,
+    tol: float,
+    max_iter: int,
 ) -> ClassFit:
     """Return the fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes.
 
-    ``crowd`` are the shares of :func:`crowd_shares`, ``begin`` a former estimate.
+    ``crowd`` are the shares of :func:`crowd_shares`, ``begin`` a former estimate. The prior is learned by the
+    ``sample`` first, where there is one; all rows then need but a pass a round.
     """
     # the prior is learned by free matrices: tied rows can be shifted by a level at little loss, and the prior with them
     free = FreeMatrices(rows.n_annotators, rows.n_levels)
@@ -273,13 +283,13 @@ def fit_matrices(
     state = free.likeliest_state(first.confusion, first.prior, None)
     if begin is not None and not prior.is_settled:
         prior = prior.of_former().learn(_e_step(rows, free.estimate(state)))
-    sample = rows.first_sample() if begin is None and rows.walk is None and isinstance(prior, OwnPrior) else None
+    n_passes = _N_PASSES_A_ROUND
     if sample is not None and isinstance(prior, OwnPrior):
         of_sample = replace(prior, anchor=vote_anchor(sample))
-        learned, state, _ = _learn_prior(sample, free, of_sample, state, tol=tol, max_iter=max_iter)
+        learned, state, _ = _learn_prior(sample, free, of_sample, state, n_passes, tol=tol, max_iter=max_iter)
         assert isinstance(learned, OwnPrior)
-        prior = replace(learned, anchor=prior.anchor, is_settled=False)
-    prior, state, n_iter = _learn_prior(rows, free, prior, state, tol=tol, max_iter=max_iter)
+        prior, n_passes = replace(learned, anchor=prior.anchor, is_settled=False), 1
+    prior, state, n_iter = _learn_prior(rows, free, prior, state, n_passes, tol=tol, max_iter=max_iter)
     if not isinstance(form, FreeMatrices):
         state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
     if rows.walk is None:
@@ -296,12 +306,12 @@ def fit_matrices(
 
 
 def _learn_prior(
-    rows: ClassRows, free: FreeMatrices, prior: Prior, state: Floats, *, tol: float, max_iter: int
+    rows: ClassRows, free: FreeMatrices, prior: Prior, state: Floats, most: int, *, tol: float, max_iter: int
 ) -> tuple[Prior, Floats, int]:
-    """The prior after rounds in which it and the matrices are learned in turn, the state, and the passes it took."""
+    """The prior after rounds of at most so many passes in which it and the matrices are learned, state and passes."""
     n_iter = 0
     for _ in range(_MOST_ROUNDS):
-        n_passes = min(_N_PASSES_A_ROUND, max_iter - n_iter - 1)
+        n_passes = min(most, max_iter - n_iter - 1)
         if prior.is_settled or n_passes < 1:
             break
         rough = _walk(rows, free, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
@@ -587,13 +597,15 @@ class OwnPrior:
             row_weight=self.row_weight, own_weight=self.own_weight, added=(_N_RIGHT_ADDED, _N_WRONG_ADDED),
         )  # fmt: skip
         learned = replace(self, ability=swept.ability, mean=swept.mean, ease=swept.ease, errors=swept.errors)
-        row_weight = likeliest_weight(expected.counts, learned.centre, _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
+        row_weight = likeliest_weight(
+            expected.counts, learned.centre, _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT, self.row_weight
+        )
         own_weight = self.own_weight
         if self.n_rounds >= _N_ROUNDS_BEFORE_OWN_WEIGHT:
             share = (swept.right.sum() + _N_RIGHT_ADDED) / (swept.total.sum() + _N_RIGHT_ADDED + _N_WRONG_ADDED)
             pairs = np.stack([swept.right, swept.total - swept.right], axis=1)
             even = np.broadcast_to([share, 1 - share], pairs.shape)
-            own_weight = likeliest_weight(pairs, even, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
+            own_weight = likeliest_weight(pairs, even, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT, self.own_weight)
         share_weight = likeliest_share_weight(expected.shares)
         before = np.log([self.row_weight, self.own_weight])
         near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _MAX_LOG_CHANGE).all())

@@ -18,7 +18,7 @@ _EASE_PULL = 0.5
 
 _MAX_LOG_ODDS = 9.0
 _N_SWEEPS, _N_NEWTON_STEPS = 3, 3
-_N_HALVINGS, _MOST_SECANTS, _TOL_OF_LOG_WEIGHT = 6, 50, 1e-11
+_FIRST_STEP, _STEP_GROWTH, _MOST_SECANTS, _TOL_OF_LOG_WEIGHT = 0.1, 4.0, 50, 1e-9
 _SERIES_FROM = 10.0
 """From here on the asymptotic series of the digamma function has all digits."""
 
@@ -85,11 +85,41 @@ def sweep_accuracies(
     return Accuracies(ability, mean, ease, errors, right.sum(axis=1), total.sum(axis=1))
 
 
-def likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float) -> float:
-    """Return the weight of a Dirichlet prior around rows that makes counts likeliest, shrunk to the expected one."""
+def likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float, near: float = 0.0) -> float:
+    """Return the weight of a Dirichlet prior around rows that makes counts likeliest, shrunk to the expected one.
+
+    The search begins at a former weight ``near``, where there is one: steps that grow find where the slope of the
+    likelihood changes its sign, secants within them the digits.
+    """
     n_levels = counts.shape[-1]
-    rows, centres = counts.reshape(-1, n_levels), centre.reshape(-1, n_levels)
-    return float(_find_weight(read_only(rows), read_only(centres), math.log(expected), spread))
+    rows, centres = read_only(counts.reshape(-1, n_levels)), read_only(centre.reshape(-1, n_levels))
+    bounds = math.log(_MIN_WEIGHT), math.log(_MAX_WEIGHT)
+
+    def slope(log_weight: float) -> float:
+        return float(_slope(rows, centres, log_weight, math.log(expected), spread))
+
+    high = min(max(math.log(near or expected), bounds[0]), bounds[1])
+    at_high = slope(high)
+    rises = at_high > 0.0
+    low, at_low, step = high, at_high, _FIRST_STEP
+    while (at_high > 0.0) == rises:
+        if high == bounds[rises]:
+            return _MAX_WEIGHT if rises else _MIN_WEIGHT
+        low, at_low = high, at_high
+        high = min(max(high + (step if rises else -step), bounds[0]), bounds[1])
+        at_high, step = slope(high), _STEP_GROWTH * step
+    middle = high
+    for _ in range(_MOST_SECANTS):
+        last, middle = middle, low - at_low * (high - low) / (at_high - at_low)
+        value = slope(middle)
+        if value == 0.0 or abs(middle - last) < _TOL_OF_LOG_WEIGHT:
+            break
+        # a bound that stays counts half, or it would stay for good
+        if (value > 0.0) == rises:
+            low, at_low, at_high = middle, value, at_high if last == high else at_high / 2.0
+        else:
+            high, at_high, at_low = middle, value, at_low if last == low else at_low / 2.0
+    return math.exp(middle)
 
 
 @njit(cache=True, nogil=True)
@@ -181,36 +211,6 @@ def _keep_grades_in_favour(ease: Any, errors: Any, mean: float, before: Any) -> 
                 ease[k] = before[k]
         if not raised:
             break
-
-
-def _find_weight(counts: Any, centre: Any, expected: float, spread: float) -> float:
-    """Where the slope is 0: halving finds the neighbourhood, secants within it the digits."""
-    low, high = math.log(_MIN_WEIGHT), math.log(_MAX_WEIGHT)
-    at_low, at_high = _slope(counts, centre, low, expected, spread), _slope(counts, centre, high, expected, spread)
-    if at_low <= 0.0:
-        return _MIN_WEIGHT
-    if at_high >= 0.0:
-        return _MAX_WEIGHT
-    for _ in range(_N_HALVINGS):
-        middle = (low + high) / 2.0
-        value = _slope(counts, centre, middle, expected, spread)
-        if value > 0.0:
-            low, at_low = middle, value
-        else:
-            high, at_high = middle, value
-    last = middle
-    for _ in range(_MOST_SECANTS):
-        middle = low - at_low * (high - low) / (at_high - at_low)
-        value = _slope(counts, centre, middle, expected, spread)
-        if value == 0.0 or abs(middle - last) < _TOL_OF_LOG_WEIGHT:
-            break
-        # a bound that stays counts half, or it would stay for good
-        if value > 0.0:
-            low, at_low, at_high = middle, value, at_high if last == high else at_high / 2.0
-        else:
-            high, at_high, at_low = middle, value, at_low if last == low else at_low / 2.0
-        last = middle
-    return math.exp(middle)
 
 
 @njit(cache=True, nogil=True)
