@@ -3,23 +3,91 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import bdtr
 
-from ..data.clicks import Clicks
 from ..data.column_names import quote_names
 from ..data.frames import to_frame
+from ..data.showing import Shown
 from ..errors import JudgmentError, ParameterError
 from ..io.tables import read_table
 from ..io.truth import as_scored, read_clicks
+from ..metrics.significance import mean_interval, paired_randomisation
 from ..models.clicks.click_models import Cascade, ClickFit, PositionBias
-from ..validation.interleaving import SCHEMA, Credit, credit_teams, draft_teams
-from ..wording import one_of, option
+from ..validation.alignment import Scored
+from ..wording import counted, one_of, option
 from .training import as_features
 
-MODELS = ("position_bias", "cascade", "dependent_click")
+_SCHEMA: dict[str, Any] = {
+    "impression": pl.Int64, "query": pl.String, "position": pl.Int64, "item": pl.String, "team": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Credit(Shown):
+    """What clicks on interleaved lists say of two rankings.
+
+    Clicks on a team's items are its credit; an impression is won by the team with more [Radlinski08]_. The preference
+    is that of [Chapelle12]_.
+
+    Parameters
+    ----------
+    impressions
+        impression, query, the clicks on the items of each team (``clicks_a``, ``clicks_b``) and the winner (the name of
+        a team, or ``"tie"``).
+    teams
+        Names of the two rankings.
+    wins, losses, ties
+        Impressions that the first ranking won, lost, and in which neither had more clicks.
+    preference
+        Share of impressions won by the first ranking, ties counted half, less a half: 0 where none is better.
+    lower, upper
+        Interval of the preference over queries; ``None`` for a single query.
+    p_value
+        Exact sign test over the impressions with a winner.
+    p_query
+        Paired randomisation over queries, which allows for impressions of a query being alike; ``None`` for one.
+    """
+
+    impressions: pl.DataFrame
+    teams: tuple[str, str]
+    wins: int
+    losses: int
+    ties: int
+    preference: float
+    lower: float | None
+    upper: float | None
+    p_value: float
+    p_query: float | None
+
+    def __len__(self) -> int:
+        return len(self.impressions)
+
+    def __repr__(self) -> str:
+        won = f"{self.teams[0]} {self.wins:,}, {self.teams[1]} {self.losses:,}, {counted(self.ties, 'tie')}"
+        between = "" if self.lower is None else f" ({self.lower:+.3f} to {self.upper:+.3f})"
+        return f"Credit({won}; preference {self.preference:+.3f}{between}, p = {self.p_value:.3g})"
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each impression."""
+        return self.impressions
+
+    def preferences(self) -> pl.DataFrame:
+        """Return the impressions as preferences between the two rankings: query, left, right, annotator, winner.
+
+        The impression is the annotator. :meth:`crowdrank.Preferences.from_frame` reads the table, and several such
+        tables together rank many systems by ``bradley_terry`` across queries.
+        """
+        left = pl.when(pl.col("winner") == self.teams[0]).then(pl.lit("left"))
+        winner = left.when(pl.col("winner") == self.teams[1]).then(pl.lit("right")).otherwise(pl.lit("tie"))
+        return self.impressions.select(
+            "query", left=pl.lit(self.teams[0]), right=pl.lit(self.teams[1]),
+            annotator=pl.format("{}/{}", "query", "impression"), winner=winner,
+        )  # fmt: skip
 
 
 def fit_clicks(
@@ -48,7 +116,7 @@ def fit_clicks(
     >>> found.frame().sort("relevance")["item"].to_list()
     ['x', 'y']
     """
-    one_of(model, MODELS, "model", of_verb=True)
+    one_of(model, ("position_bias", "cascade", "dependent_click"), "model", of_verb=True)
     one_of(propensity, ("auto", "em", "harvesting"), "propensity", of_verb=True)
     log = read_clicks(clicks)
     if model != "position_bias":
@@ -57,19 +125,16 @@ def fit_clicks(
         return Cascade(after_click="stop" if model == "cascade" else "go_on").fit(log)
     if features is not None and propensity == "harvesting":
         raise ParameterError("features are for regression EM; leave propensity='harvesting' out")
-    return PositionBias(propensity=propensity).fit(log, features=_rows(log, features))
-
-
-def _rows(log: Clicks, features: Any | None) -> Any:
-    """The features of the items of a log, in the order of their codes."""
-    if features is None:
-        return None
-    known = as_features(features)
-    codes = known.items.codes_of(log.items, "features", "log")
-    if (codes < 0).any():
-        lacking = log.items.ids[int((codes < 0).argmax())]
-        raise JudgmentError(f"item {lacking!r} of the log has no features; add its row, or leave features= out")
-    return known.matrix[codes]
+    rows = None
+    if features is not None:
+        # those of the items of the log, in the order of their codes
+        known = as_features(features)
+        codes = known.items.codes_of(log.items, "features", "log")
+        if (codes < 0).any():
+            lacking = log.items.ids[int((codes < 0).argmax())]
+            raise JudgmentError(f"item {lacking!r} of the log has no features; add its row, or leave features= out")
+        rows = known.matrix[codes]
+    return PositionBias(propensity=propensity).fit(log, features=rows)
 
 
 def interleave(a: Any, b: Any, *, k: int = 10, n: int = 1, seed: int = 0) -> pl.DataFrame:
@@ -107,10 +172,15 @@ def interleave(a: Any, b: Any, *, k: int = 10, n: int = 1, seed: int = 0) -> pl.
             raise ParameterError(f"{given} holds {len(scored)} runs ({', '.join(scored)}); give a file with one")
         runs.append(next(iter(scored.items())))
     names = [name for name, _ in runs] if runs[0][0] != runs[1][0] else ["a", "b"]
-    drafted = draft_teams({names[0]: runs[0][1], names[1]: runs[1][1]}, k=k, n=n, seed=seed)
-    if not len(drafted):
+    orders, rng = [_orders(run) for _, run in runs], np.random.default_rng(seed)
+    rows: list[tuple[int, str, int, str, str]] = []
+    for query in sorted(set(orders[0]) & set(orders[1])):
+        for impression in range(1, n + 1):
+            drafted = _draft(orders[0][query], orders[1][query], k, rng)
+            rows += [(impression, query, place + 1, item, names[team]) for place, (item, team) in enumerate(drafted)]
+    if not rows:
         raise JudgmentError("the two rankings share no query; check that their query ids are the same")
-    return drafted
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
 def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Credit:
@@ -136,10 +206,11 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
     """
     if not 0 < level < 1:
         raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
-    lists = _table(shown, tuple(SCHEMA), "shown")
+    lists = _table(shown, tuple(_SCHEMA), "shown")
     pressed = _table(clicks, ("query", "item"), "clicks")
-    if lists["team"].n_unique() != 2:
-        raise JudgmentError(f"the shown lists have {lists['team'].n_unique()} teams; interleaving is of two rankings")
+    teams = sorted(lists["team"].unique().to_list())
+    if len(teams) != 2:
+        raise JudgmentError(f"the shown lists have {len(teams)} teams; interleaving is of two rankings")
     keys = ["impression", "query", "item"] if "impression" in pressed.columns else ["query", "item"]
     if len(keys) == 2 and lists.select("impression", "query").unique().height > lists["query"].n_unique():
         raise JudgmentError("a query was shown more than once; add the impression of each click as a column impression")
@@ -161,7 +232,25 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
             )
     credited = credited.drop_nulls("row")
     clicked = np.bincount(credited["row"].to_numpy(), credited["amount"].to_numpy(), len(lists)).astype(np.int64)
-    return credit_teams(lists, clicked, level=level, seed=seed)
+    counts = lists.with_columns(clicks=pl.Series(clicked))
+    sums = [pl.col("clicks").filter(pl.col("team") == team).sum() for team in teams]
+    table = counts.group_by(["query", "impression"]).agg(clicks_a=sums[0], clicks_b=sums[1])
+    table = table.sort(["query", "impression"])
+    ahead = table["clicks_a"].to_numpy() - table["clicks_b"].to_numpy()
+    winner = pl.Series(np.array([teams[1], "tie", teams[0]])[np.sign(ahead) + 1])
+    wins, losses = int((ahead > 0).sum()), int((ahead < 0).sum())
+    score = pl.DataFrame({"query": table["query"], "score": 0.5 * np.sign(ahead)})
+    by_query = score.group_by("query", maintain_order=True).agg(pl.col("score").mean())["score"].to_numpy()
+    # an exact sign test, of two sides
+    p_value = float(min(1.0, 2.0 * bdtr(min(wins, losses), wins + losses, 0.5))) if wins + losses else 1.0
+    several = len(by_query) > 1
+    lower, upper = mean_interval(by_query, level) if several else (None, None)
+    return Credit(
+        table.select("impression", "query", "clicks_a", "clicks_b", winner=winner), (teams[0], teams[1]),
+        wins, losses, len(table) - wins - losses, float(score["score"].mean() or 0.0),  # type: ignore[arg-type]
+        lower, upper, p_value,
+        paired_randomisation(by_query, np.zeros(len(by_query)), seed=seed) if several else None,
+    )  # fmt: skip
 
 
 def _table(data: Any, needed: tuple[str, ...], what: str) -> pl.DataFrame:
@@ -173,3 +262,31 @@ def _table(data: Any, needed: tuple[str, ...], what: str) -> pl.DataFrame:
             f"{what} needs the columns {', '.join(needed)}; its columns are {quote_names(frame.columns)}"
         )
     return frame.with_columns(pl.col("query").cast(pl.String), pl.col("item").cast(pl.String))
+
+
+def _orders(run: Scored) -> dict[str, list[str]]:
+    """The items of each query, best first; equal scores by id."""
+    query = run.items.query_ids().cast(pl.String) if not run.items.single else pl.repeat("", len(run.items), eager=True)
+    frame = pl.DataFrame({"query": query, "item": run.items.ids.cast(pl.String), "score": run.scores})
+    ordered = frame.sort(["query", "score", "item"], descending=[False, True, False])
+    listed = ordered.group_by("query", maintain_order=True).agg("item")
+    return dict(zip(listed["query"].to_list(), listed["item"].to_list(), strict=True))
+
+
+def _draft(first: list[str], second: list[str], k: int, rng: np.random.Generator) -> list[tuple[str, int]]:
+    """One list: in each round a coin says which team picks first, and each takes its best item that is not taken."""
+    taken: set[str] = set()
+    drafted: list[tuple[str, int]] = []
+    lists, places = (first, second), [0, 0]
+    while len(drafted) < k:
+        before = len(drafted)
+        for team in (0, 1) if rng.random() < 0.5 else (1, 0):
+            while places[team] < len(lists[team]) and lists[team][places[team]] in taken:
+                places[team] += 1
+            if places[team] < len(lists[team]) and len(drafted) < k:
+                item = lists[team][places[team]]
+                taken.add(item)
+                drafted.append((item, team))
+        if len(drafted) == before:
+            break
+    return drafted

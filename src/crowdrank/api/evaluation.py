@@ -6,7 +6,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,19 @@ import polars as pl
 
 from ..cluster.results import StoredConsensus, is_stored, scan_consensus
 from ..data.consensus import Consensus
-from ..data.judgments import Grades, Judgments, Mixed, Preferences, parts_of
+from ..data.judgments import Grades, Mixed, Preferences, parts_of
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..io.truth import as_scored, read_slices, read_truth
 from ..metrics.measures import Measure, parse
-from ..metrics.significance import PoweredMean, prediction_powered_mean
+from ..metrics.significance import prediction_powered_mean
 from ..protocols import Aggregator, Progress, given_arguments
 from ..quality import scores_quietly
 from ..registry import label, make, name_for_kind
 from ..validation import run_evaluation
 from ..validation.alignment import Scored, align
 from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
-from ..validation.prediction import N_FOLDS, Figure, Split, predict_held_out, split_judgments
+from ..validation.prediction import N_FOLDS, Figure, predict_held_out, split_judgments
 from ..validation.run_evaluation import Evaluation, checked_measures, expect_baseline
 from ..wording import counted, option
 from .aggregation import as_judgments, check_level, methods_for
@@ -127,36 +126,24 @@ def evaluate_runs(
     """
     wanted = checked_measures(metrics, unjudged, level, ties)
     known = read_truth(truth)
-    runs = _read_stored(runs, known.items.queries.ids)
-    scored, files = _runs_by_name(runs)
+    scored, files = _runs_by_name(runs, known.items.queries.ids)
     baseline = baseline if baseline is None or baseline in scored else files.get(baseline, baseline)
     expect_baseline(baseline, list(scored), "run")
-    cut = None if slices is None else read_slices(slices)
     evaluation = run_evaluation.measure_runs(
-        scored, known, wanted, unjudged=unjudged, all_queries=all_queries, baseline=baseline, slices=cut,
-        settings=given_arguments(ties=ties, max_grade=max_grade),
-        bounds=bounds, level=level, seed=seed,
+        scored, known, wanted, unjudged=unjudged, all_queries=all_queries, baseline=baseline,
+        slices=None if slices is None else read_slices(slices),
+        settings=given_arguments(ties=ties, max_grade=max_grade), bounds=bounds, level=level, seed=seed,
     )  # fmt: skip
     for note in evaluation.notes:
         say(note)
     return evaluation
 
 
-def _read_stored(runs: Any, queries: pl.Series) -> Any:
-    """Runs with the queries of the truth in place of a ranking that stays in Parquet, or of its folder."""
-    if isinstance(runs, Mapping):
-        stored = any(isinstance(run, StoredConsensus) or is_stored(run) for run in runs.values())
-        return {name: _read_stored(run, queries) for name, run in runs.items()} if stored else runs
-    if isinstance(runs, list | tuple):
-        folders = {Path(run).name: run for run in runs if is_stored(run)}
-        rest = [_read_stored(run, queries) for run in runs if not is_stored(run)]
-        if not folders:
-            return rest
-        read = {name: _read_stored(run, queries) for name, run in folders.items()}
-        return {**read, **{name: run for run in rest for name, run in as_scored(run).items()}} if rest else read
-    if is_stored(runs):
-        runs = scan_consensus(runs)
-    return runs.of_queries(queries) if isinstance(runs, StoredConsensus) else runs
+def _of_queries(run: Any, queries: pl.Series) -> Any:
+    """A run; of one that stays in Parquet, or of its folder, the queries of the truth."""
+    if is_stored(run):
+        run = scan_consensus(run)
+    return run.of_queries(queries) if isinstance(run, StoredConsensus) else run
 
 
 def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int = 3) -> list[str]:
@@ -192,37 +179,38 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
             f"{start} ({row['lower']:+.4f} to {row['upper']:+.4f}); {run_evaluation.counts_in_words(row)}; "
             f"p = {row['p_holm']:.3g} after Holm's correction (t: {row['p_t']:.3g})"
         )
-    if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].row["difference"] is not None:
-        row = all_verdicts[0].row
-        for words, part in zip(
-            ("losses", "gains"), run_evaluation.extreme_queries(evaluation, row, queries), strict=True
-        ):
+    first = all_verdicts[0] if len(evaluation.runs) == 2 and all_verdicts else None
+    if first is not None and first.row["difference"] is not None:
+        parts = run_evaluation.extreme_queries(evaluation, first.row, queries)
+        for words, part in zip(("losses", "gains"), parts, strict=True):
             named = [f"{one['query']} ({one['difference']:+.3f})" for one in part.iter_rows(named=True)]
-            said += [f"largest {words} of {row['run']} by {row['metric']}: {', '.join(named)}"] if named else []
+            of = f"of {first.row['run']} by {first.row['metric']}"
+            said += [f"largest {words} {of}: {', '.join(named)}"] if named else []
     said += [sentence for _, sentence in run_evaluation.slice_sentences(evaluation)]
     unjudged = run_evaluation.unjudged_sentence(evaluation) if evaluation.measures else None
-    said += [] if unjudged is None else [unjudged]
-    if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].open_sentence is not None:
-        said.append(all_verdicts[0].open_sentence)
-    return said
+    last = (unjudged, None if first is None else first.open_sentence)
+    return [*said, *(sentence for sentence in last if sentence is not None)]
 
 
-def _runs_by_name(runs: Any) -> tuple[dict[str, Scored], dict[str, str]]:
+def _runs_by_name(runs: Any, queries: pl.Series) -> tuple[dict[str, Scored], dict[str, str]]:
     """Runs by name, and the names of those that have a file of their own by that file."""
     if isinstance(runs, Mapping) and not any(word in runs for word in ("item", "score", "rank")):
-        return {str(name): next(iter(as_scored(run).values())) for name, run in runs.items()}, {}
-    listed = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str | os.PathLike) else [runs]
-    every_run = [as_scored(run) for run in listed]
-    repeated = {
-        name for name, number in Counter(name for of_file in every_run for name in of_file).items() if number > 1
-    }
+        return {str(name): next(iter(as_scored(_of_queries(run, queries)).values())) for name, run in runs.items()}, {}
+    several = isinstance(runs, Sequence) and not isinstance(runs, str | os.PathLike)
+    listed = list(runs) if several else [_of_queries(runs, queries)]
+    every_run = []
+    for run in listed:
+        found = as_scored(_of_queries(run, queries))
+        # a folder of a ranking that stays in Parquet is one of several runs by its own name
+        every_run.append({Path(run).name: one for one in found.values()} if is_stored(run) else found)
+    number_of = Counter(name for of_file in every_run for name in of_file)
     by_name: dict[str, Scored] = {}
     files: dict[str, str] = {}
     for number, (run, of_file) in enumerate(zip(listed, every_run, strict=True)):
-        is_file = isinstance(run, str | os.PathLike)
+        is_file = isinstance(run, str | os.PathLike) and not is_stored(run)
         for name, scored in of_file.items():
             # two files of the same tag go by the names of the files
-            named = Path(run).stem if is_file and name in repeated and len(of_file) == 1 else name
+            named = Path(run).stem if is_file and number_of[name] > 1 and len(of_file) == 1 else name
             shown = named if named not in by_name else f"{named} ({number + 1})"
             by_name[shown] = scored
             if len(of_file) == 1 and is_file:
@@ -257,18 +245,15 @@ def compare_methods(
     measures = check_comparison(methods, metrics, unjudged=unjudged, baseline=baseline)
     known = None if truth is None else read_truth(truth)
     judged = as_judgments(judgments)
-    chosen: dict[str, Aggregator] = {}
     if isinstance(methods, Mapping):
-        chosen |= methods
+        chosen = dict(methods)
     else:
-        chosen |= {
-            name: make("aggregator", name, seed=seed) for name in _names(methods, judged.kind) or methods_for(judged)
-        }
+        baseline = baseline if baseline is None else label("aggregator", baseline)
+        names = _names(methods, judged.kind) or methods_for(judged)
+        chosen = {name: make("aggregator", name, seed=seed) for name in names}
     if not chosen:
         kinds = " and ".join(f"{part.kind}s" for part in parts_of(judged))
         raise ParameterError(f"no method takes {kinds} as they are")
-    if baseline is not None and not isinstance(methods, Mapping):
-        baseline = label("aggregator", baseline)
     expect_baseline(baseline, list(chosen), "method")
     if known is not None:
         # refuse, before any fit, a truth that the measures or the judged items do not fit
@@ -277,18 +262,70 @@ def compare_methods(
             run_evaluation.check_fit(measure, known, nominal)
         align("the judgments", Scored(judged.items, np.zeros(judged.n_items)), known, unjudged, [])
     split = split_judgments(judged, folds, seed) if known is None else None
-    steps = _Steps(len(chosen), 1 if split is None else 1 + split.n_folds, progress)
-    fitted, seconds = _fits(chosen, judged, steps, skip=not methods)
-    chosen = {name: method for name, method in chosen.items() if name in fitted}
-    expect_baseline(baseline, list(chosen), "method")
+    # all fits to be made, and those done, of which each method has the same number
+    each = 1 if split is None else 1 + split.n_folds
+    done, total = 0, len(chosen) * each
+
+    def count_fit(name: str) -> None:
+        nonlocal done
+        done += 1
+        if progress:
+            progress(done, total, name)
+
+    fitted: dict[str, Consensus] = {}
+    seconds: dict[str, float] = {}
+    for name, method in chosen.items():
+        try:
+            # whatever a method loads or compiles when it is first used is not its speed
+            scores_quietly(method, judged.select(np.arange(min(len(judged), 2))))
+            begin = time.perf_counter()
+            fitted[name] = method.fit(judged)
+            seconds[name] = time.perf_counter() - begin
+            count_fit(name)
+        except (JudgmentError, ParameterError) as error:
+            # only those that nobody named are left out
+            if methods:
+                raise
+            say(f"{name} is left out: {error}")
+            total -= each
+    if not fitted:
+        raise ParameterError(f"none of the methods takes these judgments; name one with {option('methods')} to see why")
+    expect_baseline(baseline, list(fitted), "method")
+    common: dict[str, Any] = {"fitted": fitted, "seconds": seconds, "baseline": baseline}
+    figures: dict[str, dict[str, Figure]] = {}
     if split is None:
         evaluation = evaluate_runs(
             fitted, known, metrics, unjudged=unjudged, all_queries=all_queries, baseline=baseline, level=LEVEL,
             seed=seed, bounds=False,
         )  # fmt: skip
-        return _against_truth(fitted, seconds, evaluation, baseline)
+        value = pl.when(pl.col("value").is_finite()).then("value")
+        values = evaluation.per_query.select("metric", "run", "query", value)
+        for (metric,), table in values.group_by("metric", maintain_order=True):
+            wide = table.pivot("run", index="query", values="value", maintain_order=True)
+            figures[str(metric)] = {
+                run: Figure(wide[run].fill_null(0.0).to_numpy(), wide[run].is_not_null().cast(pl.Float64).to_numpy())
+                for run in fitted
+                if run in wide.columns and wide[run].null_count() < len(wide)
+            }
+        of_truth = tuple(Measured(name, name, parse(name).larger_is_better, "truth") for name in figures)
+        return Comparison(**common, measures=of_truth, figures=figures, unit="query", evaluation=evaluation)
     say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
-    return replace(_held_out_comparison(chosen, split, fitted, seconds, steps), baseline=baseline)
+    figures = {measure.name: {} for measure in HELD_OUT}
+    for name, consensus in fitted.items():
+        for metric, figure in predict_held_out(chosen[name], split, consensus, partial(count_fit, name)).items():
+            figures[metric][name] = figure
+    held_out = tuple(measure for measure in HELD_OUT if figures[measure.name])
+    if not held_out:
+        raise ParameterError(
+            "the judgments held out put no two items in order, so nothing can be measured by them; give a truth, "
+            "or more judgments"
+        )
+    held = {"pairs": len(split.pairs.better), "grades": len(split.judgments)}
+    return Comparison(
+        **common, measures=held_out, figures=figures, unit=split.unit_name,
+        n_held_out={what: held[what] for what in dict.fromkeys(measure.of for measure in held_out)},
+        caveats=(CAVEAT,) if split.pairing is None else (PAIRING_CAVEAT, CAVEAT),
+    )  # fmt: skip
 
 
 @takes_arguments_of(compare_methods)
@@ -354,101 +391,6 @@ def _names(methods: Sequence[str] | Mapping[str, Aggregator] | None, kind: str =
     return list(dict.fromkeys(label("aggregator", name_for_kind(name, kind)) for name in given))
 
 
-class _Steps:
-    """Counts fits, and tells how many are done; each method has the same number of them."""
-
-    def __init__(self, n_methods: int, each: int, progress: Progress | None) -> None:
-        self.number, self.total, self.each, self.progress = 0, n_methods * each, each, progress
-
-    def count_fit(self, name: str) -> None:
-        """Count one fit of a method."""
-        self.number += 1
-        if self.progress:
-            self.progress(self.number, self.total, name)
-
-    def leave_out(self) -> None:
-        """Count on one method less."""
-        self.total -= self.each
-
-
-def _fits(
-    methods: Mapping[str, Aggregator], judgments: Judgments | Mixed, steps: _Steps, *, skip: bool
-) -> tuple[dict[str, Consensus], dict[str, float]]:
-    """The consensus of all judgments by each method, and how long it took.
-
-    Where nobody named the methods, ``skip`` leaves those out that do not take such judgments, and says why.
-    """
-    fitted: dict[str, Consensus] = {}
-    seconds: dict[str, float] = {}
-    for name, method in methods.items():
-        try:
-            # whatever a method loads or compiles when it is first used is not its speed
-            scores_quietly(method, judgments.select(np.arange(min(len(judgments), 2))))
-            begin = time.perf_counter()
-            fitted[name] = method.fit(judgments)
-            seconds[name] = time.perf_counter() - begin
-            steps.count_fit(name)
-        except (JudgmentError, ParameterError) as error:
-            if not skip:
-                raise
-            say(f"{name} is left out: {error}")
-            steps.leave_out()
-    if not fitted:
-        raise ParameterError(f"none of the methods takes these judgments; name one with {option('methods')} to see why")
-    return fitted, seconds
-
-
-def _held_out_comparison(
-    methods: Mapping[str, Aggregator],
-    split: Split,
-    fitted: dict[str, Consensus],
-    seconds: dict[str, float],
-    steps: _Steps,
-) -> Comparison:
-    """The comparison by judgments held out from each fit."""
-    figures: dict[str, dict[str, Figure]] = {measure.name: {} for measure in HELD_OUT}
-    for name, method in methods.items():
-        for measure, figure in predict_held_out(method, split, fitted[name], partial(steps.count_fit, name)).items():
-            figures[measure][name] = figure
-    measures = tuple(measure for measure in HELD_OUT if figures[measure.name])
-    if not measures:
-        raise ParameterError(
-            "the judgments held out put no two items in order, so nothing can be measured by them; give a truth, "
-            "or more judgments"
-        )
-    held = {"pairs": len(split.pairs.better), "grades": len(split.judgments)}
-    counts = {what: held[what] for what in dict.fromkeys(measure.of for measure in measures)}
-    return Comparison(
-        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit=split.unit_name, n_held_out=counts,
-        caveats=(CAVEAT,) if split.pairing is None else (PAIRING_CAVEAT, CAVEAT),
-    )  # fmt: skip
-
-
-def _against_truth(
-    fitted: dict[str, Consensus], seconds: dict[str, float], evaluation: Evaluation, baseline: str | None
-) -> Comparison:
-    """The comparison by what is known."""
-    names = evaluation.table["metric"].unique(maintain_order=True).to_list()
-    figures: dict[str, dict[str, Figure]] = {}
-    for name in names:
-        wide = (
-            evaluation.per_query.filter(pl.col("metric") == name)
-            .pivot("run", index="query", values="value", maintain_order=True)
-            .fill_null(float("nan"))
-        )
-        columns = {run: wide[run].to_numpy() for run in fitted if run in wide.columns}
-        figures[name] = {
-            run: Figure(np.where(np.isfinite(values), values, 0.0), np.isfinite(values).astype(np.float64))
-            for run, values in columns.items()
-            if np.isfinite(values).any()
-        }
-    measures = tuple(Measured(name, name, parse(name).larger_is_better, "truth") for name in names)
-    return Comparison(
-        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit="query", evaluation=evaluation,
-        baseline=baseline,
-    )  # fmt: skip
-
-
 _FEW_QUERIES = 30
 """Queries that people judged below which the normal interval is too narrow."""
 
@@ -506,17 +448,12 @@ def win_rate(people: Any, judge: Any, a: Any, b: Any, *, level: float = 0.95) ->
         say(f"only {len(both)} queries were judged by people and judge: the interval is rough below {_FEW_QUERIES}")
     h, f, other = both["share"].to_numpy(), both["share_judge"].to_numpy(), rest["share"].to_numpy()
     joint = prediction_powered_mean(h, f, other, level=level)
+    shares = {"share": joint.mean, "lower": joint.lower, "upper": joint.upper}
     alone = prediction_powered_mean(h, f, other, level=level, lam=0.0)
-    return {
-        **_clip_share(joint), **_clip_share(alone, "people_"), "judge_share": float(np.concatenate([f, other]).mean()),
-        "lam": joint.lam, "n_both": len(both), "n_judge": len(rest),
-    }  # fmt: skip
-
-
-def _clip_share(estimate: PoweredMean, prefix: str = "") -> dict[str, float]:
-    """Share and interval within 0 to 1."""
-    names = {"share": estimate.mean, "lower": estimate.lower, "upper": estimate.upper}
-    return {f"{prefix}{name}": min(max(value, 0.0), 1.0) for name, value in names.items()}
+    shares |= {"people_share": alone.mean, "people_lower": alone.lower, "people_upper": alone.upper}
+    within = {name: min(max(value, 0.0), 1.0) for name, value in shares.items()}
+    within["judge_share"] = float(np.concatenate([f, other]).mean())
+    return within | {"lam": joint.lam, "n_both": len(both), "n_judge": len(rest)}
 
 
 def _shares(judgments: Any, who: str, a: Any, b: Any) -> pl.DataFrame:
@@ -524,18 +461,15 @@ def _shares(judgments: Any, who: str, a: Any, b: Any) -> pl.DataFrame:
     preferences = as_judgments(judgments)
     if isinstance(preferences, Mixed) or not isinstance(preferences, Preferences):
         raise JudgmentError(f"win_rate takes preferences, and {who} gave {preferences.kind}s; call as_preferences()")
-    items = preferences.items
-    query = items.query_ids().gather(preferences.left)
+    query = preferences.items.query_ids().gather(preferences.left)
     if preferences.block is not None and preferences.blocks is not None:
         query = preferences.blocks.ids.gather(preferences.block)
-    ids = items.ids.cast(pl.String)
+    ids, (one, other) = preferences.items.ids.cast(pl.String), (str(a), str(b))
     left, right = ids.gather(preferences.left), ids.gather(preferences.right)
-    one, other = str(a), str(b)
     sign = np.where((left == one) & (right == other), 1, 0) - np.where((left == other) & (right == one), 1, 0)
-    table = pl.DataFrame({
-        "query": query.cast(pl.String), "share": 0.5 + 0.5 * sign * preferences.outcome,
-        "weight": np.ones(len(preferences)) if preferences.weight is None else preferences.weight,
-    }).filter(pl.Series(sign != 0))  # fmt: skip
+    share = 0.5 + 0.5 * sign * preferences.outcome
+    columns = {"query": query.cast(pl.String), "share": share, "weight": preferences.row_weight}
+    table = pl.DataFrame(columns).filter(pl.Series(sign != 0))
     if not len(table):
         raise JudgmentError(f"{who} never compared {a!r} with {b!r}; name two items that were compared")
     mean = (pl.col("share") * pl.col("weight")).sum() / pl.col("weight").sum()

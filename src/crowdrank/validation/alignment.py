@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -52,42 +53,38 @@ class Aligned:
         return pl.concat([ids, self.truth.items.queries.ids.gather(self.absent).cast(pl.String)]).alias("query")
 
     def values(self, measure: Measure, grade: Floats | None = None) -> Floats:
-        """Return the measure for each query; ``grade`` may stand for the truth of the judged items."""
-        rule = measure.parameters.get("ties")
-        if rule in TIES_BY_ID:
-            measure = replace(measure, parameters={**measure.parameters, "ties": "first"})
-        return np.concatenate([self._values(measure, grade, rule), self._of_absent(measure)])
+        """Return the measure for each query; ``grade`` may stand for the truth of the judged items.
 
-    def _of_absent(self, measure: Measure) -> Floats:
-        """The worst value for each query that the run lacks, NaN where the measure leaves such a query out."""
+        By a rule of ``TIES_BY_ID`` the last id of tied items comes first. Queries that the run lacks have the worst
+        value, or NaN where the measure leaves such a query out.
+        """
+        rule, query = measure.parameters.get("ties"), self.run.items.query
         worst = np.full(len(self.absent), 0.0 if measure.larger_is_better else 1.0)
-        if measure.needs == "pairs" or measure.needs == "class" or not len(worst):
-            return worst
-        assert self.truth.grade is not None
-        query = self.truth.items.query
-        use = np.isin(query, self.absent) & np.isfinite(self.truth.grade)
-        values = measure(self.truth.grade[use], np.full(int(use.sum()), -np.inf), query[use])
-        return np.where(np.isnan(values), np.nan, worst)
-
-    def _values(self, measure: Measure, grade: Floats | None, rule: str | None = None) -> Floats:
-        """The measure for each query of both; by a rule of ``TIES_BY_ID`` the last id of tied items comes first."""
-        query = self.run.items.query
         if measure.needs == "pairs":
             left, right, outcome = self.truth.align_pairs(self.run.items)
-            return measure(outcome, np.column_stack([self.run.scores[left], self.run.scores[right]]), query[left])
+            both = np.column_stack([self.run.scores[left], self.run.scores[right]])
+            return np.concatenate([measure(outcome, both, query[left]), worst])
         use = np.isfinite(self.grade)
         if measure.needs == "class":
             known, chosen = self._classes()
-            return measure(known[use], chosen[use], query[use])
-        scores = np.where(self.ranked, self.run.scores, -np.inf)
-        rows = np.flatnonzero(use)
+            return np.concatenate([measure(known[use], chosen[use], query[use]), worst])
+        scores, rows = np.where(self.ranked, self.run.scores, -np.inf), np.flatnonzero(use)
         if rule in TIES_BY_ID:
+            measure = replace(measure, parameters={**measure.parameters, "ties": "first"})
             ids = self.run.items.ids.gather(rows).cast(pl.String)
             rows = rows[ids.arg_sort(descending=True).to_numpy()]
             rows = rows[np.argsort(query[rows], kind="stable")]
             # trec_eval keeps scores in 32 bits
             scores = scores.astype(np.float32).astype(np.float64) if rule == "trec" else scores
-        return measure((self.grade if grade is None else grade)[rows], scores[rows], query[rows])
+        values = measure((self.grade if grade is None else grade)[rows], scores[rows], query[rows])
+        if not len(worst):
+            return values
+        assert self.truth.grade is not None
+        of_truth = self.truth.items.query
+        lacking = np.isin(of_truth, self.absent) & np.isfinite(self.truth.grade)
+        unranked = np.full(int(lacking.sum()), -np.inf)
+        counts = np.isfinite(measure(self.truth.grade[lacking], unranked, of_truth[lacking]))
+        return np.concatenate([values, np.where(counts, worst, np.nan)])
 
     def _classes(self) -> tuple[Ints, Ints]:
         """Codes of the true and of the chosen class of each item, -1 where there is none."""
@@ -139,46 +136,58 @@ class Aligned:
         return np.isin(self.run.items.query, self.run.items.query[self.judged])
 
     def plausible_grades(self, seed: int) -> list[Floats] | None:
-        """Return grades that the items may truly have, where the truth is a consensus that says how sure it is."""
+        """Return grades that the items may truly have, where the truth is a consensus that says how sure it is.
+
+        They are drawn from its replicates, or from the probabilities of its levels: numbers where they rise, else
+        places.
+        """
         source = self.truth.source
         if source is None or (source.replicates is None and source.probabilities is None):
             return None
         query = None if self.run.items.single or source.items.single else self.run.items.query_ids()
         codes = source.items.codes(query, self.run.items.ids)
-        return [np.where(codes >= 0, drawn[codes], self.grade) for drawn in _draws(source, seed)]
-
-
-def _draws(source: Consensus, seed: int) -> list[Floats]:
-    """Scores or levels of all items, drawn from the replicates or from the probabilities."""
-    rng = np.random.default_rng(seed)
-    if source.replicates is not None:
-        chosen = rng.choice(len(source.replicates), min(N_DRAWS, len(source.replicates)), replace=False)
-        return [source.replicates[row].astype(np.float64) for row in chosen]
-    assert source.probabilities is not None
-    values = _level_values(source)
-    reach = np.cumsum(source.probabilities, axis=1)
-    drawn = []
-    for _ in range(N_DRAWS):
-        passed = rng.random((len(reach), 1)) * reach[:, -1:] > reach
-        drawn.append(values[np.minimum(passed.sum(axis=1), len(values) - 1)])
-    return drawn
-
-
-def _level_values(source: Consensus) -> Floats:
-    """The number that each level counts as: its own where numbers rise, else its place."""
-    levels = source.levels or ()
-    if all(isinstance(level, int | float) for level in levels):
-        values = np.array([float(level) for level in levels])
-        if (np.diff(values) > 0).all():
-            return values
-    return np.arange(len(levels), dtype=np.float64)
+        rng, draws = np.random.default_rng(seed), []
+        if source.replicates is not None:
+            number = len(source.replicates)
+            chosen = rng.choice(number, min(N_DRAWS, number), replace=False)
+            draws = [source.replicates[row].astype(np.float64) for row in chosen]
+        elif source.probabilities is not None:
+            levels = source.levels or ()
+            values = np.arange(len(levels), dtype=np.float64)
+            if all(isinstance(level, int | float) for level in levels):
+                numbers = np.array([float(level) for level in levels])
+                values = numbers if (np.diff(numbers) > 0).all() else values
+            reach = np.cumsum(source.probabilities, axis=1)
+            for _ in range(N_DRAWS):
+                passed = rng.random((len(reach), 1)) * reach[:, -1:] > reach
+                draws.append(values[np.minimum(passed.sum(axis=1), len(values) - 1)])
+        return [np.where(codes >= 0, drawn[codes], self.grade) for drawn in draws]
 
 
 def align(
     name: str, run: Scored, truth: Truth, unjudged: str, notes: list[tuple[str, str]], *, all_queries: bool = False
 ) -> Aligned:
     """Put a run beside the truth and note, with its name, what does not match."""
-    absent = _match_queries(name, run, truth, notes, all_queries)
+    absent = np.empty(0, np.int32)
+    # where one of them names no query, both have only one
+    if not (run.items.single or truth.items.single):
+        has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
+        of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
+        lacking = look_up([of_run], [of_truth]) < 0
+        if lacking.all():
+            here, there = (f"{short(ids[0])}{', ...' if len(ids) > 1 else ''}" for ids in (of_run, of_truth))
+            raise JudgmentError(
+                f"{name} and the truth share no query: {here} here and {there} in the truth; make their query ids agree"
+            )
+        if lacking.any():
+            way = option("all_queries", True)
+            does = f"count as 0 ({way})" if all_queries else f"are left out ({way} counts them as 0)"
+            missing = f"{int(lacking.sum()):,} of {len(of_truth):,} queries of the truth are not ranked and {does}"
+            notes.append((name, missing))
+        n_extra = int((look_up([of_truth], [of_run]) < 0).sum())
+        if n_extra:
+            notes.append((name, f"{n_extra:,} of {len(of_run):,} ranked queries have no truth and are left out"))
+        absent = has_truth[lacking].astype(np.int32) if all_queries else absent
     everything = np.ones(len(run.items), bool)
     if truth.form == "pairs":
         covered = len(truth.align_pairs(run.items)[0])
@@ -202,35 +211,6 @@ def align(
     if unjudged == "zero":
         grade = np.where(judged, grade, np.where(in_truth, 0.0, np.nan))
     return Aligned(name, run, truth, grade, judged, ranked, absent)
-
-
-def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, str]], all_queries: bool) -> Ints:
-    """Note which queries one side lacks, and return the codes of those of the truth that count nevertheless."""
-    nothing = np.empty(0, np.int32)
-    if run.items.single or truth.items.single:
-        return nothing  # one of them names no query, so both have only one
-    has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
-    of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
-    lacking = look_up([of_run], [of_truth]) < 0
-    n_extra = int((look_up([of_truth], [of_run]) < 0).sum())
-    if lacking.all():
-        raise JudgmentError(
-            f"{name} and the truth share no query: {_first_id(of_run)} here and {_first_id(of_truth)} in the truth; "
-            "make their query ids agree"
-        )
-    if lacking.any():
-        counted = f"{int(lacking.sum()):,} of {len(of_truth):,} queries of the truth are not ranked and "
-        way = option("all_queries", True)
-        does = f"count as 0 ({way})" if all_queries else f"are left out ({way} counts them as 0)"
-        notes.append((name, counted + does))
-    if n_extra:
-        notes.append((name, f"{n_extra:,} of {len(of_run):,} ranked queries have no truth and are left out"))
-    return has_truth[lacking].astype(np.int32) if all_queries else nothing
-
-
-def _first_id(ids: pl.Series) -> str:
-    """The first of some ids, and that there are more."""
-    return f"{short(ids[0])}{', ...' if len(ids) > 1 else ''}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,15 +261,27 @@ def value_bounds(aligned: Aligned, measure: Measure) -> tuple[Floats, Floats] | 
     truth and the rest 0, or the last m get the highest, for all m and levels; beyond a dozen the m are spaced evenly in
     their logarithm. ``None`` for a truth about pairs, ranks or classes.
     """
-    levels = value_levels(aligned, measure)
+    levels = _value_levels(aligned, measure)
     if levels is None:
         return None
-    low = replace(aligned, grade=aligned.base).values(measure)
-    high = low.copy()
-    if aligned.unjudged.any() and len(levels):
-        for filled in _fillings(aligned, levels, measure.parameters.get("k")):
-            values = replace(aligned, grade=filled).values(measure)
-            low, high = np.fmin(low, values), np.fmax(high, values)
+    low = high = replace(aligned, grade=aligned.base).values(measure)
+    if not aligned.unjudged.any() or not len(levels):
+        return low, high
+    items, place = aligned.run.items, aligned.places()
+    rows = np.flatnonzero(aligned.unjudged)
+    rows = rows[np.lexsort((place[rows], items.query[rows]))]
+    number = np.bincount(items.query[rows], minlength=items.n_queries)
+    starts = np.concatenate([[0], np.cumsum(number)[:-1]])
+    above = np.arange(len(rows)) - starts[items.query[rows]]
+    below = number[items.query[rows]] - 1 - above
+    counts = _spaced_counts(int(number.max()))
+    in_reach = place[rows] < (measure.parameters.get("k") or len(items))
+    raised = [(rows[in_reach & (above < m)], level) for level in levels for m in counts]
+    for which, level in [*raised, *((rows[below < m], levels[-1]) for m in counts)]:
+        filled = aligned.base.copy()
+        filled[which] = level
+        values = replace(aligned, grade=filled).values(measure)
+        low, high = np.fmin(low, values), np.fmax(high, values)
     return low, high
 
 
@@ -300,77 +292,50 @@ def difference_bounds(one: Aligned, other: Aligned, measure: Measure) -> tuple[f
     them for all m, and the same with the runs exchanged; the ends are the extremes found. An item that a run did not
     retrieve is left out of that run's ideal. ``None`` where all is judged or the queries differ.
     """
-    levels = value_levels(one, measure)
+    levels = _value_levels(one, measure)
     if levels is None or not one.queries.equals(other.queries) or not (one.unjudged.any() or other.unjudged.any()):
         return None
-    leads, ends = _count_differences(one, other, measure.parameters.get("k")), []
-    for sign in (1.0, -1.0):
-        best = np.array(-np.inf)
-        for grades in _raised_together((one, other), [sign * lead for lead in leads], levels):
-            values = [replace(run, grade=g).values(measure) for run, g in zip((one, other), grades, strict=True)]
-            best = np.fmax(best, sign * (values[0] - values[1]))
-        finite = best[np.isfinite(best)]
-        ends.append(sign * float(finite.mean()) if len(finite) else 0.0)
-    return ends[1], ends[0]
-
-
-def value_levels(aligned: Aligned, measure: Measure) -> Floats | None:
-    """Return the levels above 0 that unjudged items may have, up to four; ``None`` where a measure reads no grades."""
-    known = aligned.truth.grade
-    if measure.needs != "grade" or measure.ranks_suffice or aligned.truth.form != "grade" or known is None:
-        return None
-    levels = np.unique(known[np.isfinite(known)])
-    levels = levels[levels > 0]
-    return np.unique(levels[np.linspace(0, len(levels) - 1, min(_MAX_LEVELS, len(levels))).round().astype(int)])
-
-
-def _count_differences(one: Aligned, other: Aligned, depth: int | None) -> tuple[Floats, Floats]:
-    """How much more each unjudged item counts in one run than in the other: those of one, and those of the other."""
-    discounts = []
+    discounts, depth = [], measure.parameters.get("k")
     for run in (one, other):
         place = run.places()
         discount = np.where(run.ranked & (place < (depth or len(place))), 1.0 / np.log2(place + 2.0), 0.0)
         discounts.append(np.append(discount, 0.0))
     there = other.run.items.codes_of(one.run.items, "other", "one")
     here = one.run.items.codes_of(other.run.items, "one", "other")
-    own, others = discounts[0][:-1] - discounts[1][there], discounts[0][here] - discounts[1][:-1]
-    return own[one.unjudged], others[other.unjudged]
+    # how much more each unjudged item of a run counts in one than in other
+    leads = [
+        (discounts[0][:-1] - discounts[1][there])[one.unjudged],
+        (discounts[0][here] - discounts[1][:-1])[other.unjudged],
+    ]
+
+    def difference(grades: Sequence[Floats]) -> Floats:
+        values = [replace(run, grade=own).values(measure) for run, own in zip((one, other), grades, strict=True)]
+        return values[0] - values[1]
+
+    ends = []
+    for sign in (-1.0, 1.0):
+        best = sign * difference([one.base, other.base])
+        order = np.unique(sign * np.concatenate(leads))  # equal leads are raised together, so both runs raise the same
+        positive = order[order > 0]
+        cuts = np.unique(positive[-_spaced_counts(len(positive))]) if len(positive) else positive
+        for level, cut in product(levels, cuts):
+            grades = [run.base.copy() for run in (one, other)]
+            for grade, run, lead in zip(grades, (one, other), leads, strict=True):
+                grade[np.flatnonzero(run.unjudged)[sign * lead >= cut]] = level
+            best = np.fmax(best, sign * difference(grades))
+        finite = best[np.isfinite(best)]
+        ends.append(sign * float(finite.mean()) if len(finite) else 0.0)
+    return ends[0], ends[1]
 
 
-def _raised_together(
-    runs: tuple[Aligned, Aligned], leads: Sequence[Floats], levels: Floats
-) -> Iterator[tuple[Floats, Floats]]:
-    """Grades in both runs with the unjudged items of the largest leads raised, the same items in both."""
-    yield runs[0].base, runs[1].base
-    order = np.unique(np.concatenate(leads))  # equal leads are raised together, so both runs raise the same items
-    positive = order[order > 0]
-    if not len(positive):
-        return
-    for level in levels:
-        for cut in np.unique(positive[-_spaced_counts(len(positive))]):
-            filled = [run.base.copy() for run in runs]
-            for grade, run, lead in zip(filled, runs, leads, strict=True):
-                grade[np.flatnonzero(run.unjudged)[lead >= cut]] = level
-            yield filled[0], filled[1]
-
-
-def _fillings(aligned: Aligned, levels: Floats, depth: int | None) -> Iterator[Floats]:
-    """Grades of all items with some of the unjudged ones raised: from the top, then from the bottom."""
-    items, place = aligned.run.items, aligned.places()
-    rows = np.flatnonzero(aligned.unjudged)
-    rows = rows[np.lexsort((place[rows], items.query[rows]))]
-    number = np.bincount(items.query[rows], minlength=items.n_queries)
-    starts = np.concatenate([[0], np.cumsum(number)[:-1]])
-    above = np.arange(len(rows)) - starts[items.query[rows]]
-    below = number[items.query[rows]] - 1 - above
-    counts = _spaced_counts(int(number.max()))
-    in_reach = place[rows] < (depth or len(items))
-    raised = [(rows[in_reach & (above < m)], level) for level in levels for m in counts]
-    raised += [(rows[below < m], levels[-1]) for m in counts]
-    for which, level in raised:
-        filled = aligned.base.copy()
-        filled[which] = level
-        yield filled
+def _value_levels(aligned: Aligned, measure: Measure) -> Floats | None:
+    """The levels above 0 that unjudged items may have, up to four; ``None`` where a measure reads no grades."""
+    known = aligned.truth.grade
+    if measure.needs != "grade" or measure.ranks_suffice or aligned.truth.form != "grade" or known is None:
+        return None
+    levels = np.unique(known[np.isfinite(known)])
+    levels = levels[levels > 0]
+    return np.unique(levels[np.linspace(0, len(levels) - 1, min(_MAX_LEVELS, len(levels))).round().astype(int)])
 
 
 def _spaced_counts(most: int) -> Counts:

@@ -148,18 +148,17 @@ class Comparison(Shown):
         ``tau_to_first`` (``same_as_first`` for classes), and the ``seconds`` of one fit.
         """
         columns: dict[str, Any] = {"method": list(self.methods)}
+        spreads = {"error": "_error"} if self.held_out else {"lower": " lower", "upper": " upper"}
         for measure in self.measures:
             rows = {row["method"]: row for row in self._rows(measure)}
             cells: list[Any] = [rows.get(name, {}) for name in self.methods]
-            columns[measure.name] = _floats([row.get("value") for row in cells])
-            ends = {"lower": f"{measure.name} lower", "upper": f"{measure.name} upper"}
-            spreads = {"error": f"{measure.name}_error"} if self.held_out else ends
-            if any(row.get("lower") is not None for row in cells):
-                columns |= {name: _floats([row.get(key) for row in cells]) for key, name in spreads.items()}
+            bounded = any(row.get("lower") is not None for row in cells)
+            for key, end in {"value": "", **(spreads if bounded else {})}.items():
+                values = [row.get(key) for row in cells]
+                columns[f"{measure.name}{end}"] = pl.Series(values, dtype=pl.Float64)
         columns |= {f"n_{what}": [number] * len(self.methods) for what, number in self.n_held_out.items()}
-        first = self.methods[0]
-        alike = [self._similarity(first, method) for method in self.methods]
-        columns["same_as_first" if self.nominal else "tau_to_first"] = _floats(alike).fill_nan(None)
+        alike = pl.Series([self._similarity(self.methods[0], method) for method in self.methods], dtype=pl.Float64)
+        columns["same_as_first" if self.nominal else "tau_to_first"] = alike.fill_nan(None)
         columns["seconds"] = [self.seconds[name] for name in self.methods]
         return pl.DataFrame(columns)
 
@@ -178,11 +177,10 @@ class Comparison(Shown):
                 p_value = tests.get((measure.name, row["method"]))
                 is_best = row["method"] == best
                 tied = True if is_best else None if p_value is None else p_value > _SIGNIFICANCE_LEVEL
-                shown = {key: row[key] for key in ("method", "value", "lower", "upper")}
-                rows.append({"measure": measure.name, **shown, "best": is_best, "tied": tied})
+                rows.append({**row, "measure": measure.name, "best": is_best, "tied": tied})
         schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "value": pl.Float64, "lower": pl.Float64}
         schema |= {"upper": pl.Float64, "best": pl.Boolean, "tied": pl.Boolean}
-        return pl.DataFrame(rows, schema=schema)
+        return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
 
     def tests(self) -> pl.DataFrame:
         """Return paired tests: measure, method, other, difference, lower, upper, p_value, p_holm.
@@ -192,8 +190,8 @@ class Comparison(Shown):
         at random; Holm's correction is over the tests of a measure. The interval (95 %) is of the difference, from its
         standard error.
         """
+        rows: list[dict[str, Any]] = []
         if self.evaluation is not None:
-            rows = []
             for row in self.evaluation.comparisons.rows(named=True):
                 figures = self.figures[row["metric"]]
                 both = [figures[row[name]] for name in ("run", "other") if row[name] in figures]
@@ -216,9 +214,8 @@ class Comparison(Shown):
         rows = [(one, other, self._similarity(one, other)) for one, other in combinations(self.methods, 2)]
         name = "same" if self.nominal else "tau"
         table = pl.DataFrame(rows, schema={"method": pl.String, "other": pl.String, name: pl.Float64}, orient="row")
-        return table.with_columns(pl.col(name).fill_nan(None)).sort(
-            name, descending=True, nulls_last=True, maintain_order=True
-        )
+        known = table.with_columns(pl.col(name).fill_nan(None))
+        return known.sort(name, descending=True, nulls_last=True, maintain_order=True)
 
     def order_matrix(self) -> Floats:
         """Return the same as a matrix, methods in their order, (n_methods, n_methods); NaN where there is no order."""
@@ -226,20 +223,40 @@ class Comparison(Shown):
 
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each; what it means for a choice is left to the reader."""
-        scores = self.scores()
+        scores, said = self.scores(), []
         named = next(([name] for name in LEADING if name in self.names), []) if self.held_out else list(self.names)
-        of = {name: scores.filter(pl.col("measure") == name) for name in named}
-        said = [_leader_sentence(rows, name, len(self.methods)) for name, rows in of.items() if len(rows)]
+        for name in named:
+            rows = scores.filter(pl.col("measure") == name)
+            if not len(rows):
+                continue
+            best, others = rows.row(0, named=True), rows.filter(~pl.col("best"))
+            text = f"by {name} {best['method']} is first of {len(self)} methods ({best['value']:.3f})"
+            tied = others.filter(pl.col("tied"))["method"].to_list()
+            if not len(others):
+                said.append(text)
+            elif others["tied"].null_count() == len(others):
+                said.append(f"{text}; there is too little to test whether others are worse")
+            elif tied:
+                said.append(f"{text}; not clearly worse: {first_few(tied, shown=_MAX_METHODS_NAMED)}")
+            else:
+                said.append(f"{text}, and all others are clearly worse")
         if self.baseline is not None:
             tests = self.tests().rows(named=True)
-            said += [_baseline_sentence(self.baseline, m, tests) for m in self.measures if m.name in named]
+            for measure in [measure for measure in self.measures if measure.name in named]:
+                groups: dict[str, list[str]] = {"better": [], "worse": [], "not clearly different": []}
+                for row in (row for row in tests if row["measure"] == measure.name):
+                    ahead = row["difference"] is not None and (row["difference"] > 0) == measure.larger_is_better
+                    clear = row["p_holm"] is not None and row["p_holm"] <= _SIGNIFICANCE_LEVEL
+                    group = "not clearly different" if not clear else "better" if ahead else "worse"
+                    groups[group].append(row["method"])
+                found = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
+                said.append(f"against {self.baseline} by {measure.name}: {'; '.join(found) or 'nothing to test'}")
         orders = self.orders().drop_nulls()
         if len(orders):
             far, share = orders.row(-1), float(np.median(orders.to_series(2)))
-            what = "classes" if self.nominal else "orders"
-            measure = "same class for" if self.nominal else "tau"
+            what, alike = ("classes", "same class for") if self.nominal else ("orders", "tau")
             said.append(
-                f"the {what} of {far[0]} and {far[1]} differ most ({measure} {far[2]:.2f}; "
+                f"the {what} of {far[0]} and {far[1]} differ most ({alike} {far[2]:.2f}; "
                 f"{share:.2f} in the middle of all pairs of methods)"
             )
         return [*said, *self.caveats]
@@ -250,12 +267,16 @@ class Comparison(Shown):
         return {}
 
     def _similarity(self, one: str, other: str) -> float:
-        """How far two methods are alike."""
+        """How far two methods are alike: Kendall's tau of their orders, or the share of items in the same class."""
         if one == other:
             return 1.0
         pair = frozenset((one, other))
         if pair not in self._known_likeness:
-            self._known_likeness[pair] = _likeness(self.fitted[one], self.fitted[other])
+            a, b = self.fitted[one], self.fitted[other]
+            if a.nominal and a.grade is not None and b.grade is not None:
+                self._known_likeness[pair] = float((a.grade == b.grade).mean())
+            else:
+                self._known_likeness[pair] = float(kendall_tau(a.scores, b.scores, a.items.query))
         return self._known_likeness[pair]
 
     def _rows(self, measure: Measured) -> list[dict[str, Any]]:
@@ -263,11 +284,10 @@ class Comparison(Shown):
         if self.evaluation is not None:
             of_measure = self.evaluation.table.filter(pl.col("metric") == measure.name, pl.col("value").is_not_null())
             return of_measure.rename({"run": "method"}).rows(named=True)
-        rows = []
-        for name, figure in self.figures.get(measure.name, {}).items():
-            spread = {"error": figure.error, **_interval(figure.value, figure.error)}
-            rows.append({"method": name, "value": figure.value, **spread})
-        return rows
+        return [
+            {"method": name, "value": one.value, "error": one.error, **_interval(one.value, one.error)}
+            for name, one in self.figures.get(measure.name, {}).items()
+        ]
 
     @cached_property
     def _against_best(self) -> list[dict[str, Any]]:
@@ -283,22 +303,18 @@ class Comparison(Shown):
     def _tests_against(self, measure: Measured, other: str) -> list[dict[str, Any]]:
         """Tests of each method against one of them, none where the measure does not fit that one."""
         figures = self.figures.get(measure.name, {})
-        if other not in figures:
-            return []
-        return correct_by_holm(
-            [
-                {"measure": measure.name, "method": name, "other": other, **_difference(figure, figures[other])}
-                for name, figure in figures.items()
-                if name != other
-            ]
-        )
-
-
-def _likeness(one: Consensus, other: Consensus) -> float:
-    """Kendall's tau of two orders, or the share of items in the same class."""
-    if one.nominal and one.grade is not None and other.grade is not None:
-        return float((one.grade == other.grade).mean())
-    return float(kendall_tau(one.scores, other.scores, one.items.query))
+        rows = []
+        for name, figure in figures.items() if other in figures else ():
+            if name == other:
+                continue
+            a, b = figure.parts, figures[other].parts
+            p_value = None
+            if len(a) == len(b) and len(a) > 1:
+                p_value = paired_randomisation(a, b, n=int(np.clip(_PATTERNS // len(a), 1_000, 10_000)))
+            named = {"measure": measure.name, "method": name, "other": other}
+            difference = figure.value - figures[other].value
+            rows.append({**named, "difference": difference, **_bounds(figure, figures[other]), "p_value": p_value})
+        return correct_by_holm(rows)
 
 
 _NO_BOUNDS: dict[str, Any] = {"lower": None, "upper": None}
@@ -319,41 +335,3 @@ def _bounds(one: Figure, other: Figure) -> dict[str, Any]:
     weight, rest = np.where(both, one.weight, 0.0), np.where(both, one.sums - other.sums, 0.0)
     difference = float(rest.sum() / weight.sum())
     return _interval(difference, ratio_std_error(rest - difference * weight, weight))
-
-
-def _difference(one: Figure, other: Figure) -> dict[str, Any]:
-    """Difference of two figures, with its interval and the p value of a paired test."""
-    a, b = one.parts, other.parts
-    p_value = None
-    if len(a) == len(b) and len(a) > 1:
-        p_value = paired_randomisation(a, b, n=int(np.clip(_PATTERNS // len(a), 1_000, 10_000)))
-    return {"difference": one.value - other.value, **_bounds(one, other), "p_value": p_value}
-
-
-def _floats(values: list[Any]) -> pl.Series:
-    """Numbers, null where there is none."""
-    return pl.Series(values, dtype=pl.Float64)
-
-
-def _leader_sentence(scores: pl.DataFrame, measure: str, n: int) -> str:
-    """Which method is best by a measure, and which are not clearly worse."""
-    best = scores.row(0, named=True)
-    text = f"by {measure} {best['method']} is first of {n} methods ({best['value']:.3f})"
-    others = scores.filter(~pl.col("best"))
-    if others["tied"].null_count() == len(others):
-        return text + ("; there is too little to test whether others are worse" if len(others) else "")
-    tied = others.filter(pl.col("tied"))["method"].to_list()
-    if not tied:
-        return f"{text}, and all others are clearly worse"
-    return f"{text}; not clearly worse: {first_few(tied, shown=_MAX_METHODS_NAMED)}"
-
-
-def _baseline_sentence(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:
-    """Which methods are better or worse than the baseline by a measure, and which cannot be distinguished from it."""
-    groups: dict[str, list[str]] = {"better": [], "worse": [], "not clearly different": []}
-    for row in (row for row in tests if row["measure"] == measure.name):
-        ahead = (row["difference"] > 0) == measure.larger_is_better if row["difference"] is not None else False
-        clear = row["p_holm"] is not None and row["p_holm"] <= _SIGNIFICANCE_LEVEL
-        groups["not clearly different" if not clear else "better" if ahead else "worse"].append(row["method"])
-    said = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
-    return f"against {baseline} by {measure.name}: {'; '.join(said) or 'nothing to test'}"

@@ -1,8 +1,9 @@
-"""How well a method predicts judgments that its fit has not seen: folds, pairs, what is predicted of them."""
+"""How well a method predicts judgments that its fit has not seen, and from which target rankers learn best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.consensus import Consensus
+from ..data.features import Features
 from ..data.judged import row_codes
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of
 from ..errors import ParameterError
@@ -109,7 +111,8 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
     What an annotator said of one item, or of one pair in either order, stays together, and each annotator's judgments
     are spread evenly over the folds (each query's where nobody is named). Grades of a query are dealt two or more at a
     time, so there are pairs of which neither grade is seen: beside a grade that was seen, methods that use
-    everybody alike know something of their annotator too. The order of the rows does not matter.
+    everybody alike know something of their annotator too. The order of the rows does not matter. What is independent
+    are annotators if there are several, else queries, else folds.
     """
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
         raise ParameterError(f"folds={n_folds!r} must be a whole number of at least 2, such as {N_FOLDS}")
@@ -133,7 +136,13 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
     if len(all_pairs.better) > MOST_PAIRS:
         some = np.sort(rng.choice(len(all_pairs.better), MOST_PAIRS, replace=False))
         all_pairs = Pairs._make(column[some] for column in all_pairs)
-    return Split(laid_out, fold, int(fold.max()) + 1, all_pairs, *_units(laid_out, fold))
+    n, query = int(fold.max()) + 1, np.concatenate([_query(part) for part in parts_of(laid_out)])
+    units = fold, n, "fold"
+    if len(np.unique(laid_out.annotator)) > 1:
+        units = laid_out.annotator, laid_out.n_annotators, "annotator"
+    elif len(np.unique(query)) > 1:
+        units = query, int(query.max()) + 1, "query"
+    return Split(laid_out, fold, n, all_pairs, *units)
 
 
 def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Generator) -> Ints:
@@ -157,20 +166,21 @@ def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Gen
     in_order = shuffled[np.lexsort((query[shuffled], stratum[shuffled]))]
     hand = np.arange(n_things)
     if isinstance(judgments, Grades):
-        hand = _deal(stratum[in_order], query[in_order], n_folds)
+        # two or more of one annotator and query are dealt in one hand, a fold's share of many
+        new = (np.diff(stratum[in_order], prepend=-1) != 0) | (np.diff(query[in_order], prepend=-1) != 0)
+        place, size = _places_in_groups(new)
+        part = place * np.clip(size // 2, 1, n_folds) // np.maximum(size, 1)
+        hand = np.cumsum(new | (np.diff(part, prepend=0) != 0)) - 1
     fold = np.empty(n_things, np.int32)
     fold[in_order] = hand % n_folds
     return fold[thing]
 
 
-def _deal(stratum: Counts, query: Counts, n_folds: int) -> Counts:
-    """Number of the hand in which each is dealt: two or more of one annotator and query, a fold's share of many."""
-    new = (np.diff(stratum, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0)
+def _places_in_groups(new: Bools) -> tuple[Counts, Counts]:
+    """Place of each row in its group, and the size of that; ``new`` are the first rows of groups."""
     begin = np.flatnonzero(new)
-    sizes = np.diff(begin, append=len(stratum))
-    size, place = np.repeat(sizes, sizes), np.arange(len(stratum)) - np.repeat(begin, sizes)
-    part = place * np.clip(size // 2, 1, n_folds) // np.maximum(size, 1)
-    return np.cumsum(new | (np.diff(part, prepend=0) != 0)) - 1
+    sizes = np.diff(begin, append=len(new))
+    return np.arange(len(new)) - np.repeat(begin, sizes), np.repeat(sizes, sizes)
 
 
 def _query(judgments: Judgments) -> Any:
@@ -183,48 +193,37 @@ def _query(judgments: Judgments) -> Any:
 
 
 def _pairs(judgments: Judgments, order: Counts, fold: Ints, start: int, rng: np.random.Generator) -> Pairs:
-    """Pairs with unequal answers in the same fold, of judgments numbered from ``start``."""
+    """Pairs of items with unequal answers in the same fold, of judgments numbered from ``start``."""
+    who, weight = judgments.row_annotator, judgments.row_weight
     if isinstance(judgments, Preferences):
         rows = order[judgments.outcome[order] != 0]
         won, left, right = judgments.outcome[rows] > 0, judgments.left[rows], judgments.right[rows]
         better, worse = np.where(won, left, right), np.where(won, right, left)
-        number = rows + start
-        return Pairs(better, worse, number, number, judgments.row_annotator[rows], judgments.row_weight[rows])
+        return Pairs(better, worse, rows + start, rows + start, who[rows], weight[rows])
+    item = judgments.item
     if isinstance(judgments, Grades):
-        who = judgments.row_annotator
-        first, second = _partners(row_codes(*[_query(judgments), who, fold])[order], rng)
-        return _ordered_pairs(judgments, order[first], order[second], judgments.grade, None, start)
-    owner = judgments.ranking
-    first, second = _partners(owner.astype(np.int64), rng)
-    return _ordered_pairs(judgments, first, second, -judgments.rank.astype(np.float64), owner, start)
-
-
-def _ordered_pairs(
-    judgments: Grades | Rankings, first: Counts, second: Counts, grade: Floats, owner: Ints | None, start: int
-) -> Pairs:
-    """Pairs of rows with unequal grades, the better one first; ``owner`` is the judgment of each row if not itself."""
-    use = (grade[first] != grade[second]) & (judgments.item[first] != judgments.item[second])
+        grade, owner = judgments.grade, np.arange(len(item))
+        first, second = (order[rows] for rows in _partners(row_codes(*[_query(judgments), who, fold])[order], rng))
+    else:
+        grade, owner = -judgments.rank.astype(np.float64), judgments.ranking.astype(np.int64)
+        first, second = _partners(owner, rng)
+    use = (grade[first] != grade[second]) & (item[first] != item[second])
     if isinstance(judgments, Grades) and judgments.nominal:
         use[:] = False
     first, second = first[use], second[use]
     swap = grade[first] < grade[second]
     better, worse = np.where(swap, second, first), np.where(swap, first, second)
-    one, other = (better, worse) if owner is None else (owner[better].astype(np.int64), owner[worse].astype(np.int64))
-    weight = judgments.row_weight
-    both = weight[one] * weight[other] if owner is None else weight[one]
-    return Pairs(
-        judgments.item[better], judgments.item[worse], one + start, other + start, judgments.row_annotator[one], both
-    )
+    one, other = owner[better], owner[worse]
+    both = weight[one] * weight[other] if isinstance(judgments, Grades) else weight[one]
+    return Pairs(item[better], item[worse], one + start, other + start, who[one], both)
 
 
 def _partners(group: Counts, rng: np.random.Generator) -> tuple[Counts, Counts]:
     """Pairs of rows of one group: each with its next few, the group standing in a circle in random order."""
     shuffled = rng.permutation(len(group))
     order = shuffled[np.argsort(group[shuffled], kind="stable")]
-    begin = np.flatnonzero(np.diff(group[order], prepend=-1))
-    sizes = np.diff(begin, append=len(order))
-    start, size = np.repeat(begin, sizes), np.repeat(sizes, sizes)
-    place = np.arange(len(order)) - start
+    place, size = _places_in_groups(np.diff(group[order], prepend=-1) != 0)
+    start = np.arange(len(order)) - place
     first, second = [], []
     for step in range(1, PARTNERS + 1):
         # in a circle of an even number, those opposite each other meet but once
@@ -232,16 +231,6 @@ def _partners(group: Counts, rng: np.random.Generator) -> tuple[Counts, Counts]:
         first.append(order[use])
         second.append(order[(start + (place + step) % np.maximum(size, 1))[use]])
     return np.concatenate(first), np.concatenate(second)
-
-
-def _units(judgments: Judgments | Mixed, fold: Ints) -> tuple[Ints, int, str]:
-    """What is taken as independent: annotators if there are several, else queries, else folds."""
-    if len(np.unique(judgments.annotator)) > 1:
-        return judgments.annotator, judgments.n_annotators, "annotator"
-    query = np.concatenate([_query(part) for part in parts_of(judgments)])
-    if len(np.unique(query)) > 1:
-        return query, int(query.max()) + 1, "query"
-    return fold, int(fold.max()) + 1, "fold"
 
 
 _UNSHRUNK_RIDGE = 0.01
@@ -408,23 +397,20 @@ def _pair_losses(split: Split, gap: Floats) -> tuple[Floats, Floats]:
     """
     common_loss, own_loss = np.empty(len(gap)), np.empty(len(gap))
     who, weight, n = split.pairs.annotator, split.pairs.weight, max(split.judgments.n_annotators, 1)
-    terms = None if split.pairing is None else np.column_stack([gap, split.pairing])
-    start = own_scales(gap, weight, who, n) if terms is None else None
+    lead, start = gap, own_scales(gap, weight, who, n) if split.pairing is None else None
     for number in range(split.n_folds):
-        here, elsewhere = split.pair_fold == number, split.pair_fold != number
-        lead = gap if terms is None else _leads(terms, weight, elsewhere)
-        common, scales = own_scales(lead[elsewhere], weight[elsewhere], who[elsewhere], n, start=start)
+        here, use = split.pair_fold == number, split.pair_fold != number
+        if split.pairing is not None:
+            # the likeliest combination of terms, the scores never counted the other way round
+            terms = np.column_stack([gap, split.pairing])
+            coefficients = fit_leads(terms[use], weight[use])[0]
+            if coefficients[0] < 0.0:
+                coefficients = np.append(0.0, fit_leads(terms[use, 1:], weight[use])[0])
+            lead = terms @ coefficients
+        common, scales = own_scales(lead[use], weight[use], who[use], n, start=start)
         common_loss[here] = np.logaddexp(0.0, -common * lead[here])
         own_loss[here] = np.logaddexp(0.0, -scales[who[here]] * lead[here])
     return common_loss, own_loss
-
-
-def _leads(terms: Floats, weight: Floats, use: Bools) -> Floats:
-    """The likeliest combination of terms, the first of them never counted the other way round."""
-    coefficients = fit_leads(terms[use], weight[use])[0]
-    if coefficients[0] < 0.0:
-        coefficients = np.append(0.0, fit_leads(terms[use, 1:], weight[use])[0])
-    return terms @ coefficients
 
 
 def common_scale(gap: Floats, weight: Floats, start: float = 0.0) -> float:
@@ -493,3 +479,100 @@ def _level_counts(shares: Floats, who: Any, code: Ints, n: int) -> Floats:
     cell = who.astype(np.int64) * n_levels + code
     sums = [np.bincount(cell, shares[:, level], n * n_levels) for level in range(n_levels)]
     return np.stack([column.reshape(n, n_levels) for column in sums], axis=1)
+
+
+MOST_GRADES_LEARNED = 50_000
+"""Of more grades those of a part of the queries are learned from and measured by."""
+
+FEWEST_QUERIES = 20
+"""With fewer held-out queries the standard error of a difference is itself a sixth or more off."""
+
+_N_DIVISIONS = 3
+_TARGET_TOL, _TARGET_MAX_ITER = 1e-3, 60
+
+
+@dataclass(frozen=True)
+class QueryHalves:
+    """Halves of the queries with features: rankers learn from one and are measured on the other, in turns.
+
+    Parameters
+    ----------
+    grades
+        Grades, their levels declared.
+    matrix, lists
+        Features, and the graded items of each query in them; the target is the mean gain of the grades of an item.
+    item
+        Item of the grades at each place of the lists.
+    halves
+        Queries of the lists in both halves, divided in several ways, as which are together is chance.
+    """
+
+    grades: Grades
+    matrix: Any
+    lists: Any
+    item: Counts
+    halves: Sequence[Sequence[Counts]]
+
+    @classmethod
+    def of(cls, grades: Grades, features: Features) -> QueryHalves | None:
+        """Return halves alike in number of items and features, which neither names, rows nor grades decide.
+
+        ``None`` where fewer than 20 queries have two graded items, where features are missing, which a linear ranker
+        does not take, or where grades are too far apart for gains.
+        """
+        from ..rankers.estimator import MAX_EXPONENTIAL_TARGET, gains, query_parts, sample_queries
+        from ..rankers.training_rows import Lists, Matrix
+
+        known: Any = with_levels(grades)
+        with warnings.catch_warnings():
+            # the fit to all of them warns of items without features
+            warnings.simplefilter("ignore")
+            row = features.match(known)
+        described = np.flatnonzero(row >= 0)
+        item = np.full(len(features), -1)
+        item[row[described]] = described
+        matrix, nothing = Matrix(features.matrix), np.zeros(len(features))
+        lists = Lists.of(len(features), nothing, features.items.query, sample_weight=(item >= 0).astype(np.float64))
+        lists = replace(lists, weight=None).take(np.flatnonzero(lists.n_items > 1))
+        height = known.grade - known.grade.min()
+        if lists.n_queries < FEWEST_QUERIES or height.max() > MAX_EXPONENTIAL_TARGET:
+            return None
+        lists = sample_queries(matrix, lists, round(MOST_GRADES_LEARNED / len(known) * lists.n_places), seed=0)
+        assert lists.rows is not None
+        if not np.isfinite(features.matrix[lists.rows]).all():
+            return None
+        total, weight = (
+            np.bincount(known.item, known.row_weight * values, known.n_items)
+            for values in (gains(height, "exponential"), 1.0)
+        )
+        item = item[lists.rows]
+        halves = [query_parts(matrix, lists, 2, seed) for seed in range(_N_DIVISIONS)]
+        return cls(known, matrix, replace(lists, target=total[item] / weight[item]), item, halves)
+
+    def ndcg(self, name: str) -> Floats | None:
+        """Return the nDCG@10 of each held-out query, of a linear ranker that learned from a method's consensus.
+
+        The consensus of a half knows nothing of the other, whose grades are measured by as they are: that favours no
+        method, or the mean of the grades where annotators share a mistake. ``None`` where nothing can be learned.
+        """
+        from ..rankers.estimator import held_out, rows_of
+        from ..rankers.list_net import ListNet
+
+        method, folds = make("aggregator", name), []
+        # fits to choose by need no more digits
+        brief = {"tol": _TARGET_TOL, "max_iter": _TARGET_MAX_ITER}
+        method = replace(method, **{name: value for name, value in brief.items() if hasattr(method, name)})
+        turns = [turn for pair in self.halves for turn in (pair, pair[::-1])]
+        for learned, held in turns:
+            use = np.zeros(self.grades.n_items, np.bool_)
+            use[self.item[np.isin(self.lists.query, learned)]] = True
+            consensus = fit_quietly(without_calibration(method), self.grades.select(use[self.grades.item]))
+            targets = replace(self.lists, target=consensus.scores[self.item])
+            folds.append((rows_of(self.matrix, targets, learned), rows_of(self.matrix, self.lists, held)))
+        measured = held_out(ListNet, folds, 10, "given")
+        if measured is None:
+            return None
+        has_gain = np.maximum.reduceat(self.lists.target, self.lists.offsets[:-1]) > 0
+        query = np.concatenate([held[has_gain[held]] for _, held in turns])
+        mean: Floats = np.bincount(query, measured[0][-1], self.lists.n_queries) / len(self.halves)
+        return mean[has_gain]

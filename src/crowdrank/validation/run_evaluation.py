@@ -20,11 +20,11 @@ from ..protocols import Floats
 from ..wording import counted, did_you_mean, one_of, option, percent
 from .alignment import TIES_BY_ID, Aligned, Scored, align, difference_bounds, value_bounds
 
-DEFAULT_METRICS = {
-    "grade": ("ndcg@10", "map", "tau"),
-    "rank": ("tau", "pair_accuracy"),
-    "pairs": ("preference_accuracy",),
-}
+_DEFAULT_METRICS = {
+    "grade": ("ndcg@10", "map", "tau"), "rank": ("tau", "pair_accuracy"), "pairs": ("preference_accuracy",),
+    "class": ("accuracy",),
+}  # fmt: skip
+"""Form of a truth -> the metrics that fit it."""
 _MEAN_DRAWS = 20
 
 
@@ -107,7 +107,14 @@ def measure_runs(
     """
     nominal = known.nominal or any(run.nominal for run in scored.values())
     notes: list[tuple[str, str]] = []
-    measures = wanted or [parse(name) for name in _default_metrics(known, nominal, notes)]
+    measures = list(wanted)
+    if not measures:
+        form = "class" if nominal else known.form
+        if form == "grade" and known.grade is not None and known.grade.min(initial=0.0) < 0:
+            text = "the truth has negative grades, so only its order counts; ndcg@10(negative=zero) takes them as 0"
+            notes.append(("", text))
+            form = "rank"
+        measures = [parse(name) for name in _DEFAULT_METRICS[form]]
     for parameter, value in (settings or {}).items():
         if not any(measure.takes(parameter) for measure in measures):
             shown = ", ".join(measure.name for measure in measures)
@@ -115,12 +122,9 @@ def measure_runs(
             raise ParameterError(
                 f"{option(parameter, value)} means nothing to {shown}; measure {example}, or leave it out"
             )
-        measures = [
-            replace(measure, parameters={parameter: value, **measure.parameters})
-            if measure.takes(parameter)
-            else measure
-            for measure in measures
-        ]
+        for place, measure in enumerate(measures):
+            if measure.takes(parameter):
+                measures[place] = replace(measure, parameters={parameter: value, **measure.parameters})
     for measure in measures:
         check_fit(measure, known, nominal)
     tables, values, runs = [], [], {}
@@ -139,19 +143,31 @@ def measure_runs(
     per_query = pl.concat(values)
     numbers = ("value", "lower", "upper", "unjudged", "lowest", "highest")
     pairs = _pairs_of(scored, baseline)
-    differences = _query_differences(per_query, pairs, measures)
-    tests = _tests(differences, pairs, measures, level, seed)
+    # metric, run, other, query, value, other_value, difference and outcome, on the queries that both runs have
+    compared = [(measure.name, *pair, measure.larger_is_better) for measure in measures for pair in pairs]
+    schema: dict[str, Any] = {**dict.fromkeys(("metric", "run", "other"), pl.String), "larger": pl.Boolean}
+    first = per_query.select("metric", "run", "query", "value")
+    second = first.rename({"run": "other", "value": "other_value"})
+    both = pl.DataFrame(compared, schema=schema, orient="row")
+    both = both.join(first, on=["metric", "run"], maintain_order="left_right")
+    both = both.join(second, on=["metric", "other", "query"], maintain_order="left")
+    both = both.with_columns(difference=pl.col("value") - pl.col("other_value"))
+    ahead = pl.when("larger").then("difference").otherwise(-pl.col("difference"))
+    outcome = pl.when(ahead > TIE).then(pl.lit("win")).when(ahead < -TIE).then(pl.lit("loss")).otherwise(pl.lit("tie"))
+    differences = both.filter(pl.col("difference").is_finite()).with_columns(outcome=outcome).drop("larger")
+    tests = _correct_by(_tests(differences, pairs, measures, level, seed), "metric")
+    # what was noted of runs, once where it is the same of all
+    names: dict[str, list[str]] = {}
+    for name, text in notes:
+        names.setdefault(text, []).append(name)
+    every = f"all {len(scored)} runs"
+    whose = {text: every if len(of) == len(scored) > 1 else ", ".join(of) for text, of in names.items()}
     evaluation = Evaluation(
-        pl.DataFrame(tables, schema_overrides=dict.fromkeys(numbers, pl.Float64)),
-        per_query,
-        pl.DataFrame([{name: row[name] for name in SCHEMA} for row in _correct_by(tests, "metric")], schema=SCHEMA),
-        _sentences(notes, len(scored)),
-        differences,
-        measures=tuple(measures),
-        baseline=baseline,
-        runs=runs,
-        bounded=bounds,
-    )
+        pl.DataFrame(tables, schema_overrides=dict.fromkeys(numbers, pl.Float64)), per_query,
+        pl.DataFrame([{name: row[name] for name in SCHEMA} for row in tests], schema=SCHEMA),
+        tuple(f"{of}: {text}" if of else text for text, of in whose.items()), differences,
+        measures=tuple(measures), baseline=baseline, runs=runs, bounded=bounds,
+    )  # fmt: skip
     return evaluation if slices is None else replace(evaluation, slices=_slice_results(evaluation, slices, level, seed))
 
 
@@ -179,38 +195,14 @@ def expect_baseline(baseline: str | None, names: Sequence[str], what: str) -> No
         raise ParameterError(f"{baseline!r} is the only {what}, so there is nothing to compare it with; give another")
 
 
-def _sentences(notes: Sequence[tuple[str, str]], n_runs: int) -> tuple[str, ...]:
-    """What was noted of runs, once where it is the same of all."""
-    names: dict[str, list[str]] = {}
-    for name, text in notes:
-        names.setdefault(text, []).append(name)
-    every = f"all {n_runs} runs"
-    return tuple(
-        f"{every if len(of) == n_runs > 1 else ', '.join(of)}: {text}" if any(of) else text
-        for text, of in names.items()
-    )
-
-
-def _default_metrics(truth: Truth, nominal: bool, notes: list[tuple[str, str]]) -> tuple[str, ...]:
-    """The metrics that fit the truth."""
-    if nominal:
-        return ("accuracy",)
-    if truth.form == "grade" and truth.grade is not None and truth.grade.min(initial=0.0) < 0:
-        text = "the truth has negative grades, so only its order counts; ndcg@10(negative=zero) takes them as 0"
-        notes.append(("", text))
-        return DEFAULT_METRICS["rank"]
-    return DEFAULT_METRICS[truth.form]
-
-
 def check_fit(measure: Measure, truth: Truth, nominal: bool) -> None:
     """Refuse a measure that the truth's form cannot feed."""
     if nominal and measure.needs != "class":
         raise ParameterError(f"metric {measure.name!r} needs an order, but classes have none; use accuracy")
-    wants_pairs = measure.needs == "pairs"
-    if wants_pairs != (truth.form == "pairs"):
-        fitting = "preference_accuracy" if truth.form == "pairs" else "pair_accuracy, tau or ndcg@10"
-        about = "pairs" if truth.form == "pairs" else "items"
-        raise ParameterError(f"metric {measure.name!r} does not fit a truth about {about}; use {fitting}")
+    about_pairs = truth.form == "pairs"
+    if about_pairs != (measure.needs == "pairs"):
+        about, fits = ("pairs", "preference_accuracy") if about_pairs else ("items", "pair_accuracy, tau or ndcg@10")
+        raise ParameterError(f"metric {measure.name!r} does not fit a truth about {about}; use {fits}")
     if truth.form == "rank" and not measure.ranks_suffice:
         raise ParameterError(f"metric {measure.name!r} needs grades and the truth has ranks; use tau or pair_accuracy")
 
@@ -261,24 +253,6 @@ def _pairs_of(runs: Iterable[str], baseline: str | None) -> list[tuple[str, str]
     return [(run, baseline) for run in runs if run != baseline]
 
 
-def _query_differences(
-    per_query: pl.DataFrame, pairs: Sequence[tuple[str, str]], measures: Sequence[Measure]
-) -> pl.DataFrame:
-    """Metric, run, other, query, value, other_value, difference and outcome, on the queries that both runs have."""
-    rows = [(measure.name, *pair, measure.larger_is_better) for measure in measures for pair in pairs]
-    schema: dict[str, Any] = {**dict.fromkeys(("metric", "run", "other"), pl.String), "larger": pl.Boolean}
-    first = per_query.select("metric", "run", "query", "value")
-    second = first.rename({"run": "other", "value": "other_value"})
-    both = pl.DataFrame(rows, schema=schema, orient="row").join(
-        first, on=["metric", "run"], maintain_order="left_right"
-    )
-    both = both.join(second, on=["metric", "other", "query"], maintain_order="left")
-    both = both.with_columns(difference=pl.col("value") - pl.col("other_value"))
-    ahead = pl.when("larger").then("difference").otherwise(-pl.col("difference"))
-    outcome = pl.when(ahead > TIE).then(pl.lit("win")).when(ahead < -TIE).then(pl.lit("loss")).otherwise(pl.lit("tie"))
-    return both.filter(pl.col("difference").is_finite()).with_columns(outcome=outcome).drop("larger")
-
-
 def _tests(
     differences: pl.DataFrame, pairs: Sequence[tuple[str, str]], measures: Sequence[Measure], level: float, seed: int
 ) -> list[dict[str, Any]]:
@@ -308,13 +282,11 @@ def _slice_results(evaluation: Evaluation, slices: pl.DataFrame, level: float, s
     """
     names, measures = list(evaluation.runs), evaluation.measures
     pairs, place = _pairs_of(names, evaluation.baseline), [measure.name for measure in measures]
-    frames = (evaluation.per_query, evaluation.differences)
     schema = {"slice": pl.String, "value": pl.Float64, "other_value": pl.Float64, **SCHEMA}
     tables = [pl.DataFrame(schema={"by": pl.String, **schema})]
-    for column in slices.columns:
-        if column == "query":
-            continue
+    for column in slices.drop("query").columns:
         part_of = pl.DataFrame({"query": slices["query"], "slice": _parts(slices[column])}).drop_nulls()
+        frames = (evaluation.per_query, evaluation.differences)
         values, gaps = (frame.join(part_of, on="query", maintain_order="left") for frame in frames)
         rows: list[dict[str, Any]] = []
         for name in part_of["slice"].unique(maintain_order=True).sort():
@@ -406,11 +378,12 @@ class Verdict:
         if self.bounds is None:
             return None
         low, high = self.bounds
-        rest = (
-            f"{self.row['run']} - {self.row['other']} lies between {low:+.4f} and {high:+.4f} by {self.row['metric']}"
-        )
+        pair = f"{self.row['run']} - {self.row['other']}"
         could = ", so they could turn the order round; judge them first" if low < 0 < high else ""
-        return f"depending on the unjudged items, {rest}{could}"
+        return (
+            f"depending on the unjudged items, {pair} lies between {low:+.4f} and {high:+.4f} by "
+            f"{self.row['metric']}{could}"
+        )
 
 
 def counts_in_words(row: dict[str, Any]) -> str:
@@ -432,12 +405,10 @@ def verdicts(evaluation: Evaluation) -> list[Verdict]:
 
 def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
     """Return the slices of the first metric with a clear difference: whether the run is ahead, and a sentence."""
-    if evaluation.slices is None or not len(evaluation.slices):
-        return []
-    measure = evaluation.measures[0]
     sentences = []
-    for row in evaluation.slices.filter(pl.col("metric") == measure.name).iter_rows(named=True):
-        if row["p_holm"] is not None and row["p_holm"] <= CLEAR:
+    for row in evaluation.slices.iter_rows(named=True) if evaluation.slices is not None else ():
+        measure = evaluation.measures[0]
+        if row["metric"] == measure.name and row["p_holm"] is not None and row["p_holm"] <= CLEAR:
             ahead = (row["difference"] > 0) == measure.larger_is_better
             sentence = (
                 f"where {row['by']} is {row['slice']}, {row['run']} is {'better' if ahead else 'worse'} than "
@@ -485,14 +456,12 @@ def items_of_query(evaluation: Evaluation, query: str, names: tuple[str, str], d
     tables = []
     for name in names:
         aligned = evaluation.runs[name]
-        items, places = aligned.run.items, aligned.places()
-        here = items.query_ids().cast(pl.String) == query if not items.single else pl.Series([True] * len(items))
-        mask = here.to_numpy() & aligned.ranked
+        items = aligned.run.items
         grade = np.where(aligned.judged, aligned.grade, np.nan)
-        frame = pl.DataFrame({"item": items.ids.cast(pl.String), "grade": grade, "rank": places + 1})
-        tables.append(frame.filter(pl.Series(mask)))
+        frame = pl.DataFrame({"item": items.ids.cast(pl.String), "grade": grade, "rank": aligned.places() + 1})
+        here = items.query_ids().cast(pl.String) == query if not items.single else pl.lit(True)
+        tables.append(frame.filter(here, pl.Series(aligned.ranked)))
     both = tables[0].join(tables[1], on="item", how="full", coalesce=True)
     both = both.select("item", pl.coalesce("grade", "grade_right").fill_nan(None).alias("grade"), "rank", "rank_right")
-    return both.filter((pl.col("rank") <= depth) | (pl.col("rank_right") <= depth)).sort(
-        ["rank", "rank_right", "item"], nulls_last=True
-    )
+    near = both.filter((pl.col("rank") <= depth) | (pl.col("rank_right") <= depth))
+    return near.sort(["rank", "rank_right", "item"], nulls_last=True)
