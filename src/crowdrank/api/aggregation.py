@@ -6,7 +6,7 @@ import os
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from ..io.notices import say
 from ..io.read_options import read_options
 from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, given_arguments, takes_argument
 from ..quality import trusted_annotators
-from ..registry import make, method_class, name_for_kind
+from ..registry import card, make, method_class, name_for_kind, names
 from ..wording import call, counted, either, first_few, method_label, one_of, option, recurring_items
 from . import in_parts
 from .in_parts import Passes, as_packed
@@ -155,18 +155,14 @@ def aggregate(
         # from here on by their ids, which any part or resample of the judgments understands
         source: Any = judged if packed is None else packed
         trusted = source.annotators.ids.filter(pl.Series(trusted_annotators(source, trusted))).to_list()
-    choose = partial(
-        chosen_aggregator, method=method, params=params, seed=seed, want=want,
-        anchored=known is not None or trusted is not None,
-    )  # fmt: skip
+    anchored = known is not None or trusted is not None
+    choose = partial(chosen_aggregator, method=method, params=params, seed=seed, want=want, anchored=anchored)
     given = given_arguments(start=start, known=known, trusted=trusted)
     if packed is not None and len(packed) >= in_parts.MANY_ROWS:
-        whole_only = given_arguments(
-            control=control, robust=None if robust == "none" else robust, shared=None if shared == "none" else shared,
-            reweight=reweight,
-        )  # fmt: skip
-        if whole_only:
-            in_parts.expect_whole(packed, next(iter(whole_only)), passes)
+        whole_only = {"control": control, "robust": robust, "shared": shared, "reweight": reweight}
+        asked = [name for name, value in whole_only.items() if value not in (None, "none")]
+        if asked:
+            in_parts.expect_whole(packed, asked[0], passes)
         else:
             draw = None if bootstrap is None else (bootstrap, resample, seed)
             in_pieces: Consensus | None = _aggregate_parts(packed, choose, given, draw, passes)
@@ -175,21 +171,19 @@ def aggregate(
     if judged is None:
         assert packed is not None
         judged = in_parts.whole_judgments(packed)
-    names = None if control is None else names_to_control(judged, control)
+    controlled = None if control is None else names_to_control(judged, control)
     if reweight is not None:
         judged, robust = reweigh_pairs(judged, reweight), robust or (None if bootstrap else "judgment")
-    said = _meant_across(judged)
-    if said is not None:
-        say(said)
-    aggregator = choose(judged, controlled=bool(names))
+    _say_recurring(judged)
+    aggregator = choose(judged, controlled=bool(controlled))
     _say_outcome_only(judged, aggregator)
     draws = None
     if bootstrap is not None:
         from ..resampling import plan_draws, replicates
 
         draws = plan_draws(judged, bootstrap, resample, seed)
-    given |= given_arguments(control=names)
-    expect_arguments(aggregator, given, methods_taking)
+    given |= given_arguments(control=controlled)
+    expect_arguments(aggregator, given, _methods_taking)
     expect_parameters(aggregator)
     fitted = _with_trusted(aggregator.fit(judged, **given), trusted)
     warn_of_sides(fitted, judged)
@@ -314,12 +308,11 @@ def chosen_aggregator(
     if not isinstance(method, str):
         if params:
             raise ParameterError(f"{option('params')} goes with the name of a method; give them to the method itself")
-        return _fitting(judgments, method)
+        return expect_taken(judgments, method)
     if method == "auto":
         choice = auto_method(judgments, want, anchored=anchored, controlled=controlled, features=features)
-        method, params = choice.method, {**choice.params, **(params or {})}
-        settings = "".join(f", {key}={value}" for key, value in choice.params.items())
-        say(f"method {method}{settings}, since {choice.reason}")
+        method = choice.method
+        say(f"method {method}, since {choice.reason}")
         for part in parts_of(judgments) if want == "order" else ():
             if not isinstance(part, Grades):
                 continue
@@ -331,16 +324,19 @@ def chosen_aggregator(
                     f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
                     f"classes give {option('nominal', True)}"
                 )
-    return _fitting(judgments, make("aggregator", name_for_kind(method, judgments.kind), params, seed=seed))
+    return expect_taken(judgments, make("aggregator", name_for_kind(method, judgments.kind), params, seed=seed))
 
 
-def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:
-    """The aggregator if it takes these judgments; otherwise say which do."""
+def expect_taken(judgments: Judgments | Mixed, method: Any, *, family: str = "aggregator") -> Any:
+    """Return a method if it takes these judgments; otherwise say which do."""
     try:
-        expect(judgments, aggregator)
+        expect(judgments, method)
     except JudgmentError:
-        expect(judgments, aggregator, instead=methods_for(judgments))
-    return aggregator
+        if family == "aggregator":
+            expect(judgments, method, instead=methods_for(judgments))
+        others = [one.replace("_", "-") for one in names(family) if judgments.kind in card(family, one).kinds]
+        expect(judgments, method, instead=others, what=family)
+    return method
 
 
 def _say_outcome_only(judgments: Judgments | Mixed, aggregator: Any) -> None:
@@ -359,26 +355,25 @@ def with_replicates(consensus: Consensus, replicates: Replicates) -> Consensus:
     )  # fmt: skip
 
 
-def _meant_across(judgments: Judgments | Mixed) -> str | None:
-    """The hint that equal ids of different queries may be one item, where that is likely; ``None`` elsewhere.
+def _say_recurring(judgments: Judgments | Mixed) -> None:
+    """Say that equal ids of different queries may be one item, where that is likely.
 
     It is likely where few ids stand in many queries each and hardly judged within any, as models over prompts do. Ids
     that merely count the items of their query, such as 1 to 10, say nothing of it.
     """
     items = judgments.items
     if judgments.block is not None or items.n_queries < _MANY_QUERIES:
-        return None
+        return
     ids = items.ids.cast(pl.String).unique()
     if len(items) < _MANY_QUERIES * len(ids) or (ids.str.len_chars() <= _MAX_NUMBERING_CHARACTERS).all():
-        return None
+        return
     # an item is judged once by a grade, twice by a preference, and each by a ranking
     n_judged = sum(
         len(part.item) if isinstance(part, Rankings) else len(part) * (2 if isinstance(part, Preferences) else 1)
         for part in parts_of(judgments)
     )
-    if n_judged >= _FEW_JUDGMENTS * len(items):
-        return None
-    return recurring_items(len(ids), items.n_queries)
+    if n_judged < _FEW_JUDGMENTS * len(items):
+        say(recurring_items(len(ids), items.n_queries))
 
 
 def _with_trusted(fitted: Any, trusted: list[Any] | None) -> Any:
@@ -471,17 +466,13 @@ def expect_one_kind(judgments: Judgments | Mixed, what: str) -> Judgments:
     return judgments
 
 
-def methods_taking(argument: str) -> list[str]:
-    """Return the names of the aggregators whose ``fit`` takes an argument."""
-    from ..registry import names
-
+def _methods_taking(argument: str) -> list[str]:
+    """Names of the aggregators whose ``fit`` takes an argument."""
     return [name for name in names("aggregator") if takes_argument(method_class("aggregator", name), argument)]
 
 
 def methods_for(judgments: Judgments | Mixed) -> list[str]:
     """Return the names of the aggregators that take these judgments as they are."""
-    from ..registry import card, names
-
     cards = [card("aggregator", name) for name in names("aggregator")]
     if isinstance(judgments, Mixed):
         return [c.name for c in cards if getattr(method_class("aggregator", c.name), "mixes", False)]
@@ -497,7 +488,6 @@ def methods_for(judgments: Judgments | Mixed) -> list[str]:
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
 
-WANTS = ("order", "grade", "target")
 
 PLAIN = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "borda"}
 """Kind -> method that takes every annotator for the same."""
@@ -509,7 +499,6 @@ class Choice:
 
     method: str
     reason: str
-    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 _CHOICES = tomllib.loads(Path(__file__).with_name("choices.toml").read_text(encoding="utf-8"))
@@ -543,9 +532,16 @@ def auto_method(
     """
     check_want(want)
     if controlled:
-        return _with_control(judgments, anchored=anchored)
+        if not isinstance(judgments, Preferences):
+            kinds = " and ".join(f"{part.kind}s" for part in parts_of(judgments))
+            remedy = f"leave {option('control')} out"
+            raise JudgmentError(f"only preferences have covariates to control for, not {kinds}; {remedy}")
+        against = None if anchored else _against_learning(judgments)
+        if against is None:
+            return METHODS["controlled"]
+        return Choice("bradley_terry", f"it controls for covariates; {against}")
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
-        return _of_classes(judgments)
+        return METHODS[_case_of_classes(judgments)]
     if want == "grade":
         kinds = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
@@ -564,22 +560,9 @@ def auto_method(
     return METHODS["severity" if isinstance(judgments, Grades) and not _overlap(judgments) else "learned"]
 
 
-def _with_control(judgments: Judgments | Mixed, *, anchored: bool) -> Choice:
-    """The choice where covariates are controlled for."""
-    if not isinstance(judgments, Preferences):
-        kinds = " and ".join(f"{part.kind}s" for part in parts_of(judgments))
-        raise JudgmentError(
-            f"only preferences have covariates to control for, not {kinds}; leave {option('control')} out"
-        )
-    against = None if anchored else _against_learning(judgments)
-    if against is None:
-        return METHODS["controlled"]
-    return Choice("bradley_terry", f"it controls for covariates; {against}")
-
-
 def check_want(want: str) -> None:
     """Refuse to choose a method for something that none is chosen for."""
-    if want not in WANTS:
+    if want not in ("order", "grade", "target"):
         one_of(want, ("order", "grade"), "want", of_verb=True)
 
 
@@ -588,27 +571,28 @@ def _against_learning(judgments: Judgments) -> str | None:
     kind = judgments.kind
     if not judgments.n_annotators:
         return f"the {kind}s do not say who gave them, so all count the same"
-    n_annotators = len(np.unique(judgments.annotator))
+    n_annotators, n_answers = len(np.unique(judgments.annotator)), len(judgments)
     if n_annotators == 1:
         return "only one annotator: quality cannot be estimated"
-    # a ranking of m items is worth m - 1 choices
-    n_answers = len(judgments.item) - len(judgments) if isinstance(judgments, Rankings) else len(judgments)
-    if n_answers < FEWEST * n_annotators:
-        each = counted(float(f"{n_answers / n_annotators:.2g}"), "choice" if isinstance(judgments, Rankings) else kind)
-        return f"annotators gave {each.replace('.0 ', ' ')} each, too few to distinguish good from bad ones"
-    return None
+    if isinstance(judgments, Rankings):
+        # a ranking of m items is worth m - 1 choices
+        n_answers, kind = len(judgments.item) - n_answers, "choice"
+    if n_answers >= FEWEST * n_annotators:
+        return None
+    each = counted(float(f"{n_answers / n_annotators:.2g}"), kind).replace(".0 ", " ")
+    return f"annotators gave {each} each, too few to distinguish good from bad ones"
 
 
-def _of_classes(grades: Grades) -> Choice:
-    """The choice where one of the grades is wanted."""
+def _case_of_classes(grades: Grades) -> str:
+    """The case where one of the grades is wanted."""
     if not grades.n_annotators:
-        return METHODS["classes_of_nobody"]
-    return METHODS["classes" if _overlap(grades) else "classes_apart"]
+        return "classes_of_nobody"
+    return "classes" if _overlap(grades) else "classes_apart"
 
 
 def _of_target(grades: Grades, features: Features) -> Choice:
     """The choice where a ranker learns from features: the class method if it is better by a standard error."""
-    from ..validation.target_choice import QueryHalves
+    from ..validation.prediction import QueryHalves
 
     target, n_levels = METHODS["target"], len(grades.levels)
     halves = None
@@ -616,7 +600,7 @@ def _of_target(grades: Grades, features: Features) -> Choice:
         halves = QueryHalves.of(grades, features)
     if halves is None:
         return target
-    rival = _of_classes(grades)
+    rival = METHODS[_case_of_classes(grades)]
     usual, other = (halves.ndcg(choice.method) for choice in (target, rival))
     if usual is None or other is None:
         return target
@@ -666,19 +650,13 @@ def _overlap(grades: Grades) -> bool:
 
 STYLE = ("length", "headers", "bold", "lists")
 _TEXTS = (
-    ("left_text", "right_text"), ("text_left", "text_right"), ("response_a", "response_b"), ("answer_a", "answer_b"),
-    ("output_1", "output_2"), ("response_1", "response_2"), ("text_a", "text_b"), ("conversation_a", "conversation_b"),
+    "left_text right_text", "text_left text_right", "response_a response_b", "answer_a answer_b", "output_1 output_2",
+    "response_1 response_2", "text_a text_b", "conversation_a conversation_b",
 )  # fmt: skip
 
 
-def control_names(control: str | Sequence[str]) -> dict[str, str]:
-    """Return the covariates that are meant, with the transforms that are named; ``style`` means four of them.
-
-    Examples
-    --------
-    >>> list(control_names("style,self"))
-    ['length', 'headers', 'bold', 'lists', 'self']
-    """
+def _control_names(control: str | Sequence[str]) -> dict[str, str]:
+    """The covariates that are meant, with the transforms that are named; ``style`` means four of them."""
     transforms: dict[str, str] = {}
     for name, transform in parse_covariates(control).items():
         transforms |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
@@ -687,7 +665,7 @@ def control_names(control: str | Sequence[str]) -> dict[str, str]:
 
 def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
     """Return the names of the covariates that are meant, unless the judgments have one of them made in another way."""
-    wanted = control_names(control)
+    wanted = _control_names(control)
     if isinstance(judgments, Preferences):
         transforms = dict(zip(judgments.covariate_names, judgments.covariate_transforms, strict=True))
         for name, way in wanted.items():
@@ -713,7 +691,7 @@ def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
 
 def expect_self(control: str | Sequence[str] | None) -> None:
     """Refuse families that nothing is to be controlled for by."""
-    if control is None or "self" not in control_names(control):
+    if control is None or "self" not in _control_names(control):
         raise ParameterError(f"families are for {option('control', 'self')}; add that, or leave families out")
 
 
@@ -727,13 +705,10 @@ def zero_covariates(judgments: Any, control: Sequence[str]) -> list[str]:
 
 def read_covariates_of(control: str | Sequence[str]) -> dict[str, Any]:
     """Return the options of reading that covariates need: their names, and what counts style in texts."""
-    wanted = control_names(control)
-    names = [f"{name}:{way}" if way else name for name, way in wanted.items()]
-    counted: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    if any(name in STYLE for name in wanted):
-        whole = "style" in parse_covariates(control)
-        counted = partial(with_style, wanted=STYLE if whole else [name for name in STYLE if name in wanted])
-    return {"covariates": names, "add_columns": counted}
+    wanted = _control_names(control)
+    style = [name for name in STYLE if name in wanted]
+    covariates = [f"{name}:{way}" if way else name for name, way in wanted.items()]
+    return {"covariates": covariates, "add_columns": partial(_with_style, wanted=style) if style else None}
 
 
 def style_counts(texts: Any) -> pl.DataFrame:
@@ -756,15 +731,15 @@ def style_counts(texts: Any) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=STYLE, orient="row")
 
 
-def with_style(table: pl.DataFrame, wanted: Sequence[str] = STYLE) -> pl.DataFrame:
-    """Return the table with style counted in its texts: ``length_left``, ``length_right``, ...
+def _with_style(table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
+    """The table with style counted in its texts: ``length_left``, ``length_right``, ...
 
     What the table has in columns of its own is not counted.
     """
     lacking = [name for name in wanted if not covariate_columns(table, [name])]
     if not lacking:
         return table
-    sides = next((pair for pair in _TEXTS if set(pair) <= set(table.columns)), None)
+    sides = next((pair for pair in map(str.split, _TEXTS) if set(pair) <= set(table.columns)), None)
     if sides is None:
         raise JudgmentError(
             f"there is no covariate {lacking[0]!r}, and no texts to count it in: neither {lacking[0]}_left and "
@@ -804,13 +779,12 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     if "family" not in table.columns:
         raise JudgmentError(f"the table of families has no column family; its columns are {', '.join(table.columns)}")
     known = dict(zip(table[name].cast(pl.String), table["family"].cast(pl.String), strict=True))
-    of_items = [known.get(str(item)) for item in judgments.items.ids.to_list()]
-    missing = sorted({str(i) for i, f in zip(judgments.items.ids.to_list(), of_items, strict=True) if f is None})
+    ids = judgments.items.ids.cast(pl.String).to_list()
+    missing = sorted({item for item in ids if known.get(item) is None})
     if missing:
         raise JudgmentError(f"the table of families lacks {first_few(map(repr, missing))}; add the family of each")
-    groups = judgments.groups.ids.cast(pl.String).to_list()
-    code = {group: place for place, group in enumerate(groups)}
-    family = np.array([code.get(str(one), -1) for one in of_items])
+    code = {group: place for place, group in enumerate(judgments.groups.ids.cast(pl.String).to_list())}
+    family = np.array([code.get(known[item], -1) for item in ids])
     own = judgments.group[judgments.annotator]
     keep = [place for place, one in enumerate(judgments.covariate_names) if one != "self"]
     if judgments.covariates is not None and len(keep) < len(judgments.covariate_names):

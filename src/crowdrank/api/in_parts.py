@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,24 +82,18 @@ def hold_many(
         return None
     from ..cluster.held import hold_judgments
 
-    counts_pairs = "pairs" in getattr(method_of(method), "one_pass", ()) and judgments.kind == "preference"
+    if isinstance(method, str):
+        method = None if method == "auto" else method_class("aggregator", method)
+    counts_pairs = "pairs" in getattr(method, "one_pass", ()) and judgments.kind == "preference"
     weight = judgments.weight
     whole_counts = weight is None or bool((weight == np.round(weight)).all())
     return hold_judgments(judgments, ordered=not (counts_pairs and whole_counts and bootstrap is None))
 
 
-def method_of(method: Any) -> Any:
-    """Return the class of a named method, an aggregator itself, and ``None`` where one is to be chosen."""
-    if not isinstance(method, str):
-        return method
-    return None if method == "auto" else method_class("aggregator", method)
-
-
-def whole_judgments(packed: PackedJudgments) -> Judgments:
+def whole_judgments(packed: Any) -> Judgments:
     """Return packed judgments as one set in memory."""
     if packed.keeps_ranking:
-        held: Any = packed
-        return held.whole
+        return packed.whole
     parts = [part for part in packed.parts() if len(part)]
     return stack_judgments(align_judgments(parts)) if parts else packed.part(0)
 
@@ -141,12 +134,21 @@ class Passes:
         return {name: value for name, value in ways.items() if value}
 
     @contextmanager
-    def executor(self, packed: PackedJudgments, files: RunFiles | None = None, *, one_pass: bool) -> Iterator[Executor]:
-        """Return who runs the passes; a single one runs here."""
-        if self.cluster is None or one_pass:
+    def executor(
+        self, packed: PackedJudgments, files: RunFiles | None = None, *, method: Any = None, quiet: bool = False
+    ) -> Iterator[Executor]:
+        """Return who runs the passes, and say which way they go unless ``quiet``; a single one runs here."""
+        from ..cluster.results import needs_one_pass
+
+        if self.cluster is None or (method is not None and needs_one_pass(method)):
             from ..cluster.executor import InMemory, Streamed
 
-            yield (Streamed if self.stream else InMemory)(files, self.progress)
+            stream = self.stream
+            if self.cluster is None:
+                stream, sentence = advice(packed, method, stream=stream)
+                if not quiet:
+                    say(sentence)
+            yield (Streamed if stream else InMemory)(files, self.progress)
             return
         if self.stream:
             raise ParameterError(f"{option('stream')} and {option('cluster')} exclude each other; give one of them")
@@ -183,11 +185,7 @@ def fit_packed(
             f"{packed.n_annotators:,} annotators have few grades each and a whole table of errors; naive_bayes with "
             f"{option('params', {'errors': 'even'})} learns one number for each"
         )
-    if passes.cluster is None:
-        stream, sentence = advice(packed, aggregator, stream=passes.stream)
-        passes = replace(passes, stream=stream)
-        say(sentence)
-    with passes.executor(packed, files, one_pass=needs_one_pass(aggregator)) as executor:
+    with passes.executor(packed, files, method=aggregator) as executor:
         return _fit(executor, packed, aggregator, given, passes.progress)
 
 
@@ -199,12 +197,7 @@ def fit_joint_packed(
 
     expect(first_judgments(packed), method)
     fit_over_blocks = method.over_blocks(packed, features=features, progress=passes.progress, **given)
-    quiet = replace(passes, progress=None)
-    if passes.cluster is None:
-        stream, sentence = advice(packed, stream=passes.stream)
-        quiet = replace(quiet, stream=stream)
-        say(sentence)
-    with quiet.executor(packed, one_pass=False) as executor:
+    with replace(passes, progress=None).executor(packed) as executor:
         fit: JointFit = executor.run(fit_over_blocks, NumberedParts(packed))
     return fit
 
@@ -222,20 +215,17 @@ def resample_packed(
     from ..resampling import Refitted, scores_and_convergence, sum_up
 
     one_pass = needs_one_pass(aggregator)
-    stream = advice(packed, stream=passes.stream).stream if passes.cluster is None else None
-    quiet = replace(passes, stream=stream, progress=None)
     warm = {"start": consensus} if takes_argument(aggregator, "start") and not one_pass else {}
     refits: list[Refitted] = []
-    with quiet.executor(packed, one_pass=one_pass) as executor, collect_notices():
+    with replace(passes, progress=None).executor(packed, method=aggregator, quiet=True) as started, collect_notices():
+        executor: Any = started
         for number in range(plan.draws.n):
             drawn: Any = ResampledJudgments(packed, plan, number)
-            files = None
             if passes.resume is not None and not one_pass:
                 draw = {"resample": plan.draws.resample, "seed": plan.draws.seed, "number": number}
                 folder = os.path.join(passes.resume, f"resample-{number:05d}")
-                files = _run_files(packed, aggregator, given, folder, draw)
-            here: Any = executor if files is None else dataclasses.replace(executor, files=files)  # type: ignore[type-var]
-            fit = partial(_fit, here, drawn, aggregator, {**given, **warm})
+                executor = replace(executor, files=_run_files(packed, aggregator, given, folder, draw))
+            fit = partial(_fit, executor, drawn, aggregator, {**given, **warm})
             scores, converged = scores_and_convergence(lambda fit=fit: fit().scores)  # type: ignore[misc]
             lost, apart = lost_and_apart(packed, plan, number)
             refits.append(
@@ -280,22 +270,19 @@ def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, A
 
     if needs_one_pass(aggregator):
         check_one_pass(aggregator, packed)
-        return
-    if isinstance(aggregator, Parted):
+    elif isinstance(aggregator, Parted):
         aggregator.over_blocks(packed, **given)
-        return
-    able = [name for name in names("aggregator") if _fits(name, packed.kind)]
-    why = getattr(aggregator, "whole_only", "needs all judgments at once")
-    raise ParameterError(
-        f"{method_label(aggregator)} {why}, so it cannot go over the parts of {packed.rows:,} packed judgments; "
-        f"use {', '.join(able)}"
-    )
-
-
-def _fits(name: str, kind: str) -> bool:
-    """Whether a method takes judgments of a kind in parts."""
-    method = method_class("aggregator", name)
-    return (hasattr(method, "over_blocks") or bool(getattr(method, "one_pass", ()))) and kind in method.kinds
+    else:
+        methods = {name: method_class("aggregator", name) for name in names("aggregator")}
+        parted = {
+            name for name, one in methods.items() if hasattr(one, "over_blocks") or getattr(one, "one_pass", False)
+        }
+        able = [name for name in methods if name in parted and packed.kind in methods[name].kinds]
+        why = getattr(aggregator, "whole_only", "needs all judgments at once")
+        raise ParameterError(
+            f"{method_label(aggregator)} {why}, so it cannot go over the parts of {packed.rows:,} packed judgments; "
+            f"use {', '.join(able)}"
+        )
 
 
 def _run_files(
@@ -303,31 +290,28 @@ def _run_files(
     aggregator: Any,
     given: Mapping[str, Any],
     resume: Any,
-    more: Mapping[str, Any] | None = None,
+    draw: Mapping[str, Any] | None = None,
 ) -> RunFiles:
-    """The directory that keeps finished passes, which notes what the run is about."""
+    """The directory that keeps finished passes, which notes what the run is about.
+
+    Of an argument it has a short text that differs where it does: a former consensus, known items, or ids.
+    """
     from ..cluster.executor import RunFiles
 
+    prints = {}
+    for name, value in given.items():
+        if isinstance(value, Consensus):
+            content = value.method.encode() + value.scores.tobytes()
+        elif isinstance(value, str | int | list | tuple | set | np.ndarray | pl.Series):
+            content = repr(sorted(map(str, [value] if isinstance(value, str | int) else value))).encode()
+        else:
+            content = (value.frame() if hasattr(value, "frame") else to_frame(value)).write_csv().encode()
+        prints[name] = hashlib.sha256(content).hexdigest()[:16]
     described = {
-        "judgments": [part["checksum"] for part in packed.manifest["parts"]],
-        "method": method_name(aggregator),
-        "parameters": dataclasses.asdict(aggregator),
-        "arguments": {name: _fingerprint(value) for name, value in given.items()},
-        **(more or {}),
-    }
-    return RunFiles.open(resume, described)
-
-
-def _fingerprint(value: Any) -> str:
-    """A short text that differs where an argument of a fit does: a former consensus, known items, or ids."""
-    if isinstance(value, Consensus):
-        content = value.method.encode() + value.scores.tobytes()
-    elif isinstance(value, str | int | list | tuple | set | np.ndarray | pl.Series):
-        content = repr(sorted(map(str, [value] if isinstance(value, str | int) else value))).encode()
-    else:
-        frame = value.frame() if hasattr(value, "frame") else to_frame(value)
-        content = frame.write_csv().encode()
-    return hashlib.sha256(content).hexdigest()[:16]
+        "judgments": [part["checksum"] for part in packed.manifest["parts"]], "method": method_name(aggregator),
+        "parameters": asdict(aggregator), "arguments": prints,
+    }  # fmt: skip
+    return RunFiles.open(resume, {**described, **(draw or {})})
 
 
 class Advice(NamedTuple):
@@ -346,13 +330,12 @@ def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None =
     from ..cluster.results import needs_one_pass
 
     held = _BYTES_PER_ROW[packed.kind] * packed.rows
+    if method is not None and needs_one_pass(method):
+        return Advice(True, f"{in_words(held)} of codes, {packed.n_parts} parts: one pass, a part at a time")
     free = available_memory()
-    one_pass = method is not None and needs_one_pass(method)
     streamed = held > free / 4 if stream is None else stream
-    said = f"{in_words(held)} of codes, {in_words(free)} free: {'streamed' if streamed else 'in memory'}"
-    if one_pass:
-        said = f"{in_words(held)} of codes, {packed.n_parts} parts: one pass, a part at a time"
-    return Advice(streamed or one_pass, said)
+    way = "streamed" if streamed else "in memory"
+    return Advice(streamed, f"{in_words(held)} of codes, {in_words(free)} free: {way}")
 
 
 def file_advice(paths: Sequence[str | os.PathLike[str]]) -> Advice | None:
@@ -361,10 +344,9 @@ def file_advice(paths: Sequence[str | os.PathLike[str]]) -> Advice | None:
     if rows < LONG_ROWS:
         return None
     needed, free = READING_BYTES * rows, available_memory()
-    about = f"about {rows:,.0f} rows would take {in_words(needed)}, {in_words(free)} free"
-    if needed > free / 4:
-        return Advice(True, f"{about}: packed and streamed")
-    return Advice(False, f"{about}: in memory")
+    stream = needed > free / 4
+    way = "packed and streamed" if stream else "in memory"
+    return Advice(stream, f"about {rows:,.0f} rows would take {in_words(needed)}, {in_words(free)} free: {way}")
 
 
 def _rows_of(path: Path) -> float:
@@ -465,17 +447,19 @@ def pack_aside(
     """
     from ..cluster.packing import LargeQueryError, pack_judgments
 
-    work: Callable[..., PackedJudgments]
-    if isinstance(votes, Sequence):
-        work = partial(pack, list(votes), options=options, across_queries=across_queries, progress=progress)
-    else:
-        work = lambda folder, by: pack_judgments([votes], folder, by=by, progress=progress)  # noqa: E731
     folder = tempfile.mkdtemp(prefix="crowdrank-")
+
+    def work(by: str) -> PackedJudgments:
+        if not isinstance(votes, Sequence):
+            return pack_judgments([votes], folder, by=by, progress=progress)
+        how: dict[str, Any] = {"options": options, "across_queries": across_queries, "progress": progress}
+        return pack(list(votes), folder, by=by, **how)
+
     try:
         try:
-            packed = work(folder, by="query")
+            packed = work("query")
         except LargeQueryError:
-            packed = work(folder, by="annotator")
+            packed = work("annotator")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

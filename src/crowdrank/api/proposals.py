@@ -17,7 +17,7 @@ from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame
 from ..data.index import NO_QUERY, Index
-from ..data.judgments import Grades, Judgments, Preferences, expect, with_items, with_pairs
+from ..data.judgments import Grades, Judgments, Preferences, with_items, with_pairs
 from ..data.proposals import Price, Requests, Roster, price_of
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
@@ -27,18 +27,17 @@ from ..io.tables import read_table
 from ..io.truth import read_truth
 from ..metrics.measures import parse
 from ..protocols import Aggregator, Progress, method_name
-from ..registry import card, label, make, names
+from ..registry import label, make
 from ..schemes.grade_rules import cost_table
 from ..schemes.situation import Situation, check_limits, open_requests
 from ..wording import did_you_mean, one_of, option
-from .aggregation import aggregate, as_judgments, auto_scheme, check_aggregation, expect_one_kind
+from .aggregation import aggregate, as_judgments, auto_scheme, check_aggregation, expect_one_kind, expect_taken
 from .arguments import takes_arguments_of
 from .in_parts import as_packed
 
 PLAYED = ("single", "2-overlap", "if-good-3", "information")
 """Schemes that are played unless others are named."""
 
-_KEYS = ("scheme", "seed", "round", "cost", "n_judgments")
 
 COSTED_SCHEMES = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
@@ -67,9 +66,9 @@ def requests(
     judged: Judgments
     if judgments is None:
         judged = _nothing_judged(items, one_of(kind or "preference", ("preference", "grade"), "kind"))
+    elif kind is not None:
+        raise ParameterError(f"{option('kind', kind)} goes with nothing judged yet; leave it out")
     else:
-        if kind is not None:
-            raise ParameterError(f"{option('kind', kind)} goes with nothing judged yet; leave it out")
         judged = expect_one_kind(as_judgments(judgments), "propose")
     described = None
     if features is not None:
@@ -85,24 +84,27 @@ def requests(
         consensus = consensus.of_queries(judged.items.queries.ids)
     if isinstance(consensus, Consensus) and as_packed(judgments) is not None:
         consensus = of_sample(consensus, judged)
-    if goal == "ranker" and isinstance(scheme, str) and scheme == "auto":
+    notes: list[str] = []
+    if isinstance(scheme, str) and scheme == "auto":
         scheme = "information"
-    choice = auto_scheme(judged) if isinstance(scheme, str) and scheme == "auto" else None
-    scheme = scheme if choice is None else choice.method
-    chosen = make_scheme(scheme, params, goal, seed)
-    try:
-        expect(judged, chosen)
-    except JudgmentError:
-        others = [other.replace("_", "-") for other in names("scheme") if judged.kind in card("scheme", other).kinds]
-        expect(judged, chosen, instead=others, what="scheme")
-    judged, askable, pairs = _askable(
-        judged, items if described is None or items is not None else described.items.frame()
-    )
-    roster = None
+        if goal != "ranker":
+            choice = auto_scheme(judged)
+            scheme = choice.method
+            notes.append(f"scheme {label('scheme', scheme)}, since {choice.reason}")
+    chosen = expect_taken(judged, make_scheme(scheme, params, goal, seed), family="scheme")
+    listed = items if described is None or items is not None else described.items.frame()
+    askable, pairs, roster, asked_before = judged.judged_items, None, None, None
+    if listed is not None:
+        with _table(listed) as table:
+            pairs_of_table = with_pairs(judged, table) if isinstance(judged, Preferences) else None
+            if pairs_of_table is None:
+                judged, askable = with_items(judged, table)
+            else:
+                judged, pairs = pairs_of_table
+                askable = np.isin(np.arange(judged.n_items), np.concatenate(pairs))
     if pool is not None:
         with _table(pool) as table:
             roster = table if isinstance(table, Roster) else Roster.from_frame(table, price=price)
-    asked_before = None
     if open is not None:
         with _table(open) as table:
             asked_before = open_requests(judged, table)
@@ -112,32 +114,29 @@ def requests(
         open=asked_before, features=described,
     )  # fmt: skip
     needed: str | None = getattr(chosen, "needs", {}).get(judged.kind)
-    if needed == "latent_score" and not judged.n_annotators:
-        needed = "bradley_terry"
     if getattr(chosen, "begins_alone", False) and not judged.n_judgments:
         needed = None
-    if needed is not None and not judged.n_judgments:
-        raise ParameterError(
-            f"{method_name(chosen)} chooses by the judgments so far, and there are none; begin with single or 3-overlap"
-        )
     if needed is not None:
+        if not judged.n_judgments:
+            raise ParameterError(
+                f"{method_name(chosen)} chooses by the judgments so far, and there are none; begin with single or "
+                "3-overlap"
+            )
         if progress is not None:
             progress(0, 2, "finding the consensus")
         if not isinstance(consensus, Consensus):
+            usual = "bradley_terry" if needed == "latent_score" and not judged.n_annotators else needed
             # what annotators get wrong alike is no reason to ask them more
-            consensus = aggregate(judged, needed if consensus is None else consensus, seed=seed, shared="none")
+            consensus = aggregate(judged, usual if consensus is None else consensus, seed=seed, shared="none")
         situation = replace(situation, consensus=consensus)
     if progress is not None:
         progress(1, 2, "choosing what to ask")
     proposed: Requests = chosen.propose(situation)
+    notes += proposed.notes
+    if listed is None:
+        notes.append(f"only items that were judged already are asked about; list all with {option('items')}")
     name = label("scheme", scheme) if isinstance(scheme, str) else proposed.scheme
-    only = (
-        ()
-        if items is not None or described is not None
-        else (f"only items that were judged already are asked about; list all with {option('items')}",)
-    )
-    choice_note = () if choice is None else (f"scheme {name}, since {choice.reason}",)
-    return replace(proposed, scheme=name, notes=(*choice_note, *proposed.notes, *only))
+    return replace(proposed, scheme=name, notes=tuple(notes))
 
 
 @takes_arguments_of(requests)
@@ -269,19 +268,16 @@ def scheme_costs(
 def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None, seed: int) -> Any:
     """Return the scheme that a name stands for, or the one given, with its goal where one is named."""
     if not isinstance(scheme, str):
-        if params:
-            raise ParameterError("params= goes with the name of a scheme; give them to the scheme itself")
-        if goal is not None:
-            raise ParameterError("goal= goes with the name of a scheme; give it to the scheme itself")
+        for name, given, them in (("params", params, "them"), ("goal", goal, "it")):
+            if given:
+                raise ParameterError(f"{name}= goes with the name of a scheme; give {them} to the scheme itself")
         return scheme
     chosen = make("scheme", scheme, params, seed=seed)
-    if goal is None:
-        return chosen
-    if not hasattr(chosen, "goal"):
+    if goal is not None and not hasattr(chosen, "goal"):
         raise ParameterError(
             f"{label('scheme', scheme)} has no goal; leave the goal out, or use the scheme information, which has one"
         )
-    return replace(chosen, goal=goal)
+    return chosen if goal is None else replace(chosen, goal=goal)
 
 
 @contextmanager
@@ -295,20 +291,6 @@ def _table(given: Any) -> Iterator[Any]:
         yield table
 
 
-def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:
-    """Judgments with all listed items, which items may be asked about, and which pairs where those are listed."""
-    if items is None:
-        return judgments, judgments.judged_items, None
-    with _table(items) as table:
-        pairs_of_table = with_pairs(judgments, table) if isinstance(judgments, Preferences) else None
-        if pairs_of_table is None:
-            return *with_items(judgments, table), None
-    more, pairs = pairs_of_table
-    askable = np.zeros(more.n_items, bool)
-    askable[np.concatenate(pairs)] = True
-    return more, askable, pairs
-
-
 def _nothing_judged(items: Any, kind: str) -> Grades | Preferences:
     """No judgments of listed items."""
     if items is None:
@@ -316,22 +298,18 @@ def _nothing_judged(items: Any, kind: str) -> Grades | Preferences:
     with _table(items) as given:
         table = to_frame(given)
         pairs = understand_pairs(table.columns) if kind == "preference" else None
-        names = understand_items(table.columns) if pairs is None else {**pairs, "item": pairs["left"]}
+        names = understand_items(table.columns) if pairs is None else pairs
         sides = ["item"] if pairs is None else ["left", "right"]
-        query = [pl.col(names["query"]).alias("query")] if "query" in names else []
-        rows = pl.concat(
-            [table.select(*query, item=pl.col({**names, **(pairs or {})}[side])) for side in sides]
-        ).unique()
+        query = {"query": names["query"]} if "query" in names else {}
+        rows = pl.concat([table.select(**query, item=names[side]) for side in sides]).unique()
         if not len(rows):
             raise JudgmentError("the list of items has a header but no rows; write one row per item")
         listed = Features.from_arrays(rows["query"] if query else None, rows["item"], np.zeros((len(rows), 1)))
-    nobody, nothing = np.empty(0, np.int32), np.empty(0, np.int32)
+    nothing = np.empty(0, np.int32)
+    common: dict[str, Any] = {"items": listed.items, "annotators": Index.empty(), "annotator": nothing}
     if kind == "grade":
-        return Grades(items=listed.items, annotators=Index.empty(), annotator=nobody, item=nothing, grade=np.empty(0))
-    return Preferences(
-        items=listed.items, annotators=Index.empty(), annotator=nobody, left=nothing, right=nothing,
-        outcome=np.empty(0, np.int8),
-    )  # fmt: skip
+        return Grades(**common, item=nothing, grade=np.empty(0))
+    return Preferences(**common, left=nothing, right=nothing, outcome=np.empty(0, np.int8))
 
 
 def campaigns(
@@ -404,10 +382,9 @@ def campaigns(
         )
     if n_seeds < 1:
         raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
-    by_name = {}
-    for name in [label("scheme", one) for one in schemes]:
-        scheme = make("scheme", name)
-        by_name[name] = replace(scheme, goal=goal) if goal is not None and hasattr(scheme, "goal") else scheme
+    by_name = {name: make("scheme", name) for name in [label("scheme", one) for one in schemes]}
+    aiming = [name for name, scheme in by_name.items() if goal is not None and hasattr(scheme, "goal")]
+    by_name |= {name: replace(by_name[name], goal=goal) for name in aiming}
     measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator
     model = None if noise is None else parse_noise(noise)
     for measure in measures or ():
@@ -416,18 +393,16 @@ def campaigns(
     check_limits(budget)
     known_truth = truth if isinstance(truth, Truth) else read_truth(truth)
     recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
-    if goal is not None and not any(hasattr(scheme, "goal") for scheme in by_name.values()):
+    if goal is not None and not aiming:
         raise ParameterError(f"none of {', '.join(by_name)} has a goal; add information, or leave the goal out")
     limit = 3.0 * len(known_truth.items) if budget is None else float(budget)
     tables: list[pl.DataFrame] = []
     for number in range(seed, seed + n_seeds):
         for name, scheme in by_name.items():
-            if recorded is not None:
-                crowd: Any = Recorded(recorded, seed=number)
-            else:
-                assert model is not None
-                usual = model.kinds[0] if kind is None else kind
-                asked = "preference" if usual == "ranking" else usual
+            crowd: Any = None if recorded is None else Recorded(recorded, seed=number)
+            if model is not None and recorded is None:
+                asked = kind or model.kinds[0]
+                asked = "preference" if asked == "ranking" else asked
                 shown = Known.of(known_truth)
                 levels = shown.n_levels if asked == "grade" else None
                 pool = model.pool(annotators or 0, seed=np.random.default_rng(number), n_levels=levels)
@@ -444,7 +419,7 @@ def campaigns(
 
 def campaign_ends(curves: pl.DataFrame) -> pl.DataFrame:
     """Return where each scheme ended: scheme, cost, and each measure as its mean over repetitions, with its spread."""
-    measures = [name for name in curves.columns if name not in _KEYS]
+    measures = curves.drop("scheme", "seed", "round", "cost", "n_judgments").columns
     last = curves.filter(pl.col("round") == pl.col("round").max().over("scheme", "seed"))
     figures = [column for name in measures for column in (pl.mean(name), pl.std(name).alias(f"{name}_spread"))]
     return last.group_by("scheme", maintain_order=True).agg(pl.mean("cost"), *figures)
@@ -458,7 +433,9 @@ def campaign_sentences(ends: pl.DataFrame) -> list[str]:
         spread = row[f"{first}_spread"]
         beside = "" if spread is None else f" ± {spread:.3f}"
         lines.append(f"{row['scheme']}: {first} {row[first]:.3f}{beside} for {row['cost']:,.0f} judgments")
-    return [*lines, *([f"the smaller {first}, the better"] if first in ("gain_error", "log_loss") else [])]
+    if first in ("gain_error", "log_loss"):
+        lines.append(f"the smaller {first}, the better")
+    return lines
 
 
 _OF_OWN_JUDGMENTS = {
@@ -551,20 +528,23 @@ def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:
 
     judged = expect_one_kind(as_judgments(judgments), "agreement")
     measured = agreement(judged)
-    group = _unit_of(judged) % n_groups
+    # an item of each judgment, by which judgments are grouped
+    if isinstance(judged, Preferences):
+        item = np.minimum(judged.left, judged.right)
+    else:
+        item = judged.item if isinstance(judged, Grades) else judged.item[judged.offsets[:-1]]
+    group = item % n_groups
     without = [agreement(judged.select(group != one)).alpha for one in np.unique(group)]
     alphas = np.array([alpha for alpha in without if np.isfinite(alpha)])
-    lower = upper = None
+    bounds: dict[str, float | None] = {"lower": None, "upper": None}
     if np.isfinite(measured.alpha) and len(alphas) > 1:
         distance = np.log(np.maximum(1 - alphas, 1e-12))
         spread = float(np.sqrt((len(alphas) - 1) / len(alphas) * ((distance - distance.mean()) ** 2).sum()))
         off = max(1 - measured.alpha, 0.0)
-        lower, upper = float(1 - off * np.exp(1.96 * spread)), float(1 - off * np.exp(-1.96 * spread))
-    return {
-        "same": float(measured.same) if np.isfinite(measured.same) else None,
-        "alpha": float(measured.alpha) if np.isfinite(measured.alpha) else None,
-        "lower": lower, "upper": upper, "n_shared": measured.n_shared,
-    }  # fmt: skip
+        bounds = {"lower": float(1 - off * np.exp(1.96 * spread)), "upper": float(1 - off * np.exp(-1.96 * spread))}
+    shares = {name: float(getattr(measured, name)) for name in ("same", "alpha")}
+    known = {name: share if np.isfinite(share) else None for name, share in shares.items()}
+    return {**known, **bounds, "n_shared": measured.n_shared}
 
 
 def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dict[str, Any]]:
@@ -612,12 +592,3 @@ def touched_items(
     rows: list[dict[str, Any]] = updated.frame().drop("rank", "std_error", strict=False).to_dicts()
     kept = {name for name, one in zip(names, read.tolist(), strict=True) if one}
     return [row for row in rows if (row.get("query", NO_QUERY), row["item"]) in kept]
-
-
-def _unit_of(judgments: Any) -> Any:
-    """An item of each judgment, by which judgments are grouped."""
-    if hasattr(judgments, "left"):
-        return np.minimum(judgments.left, judgments.right)
-    if hasattr(judgments, "grade"):
-        return judgments.item
-    return judgments.item[judgments.offsets[:-1]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,10 @@ from ..data.judged import row_codes
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..errors import DataWarning, ParameterError
 from ..io.notices import say
-from ..protocols import Counts, Ints
+from ..protocols import Ints
 from ..registry import method_class, names
 from ..standard_errors import ClusterErrors, cluster_robust, student_factor
 from ..wording import counted, of_all, one_of, option
-
-ROBUST = ("annotator", "query", "judgment", "none")
-SHARED = ("estimated", "none")
 
 _MIN_DEPENDENT_SHARE = 0.1
 """Share of the preferences that repeat, or follow from, others of their annotator, from which on errors allow for that.
@@ -45,13 +44,13 @@ _KNOWN_VARIANCE = 1e-6
 
 _DEPENDS = "preferences of an annotator repeat or imply each other"
 _FEW_CLUSTERS = 10
-_PLURAL = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}
 _MAX_KEY_BITS = 62
 
 
 def check_robust(robust: str | None, bootstrap: int | None, shared: str | None = None) -> None:
     """Refuse unknown choices, and two sources of standard errors at once."""
-    for name, value, choices in (("robust", robust, ROBUST), ("shared", shared, SHARED)):
+    known = {"robust": ("annotator", "query", "judgment", "none"), "shared": ("estimated", "none")}
+    for (name, choices), value in zip(known.items(), (robust, shared), strict=True):
         if value is None:
             continue
         one_of(value, choices, name, of_verb=True)
@@ -69,37 +68,50 @@ def with_robust_errors(
     ``robust`` is ``"annotator"``, ``"query"`` or ``"none"``; ``None`` takes annotators where judgments depend by
     construction, and keeps the model's errors, and says so, where there are no others.
     """
-    if robust == "none" or (robust is None and (consensus.std_error is None or "taste" in consensus.estimates)):
+    unasked = robust is None
+    if robust == "none" or (unasked and (consensus.std_error is None or "taste" in consensus.estimates)):
         # tastes are how the judgments of an annotator depend
         return consensus
-    unasked = robust is None
+    if unasked and not depends_by_construction(judgments):
+        return _with_width_by_query(consensus, method, judgments)
+    robust = robust or "annotator"
+    cluster: Any = judgments.annotator
     try:
-        if robust is None:
-            if not depends_by_construction(judgments):
-                return _with_width_by_query(consensus, method, judgments)
-            robust = "annotator"
-        errors = _errors_by(_clusters(judgments, robust), consensus, method, judgments)
+        if robust == "judgment":
+            cluster = np.arange(len(judgments), dtype=np.int32)
+        elif robust == "query":
+            cluster = getattr(judgments, "block", None)
+            if cluster is None:
+                raise ParameterError(
+                    f"{option('robust', 'query')} needs items that several queries share; take them together with "
+                    "across_queries() (--across-queries)"
+                )
+        elif not judgments.n_annotators:
+            raise ParameterError(
+                f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be computed"
+            )
+        errors = _errors_by(cluster, consensus, method, judgments)
     except ParameterError as error:
         if not unasked:
             raise
         say(f"{_DEPENDS}, but standard errors are the model's, and too narrow: {error}")
         return consensus
     number = int(np.median(errors.n_clusters[errors.n_clusters > 0])) if errors.n_clusters.any() else 0
-    if unasked and number < _FEW_CLUSTERS:
+    few, kept, plural = number < _FEW_CLUSTERS, "", {"query": "queries"}.get(robust, f"{robust}s")
+    if unasked and few:
         consensus = _with_repeats_as_one(consensus, judgments)
     if not (errors.n_clusters > 1).any():
         if unasked:
             return consensus
         where = "" if robust == "query" else " of a query"
-        raise ParameterError(f"{option('robust', robust)} needs two or more {_PLURAL[robust]}{where}; leave it out")
-    clusters = f"{number:,} {_PLURAL[robust]}"
-    kept = ""
-    if unasked and number < _FEW_CLUSTERS:
+        raise ParameterError(f"{option('robust', robust)} needs two or more {plural}{where}; leave it out")
+    clusters = f"{number:,} {plural}"
+    if unasked and few:
         errors, n_narrower = _no_narrower(consensus, errors)
         which = of_all(n_narrower, len(consensus.items), "item")
         kept = f"; {which} would have a narrower one and keep the model's" if n_narrower else ""
     wider = _times_as_wide(consensus, errors)
-    if number < _FEW_CLUSTERS and not unasked:
+    if few and not unasked:
         warnings.warn(
             f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
             f"{counted(number - 1, 'degree')} of freedom; ask about more of them", DataWarning, stacklevel=3,
@@ -107,13 +119,15 @@ def with_robust_errors(
     why = f"{_DEPENDS}: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
-    trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
+    estimates: dict[str, Any] = {**consensus.estimates, "robust": {"by": robust, "clusters": number, "wider": wider}}
+    control = consensus.estimates.get("control", {})
+    if not any("degrees" in one for one in control.values()):
+        # coefficients of covariates, where annotators have none of their own
+        for (name, one), std_error in zip(control.items(), errors.of_shared, strict=False):
+            estimates["control"] = {**estimates["control"], name: {**one, "std_error": float(std_error)}}
     return replace(
-        consensus, std_error=errors.std_error, covariance=errors.covariance, trace=trace,
-        estimates={
-            **consensus.estimates, **_robust_control(consensus, errors),
-            "robust": {"by": robust, "clusters": number, "wider": wider},
-        },
+        consensus, std_error=errors.std_error, covariance=errors.covariance, estimates=estimates,
+        trace=replace(consensus.trace, errors=f"cluster-robust by {robust}"),
     )  # fmt: skip
 
 
@@ -183,15 +197,14 @@ def _with_unseen_error(consensus: Consensus, judgments: Judgments) -> Consensus:
         return consensus
     wider = float(np.median(std_error[changed] / consensus.std_error[changed]))
     if blocks is not None:
-        widths = [0 if block is None else len(block) for block in blocks]
-        keys = list(zip(widths, added.tolist(), strict=True))
-        more = {(size, own): own * (np.eye(size) - 1.0 / max(size, 1)) for size, own in set(keys)}
-        of_queries = [more[key] for key in keys]
-        if not unsure.all():
-            masks = np.split(unsure, consensus.items.offsets[1:-1])
-            of_queries = [own * np.outer(mask, mask) if own.size else own
-                          for own, mask in zip(of_queries, masks, strict=True)]  # fmt: skip
-        blocks = tuple(None if block is None else block + own for block, own in zip(blocks, of_queries, strict=True))
+        # many queries have the same number of items
+        centring = cache(lambda n: np.eye(n) - 1.0 / max(n, 1))
+        masks, some_known, changes = np.split(unsure, consensus.items.offsets[1:-1]), not unsure.all(), list(blocks)
+        for number, (block, own, mask) in enumerate(zip(blocks, added.tolist(), masks, strict=True)):
+            if block is not None:
+                more = own * centring(len(block))
+                changes[number] = block + (more * np.outer(mask, mask) if some_known else more)
+        blocks = tuple(changes)
     say(
         "what all annotators get wrong alike about a query does not show in their judgments: with the usual allowance "
         f"for it standard errors are {wider:.2f} times as wide ({option('shared', 'none')} leaves it out)"
@@ -251,19 +264,17 @@ def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> C
     n_queries = len(np.unique(block))
     if n_queries < _MIN_QUERIES or len(block) < 2 * n_queries:
         return consensus
-    try:
+    # where there are no errors by query, nothing is known to be wrong with the model's
+    with suppress(ParameterError):
         wider = _times_as_wide(consensus, _errors_by(block, consensus, method, judgments))
-    except ParameterError:
-        # nothing is known to be wrong with the model's errors here
-        return consensus
-    if wider < _MUCH_WIDER:
-        return consensus
-    say(
-        f"judgments of a query depend on each other: intervals by query would be {wider:.1f} times as wide "
-        f"({n_queries} queries); ask for them with {option('robust', 'query')}"
-    )
-    by_query = {"by_query": {"wider": wider, "clusters": n_queries}}
-    return replace(consensus, estimates={**consensus.estimates, **by_query})
+        if wider >= _MUCH_WIDER:
+            say(
+                f"judgments of a query depend on each other: intervals by query would be {wider:.1f} times as wide "
+                f"({n_queries} queries); ask for them with {option('robust', 'query')}"
+            )
+            by_query = {"by_query": {"wider": wider, "clusters": n_queries}}
+            return replace(consensus, estimates={**consensus.estimates, **by_query})
+    return consensus
 
 
 def _no_narrower(consensus: Consensus, by_cluster: ClusterErrors) -> tuple[ClusterErrors, int]:
@@ -293,15 +304,6 @@ def _times_as_wide(consensus: Consensus, by_cluster: ClusterErrors) -> float:
     assert consensus.std_error is not None
     known = consensus.std_error > 0
     return float(np.median(by_cluster.std_error[known] / consensus.std_error[known])) if known.any() else 1.0
-
-
-def _robust_control(consensus: Consensus, by_cluster: ClusterErrors) -> dict[str, Any]:
-    """Coefficients of covariates with cluster-robust errors, where annotators have none of their own."""
-    control = consensus.estimates.get("control")
-    if not control or any("degrees" in one for one in control.values()):
-        return {}
-    errors = zip(control.items(), by_cluster.of_shared, strict=False)
-    return {"control": {name: {**one, "std_error": float(error)} for (name, one), error in errors}}
 
 
 def variance_by_query(consensus: Consensus, method: Any, judgments: Any) -> tuple[float, int] | None:
@@ -343,31 +345,22 @@ def _errors_by(cluster: Ints, consensus: Consensus, method: Any, judgments: Judg
     return cluster_robust(blocks, consensus.items.offsets, method.score_gradients(judgments, consensus), cluster)
 
 
-def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
-    """Cluster of each judgment."""
-    if robust == "judgment":
-        return np.arange(len(judgments), dtype=np.int32)
-    if robust == "annotator":
-        if not judgments.n_annotators:
-            raise ParameterError(
-                f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be computed"
-            )
-        return judgments.annotator
-    block: Ints | None = getattr(judgments, "block", None)
-    if block is None:
-        raise ParameterError(
-            f"{option('robust', 'query')} needs items that several queries share; take them together with "
-            "across_queries() (--across-queries)"
-        )
-    return block
-
-
 def depends_by_construction(judgments: Judgments | Mixed) -> bool:
     """Return whether preferences repeat or imply each other: made of rankings or grades, or a pair asked again."""
     if not isinstance(judgments, Preferences) or not judgments.n_annotators or not len(judgments):
         return False
     block, low, high = _questions(judgments)
-    n_asked = _n_distinct(judgments.annotator, block, low, high)
+    keys = (judgments.annotator, block, low, high)
+    widths = [int(np.max(key, initial=0)).bit_length() for key in keys]
+    asked = np.zeros(len(low), np.int64)
+    if sum(widths) <= _MAX_KEY_BITS:
+        # packed into one integer, which is sorted sooner than codes are made
+        for key, width in zip(keys, widths, strict=True):
+            asked = (asked << width) | key
+    else:
+        asked = row_codes(*keys)
+    asked.sort()
+    n_asked = 1 + int((np.diff(asked) != 0).sum())
     if len(low) - n_asked >= _MIN_DEPENDENT_SHARE * len(low):
         return True
     if judgments.recorded is None or not judgments.recorded.all():
@@ -375,31 +368,16 @@ def depends_by_construction(judgments: Judgments | Mixed) -> bool:
     group = row_codes(judgments.annotator, judgments.items.query[low], block)
     # of m items that are in order, all but m - 1 of the preferences follow from the others
     n_items = len(np.unique(row_codes(np.tile(group, 2), np.concatenate([low, high]))))
-    implied = n_asked - (n_items - len(np.unique(group)))
-    return implied >= _MIN_DEPENDENT_SHARE * len(low) and _in_order(judgments, group)
+    if n_asked - (n_items - len(np.unique(group))) < _MIN_DEPENDENT_SHARE * len(low):
+        return False
+    # in each group every winner has more wins, less losses, than the loser: there are no circles
+    both = row_codes(np.tile(group, 2), np.concatenate([judgments.left, judgments.right]))
+    n, won = len(group), judgments.outcome.astype(np.float64)
+    surplus = np.bincount(both, np.concatenate([won, -won]))
+    return bool((won * (surplus[both[:n]] - surplus[both[n:]]) >= np.abs(won)).all())
 
 
 def _questions(preferences: Preferences) -> tuple[Any, Any, Any]:
     """Query of each preference, and the two items whichever side they were on."""
     left, right, block = preferences.left, preferences.right, preferences.block
     return np.zeros(len(left), np.int64) if block is None else block, np.minimum(left, right), np.maximum(left, right)
-
-
-def _in_order(preferences: Preferences, group: Counts) -> bool:
-    """Whether in each group every winner has more wins, less losses, than the loser: there are no circles."""
-    both = row_codes(np.tile(group, 2), np.concatenate([preferences.left, preferences.right]))
-    n, won = len(group), preferences.outcome.astype(np.float64)
-    surplus = np.bincount(both, np.concatenate([won, -won]))
-    return bool((won * (surplus[both[:n]] - surplus[both[n:]]) >= np.abs(won)).all())
-
-
-def _n_distinct(*keys: Any) -> int:
-    """Number of rows that differ in some key; packed into one integer where that has room."""
-    widths = [int(np.max(key, initial=0)).bit_length() for key in keys]
-    if sum(widths) > _MAX_KEY_BITS:
-        return len(np.unique(row_codes(*keys)))
-    packed = np.zeros(len(keys[0]), np.int64)
-    for key, width in zip(keys, widths, strict=True):
-        packed = (packed << width) | key
-    packed.sort()
-    return 1 + int((np.diff(packed) != 0).sum())

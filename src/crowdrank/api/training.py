@@ -12,16 +12,17 @@ import polars as pl
 
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
-from ..data.features import Extractor, Features
+from ..data.features import Features
 from ..data.files import PathLike
 from ..data.frames import to_frame
 from ..data.index import Index
 from ..data.joint_fit import JointFit, item_scores
-from ..data.judgments import Grades, Judgments, Mixed, Rankings
+from ..data.judgments import Grades, Rankings
 from ..errors import JudgmentError, ParameterError
 from ..io.features import read_features
 from ..io.notices import say
 from ..io.results import load_ranker
+from ..io.tables import read_table
 from ..io.truth import read_truth
 from ..models.staged.two_stage import TwoStage
 from ..protocols import Aggregator, Progress, expect_arguments, given_arguments, method_name
@@ -105,13 +106,26 @@ def train(
     check_training(
         ranker, aggregator, params=params, aggregator_params=aggregator_params, joint=joint, validation=validation
     )
-    packed = _learned_in_parts(judgments, aggregator, joint)
-    ranker, params = _ranker_of_rows(ranker, params, joint, cluster, seed, packed=packed is not None)
+    two_stage = _is_two_stage(joint)
+    # many packed judgments go in parts where the method does
+    packed, passes = as_packed(judgments), Passes(stream, cluster, progress=progress)
+    goes_in_parts = aggregator is not None
+    if not two_stage:
+        goes_in_parts = hasattr(method_class("joint", joint) if isinstance(joint, str) else joint, "over_blocks")
+    if packed is not None and (len(packed) < in_parts.MANY_ROWS or not goes_in_parts):
+        packed = None
+    if two_stage:
+        ranker, params = _ranker_of_rows(ranker, params, cluster, seed, packed=packed is not None)
+    elif cluster is not None and packed is None:
+        raise ParameterError(
+            f"{option('cluster')} with a joint method is for joint_annotators on {in_parts.MANY_ROWS:,} packed "
+            "judgments or more; leave it out"
+        )
     described = as_features(features)
     judged: Any = packed
-    if packed is None:
-        judged = None if judgments is None else as_judgments(judgments)
-    if judged is None:
+    if packed is None and judgments is not None:
+        judged = as_judgments(judgments)
+    elif packed is None:
         # the grades that came with the features, by nobody in particular
         if described.grade is None:
             raise JudgmentError("there are neither judgments nor grades in the features; give one of them")
@@ -120,35 +134,31 @@ def train(
             items=described.items, annotators=Index.empty(), annotator=nobody, item=item, grade=described.grade[item]
         )
     given = given_arguments(known=known, trusted=trusted)
-    passes = Passes(stream, cluster, progress=progress)
-    if not _is_two_stage(joint):
+    if not two_stage:
         method = _joint_method(joint, ranker, aggregator, params, seed)
-        if packed is not None:
-            return _with_extractor(fit_joint_packed(packed, method, described, given, passes), described)
     else:
-        if judgments is None and aggregator == "auto":
-            aggregator = None
-        # what is known, and parameters, are for the usual method
-        compared = None if packed is not None or given or aggregator_params else described
-        method = _two_stage(judged, compared, ranker, aggregator, params, aggregator_params, seed)
-        if packed is not None:
-            in_pieces: Any = PackedAggregator(method.aggregator, passes)
-            method = replace(method, aggregator=in_pieces)
-    held = {} if validation is None else {"validation": _validation(validation, described.names)}
-    expect_arguments(method, [*given, *held])
-    fit = method.fit(judged, described, **given, **held, progress=progress)
-    if fit.reason is not None:
-        say(fit.reason)
-    fit = _with_extractor(fit, described)
+        fitted = None
+        if aggregator is not None and not (judgments is None and aggregator == "auto"):
+            # what is known, and parameters, are for the usual method; otherwise targets are compared by the features
+            compared = None if packed is not None or given or aggregator_params else described
+            some = judged if packed is None else first_judgments(packed)
+            fitted = chosen_aggregator(some, aggregator, aggregator_params, seed, "target", features=compared)
+        in_pieces: Any = fitted if packed is None else PackedAggregator(fitted, passes)
+        chosen = _chosen_ranker(ranker, params, seed)
+        method = TwoStage(aggregator=in_pieces, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
+    if packed is not None and not two_stage:
+        fit = fit_joint_packed(packed, method, described, given, passes)
+    else:
+        held = {} if validation is None else {"validation": _validation(validation, described.names)}
+        expect_arguments(method, [*given, *held])
+        fit = method.fit(judged, described, **given, **held, progress=progress)
+        if fit.reason is not None:
+            say(fit.reason)
+    if fit.ranker is not None:
+        # what its features are made by
+        fit.ranker.extractor_ = described.extractor
     if fit.consensus is not None and packed is None:
         warn_of_sides(fit.consensus, judged)
-    return fit
-
-
-def _with_extractor(fit: JointFit, features: Features) -> JointFit:
-    """The fit, whose ranker knows what its features are made by."""
-    if fit.ranker is not None:
-        fit.ranker.extractor_ = features.extractor
     return fit
 
 
@@ -178,24 +188,6 @@ class PackedAggregator:
                 "those"
             )
         return fitted
-
-
-def _two_stage(
-    judgments: Judgments | Mixed | PackedJudgments,
-    features: Features | None,
-    ranker: Any,
-    aggregator: str | Aggregator | None,
-    params: Mapping[str, Any] | None,
-    aggregator_params: Mapping[str, Any] | None,
-    seed: int,
-) -> TwoStage:
-    """A ranker after an aggregator, each by its name or itself; with features ``"auto"`` compares targets by them."""
-    method = None
-    if aggregator is not None:
-        judged = first_judgments(judgments) if isinstance(judgments, PackedJudgments) else judgments
-        method = chosen_aggregator(judged, aggregator, aggregator_params, seed, "target", features=features)
-    chosen = _chosen_ranker(ranker, params, seed)
-    return TwoStage(aggregator=method, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
 
 
 def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str, Any] | None, seed: int) -> Any:
@@ -257,11 +249,28 @@ def rank(
     learned_from = getattr(fitted, "feature_names_in_", None)
     names = None if learned_from is None else [str(name) for name in learned_from]
     extractor = getattr(fitted, "extractor_", None)
-    how = {
-        "query": query, "encoding": encoding, "n_jobs": n_jobs, "cache": cache, "on_error": on_error,
-        "progress": progress,
-    }  # fmt: skip
-    known = as_features(described_items(features, extractor, names, of, **how), names)
+    if of is not None and extractor is None:
+        raise ParameterError(
+            f"the ranker learned from a table of features, so {option('of', of)} cannot be made into its columns; give "
+            "such a table"
+        )
+    if extractor is not None and not isinstance(features, Features):
+        table: Any = read_table("-") if isinstance(features, str) and features == "-" else features
+        # a table that has the columns stays, anything else is raw items
+        is_file = isinstance(table, str | os.PathLike)
+        raw = of is not None or (is_file and os.path.isdir(table))
+        if not raw:
+            columns = (read_table(table) if is_file else to_frame(table)).columns
+            raw = not set(names or ()) <= set(columns)
+        if raw:
+            from ..features import like
+
+            table = like(
+                extractor, table, of=of, query=query, encoding=encoding, n_jobs=n_jobs, cache=cache, on_error=on_error,
+                progress=progress,
+            )  # fmt: skip
+        features = table
+    known = as_features(features, names)
     scores = join_ties(item_scores(fitted, known), known.items.offsets)
     return Consensus(items=known.items, scores=scores, method=method_name(fitted)).frame()
 
@@ -302,18 +311,22 @@ def check_training(
     validation: Any = None,
 ) -> None:
     """Refuse what :func:`train` would refuse whatever the judgments are: names, parameters and shares."""
+    from ..rankers.estimator import Ranker
+
     if isinstance(validation, float | int) and not 0 < validation < 1:
         raise ParameterError(f"validation={validation} must lie between 0 and 1; it is the share of queries held out")
-    if not _is_two_stage(joint):
-        _check_ranker(getattr(_joint_method(joint, ranker, aggregator, params, 0), "ranker", None))
-        return
-    if aggregator_params and (aggregator is None or not isinstance(aggregator, str)):
-        raise ParameterError(
-            f"{option('aggregator_params')} goes with the name of an aggregator; leave it out or name one"
-        )
-    if isinstance(aggregator, str) and aggregator != "auto":
-        make("aggregator", aggregator, aggregator_params)
-    _check_ranker(_chosen_ranker(ranker, params, 0))
+    if _is_two_stage(joint):
+        if aggregator_params and not isinstance(aggregator, str):
+            raise ParameterError(
+                f"{option('aggregator_params')} goes with the name of an aggregator; leave it out or name one"
+            )
+        if isinstance(aggregator, str) and aggregator != "auto":
+            make("aggregator", aggregator, aggregator_params)
+        learner = _chosen_ranker(ranker, params, 0)
+    else:
+        learner = getattr(_joint_method(joint, ranker, aggregator, params, 0), "ranker", None)
+    if isinstance(learner, Ranker):
+        learner.check()
 
 
 def _is_two_stage(joint: Any) -> bool:
@@ -321,38 +334,12 @@ def _is_two_stage(joint: Any) -> bool:
     return joint is None or (isinstance(joint, str) and label("joint", joint) == "two_stage")
 
 
-def _check_ranker(ranker: Any) -> None:
-    """Refuse parameters of a ranker that are outside their range."""
-    from ..rankers.estimator import Ranker
-
-    if isinstance(ranker, Ranker):
-        ranker.check()
-
-
-def _learned_in_parts(judgments: Any, aggregator: Any, joint: Any) -> PackedJudgments | None:
-    """Packed judgments that are too many to be taken as a whole, where the method goes in parts."""
-    packed = as_packed(judgments)
-    if packed is None or len(packed) < in_parts.MANY_ROWS:
-        return None
-    if _is_two_stage(joint):
-        return None if aggregator is None else packed
-    method = method_class("joint", joint) if isinstance(joint, str) else joint
-    return packed if hasattr(method, "over_blocks") else None
-
-
 def _ranker_of_rows(
-    ranker: Any, params: Mapping[str, Any] | None, joint: Any, cluster: Any, seed: int, *, packed: bool
+    ranker: Any, params: Mapping[str, Any] | None, cluster: Any, seed: int, *, packed: bool
 ) -> tuple[Any, Mapping[str, Any] | None]:
     """The ranker and its parameters; linear ones go in parts where rows are many, and a cluster grows trees."""
     from ..rankers.linear import LinearRanker
 
-    if not _is_two_stage(joint):
-        if cluster is not None and not packed:
-            raise ParameterError(
-                f"{option('cluster')} with a joint method is for joint_annotators on {in_parts.MANY_ROWS:,} packed "
-                "judgments or more; leave it out"
-            )
-        return ranker, params
     named = ranker is None or (isinstance(ranker, str) and label("ranker", ranker) == "lambda_mart")
     if cluster is not None and named:
         from ..cluster.ranker import ClusterLambdaMART
@@ -448,39 +435,3 @@ def check_extraction(
     for name in given:
         if name in _ONLY_FOR and _ONLY_FOR[name] != of:
             raise ParameterError(f"{option(name)} goes with {option('of', _ONLY_FOR[name])}; leave it out")
-
-
-def described_items(
-    given: Any, extractor: Extractor | None, names: Sequence[str] | None, of: str | None, **how: Any
-) -> Any:
-    """Return features of raw items where a ranker has an extractor for them; what is a table of features stays.
-
-    ``how`` are further arguments of ``cr.features.like``.
-    """
-    if of is not None and extractor is None:
-        raise ParameterError(
-            f"the ranker learned from a table of features, so {option('of', of)} cannot be made into its columns; give "
-            "such a table"
-        )
-    if extractor is None or isinstance(given, Features):
-        return given
-    if isinstance(given, str) and given == "-":
-        from ..io.tables import read_table
-
-        given = read_table("-")
-    if of is None and _has_columns(given, names or ()):
-        return given
-    from ..features import like
-
-    return like(extractor, given, of=of, **how)
-
-
-def _has_columns(given: Any, names: Sequence[str]) -> bool:
-    """Whether a table, or the file of one, has all of some columns."""
-    if isinstance(given, str | os.PathLike):
-        if os.path.isdir(given):
-            return False
-        from ..io.tables import read_table
-
-        given = read_table(given)
-    return set(names) <= set(to_frame(given).columns)
