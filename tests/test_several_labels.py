@@ -71,7 +71,7 @@ def test_shared_quality_beats_the_majority_and_says_how_sure_it_is():
 
 
 def test_the_set_of_largest_expected_f1_is_that_of_all_sets():
-    from crowdrank.api.several_labels import _best_sets
+    from crowdrank.api.labels import _best_sets
 
     chances = np.random.default_rng(0).random((20, 4))
     chosen, best = _best_sets(chances)

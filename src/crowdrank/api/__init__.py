@@ -24,10 +24,8 @@ _NAMES = {
         "TargetRule agreement_interval campaign_ends campaign_sentences campaigns check_requests disputed_targets "
         "propose reads_anew requests scheme_costs target_rule touched_items"
     ),
-    ".criteria": "Rubric criteria_weights rubric say_rubric",
-    ".several_fits": "CategoryFit category_table fit_category",
-    ".several_labels": "LabelSets aggregate_labels",
-    ".doubt": "difficulty informed_by_difficulty lewidi soft_labels with_classifier",
+    ".several_rankings": "CategoryFit Rubric category_table criteria_weights fit_category rubric say_rubric",
+    ".labels": "LabelSets aggregate_labels difficulty informed_by_difficulty lewidi soft_labels with_classifier",
     ".training": "as_features check_extraction check_training make_features rank train",
     "..review.actions": "Actions",
     "..review.findings": "Finding Findings",

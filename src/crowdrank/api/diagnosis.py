@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,17 +12,16 @@ import polars as pl
 from ..data.consensus import Consensus, Diagnostics
 from ..data.judgments import Judgments, Preferences
 from ..errors import ParameterError, UnidentifiedError
-from ..protocols import Bools
+from ..io.truth import read_truth
 from ..registry import method_class
+from ..review import diagnosis as review
+from ..review import findings as found
 from ..review.actions import Actions, suggest_actions
 from ..review.facts import facts_of
-from ..review.findings import Findings, findings_of
+from ..review.findings import Findings
 from ..review.fragility import Fragility, fragility_of
 from ..wording import first_few, option
 from .aggregation import aggregate, as_judgments, expect_one_kind, names_to_control
-
-if TYPE_CHECKING:
-    from ..review.findings import Habit
 
 
 def diagnose(
@@ -61,12 +60,9 @@ def diagnose(
     >>> found.annotator_messages[0][:54]
     "1 annotator chooses one side whatever the items: 'eve'"
     """
-    from ..io.truth import read_truth
-    from ..review import diagnosis as review
-
     judged = expect_one_kind(as_judgments(judgments, control), "diagnose")
     known = None if truth is None else read_truth(truth)
-    habits: list[Habit] = []
+    habits: list[found.Habit] = []
     relative: str | None = None
     if control is not None:
         consensus, habits, relative = _with_control(judged, names_to_control(judged, control), consensus)
@@ -75,61 +71,41 @@ def diagnose(
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
     diagnostics = review.diagnose(judged, review.match_items(consensus, judged), known)
-    return _with_habits(diagnostics, habits, consensus, relative) if control is not None else diagnostics
-
-
-def _with_control(
-    judged: Judgments, control: list[str], consensus: Consensus | None
-) -> tuple[Consensus | None, list[Habit], str | None]:
-    """The consensus with control, what annotators like, and why that is relative to each other where it is."""
-    from ..review.findings import annotator_habits, relative_habits
-
-    if not isinstance(judged, Preferences) or not judged.n_annotators:
-        raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
-    method = method_class("aggregator", "latent_score")()
-    try:
-        fitted = consensus or aggregate(judged, "latent_score", control=control, shared="none")
-        return fitted, annotator_habits(fitted), None
-    except UnidentifiedError as error:
-        fitted = method.relative_coefficients(judged, control)
-        return consensus, relative_habits(judged, control, fitted), _relative_sentence(judged, fitted.comparable, error)
-
-
-def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception) -> str:
-    """What coefficients are relative to, why, and whose cannot be told."""
-    sentence = f"coefficients of annotators are relative to each other: {error}"
-    judging = np.isin(np.arange(judged.n_annotators), judged.annotator)
-    alone = judged.annotators.ids.filter(pl.Series(judging & ~comparable.any(axis=1))).to_list()
-    if not alone:
-        return sentence
-    who = first_few(map(repr, alone))
-    return f"{sentence}; nothing is known about {who}, since nobody else judged the same pairs"
-
-
-def _with_habits(
-    diagnostics: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None
-) -> Diagnostics:
-    """The diagnostics with what annotators like."""
-    from ..review.diagnosis import rows_with_side_bias
-    from ..review.findings import habit_findings
-
+    if control is None:
+        return diagnostics
+    # with what annotators like
     table = diagnostics.annotator_table
-    leaning = table["annotator"].gather(rows_with_side_bias(table)).to_list()
+    leaning = table["annotator"].gather(review.rows_with_side_bias(table)).to_list()
     for habit in habits:
         columns = {name: f"{habit.covariate}_{name}" for name in ("lower", "upper")}
         own = habit.table.rename({"coefficient": habit.covariate, **columns}).drop("odds")
         table = table.join(own, on="annotator", how="left", maintain_order="left")
-    sentences = [one.sentence for one in habit_findings(consensus, habits, leaning=leaning)]
-    notes = diagnostics.notes
-    if relative is not None:
-        sentences = [f"{sentence} (relative to the other annotators)" for sentence in sentences]
-        notes += (relative,)
+    to_each_other = "" if relative is None else " (relative to the other annotators)"
+    sentences = [f"{one.sentence}{to_each_other}" for one in found.habit_findings(consensus, habits, leaning=leaning)]
     return replace(
-        diagnostics,
-        annotator_table=table,
-        annotator_messages=(*diagnostics.annotator_messages, *sentences),
-        notes=notes,
-    )
+        diagnostics, annotator_table=table, annotator_messages=(*diagnostics.annotator_messages, *sentences),
+        notes=diagnostics.notes if relative is None else (*diagnostics.notes, relative),
+    )  # fmt: skip
+
+
+def _with_control(
+    judged: Judgments, control: list[str], consensus: Consensus | None
+) -> tuple[Consensus | None, list[found.Habit], str | None]:
+    """The consensus with control, what annotators like, and what that is relative to, and why, where it is."""
+    if not isinstance(judged, Preferences) or not judged.n_annotators:
+        raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
+    try:
+        fitted = consensus or aggregate(judged, "latent_score", control=control, shared="none")
+        return fitted, found.annotator_habits(fitted), None
+    except UnidentifiedError as error:
+        relative = method_class("aggregator", "latent_score")().relative_coefficients(judged, control)
+        sentence = f"coefficients of annotators are relative to each other: {error}"
+        judging = np.isin(np.arange(judged.n_annotators), judged.annotator)
+        alone = judged.annotators.ids.filter(pl.Series(judging & ~relative.comparable.any(axis=1))).to_list()
+        if alone:
+            who = first_few(map(repr, alone))
+            sentence += f"; nothing is known about {who}, since nobody else judged the same pairs"
+        return consensus, found.relative_habits(judged, control, relative), sentence
 
 
 def actions(consensus: Consensus, judgments: Any, *, method: Any | None = None, trusted: Any | None = None) -> Actions:
@@ -227,5 +203,4 @@ def findings(consensus: Consensus, judgments: Any | None = None) -> Findings:
     >>> found.of("judgments").numbers["n_judgments"]
     6
     """
-    judged = None if judgments is None else as_judgments(judgments)
-    return findings_of(facts_of(consensus, judged))
+    return found.findings_of(facts_of(consensus, None if judgments is None else as_judgments(judgments)))

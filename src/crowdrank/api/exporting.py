@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,6 @@ from ..wording import counted, one_of, option
 from .training import as_features
 
 SEARCH_TARGETS = ("qrels", "quepid", "rre", "run", "letor")
-GRADES = ("whole", "expected")
 TARGETS = ("label-studio", "argilla", "pairs", *SEARCH_TARGETS)
 
 _MOST_ITEMS = 3000
@@ -105,17 +105,20 @@ def export(
             )
         return _pairs(consensus, _texts(texts), min_confidence, pairs_per_query)
     if to == "run":
-        return Exported(to, run_records(consensus, consensus.method))
+        # the rows of a TREC run, best first
+        place, frame = pl.int_range(1, pl.len() + 1).over("query"), _with_query(consensus.frame())
+        rows = frame.select("query", "item", "score", run=pl.lit(consensus.method), rank=place)
+        return Exported(to, rows.to_dicts())
     if to in SEARCH_TARGETS:
-        table = graded_items(consensus, one_of(grades, GRADES, "grades", of_verb=True), threshold)
+        table = _graded_items(consensus, one_of(grades, ("whole", "expected"), "grades", of_verb=True), threshold)
         if to == "qrels":
             return Exported(to, table.drop("confidence").to_dicts(), confidence=table)
         if to == "letor":
             if features is None:
                 raise ParameterError(f"LETOR lines hold features; give the file of features with {option('features')}")
-            matrix, weight, notes = labelled_features(table, as_features(features))
+            matrix, weight, notes = _labelled_features(table, as_features(features))
             return Exported(to, [], tuple(notes), confidence=table, features=matrix, weight=weight)
-        records, notes = rating_records(table, to, _texts(queries, "query"))
+        records, notes = _rating_records(table, to, _texts(queries, "query"))
         return Exported(to, records, tuple(notes), confidence=table)
     if votes is None:
         raise ParameterError(
@@ -136,49 +139,42 @@ def export(
 
 
 def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, most: int) -> Exported:
-    """Pairs of items of each query, those with the largest margin first."""
-    if consensus.uncertainty is None and least > 0:
+    """The sure pairs of items of each query, those with the largest margin first."""
+    unsure = consensus.uncertainty is None
+    if unsure and least > 0:
         raise ParameterError(
             f"{consensus.method} does not say how sure an order is; aggregate with {option('bootstrap', 200)}, or "
             f"take pairs as they are with {option('min_confidence', 0)}"
         )
-    items = consensus.items
+    items, scores = consensus.items, consensus.scores
     records: list[dict[str, Any]] = []
     counts: Counter[str] = Counter()
     for number, query in enumerate(items.queries.ids.to_list()):
         start, stop = int(items.offsets[number]), int(items.offsets[number + 1])
         if stop - start > _MOST_ITEMS:
             raise ParameterError(f"query {query!r} has {stop - start:,} items, too many to look at each pair")
-        for pair in _sure_pairs(consensus, start, stop, least, counts)[:most]:
-            ids = [str(items.ids[code]) for code in pair[:2]]
+        best_first = start + np.argsort(-scores[start:stop], kind="stable")
+        above, below = np.triu_indices(stop - start, 1)
+        first, second = best_first[above], best_first[below]
+        gap = scores[first] - scores[second]
+        sure = np.full(len(gap), np.nan) if unsure else consensus.beats_each(first, second)
+        kept = (gap > 0) & (unsure | (sure >= least))
+        counts["tied"] += int((gap == 0).sum())
+        counts[f"less sure than {least:g} ({option('min_confidence')})"] += int(((gap > 0) & ~kept).sum())
+        for place in np.flatnonzero(kept)[np.argsort(-gap[kept], kind="stable")][:most].tolist():
+            ids = [str(items.ids[int(code[place])]) for code in (first, second)]
             # an id stands for itself where there are no texts
             chosen, rejected = ids if texts is None else (texts.get((str(query), id), texts.get((id,))) for id in ids)
             if chosen is None or rejected is None:
                 counts["whose items have no text"] += 1
                 continue
             names = {"prompt": None if items.single else query, "chosen": chosen, "rejected": rejected}
-            records.append({**names, "margin": pair[2], "confidence": pair[3]})
-    unsure = f"less sure than {least:g} ({option('min_confidence')})"
-    notes = [f"{counted(n, 'pair')} left out, {unsure if why == 'unsure' else why}" for why, n in counts.items() if n]
+            confidence = None if unsure else float(sure[place])
+            records.append({**names, "margin": float(gap[place]), "confidence": confidence})
+    notes = [f"{counted(n, 'pair')} left out, {why}" for why, n in counts.items() if n]
     if not records:
         raise JudgmentError(f"no pair is left: {', '.join(notes) or 'no query has two items'}")
     return Exported("pairs", records, tuple(notes))
-
-
-def _sure_pairs(
-    consensus: Consensus, start: int, stop: int, least: float, counts: Counter[str]
-) -> list[tuple[int, int, float, float | None]]:
-    """Better item, worse item, margin and confidence of the sure pairs of a query, the largest margin first."""
-    best_first = start + np.argsort(-consensus.scores[start:stop], kind="stable")
-    above, below = np.triu_indices(stop - start, 1)
-    first, second = best_first[above], best_first[below]
-    gap = consensus.scores[first] - consensus.scores[second]
-    sure = consensus.beats_each(first, second) if consensus.uncertainty is not None else None
-    kept = (gap > 0) if sure is None else (gap > 0) & (sure >= least)
-    counts["tied"] += int((gap == 0).sum())
-    counts["unsure"] += int(((gap > 0) & ~kept).sum())
-    order = np.flatnonzero(kept)[np.argsort(-gap[kept], kind="stable")]
-    return [(int(first[n]), int(second[n]), float(gap[n]), None if sure is None else float(sure[n])) for n in order]
 
 
 def _texts(texts: Any | None, of: str = "item") -> dict[Any, str] | None:
@@ -194,37 +190,47 @@ def _texts(texts: Any | None, of: str = "item") -> dict[Any, str] | None:
     return {tuple(map(str, row[:-1])): str(row[-1]) for row in frame.select(*keys, "text").drop_nulls().iter_rows()}
 
 
-def graded_items(consensus: Consensus, grades: str, threshold: float | None) -> pl.DataFrame:
-    """Return query, item, grade and confidence (null where the method tells none) of each item that has a grade.
+def _graded_items(consensus: Consensus, grades: str, threshold: float | None) -> pl.DataFrame:
+    """Query, item, grade and confidence (null where the method tells none) of each item that has a grade.
 
     ``"whole"`` are the chosen grades; ``"expected"`` is the grade whose gain :math:`2^g - 1` is the mean gain over the
     probabilities of the levels, so that nDCG of the file counts expected gains.
     """
-    frame = consensus.frame()
+    frame, levels = consensus.frame(), consensus.levels or ()
+    chosen = frame["grade"] if "grade" in frame.columns else None
+    numbers = None if chosen is None else chosen.cast(pl.Float64, strict=False)
     if threshold is not None:
         # numeric grades are cut where there are some
-        graded = frame["grade"].cast(pl.Float64, strict=False) if "grade" in frame.columns else None
-        scores = frame["score"] if graded is None or graded.null_count() == len(graded) else graded
-        grade = pl.Series((scores >= threshold).cast(pl.Int64))
+        scores = frame["score"] if numbers is None or numbers.null_count() == len(numbers) else numbers
+        grade = (scores >= threshold).cast(pl.Int64)
     elif grades == "expected":
+        if consensus.probabilities is None or consensus.nominal or consensus.levels is None:
+            raise ParameterError(
+                f"{consensus.method} gives no probabilities of ordered grades, so no expected gains; aggregate with "
+                f"dawid_skene or another class method and write the result as json or parquet, or leave out "
+                f"{option('grades', 'expected')}"
+            )
+        values = np.arange(len(levels), dtype=np.float64)
+        with suppress(TypeError, ValueError):
+            values = np.array([float(level) for level in levels])
+        gains = consensus.probabilities @ (np.exp2(values) - 1.0)
         query = None if consensus.items.single else frame["query"]
-        grade = _expected_gain_grades(consensus).gather(consensus.items.codes(query, frame["item"]))
-    elif "grade" in frame.columns and not consensus.nominal:
-        grade = _whole_levels(consensus, frame)
-    else:
+        grade = pl.Series(np.log2(1.0 + gains).round(6)).gather(consensus.items.codes(query, frame["item"]))
+    elif chosen is None or numbers is None or consensus.nominal:
         what = "classes without an order" if consensus.nominal else "scores and no grades"
         raise ParameterError(
             f"qrels hold whole grades, and the result has {what}; aggregate with {option('want', 'grade')}, or give "
             f"{option('threshold')} to call scores from there on relevant"
         )
-    none = pl.lit(None, pl.Float64).alias("confidence")
-    sure = pl.col("confidence") if "confidence" in frame.columns else none
-    return (
-        _with_query(frame)
-        .select("query", "item", sure, grade=grade)
-        .drop_nulls("grade")
-        .select("query", "item", "grade", "confidence")
-    )
+    elif numbers.null_count() == chosen.null_count():
+        grade = numbers.round().cast(pl.Int64)
+    else:
+        # levels in words count as their places
+        places = {str(level): place for place, level in enumerate(levels)}
+        grade = pl.Series([None if word is None else places[str(word)] for word in chosen], dtype=pl.Int64)
+    sure = pl.col("confidence") if "confidence" in frame.columns else pl.lit(None, pl.Float64).alias("confidence")
+    table = _with_query(frame).select("query", "item", sure, grade=grade).drop_nulls("grade")
+    return table.select("query", "item", "grade", "confidence")
 
 
 def _with_query(frame: pl.DataFrame) -> pl.DataFrame:
@@ -233,93 +239,44 @@ def _with_query(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(query, pl.col("item").cast(pl.String))
 
 
-def _expected_gain_grades(consensus: Consensus) -> pl.Series:
-    """The grade of the expected gain of each item, from the probabilities of its levels."""
-    if consensus.probabilities is None or consensus.nominal or consensus.levels is None:
-        raise ParameterError(
-            f"{consensus.method} gives no probabilities of ordered grades, so no expected gains; aggregate with "
-            f"dawid_skene or another class method and write the result as json or parquet, or leave out "
-            f"{option('grades', 'expected')}"
-        )
-    numbers = [_number(level) for level in consensus.levels]
-    values = np.arange(len(numbers), dtype=np.float64) if None in numbers else np.array(numbers, dtype=np.float64)
-    gains = consensus.probabilities @ (np.exp2(values) - 1.0)
-    return pl.Series(np.log2(1.0 + gains).round(6))
-
-
-def _number(level: Any) -> float | None:
-    """A level as a number, where it is one."""
-    try:
-        return float(level)
-    except (TypeError, ValueError):
-        return None
-
-
-def _whole_levels(consensus: Consensus, frame: pl.DataFrame) -> pl.Series:
-    """Grades as whole numbers: themselves, rounded, or the place of a level in words."""
-    numbers = frame["grade"].cast(pl.Float64, strict=False)
-    if numbers.null_count() == frame["grade"].null_count():
-        return numbers.round().cast(pl.Int64)
-    places = {str(level): place for place, level in enumerate(consensus.levels or ())}
-    return pl.Series([None if word is None else places[str(word)] for word in frame["grade"]], dtype=pl.Int64)
-
-
-def rating_records(
+def _rating_records(
     table: pl.DataFrame, to: str, queries: dict[Any, str] | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the records of graded items for Quepid or RRE, with the words of queries in place of their ids."""
-    notes: list[str] = []
+    """Records of graded items for Quepid or RRE, with the words of queries in place of their ids, and notes."""
     if queries is not None:
         words = table["query"].map_elements(lambda one: queries.get((one,)), return_dtype=pl.String)
-        lacking = table.filter(words.is_null())["query"].unique(maintain_order=True)
+        lacking = table.filter(words.is_null())["query"]
         if len(lacking):
             raise JudgmentError(f"query {lacking[0]!r} has no text in the table of queries; add it")
         table = table.with_columns(query=words)
     if to == "quepid":
-        return table.select("query", docid="item", rating="grade").to_dicts(), notes
+        return table.select("query", docid="item", rating="grade").to_dicts(), []
     judged = table.filter(pl.col("grade") > 0)
-    if len(judged) < len(table):
-        notes.append(f"{counted(len(table) - len(judged), 'item')} of grade 0 left out: RRE lists relevant ones only")
     entries = []
     for (query,), part in judged.group_by("query", maintain_order=True):
         gains = {item: {"gain": grade} for item, grade in part.select("item", "grade").iter_rows()}
         entries.append({"template": "query.json", "placeholders": {"$query": query}, "relevant_documents": gains})
     if not entries:
         raise JudgmentError("no item has a grade above 0, so there is nothing for RRE to rate")
+    n_others = len(table) - len(judged)
+    notes = [f"{counted(n_others, 'item')} of grade 0 left out: RRE lists relevant ones only"] if n_others else []
     return [{"index": "index", "id_field": "id", "queries": entries}], notes
 
 
-def run_records(consensus: Consensus, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a TREC run: run, query, item, rank and score, best first."""
-    place = pl.int_range(1, pl.len() + 1).over("query")
-    frame = _with_query(consensus.frame())
-    return frame.select("query", "item", "score", run=pl.lit(name), rank=place).to_dicts()
-
-
-def labelled_features(table: pl.DataFrame, features: Features) -> tuple[Features, Floats | None, list[str]]:
-    """Return the features of the graded items with their grades, the weight of each (its confidence), and notes."""
-    ids = (
-        features.items.frame() if not features.items.single else features.items.frame().with_columns(query=pl.lit("1"))
-    )
-    rows = ids.select(pl.col("query").cast(pl.String), pl.col("item").cast(pl.String)).with_row_index("row")
+def _labelled_features(table: pl.DataFrame, features: Features) -> tuple[Features, Floats | None, list[str]]:
+    """Features of the graded items with their grades, the weight of each (its confidence), and notes."""
+    rows = _with_query(features.items.frame()).select("query", "item").with_row_index("row")
     joined = rows.join(table, on=["query", "item"], how="inner", maintain_order="left")
     if not len(joined):
         raise JudgmentError("the result and the features share no item; check that their query and item ids agree")
     notes: list[str] = []
     for number, rest in ((len(table) - len(joined), "features"), (len(rows) - len(joined), "a grade")):
         notes += [f"{counted(number, 'item')} without {rest} left out"] if number else []
-    at = joined["row"].to_numpy()
     query = None if features.items.single else joined["query"]
-    labelled = Features.from_arrays(
-        query,
-        joined["item"],
-        features.matrix[at],
-        names=features.names,
-        grade=joined["grade"].cast(pl.Float64).to_numpy(),
-    )
+    matrix, grade = features.matrix[joined["row"].to_numpy()], joined["grade"].cast(pl.Float64).to_numpy()
+    labelled = Features.from_arrays(query, joined["item"], matrix, names=features.names, grade=grade)
     weight = None
     if not joined["confidence"].null_count():
-        codes = labelled.items.codes(query, joined["item"])
         weight = np.empty(len(labelled))
-        weight[codes] = joined["confidence"].to_numpy()
+        weight[labelled.items.codes(query, joined["item"])] = joined["confidence"].to_numpy()
     return labelled, weight, notes

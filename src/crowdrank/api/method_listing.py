@@ -73,19 +73,12 @@ def methods(name: str | None = None) -> pl.DataFrame | Described:
 
 def list_methods() -> pl.DataFrame:
     """Return the table of all methods from the methods themselves, for ``docs/make.py``, which keeps it in a file."""
-    cards = [card(family, name) for family in FAMILIES for name in names(family)]
-    rows = [
-        {
-            "method": c.name,
-            "family": c.family,
-            "kinds": ", ".join(c.kinds),
-            "summary": plain_marks(c.summary),
-            "aliases": ", ".join(c.aliases),
-            "parameters": ", ".join(p.name for p in c.parameters),
-        }
-        for c in cards
-    ]
-    return pl.DataFrame(rows)
+    rows = []
+    for one in (card(family, name) for family in FAMILIES for name in names(family)):
+        listed = {"kinds": one.kinds, "aliases": one.aliases, "parameters": [p.name for p in one.parameters]}
+        row = {"method": one.name, "family": one.family, "summary": plain_marks(one.summary)}
+        rows.append(row | {name: ", ".join(words) for name, words in listed.items()})
+    return pl.DataFrame(rows).select("method", "family", "kinds", "summary", "aliases", "parameters")
 
 
 def parameters(card: Card) -> pl.DataFrame:

@@ -32,6 +32,7 @@ _SPREADS = np.linspace(0.05, 6.0, 40)
 """Standard deviations of scripts that are looked at."""
 
 _N_DRAWS = 200
+_STEP = 1e-3
 
 # threshold (refused): scripts beyond which no reliability by likelihood is computed
 _MOST_SCRIPTS = 1500
@@ -183,27 +184,52 @@ def moderate(
     if len(scale.items) != len(plain.items) or scale.items.ids.to_list() != plain.items.ids.to_list():
         scale = plain
     assert plain.std_error is not None
-    gap = plain.scores[preferences.left] - plain.scores[preferences.right]
-    decided = preferences.outcome != 0
-    chance = expit(np.where(preferences.outcome >= 0, gap, -gap))
+    left, right, outcome = preferences.left, preferences.right, preferences.outcome
+    gap, decided = plain.scores[left] - plain.scores[right], outcome != 0
+    chance = expit(np.where(outcome >= 0, gap, -gap))
     reliability = _reliability(preferences, plain, seed)
     reliability["chance_right"] = float(chance[decided].mean()) if decided.any() else None
     residual, spread = (np.where(decided, one, 0.0) for one in ((1 - chance) ** 2, chance * (1 - chance)))
-    sides = np.concatenate([preferences.left, preferences.right])
-    of_scripts = _fit_statistics(sides, np.tile(residual, 2), np.tile(spread, 2), preferences.n_items)
-    scripts = _scripts(preferences, scale, of_scripts)
+    # a row for each script, best first
+    sides, best_first = np.concatenate([left, right]), np.lexsort((np.arange(len(scale.items)), -scale.scores))
+    if scale.uncertainty is None:
+        scripts = scale.frame().select("item", "score", "rank")
+    else:
+        scripts = scale.intervals(_LEVEL).select("item", "score", "lower", "upper", "rank", "rank_lower", "rank_upper")
+        if scale.std_error is not None:
+            scripts.insert_column(2, pl.Series("std_error", scale.std_error[best_first]))
+    won, n = np.where(outcome > 0, left, right), preferences.n_items
+    counts = {"judgements": np.bincount(sides, minlength=n), "won": np.bincount(won[decided], minlength=n)}
+    fit = _fit_statistics(sides, np.tile(residual, 2), np.tile(spread, 2), n)
+    scripts = scripts.rename({"item": "script"}).hstack(pl.DataFrame(counts).hstack(fit.drop("decided"))[best_first])
     boundaries, unsure = None, []
     if anchors is not None:
         boundaries, grades = _grade_scripts(scale, anchors, levels, seed)
-        scripts = scripts.hstack(grades.select(pl.exclude("script"))[_order(scale)])
+        scripts = scripts.hstack(grades.select(pl.exclude("script"))[best_first])
         likeliest = grades.select(pl.max_horizontal(pl.exclude("script", "grade", "anchor"))).to_series()
         unsure = grades.filter((likeliest < RELIABLE) & grades["anchor"].is_null())["script"].to_list()
-    cohorts = None if cohort_of is None else _cohorts(scale, cohort_of)
-    judges = _judges(preferences, residual, spread, chance)
-    judgements = _judgements(preferences, chance)
+    # a row for each judgement, with the probability that the scale gives to its answer, the most surprising first
+    ids, tied = preferences.items.ids, pl.Series(~decided)
+    columns: dict[str, Any] = {"left": ids.gather(left), "right": ids.gather(right)}
+    if preferences.n_annotators:
+        columns["judge"] = preferences.annotators.ids.gather(preferences.annotator)
+    better = ids.gather(won).cast(pl.String).set(tied, "tie")
+    judgements = pl.DataFrame({**columns, "better": better, "probability": pl.Series(chance).set(tied, None)})
+    cohorts = None
+    if cohort_of is not None:
+        # the mean of each on the joint scale, its own scripts' spread, and how many scripts it shares with others
+        error = scale.std_error if scale.std_error is not None else np.full(len(scale.items), np.nan)
+        scores = pl.DataFrame({"script": scale.items.ids, "score": scale.scores, "std_error": error})
+        shared = pl.col("cohort").n_unique().over("script") > 1
+        cohorts = cohort_of.with_columns(common=shared).join(scores, on="script").group_by("cohort").agg(
+            scripts=pl.len(), common=pl.col("common").sum(), mean=pl.col("score").mean(),
+            # errors of scripts beside the scatter of scripts, of which these are all
+            std_error=((pl.col("std_error") ** 2).sum().sqrt() / pl.len()).fill_nan(None), spread=pl.col("score").std(),
+        ).sort("cohort")  # fmt: skip
     found = Moderation(
-        consensus=scale, reliability=reliability, scripts=scripts, judges=judges, judgements=judgements,
-        boundaries=boundaries, cohorts=cohorts,
+        consensus=scale, reliability=reliability, scripts=scripts, boundaries=boundaries, cohorts=cohorts,
+        judges=_judges(preferences, residual, spread, chance),
+        judgements=judgements.sort("probability", *columns, nulls_last=True),
     )  # fmt: skip
     return replace(found, steps=tuple(_steps(found, preferences, unsure)))
 
@@ -235,11 +261,6 @@ def _components(preferences: Preferences) -> tuple[int, Ints]:
     return connected_components(coo_array(compared, shape=(n, n)), directed=False)
 
 
-def _order(consensus: Consensus) -> Ints:
-    """Item codes, best first."""
-    return np.lexsort((np.arange(len(consensus.items)), -consensus.scores)).astype(np.int32)
-
-
 def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[str, Any]:
     """Reliability of a scale: by its errors, and by halves."""
     # halves are drawn by place, which the order of the rows must not decide
@@ -248,10 +269,11 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     judged = np.bincount(np.concatenate([preferences.left, preferences.right]), minlength=preferences.n_items) > 0
     scores, n = plain.scores[judged], int(judged.sum())
     assert plain.std_error is not None
-    found: dict[str, Any] = dict.fromkeys(
-        ("separation", "separation_lower", "separation_upper", "separation_index", "split_half", "split_half_lower",
-         "split_half_upper", "split_by", "adjusted", "adjusted_lower", "adjusted_upper", "closeness")
-    )  # fmt: skip
+    names = (
+        "separation separation_lower separation_upper separation_index split_half split_half_lower split_half_upper "
+        "split_by adjusted adjusted_lower adjusted_upper closeness"
+    )
+    found: dict[str, Any] = dict.fromkeys(names.split())
     found |= {"n_scripts": n, "n_judgements": len(preferences), "adaptive": False}
     if n < 4:
         return found
@@ -278,33 +300,27 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     found["closeness"] = float(apart / shuffled.mean()) if shuffled.mean() > 0 else 1.0
     found["adaptive"] = bool(apart < np.quantile(shuffled, 0.01))
     found |= _adjusted_reliability(preferences, judged, scores, rng)
-    correlations, by = _halves(preferences, judged, rng)
-    if correlations is not None:
-        z = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean())
-        width = ndtri(0.5 + _LEVEL / 2) / np.sqrt(max(n - 3, 1))
-        stepped = [float(max(2 * r / (1 + r), 0.0)) for r in np.tanh([z, z - width, z + width])]
-        found |= dict(zip(("split_half", "split_half_lower", "split_half_upper"), stepped, strict=True))
-        found["split_by"] = by
-    return found
-
-
-def _halves(preferences: Preferences, judged: Bools, rng: np.random.Generator) -> tuple[Floats | None, str]:
-    """Correlations of the scales of random halves, and what was halved."""
-    who = np.unique(preferences.annotator) if preferences.n_annotators else np.empty(0, np.int32)
-    by_judge = len(who) >= 4
-    method, found = BradleyTerry(), []
+    # the correlation of the scales of random halves
+    people = np.unique(preferences.annotator) if preferences.n_annotators else np.empty(0, np.int32)
+    by_judge, correlations = len(people) >= 4, []
     for _ in range(_N_SPLITS):
         if by_judge:
             # judges of every workload in both halves
-            half = np.isin(preferences.annotator, rng.permutation(who)[: len(who) // 2])
+            half = np.isin(preferences.annotator, rng.permutation(people)[: len(people) // 2])
         else:
             half = rng.permutation(len(preferences)) < len(preferences) // 2
         if half.all() or not half.any():
             continue
-        one, other = (method.scores(preferences.select(mask))[judged] for mask in (half, ~half))
+        one, other = (BradleyTerry().scores(preferences.select(mask))[judged] for mask in (half, ~half))
         if one.std() > 0 and other.std() > 0:
-            found.append(float(np.corrcoef(one, other)[0, 1]))
-    return (np.array(found) if found else None), "judges" if by_judge else "judgements"
+            correlations.append(float(np.corrcoef(one, other)[0, 1]))
+    if correlations:
+        z = float(np.arctanh(np.clip(correlations, -0.999999, 0.999999)).mean())
+        width = ndtri(0.5 + _LEVEL / 2) / np.sqrt(max(n - 3, 1))
+        stepped = [float(max(2 * r / (1 + r), 0.0)) for r in np.tanh([z, z - width, z + width])]
+        found |= dict(zip(("split_half", "split_half_lower", "split_half_upper"), stepped, strict=True))
+        found["split_by"] = "judges" if by_judge else "judgements"
+    return found
 
 
 def _adjusted_reliability(
@@ -355,8 +371,11 @@ def _adjusted_reliability(
     return dict(zip(("adjusted", "adjusted_lower", "adjusted_upper"), found, strict=True))
 
 
-def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> dict[str, Any]:
-    """Infit and outfit of each group of answers with intervals, and whether infit is too large for chance."""
+def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> pl.DataFrame:
+    """Infit and outfit of each group of answers with intervals, and whether infit is too large for chance.
+
+    ``decided`` is the number of answers; what a group has too few for is null.
+    """
     use = spread > 0
     group, residual, spread = group[use], residual[use], spread[use]
 
@@ -368,39 +387,18 @@ def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> di
     ratio = residual / spread
     with np.errstate(divide="ignore", invalid="ignore"):
         infit, outfit = total(residual) / expected, total(ratio) / count
-        errors = {
-            "infit": np.sqrt(total((residual - infit[group] * spread) ** 2)) / expected / infit,
-            "outfit": np.sqrt(total((ratio - outfit[group]) ** 2)) / count / outfit,
-        }
+        errors = (
+            np.sqrt(total((residual - infit[group] * spread) ** 2)) / expected / infit,
+            np.sqrt(total((ratio - outfit[group]) ** 2)) / count / outfit,
+        )
         # (y - p)^2 has variance v (1 - 4 v) where v is p (1 - p)
         z = (total(residual) - expected) / np.sqrt(total(spread * (1 - 4 * spread)))
-    for name, value in (("infit", infit), ("outfit", outfit)):
-        width, enough = ndtri(0.5 + _LEVEL / 2) * errors[name], count >= 2
+    for name, value, error in zip(("infit", "outfit"), (infit, outfit), errors, strict=True):
+        width = ndtri(0.5 + _LEVEL / 2) * error
         ends: dict[str, Any] = {"": 0.0, "_lower": -width, "_upper": width}
-        found |= {f"{name}{end}": np.where(enough, value * np.exp(by), np.nan) for end, by in ends.items()}
+        found |= {f"{name}{end}": np.where(count >= 2, value * np.exp(by), np.nan) for end, by in ends.items()}
     found["misfit"] = np.nan_to_num(z, nan=0.0, posinf=0.0) > ndtri(1 - 0.05 / max(int((count > 0).sum()), 1))
-    return found
-
-
-def _columns(found: dict[str, Any]) -> pl.DataFrame:
-    """Statistics of fit as a table, nothing where there is none."""
-    return pl.DataFrame(found).drop("decided").with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _scripts(preferences: Preferences, scale: Consensus, fit: dict[str, Any]) -> pl.DataFrame:
-    """The scripts, best first."""
-    counts = np.bincount(np.concatenate([preferences.left, preferences.right]), minlength=preferences.n_items)
-    won = np.where(preferences.outcome > 0, preferences.left, preferences.right)[preferences.outcome != 0]
-    order = _order(scale)
-    if scale.uncertainty is None:
-        table = scale.frame().select("item", "score", "rank")
-    else:
-        table = scale.intervals(_LEVEL).select("item", "score", "lower", "upper", "rank", "rank_lower", "rank_upper")
-        if scale.std_error is not None:
-            table.insert_column(2, pl.Series("std_error", scale.std_error[order]))
-    wins = np.bincount(won, minlength=preferences.n_items)
-    more = pl.DataFrame({"judgements": counts, "won": wins}).hstack(_columns(fit))
-    return table.rename({"item": "script"}).hstack(more[order])
+    return pl.DataFrame(found).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _judges(preferences: Preferences, residual: Floats, spread: Floats, chance: Floats) -> pl.DataFrame:
@@ -410,46 +408,19 @@ def _judges(preferences: Preferences, residual: Floats, spread: Floats, chance: 
         return pl.DataFrame(schema={"judge": pl.String, "judgements": pl.Int64})
     who, decided = preferences.annotator, preferences.outcome != 0
     fit = _fit_statistics(who, residual, spread, n)
-    count = np.bincount(who, minlength=n)
     agreed = np.bincount(who[decided], (chance[decided] > 0.5) + 0.5 * (chance[decided] == 0.5), n)
     left = np.bincount(who[decided], preferences.outcome[decided] > 0, n)
-    some = np.maximum(fit["decided"], 1)
+    some = np.maximum(fit["decided"].to_numpy(), 1)
     table = pl.DataFrame({
-        "judge": preferences.annotators.ids, "judgements": count, "with_the_scale": agreed / some,
-        "chose_left": left / some,
-    }).hstack(_columns(fit))  # fmt: skip
+        "judge": preferences.annotators.ids, "judgements": np.bincount(who, minlength=n),
+        "with_the_scale": agreed / some, "chose_left": left / some,
+    }).hstack(fit.drop("decided"))  # fmt: skip
     if preferences.duration is not None:
         times = pl.DataFrame({"who": who, "seconds": preferences.duration}).group_by("who").median()
         own = pl.DataFrame({"who": np.arange(n, dtype=who.dtype)}).join(times, on="who", how="left")
         table = table.with_columns(median_seconds=own["seconds"].fill_nan(None))
     kept = table.filter(pl.col("judgements") > 0)
     return kept.sort("infit", "judge", descending=[True, False], nulls_last=True)
-
-
-def _judgements(preferences: Preferences, chance: Floats) -> pl.DataFrame:
-    """Every judgement with the probability that the scale gives to its answer, the most surprising first."""
-    ids, tied = preferences.items.ids, pl.Series(preferences.outcome == 0)
-    columns: dict[str, Any] = {"left": ids.gather(preferences.left), "right": ids.gather(preferences.right)}
-    if preferences.n_annotators:
-        columns["judge"] = preferences.annotators.ids.gather(preferences.annotator)
-    winner = ids.gather(np.where(preferences.outcome > 0, preferences.left, preferences.right)).cast(pl.String)
-    table = pl.DataFrame(
-        {**columns, "better": winner.set(tied, "tie"), "probability": pl.Series(chance).set(tied, None)}
-    )
-    return table.sort("probability", *columns, nulls_last=True)
-
-
-def _cohorts(scale: Consensus, cohort_of: pl.DataFrame) -> pl.DataFrame:
-    """Mean of each cohort on the joint scale, its own scripts' spread, and how many scripts it shares with others."""
-    error = scale.std_error if scale.std_error is not None else np.full(len(scale.items), np.nan)
-    scores = pl.DataFrame({"script": scale.items.ids, "score": scale.scores, "std_error": error})
-    shared = pl.col("cohort").n_unique().over("script") > 1
-    table = cohort_of.with_columns(common=shared).join(scores, on="script")
-    return table.group_by("cohort").agg(
-        scripts=pl.len(), common=pl.col("common").sum(), mean=pl.col("score").mean(),
-        # errors of scripts beside the scatter of scripts, of which these are all
-        std_error=((pl.col("std_error") ** 2).sum().sqrt() / pl.len()).fill_nan(None), spread=pl.col("score").std(),
-    ).sort("cohort")  # fmt: skip
 
 
 def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -465,14 +436,14 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
     unknown = [one for one in table["item"].to_list() if one not in place]
     if unknown:
         raise JudgmentError(f"anchors {first_few(map(repr, unknown))} were never judged; leave them out, or judge them")
-    given = table["grade"].to_list()
+    words_of = [str(one) for one in table["grade"].to_list()]
     if levels is None and not table["grade"].dtype.is_numeric():
         numbers = table["grade"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
         if numbers.null_count():
-            seen = ",".join(dict.fromkeys(map(str, sorted(set(given)))))
+            seen = ",".join(sorted(set(words_of)))
             raise ParameterError(f"grades of anchors are words; say their order, worst first: --levels {seen}")
-    names = [str(one) for one in levels] if levels is not None else sorted({str(one) for one in given}, key=float)
-    outside = [str(one) for one in given if str(one) not in names]
+    names = [str(one) for one in levels] if levels is not None else sorted(set(words_of), key=float)
+    outside = [one for one in words_of if one not in names]
     if outside:
         raise ParameterError(f"grade {outside[0]!r} of an anchor is none of the levels {', '.join(names)}; add it")
     if not 2 <= len(names) <= _MOST_GRADES:
@@ -484,7 +455,7 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
     if len(np.unique(code)) < len(code):
         twice = table["item"].filter(table["item"].is_duplicated())[0]
         raise JudgmentError(f"anchor {twice!r} is listed twice; keep one of its grades")
-    grade = np.array([names.index(str(one)) for one in given])
+    grade = np.array([names.index(one) for one in words_of])
     error = scale.std_error if scale.std_error is not None else np.zeros(len(scale.items))
     spread = float(scale.scores.std()) or 1.0
     scores, errors = scale.scores / spread, error / spread
@@ -506,8 +477,15 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
         return float(prior - np.log(np.maximum(likely, 1e-300)).sum())
 
     start = np.concatenate([[centre - 1.0], np.full(max(n - 1, 0), np.log(2.0 / max(n, 1))), [np.log(0.25)]])
-    best = minimize(loss, start, method="BFGS")
-    values, vectors = np.linalg.eigh(_hessian(loss, best.x))
+    best, moves = minimize(loss, start, method="BFGS"), _STEP * np.eye(n + 1)
+    # second derivatives by differences
+    hessian = np.empty((n + 1, n + 1))
+    for i in range(n + 1):
+        for j in range(i, n + 1):
+            a, b = moves[i], moves[j]
+            value = loss(best.x + a + b) - loss(best.x + a - b) - loss(best.x - a + b) + loss(best.x - a - b)
+            hessian[i, j] = hessian[j, i] = value / (4 * _STEP**2)
+    values, vectors = np.linalg.eigh(hessian)
     root = vectors / np.sqrt(np.maximum(values, 0.05))
     draws = best.x + np.random.default_rng(seed).standard_normal((_N_BOUNDARY_DRAWS, n + 1)) @ root.T
     probabilities = np.zeros((len(scores), n + 1))
@@ -520,26 +498,13 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
         "grade": names[1:], "from_score": cuts_of(best.x) * spread, "lower": low, "upper": high,
         "anchors": np.bincount(grade, minlength=n + 1)[1:],
     })  # fmt: skip
-    known = dict(zip(code.tolist(), map(str, given), strict=True))
+    known = dict(zip(code.tolist(), words_of, strict=True))
     graded = pl.DataFrame({
         "script": scale.items.ids, "grade": [names[one] for one in probabilities.argmax(axis=1)],
         "anchor": pl.Series([known.get(one) for one in range(len(scores))], dtype=pl.String),
         **{f"P({name})": probabilities[:, column] for column, name in enumerate(names)},
     })  # fmt: skip
     return boundaries, graded
-
-
-def _hessian(loss: Any, point: Floats, step: float = 1e-3) -> Floats:
-    """Second derivatives by differences."""
-    n = len(point)
-    moves = np.eye(n) * step
-    matrix = np.empty((n, n))
-    for i in range(n):
-        for j in range(i, n):
-            a, b = moves[i], moves[j]
-            value = loss(point + a + b) - loss(point + a - b) - loss(point - a + b) + loss(point - a - b)
-            matrix[i, j] = matrix[j, i] = value / (4 * step**2)
-    return matrix
 
 
 def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> list[str]:
@@ -585,11 +550,9 @@ def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> li
     if len(few):
         which = f"{counted(len(few), 'script')} with fewer than 5 judgements: {first_ids(few['script'])}"
         steps.append(f"{which}; judge them again first.")
-    extreme = said.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))
+    extreme = said.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))["script"]
     if len(extreme):
-        steps.append(
-            f"Won or lost every judgement, so their distance to the others is open: {first_ids(extreme['script'])}."
-        )
+        steps.append(f"Won or lost every judgement, so their distance to the others is open: {first_ids(extreme)}.")
     for name, table, what in (("judge", found.judges, "speak with them"), ("script", said, "read them together")):
         if "misfit" in table.columns and (odd := table.filter("misfit")).height:
             who = f"{counted(len(odd), name)} whose judgements do not follow the scale: {first_ids(odd[name])}"
