@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .. import api, io
 from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..io.notices import Notice, hear
 from ..registry import resolve
 from ..wording import SHOWN, counted, first_few, of_all
 from .outputs import (
@@ -28,11 +28,8 @@ from .votes import Asked, expect_packed_alone, packed_in_words, read_settled, re
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..api import CategoryFit, Moderation, Rubric
     from ..data.consensus import Consensus
-    from ..io.notices import Notice
     from ..review.facts import Facts
-    from ..review.findings import Findings
 
 _MOST_VALUES = 100
 """Values of a column that ``--by`` makes a ranking for."""
@@ -42,15 +39,12 @@ _MAX_CHARACTERS = 40
 
 _SCALING = ("stream", "cluster", "resume")
 _OF_ONE_RANKING = (
-    "report", "bootstrap", "rating", "tiers", "win_rate", "intervals", "fail_if", "known", *_SCALING, "moderation",
-    "anchors", "classifier", "probabilities", "soft_labels",
-)  # fmt: skip
+    "report bootstrap rating tiers win_rate intervals fail_if known stream cluster resume moderation anchors "
+    "classifier probabilities soft_labels"
+)
 """Options about a single ranking of items."""
 
-_NOT_OF_LABELS = (
-    *_OF_ONE_RANKING, "families", "by", "criteria", "overall", "summary", "swaps", "want", "control", "trusted",
-    "robust", "reweight",
-)  # fmt: skip
+_NOT_OF_LABELS = f"{_OF_ONE_RANKING} families by criteria overall summary swaps want control trusted robust reweight"
 _READING_OF_LABELS = ("--column", "--where", "--sheet", "--encoding", "--header", "--skip-rows")
 
 
@@ -87,9 +81,7 @@ def aggregate(asked: Asked, talk: Talk) -> None:
     # from standard input, in a pipe
     zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json
     """
-    from .. import api
     from ..io.output import format_for
-    from ..io.tables import read_table
 
     votes, reading = asked.votes, asked.reading
     check_files(
@@ -104,8 +96,8 @@ def aggregate(asked: Asked, talk: Talk) -> None:
     api.check_level(asked.intervals, "intervals")
     check_report(asked.report)
     check_report(asked.moderation)
-    chosen = format_for(asked.out, asked.format)
-    if asked.anchors is not None and asked.moderation is None and chosen not in ("xlsx", "json"):
+    asked.chosen = format_for(asked.out, asked.format)
+    if asked.anchors is not None and asked.moderation is None and asked.chosen not in ("xlsx", "json"):
         raise ParameterError(
             "--anchors grades scripts on a page or in a workbook; give --moderation FILE.html, or -o FILE.xlsx"
         )
@@ -139,46 +131,38 @@ def aggregate(asked: Asked, talk: Talk) -> None:
     if asked.anchors is not None:
         # the levels are those of the anchors; pairs have none
         asked.reading = reading.but(levels=None)
-    asked.known = None if asked.known is None else read_table(asked.known)
+    asked.known = None if asked.known is None else io.read_table(asked.known)
     judged: Any = None
-    if _goes_in_parts(asked, talk):
-        for flag, given in (("--families", asked.families is not None), ("--swaps", asked.swaps != "keep")):
-            if given:
-                raise ParameterError(
-                    f"{flag} needs all judgments of an annotator at once, but these are read in parts; give the file "
-                    "itself with --no-stream, or leave it out"
-                )
+    # packed ones go in parts, those asked for so, and those beyond memory
+    in_parts = expect_packed_alone(votes) or any(getattr(asked, name) for name in _SCALING)
+    advice = None if in_parts else api.file_advice(votes)
+    if advice is not None:
+        talk.say(advice.sentence)
+        in_parts = advice.stream and asked.stream is None
+    if in_parts:
+        flag = _first_given(asked, "families swaps")
+        if flag is not None:
+            raise ParameterError(
+                f"{flag} needs all judgments of an annotator at once, but these are read in parts; give the file "
+                "itself with --no-stream, or leave it out"
+            )
         judged = _packed_votes(asked, talk)
     if judged is None:
         judged = read_settled(asked if asked.cannot_tell is None else _set_apart(asked, talk), talk)
         if asked.classifier is not None:
-            judged = api.with_classifier(judged, read_table(asked.classifier))
+            judged = api.with_classifier(judged, io.read_table(asked.classifier))
         judged = api.hold_many(judged, asked.method, bootstrap=asked.bootstrap) or judged
     fail_where(_fit_and_write(judged, asked, talk), talk)
 
 
-def _first_given(asked: Asked, names: Sequence[str]) -> str | None:
+def _first_given(asked: Asked, names: str) -> str | None:
     """The first of some options that was given, as it is typed."""
-    given = (name for name in names if getattr(asked, name) and getattr(asked, name) not in ("keep", "order"))
-    name = next(given, None)
-    return None if name is None else f"--{name.replace('_', '-')}"
-
-
-def _goes_in_parts(asked: Asked, talk: Talk) -> bool:
-    """Whether votes are aggregated in parts: packed ones, those asked for so, and those beyond memory."""
-    from ..api import file_advice
-
-    if expect_packed_alone(asked.votes) or any(getattr(asked, name) for name in _SCALING):
-        return True
-    advice = file_advice(asked.votes)
-    if advice is not None:
-        talk.say(advice.sentence)
-    return advice is not None and advice.stream and asked.stream is None
+    given = [name for name in names.split() if getattr(asked, name) and getattr(asked, name) not in ("keep", "order")]
+    return f"--{given[0].replace('_', '-')}" if given else None
 
 
 def _packed_votes(asked: Asked, talk: Talk) -> Any:
     """Packed judgments, or those of files that are packed first; ``None`` where files turn out to hold few."""
-    from .. import api
     from ..api import in_parts
     from ..cluster.packed import is_packed, scan_judgments
     from ..data.parted import MANY_ITEMS
@@ -217,12 +201,15 @@ def _packed_votes(asked: Asked, talk: Talk) -> Any:
 
 def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
     """Fit judgments, write the consensus and what goes with it; return the conditions that hold, in words."""
-    from .. import api
+    import polars as pl
+
     from ..cluster.packed import PackedJudgments
     from ..data.consensus import Consensus
-    from ..io.output import format_for
+    from ..io.output import write_sheets, write_text
+    from ..io.results import consensus_table, json_text
     from ..review.conditions import check
     from ..review.facts import facts_of
+    from ..review.findings import findings_of
 
     packed = judged if isinstance(judged, PackedJudgments) else None
     if packed is None and asked.annotators and not judged.n_annotators:
@@ -236,7 +223,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         items, people = asked.doubt
         consensus = api.informed_by_difficulty(consensus, judged, items)
         consensus = _with_estimate(consensus, cannot_tell={"annotators": people.to_dicts(), "items": items.to_dicts()})
-    chosen = format_for(asked.out, asked.format)
+    chosen, level = asked.chosen, asked.level or LEVEL
     moderated = _moderate(judged, consensus, asked, chosen) if packed is None else None
     if moderated is not None and isinstance(consensus, Consensus):
         consensus = _with_estimate(consensus, reliability=moderated.reliability)
@@ -245,25 +232,47 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
     def facts() -> Facts:
         return facts_of(consensus, judged) if packed is None else api.sampled_facts(packed, consensus)
 
-    def look() -> tuple[Consensus, Findings | None]:
+    def look() -> tuple[Consensus, Any]:
         if talk.quiet and not (asked.annotators or asked.summary or chosen in ("json", "parquet")):
             return consensus, None
         with talk.working("checking the annotators"):
             tell_of_annotators(facts(), talk)
-        if chosen != "json":
-            return facts().reviewed_consensus, None
-        from ..review.findings import findings_of
-
-        return facts().reviewed_consensus, findings_of(facts())
+        return facts().reviewed_consensus, findings_of(facts()) if chosen == "json" else None
 
     if not isinstance(consensus, Consensus):
-        _deliver_stored(consensus, asked, talk)
+        # a ranking that stays in Parquet
+        flag = _first_given(asked, "rating tiers win_rate")
+        if flag is not None:
+            raise ParameterError(
+                f"{flag} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
+            )
+        if asked.out in (None, "-"):
+            where = f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it"
+            talk.say(where, needed=True)
+        else:
+            consensus.write(asked.out)
+            report_written(asked.out, talk)
         look()
     else:
-        consensus = _with_win_rate(consensus, asked, talk)
+        if asked.win_rate is not None:
+            shares = consensus.win_rate(*asked.win_rate, level=level)
+            item, against = [*asked.win_rate, None][:2]
+            bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
+            wins = f"{item} wins {100 * shares['share']:.1f} % against {'the others' if against is None else against}"
+            talk.say(f"{wins} ({100 * level:g} % interval {bounds})", needed=True)
+            consensus = _with_estimate(consensus, win_rate={"item": item, "against": against, **shares, "level": level})
         columns = None if moderated is not None and chosen == "xlsx" else _item_columns(consensus, judged, asked)
         if chosen == "xlsx":
-            _write_workbook(consensus, facts, moderated, columns, asked, talk)
+            # items, annotators and what to do next; of pairs on one scale, the sheets of a moderation meeting
+            sheets = moderated.sheets() if moderated is not None else {}
+            if moderated is None:
+                sheets["items"] = consensus_table(consensus, asked.level, columns)
+                if (table := facts().table) is not None:
+                    sheets["annotators"] = _with_doubt(table, asked)
+                said = [(one.severity, one.sentence) for one in findings_of(facts())]
+                sheets["what to do next"] = pl.DataFrame(said, schema=["about", "finding"], orient="row")
+            write_sheets(sheets, asked.out)
+            report_written(asked.out, talk)
             look()
         else:
             failed = deliver_consensus(consensus, asked, talk, look, columns)
@@ -275,7 +284,15 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
     if table is not None and packed is not None:
         write_wanted(asked.annotators, lambda: table, talk)
     elif table is not None:
-        _write_annotators(facts(), table, judged, asked, talk)
+        # with what to do about each and why
+        with talk.working("fitting the consensus without some annotators"):
+            plan = api.actions(facts().reviewed_consensus, judged)
+        suggested = plan.frame().select("annotator", "action", "reason")
+        joined = table.join(suggested, on="annotator", how="left", maintain_order="left")
+        first = ["annotator", "quality", "n_judgments", "action", "reason"]
+        write_wanted(asked.annotators, lambda: _with_doubt(joined.select(*first, pl.exclude(first)), asked), talk)
+        for line in plan.sentences():
+            talk.say(f"suggested: {line}")
     if asked.moderation is not None and moderated is not None:
         from ..report import write_moderation
 
@@ -284,9 +301,6 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         for step in moderated.steps:
             talk.say(step[:1].lower() + step[1:].removesuffix("."))
     if asked.soft_labels is not None:
-        from ..io.output import write_text
-        from ..io.results import json_text
-
         write_text(json_text(api.lewidi(consensus, judged)), asked.soft_labels)
         report_written(asked.soft_labels, talk)
     if asked.report is not None:
@@ -297,7 +311,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         shown = None
         if isinstance(consensus, Consensus):
             sure = consensus.uncertainty is not None
-            shown = consensus.intervals(asked.level or LEVEL).drop("basis") if sure else consensus.frame()
+            shown = consensus.intervals(level).drop("basis") if sure else consensus.frame()
         write_summary(asked.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
     return holding
 
@@ -309,19 +323,19 @@ def _with_estimate(consensus: Consensus, **estimates: Any) -> Consensus:
 
 def _item_columns(consensus: Consensus, judged: Any, asked: Asked) -> pl.DataFrame | None:
     """What stands beside the items: probabilities, difficulty, ratings or tiers; ``None`` for nothing."""
-    from .. import api
-
-    level, rated = asked.level or LEVEL, asked.rating is not None
-    tables = [api.soft_labels(consensus, judged)] if asked.probabilities else []
-    tables += [asked.doubt[0]] if asked.doubt is not None else []
-    tables += [consensus.rating(asked.anchor, level=level)] if rated else []
-    tables += [consensus.tiers(level).drop("score", "rank")] if asked.tiers and not rated else []
-    if not tables:
-        return None
-    whole = tables[0]
-    for table in tables[1:]:
-        keys = [name for name in ("query", "item") if name in whole.columns and name in table.columns]
-        whole = whole.join(table, on=keys, how="left", maintain_order="left")
+    level, tables = asked.level or LEVEL, []
+    if asked.probabilities:
+        tables.append(api.soft_labels(consensus, judged))
+    if asked.doubt is not None:
+        tables.append(asked.doubt[0])
+    if asked.rating is not None:
+        tables.append(consensus.rating(asked.anchor, level=level))
+    elif asked.tiers:
+        tables.append(consensus.tiers(level).drop("score", "rank"))
+    whole = None
+    for table in tables:
+        keys = [name for name in ("query", "item") if whole is not None and name in whole.columns and name in table]
+        whole = table if whole is None else whole.join(table, on=keys, how="left", maintain_order="left")
     return whole
 
 
@@ -332,24 +346,10 @@ def _with_doubt(table: pl.DataFrame, asked: Asked) -> pl.DataFrame:
     return table.join(asked.doubt[1], on="annotator", how="full", coalesce=True, maintain_order="left_right")
 
 
-def _with_win_rate(consensus: Consensus, asked: Asked, talk: Talk) -> Consensus:
-    """The consensus with the win rate that was asked for among its estimates; it is said too."""
-    if asked.win_rate is None:
-        return consensus
-    level = asked.level or LEVEL
-    shares = consensus.win_rate(*asked.win_rate, level=level)
-    item, against = [*asked.win_rate, None][:2]
-    bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
-    wins = f"{item} wins {100 * shares['share']:.1f} % against {'the others' if against is None else against}"
-    talk.say(f"{wins} ({100 * level:g} % interval {bounds})", needed=True)
-    return _with_estimate(consensus, win_rate={"item": item, "against": against, **shares, "level": level})
-
-
 def _label_sets(asked: Asked, talk: Talk) -> None:
     """Write the set of labels of each item."""
     import polars as pl
 
-    from .. import api
     from ..io.judgments import open_votes
     from ..io.plain_tables import chosen_rows
 
@@ -375,9 +375,7 @@ def _set_apart(asked: Asked, talk: Talk) -> Asked:
     """Count "can't tell" by item and annotator, and leave these rows out of the grades."""
     import polars as pl
 
-    from .. import api
     from ..io.judgments import open_votes, read_one
-    from ..io.notices import hear
     from ..io.sources import files_like
 
     votes, reading, answers = asked.votes, asked.reading, asked.cannot_tell
@@ -419,80 +417,22 @@ def _set_apart(asked: Asked, talk: Talk) -> Asked:
     return asked.but(reading=reading.but(**changes))
 
 
-def _moderate(judged: Any, consensus: Any, asked: Asked, chosen: str) -> Moderation | None:
+def _moderate(judged: Any, consensus: Any, asked: Asked, chosen: str) -> api.Moderation | None:
     """What a moderation meeting asks of pairs, where that was asked for or JSON or a workbook has it; else ``None``."""
-    wanted = asked.moderation is not None or asked.anchors is not None
-    alone = judged.kind == "preference" and judged.n_queries == 1
+    alone, wanted = judged.kind == "preference" and judged.n_queries == 1, asked.moderation or asked.anchors
     if not wanted and not (alone and chosen in ("json", "xlsx")):
         return None
-    from .. import api
     from ..api.moderation import MANY_JUDGEMENTS
-    from ..io.tables import read_table
 
     if not wanted and len(judged) > MANY_JUDGEMENTS:
         return None
-    anchors = None if asked.anchors is None else read_table(asked.anchors)
+    anchors = None if asked.anchors is None else io.read_table(asked.anchors)
     one_scale = consensus if alone else None
     return api.moderate(judged, one_scale, anchors=anchors, levels=asked.levels, seed=asked.seed)
 
 
-def _write_workbook(
-    consensus: Consensus, facts: Callable[[], Facts], moderated: Moderation | None, columns: pl.DataFrame | None,
-    asked: Asked, talk: Talk,
-) -> None:  # fmt: skip
-    """Write items, annotators and what to do next as sheets; of pairs on one scale, those of a moderation meeting."""
-    import polars as pl
-
-    from ..io.output import write_sheets
-    from ..io.results import consensus_table
-    from ..review.findings import findings_of
-
-    if moderated is not None:
-        sheets = moderated.sheets()
-    else:
-        sheets = {"items": consensus_table(consensus, asked.level, columns)}
-        if (table := facts().table) is not None:
-            sheets["annotators"] = _with_doubt(table, asked)
-        said = [(one.severity, one.sentence) for one in findings_of(facts())]
-        sheets["what to do next"] = pl.DataFrame(said, schema=["about", "finding"], orient="row")
-    write_sheets(sheets, asked.out)
-    report_written(asked.out, talk)
-
-
-def _deliver_stored(consensus: Any, asked: Asked, talk: Talk) -> None:
-    """Write a ranking that stays in Parquet, or say where it is."""
-    flag = _first_given(asked, ("rating", "tiers", "win_rate"))
-    if flag is not None:
-        raise ParameterError(
-            f"{flag} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
-        )
-    if asked.out in (None, "-"):
-        where = f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it"
-        talk.say(where, needed=True)
-        return
-    consensus.write(asked.out)
-    report_written(asked.out, talk)
-
-
-def _write_annotators(facts: Facts, table: pl.DataFrame, judgments: Any, asked: Asked, talk: Talk) -> None:
-    """Write the table of annotators with what to do about each and why, and say what that comes to."""
-    import polars as pl
-
-    from ..api import actions
-
-    with talk.working("fitting the consensus without some annotators"):
-        plan = actions(facts.reviewed_consensus, judgments)
-    suggested = plan.frame().select("annotator", "action", "reason")
-    joined = table.join(suggested, on="annotator", how="left", maintain_order="left")
-    first = ["annotator", "quality", "n_judgments", "action", "reason"]
-    write_wanted(asked.annotators, lambda: _with_doubt(joined.select(*first, pl.exclude(first)), asked), talk)
-    for line in plan.sentences():
-        talk.say(f"suggested: {line}")
-
-
 def _write_report(facts: Facts, packed: Any, asked: Asked, talk: Talk) -> None:
     """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
-    from .. import api
     from .. import report as reports
     from ..cluster.packed import is_packed
     from ..io.features import describe_votes
@@ -529,8 +469,9 @@ def tell_of_annotators(facts: Facts, talk: Talk) -> None:
         number, verb = of_all(len(suspicious), len(facts.table), "annotator"), "is" if len(suspicious) == 1 else "are"
         lines.append(f"{number} {verb} worth a look (quality 0.5 is guessing):")
         for one in suspicious[:SHOWN]:
+            numbers = ((float(one.n_judgments), "judgment"), (float(one.n_pairs), "pair"))
             # weights need not be whole
-            judged = counted(_whole(one.n_judgments), "judgment"), counted(_whole(one.n_pairs), "pair")
+            judged = [counted(int(n) if n.is_integer() else round(n, 1), what) for n, what in numbers]
             verdict = FLAGS["guessing"].noun if one.verdict == "guessing" else one.verdict
             said = f"quality {one.quality:.2f} ({interval(one)}), {verdict} with {' and '.join(judged)}"
             lines.append(f" {annotator_name(one)}: {said}")
@@ -555,11 +496,6 @@ def interval(one: Any) -> str:
     return f"{one.lower:.2f} to {one.upper:.2f}"
 
 
-def _whole(number: float) -> float:
-    """A number without its decimals if it has none, else with one."""
-    return int(number) if float(number).is_integer() else round(float(number), 1)
-
-
 def _several_rankings(asked: Asked, talk: Talk) -> None:
     """Write the rankings of ``--by`` or ``--criteria`` as one table."""
     mine = "--by" if asked.by is not None else "--criteria"
@@ -569,24 +505,21 @@ def _several_rankings(asked: Asked, talk: Talk) -> None:
         raise ParameterError(
             f"{mine} reads the votes several times, but standard input can be read only once; give a file"
         )
-    flag = _first_given(asked, (*_OF_ONE_RANKING, "annotators", "cannot_tell"))
+    flag = _first_given(asked, f"{_OF_ONE_RANKING} annotators cannot_tell")
     if flag is not None:
         raise ParameterError(f"{flag} applies to one ranking, but {mine} makes several; leave one out")
     found = None if asked.by is not None else _by_criterion(asked, talk)
     table = _by_category(asked, talk) if found is None else found.table
-    sheets = None if found is None else found.sheets
-    deliver(table, asked, talk, sheets=sheets, bold="item", cut=("item",))
+    deliver(table, asked, talk, sheets=None if found is None else found.sheets, bold="item", cut=("item",))
     write_summary(asked.summary, f"Rankings of {counted(table['item'].n_unique(), 'item')}", table, talk)
 
 
-def _by_criterion(asked: Asked, talk: Talk) -> Rubric:
+def _by_criterion(asked: Asked, talk: Talk) -> api.Rubric:
     """The ranking by several columns of grades or winners, and what they have in common."""
-    from .. import api
     from ..data.column_names import understand_pairs
-    from ..io.tables import read_table
 
     names, weights = api.criteria_weights(asked.criteria)
-    table, wanted = read_table(asked.votes[0]), (*names, *([asked.overall] if asked.overall else ()))
+    table, wanted = io.read_table(asked.votes[0]), (*names, *([asked.overall] if asked.overall else ()))
     lacking = [one for one in wanted if one not in table.columns]
     # criteria below each other: a column that says which
     metric = next((one for one in table.columns if lacking and set(wanted) <= set(table[one].to_list())), None)
@@ -612,11 +545,7 @@ def _by_category(asked: Asked, talk: Talk) -> pl.DataFrame:
     """The ranking of all votes, and one for each value of a column."""
     import polars as pl
 
-    from .. import api
-    from ..io.notices import hear
-    from ..io.tables import read_table
-
-    by, tables = asked.by, [read_table(name) for name in asked.votes]
+    by, tables = asked.by, [io.read_table(name) for name in asked.votes]
     for name, table in zip(asked.votes, tables, strict=True):
         if by not in table.columns:
             raise JudgmentError(f"{name} has no column {by!r}; its columns are {', '.join(table.columns)}")
@@ -629,7 +558,19 @@ def _by_category(asked: Asked, talk: Talk) -> pl.DataFrame:
         whole = api.fit_category(judgments, **asked.arguments(api.aggregate))
     for notice in said_of_all:
         talk.hear(notice)
-    return api.category_table(whole, {one: _category(asked, one, whole.consensus, said_of_all, talk) for one in values})
+    parts = {}
+    for one in values:
+        # what is said, warned of or refused begins with the part that it is about, unless it holds for all
+        notices: list[Notice] = []
+        try:
+            with hear(notices.append):
+                parts[one] = _category(asked, one, whole.consensus, talk)
+        except CrowdrankError as error:
+            raise type(error)(f"{by} {one}: {error}") from None
+        for notice in notices:
+            if notice.level == "warning" or notice not in said_of_all:
+                talk.hear(notice._replace(text=f"{by} {one}: {notice.text}"))
+    return api.category_table(whole, parts)
 
 
 def _read_some(asked: Asked, talk: Talk, **changes: dict[str, str]) -> Any:
@@ -644,42 +585,23 @@ def _read_some(asked: Asked, talk: Talk, **changes: dict[str, str]) -> Any:
     return read_settled(asked.but(reading=asked.reading.but(**more)), talk)
 
 
-def _category(asked: Asked, one: str, whole: Consensus, said_of_all: Sequence[Notice], talk: Talk) -> CategoryFit:
+def _category(asked: Asked, one: str, whole: Consensus, talk: Talk) -> api.CategoryFit:
     """The consensus of one category by the method of all judgments, whose scores it is compared with."""
-    from .. import api
     from ..data.naming import named_annotators
-    from ..io.notices import hear
 
-    with _speak_of(f"{asked.by} {one}", talk, said_of_all):
-        # what there is to say of the votes was said of all of them
-        with hear(lambda _: None):
-            judgments = _read_some(asked, Talk(quiet=True), where={asked.by: one})
-        changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
-        if asked.control is not None:
-            names = api.names_to_control(judgments, asked.control)
-            none = api.zero_covariates(judgments, names)
-            changes["control"] = [name for name in names if name not in none] or None
-            for name in none:
-                talk.say(f"{asked.by} {one}: {name} is 0 in all preferences and makes no difference there")
-        if asked.trusted:
-            present = named_annotators(judgments, asked.trusted, "trusted", absent=True)
-            ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
-            changes["trusted"] = ids or asked.trusted
-        with talk.working("finding the consensus"):
-            return api.fit_category(judgments, **asked.arguments(api.aggregate) | changes)
-
-
-@contextmanager
-def _speak_of(part: str, talk: Talk, said_of_all: Sequence[Notice]) -> Iterator[None]:
-    """Begin what is said, warned of or refused meanwhile with the part that it is about, unless it holds for all."""
-    from ..io.notices import hear
-
-    notices: list[Notice] = []
-    try:
-        with hear(notices.append):
-            yield
-    except CrowdrankError as error:
-        raise type(error)(f"{part}: {error}") from None
-    for notice in notices:
-        if notice.level == "warning" or notice not in said_of_all:
-            talk.hear(notice._replace(text=f"{part}: {notice.text}"))
+    # what there is to say of the votes was said of all of them
+    with hear(lambda _: None):
+        judgments = _read_some(asked, Talk(quiet=True), where={asked.by: one})
+    changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
+    if asked.control is not None:
+        names = api.names_to_control(judgments, asked.control)
+        none = api.zero_covariates(judgments, names)
+        changes["control"] = [name for name in names if name not in none] or None
+        for name in none:
+            talk.say(f"{asked.by} {one}: {name} is 0 in all preferences and makes no difference there")
+    if asked.trusted:
+        present = named_annotators(judgments, asked.trusted, "trusted", absent=True)
+        ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
+        changes["trusted"] = ids or asked.trusted
+    with talk.working("finding the consensus"):
+        return api.fit_category(judgments, **asked.arguments(api.aggregate) | changes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections import UserDict
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
@@ -14,8 +15,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from .. import __version__
 from ..errors import MissingExtraError, ParameterError
 from ..options import COMMANDS, Option
+from .talk import Talk
+from .votes import Asked
 
 HOMES = {
     "aggregate": "aggregate", "compare": "evaluate", "evaluate": "evaluate", "diagnose": "evaluate",
@@ -28,6 +32,8 @@ HOMES = {
 """Verb -> the file that has its function."""
 
 VERBS = tuple(HOMES)
+_PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+"""Settings of typer for pages without colours, and errors that are said by us."""
 
 EXAMPLES = """\
 # see it work on a small data set
@@ -151,8 +157,6 @@ def _command(verb: str) -> Any:
     text, _, examples = inspect.cleandoc(work.__doc__ or "").partition("\n\nExamples\n--------\n")
 
     def run(**given: Any) -> None:
-        from .votes import Asked
-
         asked = Asked.from_typed(options, given)
         if getattr(asked, "digits", None) is not None or getattr(asked, "safe_csv", False):
             from ..data.showing import DIGITS
@@ -163,8 +167,6 @@ def _command(verb: str) -> Any:
         if "talk" not in wanted:
             work(asked)
             return
-        from .talk import Talk
-
         with Talk(quiet=bool(getattr(asked, "quiet", False))) as talk:
             work(asked, talk)
 
@@ -173,7 +175,7 @@ def _command(verb: str) -> Any:
     parameters = [_parameter(option, eager.get(option.name)) for option in options]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single = typer.Typer(add_completion=False, **_PLAIN)
     single.command(verb, cls=_Verb, epilog=examples)(run)
     return get_command(single)
 
@@ -225,19 +227,11 @@ def complete(wanted: str, incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in dict.fromkeys(known) if name.startswith(last)]
 
 
-class _Verbs(Mapping[str, Any]):
+class _Verbs(UserDict[str, Any]):
     """The commands by name, so running one does not load the others."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in HOMES:
-            raise KeyError(name)
-        return _command(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(HOMES)
-
-    def __len__(self) -> int:
-        return len(HOMES)
+        return _command(name) if name in self else super().__getitem__(name)
 
 
 class _Program(_WithExamples, TyperGroup):
@@ -245,35 +239,25 @@ class _Program(_WithExamples, TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _Verbs()  # type: ignore[assignment]  # read only: nothing is registered later
+        self.commands = _Verbs(HOMES)  # read only: nothing is registered later
 
 
-app = typer.Typer(
-    cls=_Program,
-    name="crowdrank",
-    epilog=EXAMPLES,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_HELP = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(cls=_Program, name="crowdrank", epilog=EXAMPLES, context_settings=_HELP, **_PLAIN)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     """Print the version, and leave."""
     if wanted:
-        from .. import __version__
-
         typer.echo(f"crowdrank {__version__}")
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+
+
 @app.callback(invoke_without_command=True)
-def start(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and exit.")
-    ] = False,
-) -> None:
+def start(context: typer.Context, version: Annotated[bool, _VERSION] = False) -> None:
     """Turn noisy votes of many annotators into a ranking, and name the bad annotators.
 
     Data goes to standard output, talk to standard error; - reads standard input.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+from .. import api, auditing, io
 from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..io.notices import collect_notices
 from .outputs import check_files, check_report, deliver, for_people, report_written, write_summary, write_wanted
 from .running import command_line, fail_where
 from .talk import Talk
@@ -15,15 +18,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_VALUES, _MOST_SAID = 100, 40
-_CRITERION = "criterion"
-"""Column whose values are audited one by one where nothing else is said of it."""
 
-_SHOWN_COLUMNS = ("criterion", "program", "verdict", "winning_rate", "advantage", "low", "high", "quality",
-                  "quality_lower", "quality_upper", "n_items")  # fmt: skip
-
-
-_QUANTITIES = ("winning_rate", "advantage", "low", "high", "share_lost", "quality", "n_items", "accuracy", "kappa",
-               "rank_correlation", "error")  # fmt: skip
+_SHOWN_COLUMNS = "criterion program verdict winning_rate advantage low high quality quality_lower quality_upper n_items"
+_QUANTITIES = "winning_rate advantage low high share_lost quality n_items accuracy kappa rank_correlation error"
 
 
 def audit(asked: Asked, talk: Talk) -> None:
@@ -44,19 +41,12 @@ def audit(asked: Asked, talk: Talk) -> None:
     # what to ask people next
     crowdrank audit people.csv judges.csv --next ask.csv
     """
-    import json
-
     import polars as pl
 
-    from .. import api
-    from ..auditing import Audit
-    from ..auditing import audit as find
     from ..auditing.labels import Labels
     from ..data.judgments import parts_of
     from ..io.features import describe_votes
-    from ..io.notices import collect_notices
     from ..io.output import format_for, write_text
-    from ..io.tables import read_table
 
     votes, reading, people, by, criterion = asked.votes, asked.reading, asked.people, asked.by, asked.criterion
     more = [asked.corrected, asked.next_labels]
@@ -65,7 +55,7 @@ def audit(asked: Asked, talk: Talk) -> None:
     check_report(asked.report)
     if asked.item_families is not None:
         api.expect_self(asked.control)
-    conditions = _conditions(asked.fail_if, _QUANTITIES)
+    conditions = _conditions(asked.fail_if, _QUANTITIES.split())
     if people is None and len(votes) != 2:
         raise ParameterError(
             "give a file of people's judgments and then one of the programs', or one file with --people group=person"
@@ -76,14 +66,16 @@ def audit(asked: Asked, talk: Talk) -> None:
         tables.append(pl.DataFrame())
         # what is no plain table has no columns that could be asked for
         with suppress(CrowdrankError):
-            tables[-1] = read_table(name) if name != "-" else tables[-1]
+            tables[-1] = io.read_table(name) if name != "-" else tables[-1]
     column, equals, value = (people or "").partition("=")
     if equals and column != "group" and all(column in table.columns for table in tables):
         reading, people = reading.but(columns={**reading.columns, "group": column}), f"group={value}"
-    unasked = criterion is None and _CRITERION not in {*reading.where, *reading.columns.values()}
-    if unasked and all(_CRITERION in table.columns for table in tables) and len(_values(votes, tables, _CRITERION)) > 1:
-        talk.say(f"each {_CRITERION} is audited by itself; --where {_CRITERION}=... takes one of them")
-        criterion = _CRITERION
+    # a column of that name is audited value by value where nothing else is said of it
+    unasked = criterion is None and "criterion" not in {*reading.where, *reading.columns.values()}
+    unasked = unasked and all("criterion" in table.columns for table in tables)
+    if unasked and len(_values(votes, tables, "criterion")) > 1:
+        talk.say("each criterion is audited by itself; --where criterion=... takes one of them")
+        criterion = "criterion"
 
     about: Any = None if reading.items == "-" else reading.items
     if about is None:
@@ -92,7 +84,7 @@ def audit(asked: Asked, talk: Talk) -> None:
     def rows_with(column: str, value: str, part: Reading = reading) -> Reading:
         return part.but(where={**part.where, column: value})
 
-    def found_in(part: Reading, *, said: bool = False) -> Audit:
+    def found_in(part: Reading, *, said: bool = False) -> auditing.Audit:
         # how the files are read is said once
         with collect_notices() if said else nullcontext():
             heard = Talk(quiet=True) if said else talk
@@ -105,17 +97,17 @@ def audit(asked: Asked, talk: Talk) -> None:
                     cells = [Labels.of(own).cells.select("query", "item") for own in parts_of(judgments)]
                     parts += [table.with_columns(pl.lit(one).alias(by)) for table in cells]
         with talk.working("comparing programs with people"):
-            how = asked.but(people=people, by=pl.concat(parts) if parts else None, items=about).arguments(find)
-            return find(*judged, **how)
+            how = asked.but(people=people, by=pl.concat(parts) if parts else None, items=about)
+            return auditing.audit(*judged, **how.arguments(auditing.audit))
 
     if criterion is None:
         found = found_in(reading)
     else:
-        found = Audit.together({
+        found = auditing.Audit.together({
             one: found_in(rows_with(criterion, one), said=number > 0)
             for number, one in enumerate(_values(votes, tables, criterion))
         })  # fmt: skip
-    shown = found.frame().select([name for name in _SHOWN_COLUMNS if name in found.frame().columns])
+    shown = found.frame().select([name for name in _SHOWN_COLUMNS.split() if name in found.frame().columns])
     if not for_people(asked.out, asked.format) and format_for(asked.out, asked.format) == "json":
         write_text(json.dumps(found.plain(), ensure_ascii=False, indent=1, default=str) + "\n", asked.out or "-")
         report_written(asked.out, talk)
@@ -151,14 +143,13 @@ def changed(asked: Asked, talk: Talk) -> None:
     # looked at every day while judgments come in
     crowdrank changed old.csv new.csv --looks anytime --range 1,5
     """
-    from ..auditing import changed as find
 
     inputs, outputs = [asked.old, asked.new, asked.reading.items], [asked.out, asked.causes, asked.summary]
     check_files(inputs, outputs, format=asked.format, tables=[asked.causes])
-    conditions = _conditions(asked.fail_if, ("better", "worse", "changed", "n_items"))
+    conditions = _conditions(asked.fail_if, ["better", "worse", "changed", "n_items"])
     judged = [read_votes([name], asked.reading, talk) for name in (asked.old, asked.new)]
     with talk.working("comparing the runs"):
-        found = find(*judged, level=asked.level, looks=asked.looks, scale=asked.scale)
+        found = auditing.changed(*judged, level=asked.level, looks=asked.looks, scale=asked.scale)
     deliver(found.frame(), asked, talk, bold="item", cut=("item",))
     for sentence in found.sentences:
         talk.say(sentence)
@@ -168,7 +159,7 @@ def changed(asked: Asked, talk: Talk) -> None:
     fail_where(holding, talk)
 
 
-def _conditions(texts: list[str] | None, known: tuple[str, ...]) -> list[Any]:
+def _conditions(texts: list[str] | None, known: list[str]) -> list[Any]:
     """What the command fails on."""
     from ..review.conditions import parse_condition
 
@@ -181,11 +172,10 @@ def _holding(conditions: list[Any], table: pl.DataFrame, ids: str | None) -> lis
 
     def read(quantity: str) -> Values | None:
         known = table.drop_nulls(quantity)
-        names = known[ids] if ids is not None else known[quantity]
-        return Values(known[quantity].cast(float).to_numpy(), names) if len(known) else None
+        return Values(known[quantity].cast(float).to_numpy(), known[ids or quantity]) if len(known) else None
 
-    outcomes = [check_values(one, read, "these judgments do not give it; put it on something else")
-                for one in conditions]  # fmt: skip
+    instead = "these judgments do not give it; put it on something else"
+    outcomes = [check_values(one, read, instead) for one in conditions]
     return [outcome.sentence for outcome in outcomes if outcome.holds]
 
 

@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import api, io
 from ..wording import counted, percent
 from .outputs import check_files, report_written
+from .talk import Talk
+from .votes import Asked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..data.consensus import Consensus
-    from ..data.judgments import Preferences
-    from .talk import Talk
-    from .votes import Asked
 
 
 def demo(asked: Asked, talk: Talk) -> None:
@@ -32,46 +32,27 @@ def demo(asked: Asked, talk: Talk) -> None:
     # keep the votes, to try the other commands on them
     crowdrank demo --save votes.csv
     """
-    from .. import api
+    import numpy as np
+
     from ..data.judgments import Preferences
     from ..data.showing import EXACT
     from ..demo import FILE
-    from ..io.output import write_table
-    from ..io.tables import read_table
-
-    table = read_table(FILE)
-    save = asked.save
-    if save is None:
-        talk.quiet = True
-        votes = Preferences.from_frame(table)
-        _print(votes, api.aggregate(votes.across_queries(), "bradley_terry"))
-        return
-    check_files([], [save])
-    write_table(table, save, digits=EXACT)
-    report_written(save, talk)
-    talk.say(f"now try: {_next_command(save)}")
-
-
-def _next_command(path: str) -> str:
-    """The command to try on the votes."""
-    return f"{_program()} aggregate {path} --across-queries --annotators annotators.csv"
-
-
-def _program() -> str:
-    """What to type for this program: its name, or how it was started where the shell does not find the name."""
-    started = Path(sys.argv[0])
-    if shutil.which("crowdrank") is not None or not started.stem.startswith("crowdrank"):
-        return "crowdrank"
-    return str(started)
-
-
-def _print(votes: Preferences, consensus: Consensus) -> None:
-    """The whole way in words and tables."""
+    from ..review.crowd_agreement import agreement
     from .terminal_tables import console, show_ranking
 
+    table, save = io.read_table(FILE), asked.save
+    command = _next_command(save or "votes.csv")
+    if save is not None:
+        check_files([], [save])
+        io.write_table(table, save, digits=EXACT)
+        report_written(save, talk)
+        talk.say(f"now try: {command} --annotators annotators.csv")
+        return
+    talk.quiet = True
+    votes = Preferences.from_frame(table)
+    consensus = api.aggregate(votes.across_queries(), "bradley_terry")
     page = console()
-    n_models = len(consensus.items)
-    page.print(f"\n[bold]Which of {n_models} language models answers best?[/bold]")
+    page.print(f"\n[bold]Which of {len(consensus.items)} language models answers best?[/bold]")
     page.print(
         f"{counted(votes.n_annotators, 'annotator')} compared two answers to a prompt at a time: "
         f"{counted(len(votes), 'preference')} over {counted(votes.n_queries, 'prompt')}. "
@@ -81,13 +62,32 @@ def _print(votes: Preferences, consensus: Consensus) -> None:
     show_ranking(consensus, 0.95, item="model")
     page.print("[dim]ranks: the places that a model may truly hold[/dim]\n")
     named = _print_annotators(page, consensus)
-    _print_agreement(page, votes, named)
+    codes = [votes.annotators.code(name) for name in named]
+    everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))
+    page.print("[bold]Agreement[/bold]\n")
+    page.print(
+        f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
+        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {percent(others.same)} "
+        f"({others.alpha:.2f}).\n"
+    )
     page.print("[bold]Next[/bold]\n")
-    commands = (f"{_program()} demo --save votes.csv", _next_command("votes.csv"))
-    without = f"{_program()} aggregate votes.csv --across-queries --without {','.join(named)}"
-    for command in (*commands, without):
-        page.print(f"  [cyan]{command}[/cyan]", soft_wrap=True)
+    rest = (f"{command} --annotators annotators.csv", f"{command} --without {','.join(named)}")
+    for line in (f"{_program()} demo --save votes.csv", *rest):
+        page.print(f"  [cyan]{line}[/cyan]", soft_wrap=True)
     page.print()
+
+
+def _next_command(path: str) -> str:
+    """The command to try on the votes."""
+    return f"{_program()} aggregate {path} --across-queries"
+
+
+def _program() -> str:
+    """What to type for this program: its name, or how it was started where the shell does not find the name."""
+    started = Path(sys.argv[0])
+    if shutil.which("crowdrank") is not None or not started.stem.startswith("crowdrank"):
+        return "crowdrank"
+    return str(started)
 
 
 def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
@@ -117,19 +117,3 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
         f"the other {len(rest)} lie between {min(rest):.2f} and {max(rest):.2f}[/dim]\n"
     )
     return named
-
-
-def _print_agreement(page: Console, votes: Preferences, named: list[str]) -> None:
-    """How far annotators agree, with and without those worth dropping."""
-    import numpy as np
-
-    from ..review.crowd_agreement import agreement
-
-    codes = [votes.annotators.code(name) for name in named]
-    everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))
-    page.print("[bold]Agreement[/bold]\n")
-    page.print(
-        f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
-        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {percent(others.same)} "
-        f"({others.alpha:.2f}).\n"
-    )

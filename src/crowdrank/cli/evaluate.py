@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import api, io
 from ..errors import ParameterError
 from .outputs import check_files, check_picture, check_report, deliver, report_written, write_wanted
 from .running import command_line
+from .talk import Talk
 from .votes import Asked, read_settled, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..api import Comparison
-    from .talk import Talk
 
 _MAX_TESTS_SHOWN = 12
 
@@ -37,8 +37,6 @@ def compare(asked: Asked, talk: Talk) -> None:
     # a picture, and how far the orders differ
     crowdrank compare votes.csv --plot methods.png --orders orders.csv
     """
-    from .. import api
-    from ..io.truth import read_truth
 
     votes, reading, truth = asked.votes, asked.reading, asked.truth
     outputs = [asked.out, asked.tests, asked.orders, asked.plot]
@@ -48,7 +46,7 @@ def compare(asked: Asked, talk: Talk) -> None:
     check_picture(asked.plot, "--plot")
     api.check_comparison(**asked.arguments(api.check_comparison))
     judgments = read_votes(votes, reading, talk)
-    asked.truth = None if truth is None else read_truth(truth, options=reading.options())
+    asked.truth = None if truth is None else io.read_truth(truth, options=reading.options())
     with talk.working("comparing methods") as progress:
         comparison = api.compare_methods(judgments, **asked.arguments(api.compare_methods), progress=progress)
     deliver(comparison.frame(), asked, talk, lambda: readable_table(comparison), bold="method")
@@ -64,7 +62,7 @@ def compare(asked: Asked, talk: Talk) -> None:
         talk.say(sentence)
 
 
-def readable_table(comparison: Comparison) -> pl.DataFrame:
+def readable_table(comparison: api.Comparison) -> pl.DataFrame:
     """Return the table as people read it: each figure with a star if it is as good as the best, or its interval."""
     import polars as pl
 
@@ -110,7 +108,6 @@ def evaluate(asked: Asked, talk: Talk) -> None:
     # is B better than A, and where: a page for the team
     crowdrank evaluate A.run B.run --truth q.qrels --slices kinds.csv --report p.html
     """
-    from ..api import describe_evaluation, evaluate_runs
 
     runs, report, more = asked.files, asked.report, [asked.per_query, asked.tests]
     if asked.truth is None:
@@ -121,11 +118,11 @@ def evaluate(asked: Asked, talk: Talk) -> None:
                 tables=more)  # fmt: skip
     check_report(report)
     with talk.working("measuring"):
-        evaluation = evaluate_runs(runs, **asked.arguments(evaluate_runs))
+        evaluation = api.evaluate_runs(runs, **asked.arguments(api.evaluate_runs))
     deliver(evaluation.table, asked, talk, bold="value", cut=("run",))
     write_wanted(asked.per_query, lambda: evaluation.per_query, talk)
     write_wanted(asked.tests, lambda: evaluation.comparisons, talk)
-    for sentence in describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN):
+    for sentence in api.describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN):
         talk.say(sentence)
     if len(evaluation.comparisons) > _MAX_TESTS_SHOWN:
         talk.say(
@@ -157,8 +154,6 @@ def diagnose(asked: Asked, talk: Talk) -> None:
     # errors against known answers, so shared ones show too
     crowdrank diagnose votes.csv --truth gold.csv
     """
-    from .. import api
-    from ..io.truth import read_truth
 
     reading, control, method = asked.reading, asked.control, asked.method
     more = [asked.dependence, asked.families, asked.groups]
@@ -173,7 +168,7 @@ def diagnose(asked: Asked, talk: Talk) -> None:
             f"{method} out"
         )
     judgments = api.expect_one_kind(read_settled(asked, talk), "diagnose")
-    known = None if asked.truth is None else read_truth(asked.truth, options=reading.options())
+    known = None if asked.truth is None else io.read_truth(asked.truth, options=reading.options())
     with talk.working("finding the consensus"):
         consensus = None if control else api.aggregate(judgments, method, seed=asked.seed, shared="none")
     with talk.working("checking the annotators"):

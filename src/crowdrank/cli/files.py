@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from .. import api
 from ..errors import ParameterError
 from ..wording import counted
 from .outputs import check_files, report_written, write_wanted
+from .talk import Talk
 from .votes import Asked, packed_in_words, refuse_unpackable
-
-if TYPE_CHECKING:
-    from .talk import Talk
 
 
 def inspect(asked: Asked) -> None:
@@ -71,7 +70,6 @@ def export(asked: Asked, talk: Talk) -> None:
     # labels and weights for LightGBM, XGBoost or RankLib
     crowdrank export g.json --to letor --features f.csv --grades expected -o train.txt
     """
-    from .. import api
     from ..io.letor import write_training
     from ..io.output import write_records
 
@@ -110,7 +108,6 @@ def pack(asked: Asked, talk: Talk) -> None:
     # add what came in since
     crowdrank pack today.csv --out packed --append
     """
-    from .. import api
 
     reading = asked.reading
     check_files(asked.votes, [])

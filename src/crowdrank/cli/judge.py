@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .. import io
 from ..wording import counted
 from .outputs import LEVEL, check_files, check_report, deliver_consensus, report_written
+from .talk import Talk
 from .votes import Asked, pairs
 
 if TYPE_CHECKING:
     from ..judging import JudgeRun
-    from .talk import Talk
 
 
 def judge(asked: Asked, talk: Talk) -> None:
@@ -49,12 +50,19 @@ def judge(asked: Asked, talk: Talk) -> None:
     if asked.people is None and handed_over:
         asked.people = _votes_of_campaign(campaign, out, talk)
     if asked.answers == "-":
-        from ..io.tables import read_table
-
-        asked.answers = read_table("-")
+        asked.answers = io.read_table("-")
     how = _settle_keys(asked).arguments(Runner)
     if asked.dry_run:
-        _show_preview(Runner(**how | {"out": None}).preview(), talk)
+        # the first prompts, and the most that can be asked
+        preview: Any = Runner(**how | {"out": None}).preview()
+        talk.flush()
+        for number, prompt in enumerate(preview.prompts, 1):
+            for message in prompt.messages:
+                typer.echo(f"--- prompt {number}, {message['role']} ---\n{message['content']}\n")
+        for note in preview.notes:
+            talk.say(note, needed=True)
+        cost = "no prices given" if preview.cost is None else f"{preview.cost:.4g}"
+        typer.echo(f"at most {counted(preview.calls, 'call')}; cost at most: {cost}; nothing was asked")
         return
     with talk.working("asking") as progress:
         run = judging.judge(**how, progress=progress)
@@ -147,15 +155,3 @@ def _votes_of_campaign(campaign: str, out: str, talk: Talk) -> Any:
         f"crowdrank audit {path} {out}"
     )
     return votes
-
-
-def _show_preview(preview: Any, talk: Talk) -> None:
-    """Print the first prompts, and the most that can be asked."""
-    talk.flush()
-    for number, question in enumerate(preview.prompts, 1):
-        for message in question.messages:
-            typer.echo(f"--- prompt {number}, {message['role']} ---\n{message['content']}\n")
-    for note in preview.notes:
-        talk.say(note, needed=True)
-    cost = "no prices given" if preview.cost is None else f"{preview.cost:.4g}"
-    typer.echo(f"at most {counted(preview.calls, 'call')}; cost at most: {cost}; nothing was asked")

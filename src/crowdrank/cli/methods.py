@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from .. import api
 from ..errors import MissingDataError, ParameterError
 from .outputs import check_files, deliver
+from .talk import Talk
+from .votes import Asked
 
 if TYPE_CHECKING:
     from ..registry import Card
-    from .talk import Talk
-    from .votes import Asked
-
-_USES = {
-    "aggregator": "crowdrank aggregate votes.csv --method {}",
-    "ranker": "crowdrank train votes.csv features.csv --ranker {} --out model",
-    "joint": "crowdrank train votes.csv features.csv --joint {} --out model",
-    "scheme": "crowdrank propose votes.csv --scheme {} --budget 1000",
-}
 
 
 def methods(asked: Asked, talk: Talk) -> None:
@@ -38,18 +32,30 @@ def methods(asked: Asked, talk: Talk) -> None:
     # the methods of a paper, as printed and as changed
     crowdrank methods --paper niu
     """
-    from .. import api
     from ..api.method_listing import parameters
 
     check_files([], [asked.out], format=asked.format)
     if asked.name is not None and asked.paper is not None:
         raise ParameterError("a method and --paper exclude each other; leave one out")
     if asked.paper is not None:
-        _list_methods_of_paper(asked, talk)
+        import polars as pl
+
+        from .study import studies
+
+        # by which names they are called, what was printed, what is different here
+        chosen = studies(".papers").paper(asked.paper)
+        rows = []
+        for one in chosen.methods():
+            called = ", ".join(dict.fromkeys(where.partition(":")[2] for where in one.where))
+            rows.append((one.name, one.place, called, one.printed, one.changed or "nothing"))
+        frame = pl.DataFrame(rows, schema=["method", "place", "names", "printed", "changed"], orient="row")
+        shown = frame.drop("place")
+        deliver(frame, asked, talk, lambda: shown, bold="names", fill=shown.columns, rows=len(frame))
+        talk.say(f"{chosen.title} ({chosen.reference}, docs/references.md); docs/papers.md has the rest")
     elif asked.name is not None:
         for card in api.methods(asked.name).cards:
             if asked.format is None and asked.out is None:
-                _print_card(card, parameters(card).to_dicts())
+                _print_card(card)
             else:
                 deliver(parameters(card), asked, talk, bold="parameter")
     else:
@@ -58,51 +64,33 @@ def methods(asked: Asked, talk: Talk) -> None:
         deliver(frame, asked, talk, lambda: shown, bold="method", fill=("kinds", "summary"))
 
 
-def _list_methods_of_paper(asked: Asked, talk: Talk) -> None:
-    """The methods of a paper: by which names they are called, what was printed, what is different here."""
-    import polars as pl
-
-    from .study import studies
-
-    chosen = studies(".papers").paper(asked.paper)
-    rows = [
-        {
-            "method": one.name,
-            "place": one.place,
-            "names": ", ".join(dict.fromkeys(where.partition(":")[2] for where in one.where)),
-            "printed": one.printed,
-            "changed": one.changed or "nothing",
-        }
-        for one in chosen.methods()
-    ]
-    frame = pl.DataFrame(rows)
-    filled = ("method", "names", "printed", "changed")
-    deliver(frame, asked, talk, lambda: frame.drop("place"), bold="names", fill=filled, rows=len(frame))
-    talk.say(f"{chosen.title} ({chosen.reference}, docs/references.md); docs/papers.md has the rest")
-
-
-def _print_card(card: Card, rows: list[dict[str, str]]) -> None:
+def _print_card(card: Card) -> None:
     """Everything about a method in words."""
     from rich.padding import Padding
     from rich.text import Text
 
-    from ..api.method_listing import facts_of_card, plain_marks
+    from ..api.method_listing import facts_of_card, parameters, plain_marks
     from .terminal_tables import Grid, console
 
     page = console()
     page.print(Text.assemble((card.name, "bold"), f": {plain_marks(card.summary)}"))
     for line in facts_of_card(card, pages=True):
         page.print(Text(line))
-    if rows:
-        cells = []
-        for row in rows:
-            meaning = f"{row['description']} ({row['type']})" if row["description"] else row["type"]
-            cells.append([Text(row["parameter"], "bold"), Text(row["default"]), Text(meaning)])
+    cells = []
+    for name, kind, default, description in parameters(card).iter_rows():
+        meaning = f"{description} ({kind})" if description else kind
+        cells.append([Text(name, "bold"), Text(default), Text(meaning)])
+    if cells:
         heads = ("parameter", "default", "description")
         page.print(Padding(Grid(heads=heads, rows=cells, fill=("description",)), (1, 0)))
     for paragraph in filter(None, plain_marks(f"{card.when}\n\n{card.notes}").split("\n\n")):
         page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
-    page.print(Text(_USES[card.family].format(card.name), "cyan"))
+    uses = {
+        "aggregator": "aggregate votes.csv --method {}", "scheme": "propose votes.csv --scheme {} --budget 1000",
+        "ranker": "train votes.csv features.csv --ranker {} --out model",
+        "joint": "train votes.csv features.csv --joint {} --out model",
+    }  # fmt: skip
+    page.print(Text(f"crowdrank {uses[card.family].format(card.name)}", "cyan"))
 
 
 def datasets(asked: Asked, talk: Talk) -> None:

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from .. import io
 from ..errors import ParameterError
+from .talk import Talk
+from .votes import Asked
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ..data.consensus import Consensus
     from ..review.findings import Findings
-    from .talk import Talk
-    from .votes import Asked
 
 LEVEL = 0.95
 """Level of intervals where none is asked for."""
@@ -41,18 +42,25 @@ def check_files(
     format_for(outputs[0] if outputs else None, format)
     for table in tables:
         format_for(table, None)
-
     read = [name for name in inputs if name is not None]
     written = [name for name in outputs if name is not None and name != "-"]
     if read.count("-") > 1:
         raise ParameterError("standard input (-) can be read only once; give the other input as a file")
     for name in read:
         check_source(name)
+
+    def is_same(name: str, other: str) -> bool:
+        if other == "-" or name.startswith("/dev/"):
+            return False
+        if os.path.exists(name) and os.path.exists(other):  # names may differ in case and mean the same
+            return os.path.samefile(name, other)
+        return os.path.normcase(os.path.realpath(name)) == os.path.normcase(os.path.realpath(other))
+
     for place, name in enumerate(written):
         check_target(name)
-        if any(_is_same_file(name, other) for other in read):
+        if any(is_same(name, other) for other in read):
             raise ParameterError(f"{name} is an input and would be overwritten; choose another name for the result")
-        if any(_is_same_file(name, other) for other in written[:place]):
+        if any(is_same(name, other) for other in written[:place]):
             raise ParameterError(f"two results would be written to {name}; choose another name for one of them")
 
 
@@ -77,15 +85,6 @@ def check_picture(name: str | None, option: str) -> None:
         raise ParameterError(f"{option} {name} is not the name of a picture; end it in {', '.join(PICTURES)}")
 
 
-def _is_same_file(name: str, other: str) -> bool:
-    """Whether two names are of one file."""
-    if other == "-" or name.startswith("/dev/"):
-        return False
-    if os.path.exists(name) and os.path.exists(other):  # names may differ in case and mean the same
-        return os.path.samefile(name, other)
-    return os.path.normcase(os.path.realpath(name)) == os.path.normcase(os.path.realpath(other))
-
-
 def for_people(out: str | None, format: str | None) -> bool:
     """Return whether a result goes to a terminal as a table for people."""
     if out not in (None, "-") or not sys.stdout.isatty():
@@ -100,7 +99,7 @@ def deliver(
     sheets: Callable[[], dict[str, pl.DataFrame]] | None = None, **layout: Any,
 ) -> None:  # fmt: skip
     """Write a table, as one of several sheets into a workbook; where people look on, show it, or what is ``shown``."""
-    from ..io.output import format_for, write_sheets, write_table
+    from ..io.output import format_for, write_sheets
 
     if for_people(asked.out, asked.format):
         from .terminal_tables import show_frame
@@ -111,7 +110,7 @@ def deliver(
     if sheets is not None and format_for(asked.out, asked.format) == "xlsx":
         write_sheets(sheets(), asked.out)
     else:
-        write_table(frame, asked.out, asked.format)
+        io.write_table(frame, asked.out, asked.format)
     report_written(asked.out, talk)
 
 
@@ -119,9 +118,8 @@ def write_wanted(name: str | None, table: Callable[[], pl.DataFrame], talk: Talk
     """Write a further table to the file that was named for it, if one was."""
     if name is None:
         return
-    from ..io.output import write_table
 
-    write_table(table(), name)
+    io.write_table(table(), name)
     report_written(name, talk)
 
 

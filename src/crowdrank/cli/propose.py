@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
+from .. import api, io
+from .. import simulate as simulation
 from ..errors import ParameterError
 from ..wording import counted
 from .outputs import check_files, check_picture, deliver, report_written, write_wanted
+from .talk import Talk
 from .votes import Asked, pairs, read_votes, split_list
-
-if TYPE_CHECKING:
-    from .talk import Talk
 
 
 def propose(asked: Asked, talk: Talk) -> None:
@@ -38,14 +36,20 @@ def propose(asked: Asked, talk: Talk) -> None:
     # what schemes would have cost on grades given several times
     crowdrank propose votes.csv --costs costs.csv
     """
-    from .. import api
 
     votes, reading = asked.votes or [], asked.reading
     if not votes and reading.items is None:
         raise ParameterError("name the file of the judgments so far, or with --items what may be asked about first")
     inputs = [*votes, reading.items, asked.pool, asked.features, asked.open]
     check_files(inputs, [asked.out, asked.costs], format=asked.format, tables=[asked.costs])
-    asked.price = _prices(asked.price)
+    try:
+        # one price, or the price of each group
+        each = pairs(split_list(asked.price), "--price", "person=4") if "=" in asked.price else {}
+        asked.price = {group: float(value) for group, value in each.items()} or float(asked.price)
+    except ValueError:
+        raise ParameterError(
+            f"--price {asked.price!r} is not a number; write for example --price 2 or person=4,program=1"
+        ) from None
     api.check_requests(**asked.arguments(api.check_requests))
     # listed items are what may be asked about, which the verb itself has to know
     judgments = read_votes(votes, reading.but(items=None), talk) if votes else None
@@ -61,18 +65,6 @@ def propose(asked: Asked, talk: Talk) -> None:
     write_wanted(asked.costs, lambda: api.scheme_costs(judgments, seed=asked.seed), talk)
     for note in (*proposed.notes, proposed.sentence()):
         talk.say(note)
-
-
-def _prices(text: str) -> float | dict[str, float]:
-    """One price, or the price of each group, from text."""
-    try:
-        if "=" not in text:
-            return float(text)
-        return {group: float(value) for group, value in pairs(split_list(text), "--price", "person=4").items()}
-    except ValueError:
-        raise ParameterError(
-            f"--price {text!r} is not a number; write for example --price 2 or person=4,program=1"
-        ) from None
 
 
 def _list_noises(wanted: bool) -> None:
@@ -114,10 +106,7 @@ def simulate(asked: Asked, talk: Talk) -> None:
     # every noise there is
     crowdrank simulate --noises
     """
-    from .. import simulate as simulation
     from ..data.showing import EXACT
-    from ..io.output import write_table
-    from ..io.truth import read_truth
 
     check_files([asked.truth, asked.votes], [asked.out, asked.quality, asked.picture], format=asked.format,
                 tables=[asked.quality])  # fmt: skip
@@ -130,11 +119,11 @@ def simulate(asked: Asked, talk: Talk) -> None:
     if asked.annotators is None or asked.noise is None:
         raise ParameterError('say who votes, as in --annotators 40 --noise "normal(0.7,0.2)"; --noises lists all')
     simulation.check_simulation(asked.noise, asked.kind, asked.per_item)
-    asked.truth = read_truth(asked.truth)
+    asked.truth = io.read_truth(asked.truth)
     with talk.working("drawing votes"):
         drawn = simulation.simulate(**asked.arguments(simulation.simulate))
     judgments = drawn.judgments
-    write_table(judgments.frame(), asked.out, asked.format, digits=EXACT)
+    io.write_table(judgments.frame(), asked.out, asked.format, digits=EXACT)
     report_written(asked.out, talk)
     write_wanted(asked.quality, lambda: drawn.quality, talk)
     by = counted(asked.annotators, "annotator")
@@ -143,7 +132,6 @@ def simulate(asked: Asked, talk: Talk) -> None:
 
 def _play(asked: Asked, talk: Talk) -> None:
     """Play schemes against each other, and write or show their curves."""
-    from .. import api
     from ..report import CampaignDisplay, save_display
 
     with talk.working("simulating the schemes") as progress:

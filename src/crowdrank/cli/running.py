@@ -24,7 +24,7 @@ _SECONDS_WITHOUT_GARBAGE = 2.0
 
 MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED, FAILED = 2, 1, 1, 130, 3
 
-_PLAINER = {"─": "-", "━": "-", "╶": "-", "╴": "-", "│": "|", "●": "*", "–": "-", "—": "-", "…": ".", "×": "x"}
+_PLAINER = dict(zip("─━╶╴│●–—…×", "----|*--.x", strict=True))
 _ERRORS = "crowdrank.plainer"
 
 _BROKEN_PIPES = (109, 232) if WINDOWS else (32,)
@@ -177,18 +177,18 @@ def _mend_streams() -> None:
         sys.stdout = _Closed()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    codecs.register_error(_ERRORS, _plain_characters)
+
+    def plainer(error: UnicodeError) -> tuple[str, int]:
+        """What to write in place of characters that a stream cannot take."""
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        return "".join(_PLAINER.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
+
+    codecs.register_error(_ERRORS, plainer)
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
         if encoding not in ("utf8", "utf8sig", "utf16", "utf32") and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ERRORS)
-
-
-def _plain_characters(error: UnicodeError) -> tuple[str, int]:
-    """What to write in place of characters that a stream cannot take."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(_PLAINER.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
 
 
 class _Closed(io.TextIOBase):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingExtraError, ParameterError
 from ..wording import counted
 from .outputs import check_files, deliver
+from .talk import Talk
+from .votes import Asked
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from .talk import Talk
-    from .votes import Asked
 
 _VERDICTS = ("reproduced", "same trend", "not reproduced", "undecided", "not decidable", "not measured")
 _SIGNS = dict(zip(_VERDICTS, "+~-=?!", strict=True))
@@ -102,18 +102,12 @@ def _list(asked: Asked, talk: Talk) -> None:
 
     from ..datasets import present
 
-    rows = [
-        {
-            "study": known.name,
-            "reproduces": known.title,
-            "data": ", ".join(f"{one}{'' if present(one, asked.folder) else ' (missing)'}" for one in known.data),
-            "minutes": known.minutes.get("default"),
-            "full": known.minutes.get("full"),
-        }
-        for known in studies().STUDIES.values()
-    ]
-    frame = pl.DataFrame(rows, schema_overrides={"minutes": pl.Float64, "full": pl.Float64})
-
+    rows = []
+    for known in studies().STUDIES.values():
+        data = ", ".join(f"{one}{'' if present(one, asked.folder) else ' (missing)'}" for one in known.data)
+        rows.append((known.name, known.title, data, known.minutes.get("default"), known.minutes.get("full")))
+    schema = dict.fromkeys(("study", "reproduces", "data"), pl.String) | dict.fromkeys(("minutes", "full"), pl.Float64)
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
     minutes = [
         pl.Series(name, ["" if one is None else f"{one:g}" for one in frame[name]]) for name in ("minutes", "full")
     ]

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..io.notices import Notice, hear
+
 if TYPE_CHECKING:
-    from ..io.notices import Notice
     from ..protocols import Progress
 
 PATIENCE = 2.0
@@ -72,8 +73,6 @@ class Talk:
         self._said_compiling = False
 
     def __enter__(self) -> Talk:
-        from ..io.notices import hear
-
         self._undo.enter_context(hear(self.hear))
         return self
 
@@ -106,8 +105,6 @@ class Talk:
 
     def say(self, text: str, *, needed: bool = False) -> None:
         """Say something that is good to know, or ``needed`` also by those who asked for silence."""
-        from ..io.notices import Notice
-
         self.hear(Notice(text, "needed" if needed else "note"))
 
     def was_said(self, text: str) -> bool:

@@ -67,19 +67,26 @@ class Grid:
     fill: Sequence[str] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Draw it as wide as there is room."""
+        """Draw it as wide as there is room; where no table fits, every row as a list."""
         parts = self._parts(options.max_width)
         if parts is None:
-            yield from self._lists()
+            for number, row in enumerate(row for row in self.rows if row):
+                if number:
+                    yield Text("")
+                yield Text(row[0].plain, "bold")
+                for head, value in zip(self.heads[1:], row[1:], strict=True):
+                    if value.plain.strip():
+                        said = Text.assemble((f"{head.replace('_', ' ')}: " if head else "", "dim"), value)
+                        yield Padding(said, (0, 0, 0, 2))
             return
         for number, places in enumerate(parts):
             if number:
                 yield Text("")
-            yield self._table(places, self._widths(places, options.max_width))
+            yield self._table(places, options.max_width)
 
     def _parts(self, room: int) -> list[list[int]] | None:
         """The columns of each table; ``None`` where no table fits."""
-        least = [self._min_width(place) + _GAP for place in range(len(self.heads))]
+        least = [self._width(place, least=True) + _GAP for place in range(len(self.heads))]
         # one character is left free at the right edge
         room += _GAP - 1
         n_labels = next((place for place, head in enumerate(self.heads) if head in self.right), len(self.heads))
@@ -98,61 +105,38 @@ class Grid:
             parts[-1].append(place)
         return parts
 
-    def _full_width(self, place: int) -> int:
-        """Characters of the widest cell of a column, or word of its head."""
-        words = self.heads[place].replace("_", " ").split()
-        return max([row[place].cell_len for row in self.rows if row] + [len(word) for word in words], default=1)
+    def _width(self, place: int, *, least: bool) -> int:
+        """Characters of the widest cell of a column, or word of its head; or what it takes at least."""
+        head, cells = self.heads[place], [row[place] for row in self.rows if row]
+        words = [len(word) for word in head.replace("_", " ").split()]
+        whole = max([cell.cell_len for cell in cells] + words, default=1)
+        if least and head in self.cut:
+            return min(whole, max(SHORTEST, *words, 1))
+        if least and head in self.fill:
+            words += [len(word) for cell in cells for word in cell.plain.split()]
+            return min(whole, max(words, default=1), _LONGEST_WORD)
+        return whole
 
-    def _min_width(self, place: int) -> int:
-        """Characters that a column takes at least."""
-        head, whole = self.heads[place], self._full_width(place)
-        if head in self.cut:
-            return min(whole, max(SHORTEST, *map(len, head.replace("_", " ").split()), 1))
-        if head not in self.fill:
-            return whole
-        words = [word for row in self.rows if row for word in row[place].plain.split()]
-        longest = max((len(word) for word in [*words, *head.replace("_", " ").split()]), default=1)
-        return min(whole, longest, _LONGEST_WORD)
-
-    def _widths(self, places: Sequence[int], room: int) -> list[int]:
-        """How wide the columns are: what is free goes to those that want it, in equal shares."""
-        widths = {place: self._min_width(place) for place in places}
+    def _table(self, places: Sequence[int], room: int) -> Table:
+        """Some of the columns as a table: what is free goes to those that want it, in equal shares."""
+        widths = {place: self._width(place, least=True) for place in places}
+        wanted = {place: self._width(place, least=False) - width for place, width in widths.items()}
         free = room + _GAP - 1 - sum(widths.values()) - _GAP * len(places)
-        wanting = sorted(places, key=lambda place: self._full_width(place) - widths[place])
-        for number, place in enumerate(wanting):
-            more = min(self._full_width(place) - widths[place], free // (len(wanting) - number))
+        for number, place in enumerate(sorted(places, key=lambda place: wanted[place])):
+            more = min(wanted[place], free // (len(places) - number))
             widths[place] += more
             free -= more
-        return [widths[place] for place in places]
-
-    def _table(self, places: Sequence[int], widths: Sequence[int]) -> Table:
-        """Some of the columns as a table."""
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-        for place, width in zip(places, widths, strict=True):
+        for place in places:
             head = self.heads[place]
-            table.add_column(
-                head.replace("_", " "),
-                justify="right" if head in self.right else "left",
-                no_wrap=head in self.cut,
-                width=width,
-            )
+            side: Any = "right" if head in self.right else "left"
+            table.add_column(head.replace("_", " "), justify=side, no_wrap=head in self.cut, width=widths[place])
         for row in self.rows:
             if row:
                 table.add_row(*(row[place] for place in places))
             else:
                 table.add_section()
         return table
-
-    def _lists(self) -> Iterator[RenderableType]:
-        """Every row as a list: the first cell, and below it the others with their heads."""
-        for number, row in enumerate(row for row in self.rows if row):
-            if number:
-                yield Text("")
-            yield Text(row[0].plain, "bold")
-            for head, value in zip(self.heads[1:], row[1:], strict=True):
-                if value.plain.strip():
-                    said = Text.assemble((f"{head.replace('_', ' ')}: " if head else "", "dim"), value)
-                    yield Padding(said, (0, 0, 0, 2))
 
 
 def console() -> Console:
@@ -239,20 +223,46 @@ def show_ranking(
         frame = frame.rename({"rating": "score", "rating_lower": "lower", "rating_upper": "upper"}, strict=False)
         frame = frame.with_columns(pl.col(name).round(0).cast(pl.Int64) for name in ("score", "lower", "upper")
                                    if name in frame.columns)  # fmt: skip
-    shown = _best(_with_digits(frame), rows)
+    shown = _with_digits(frame)
+    if "query" in frame.columns:
+        # the best few of each of the first queries
+        each = max(3, rows // frame["query"].n_unique())
+        shown = shown.group_by("query", maintain_order=True).head(each).head(rows // each * each)
+    shown = shown.head(rows)
     names = ("query", "rank", "item", "score", "tier", "grade", "confidence")
     plain = [name for name in names if name in frame.columns]
-    cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
     heads = [{"item": item, "score": "rating" if rated else "score"}.get(name, name) for name in plain]
-    if "lower" in frame.columns:
-        heads += [f"{100 * level:g} % interval", "ranks"]
-        bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
-        cells = [[*row, *more] for row, more in zip(cells, bounds, strict=True)]
+    heads += [f"{100 * level:g} % interval", "ranks"] if "lower" in frame.columns else []
+    cells = []
+    for row in shown.iter_rows(named=True):
+        cells.append([cell(row[name]) for name in plain])
+        if "lower" in row:
+            ends = [f"{end:,d}" if isinstance(end, int) else _number(end, 2) for end in (row["lower"], row["upper"])]
+            ranks = dict.fromkeys((row["rank_lower"], row["rank_upper"]))
+            cells[-1] += [Text(" to ".join(ends), justify="right"), Text(" – ".join(map(str, ranks)))]
     heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score", "rating"), ("query", item))
     if "ranks" in heads:
-        heads, cells = [*heads, ""], _add_interval_pictures(shown, heads, cells, page.width)
+        # a picture of each interval at the end of its row, as wide as there is room for
+        used = sum(2 + max(map(len, [*column, *head.split()])) for head, *column in zip(heads, *cells, strict=True))
+        width = min(_WIDEST, page.width - used - 1)
+        low, high = min(shown["lower"].to_list(), default=0.0), max(shown["upper"].to_list(), default=0.0)
+        step = (width - 1) / (high - low) if high > low else 0.0
+        for drawn, row in zip(cells, shown.iter_rows(named=True), strict=True):
+            left, middle, right = (round((row[name] - low) * step) for name in ("lower", "score", "upper"))
+            line = " " * left + "─" * (right - left + 1) + " " * (width - right - 1)
+            picture = Text.assemble((line[:middle], "cyan"), ("●", "bold cyan"), (line[middle + 1 :], "cyan"))
+            drawn.append(picture if width >= _NARROWEST else Text(""))
+        heads = [*heads, ""]
     if "query" in plain:
-        cells = _with_gaps(cells)
+        # a gap before each query, whose name then stands once
+        spaced: list[list[Text]] = []
+        former = None
+        for query, *others in cells:
+            if former not in (None, query.plain):
+                spaced.append([])
+            spaced.append([query if query.plain != former else Text(""), *others])
+            former = query.plain
+        cells = spaced
     numbers = ("rank", "score", "rating", "tier", "confidence")
     page.print(Grid(heads=heads, rows=cells, right=numbers, cut=("query", item)))
     _say_how_many_more(page, len(frame) - len(shown), "item")
@@ -274,54 +284,6 @@ def _fitting(
             kept.remove(place)
     page.width = max(page.width, sum(widths[place] + 2 for place in kept))
     return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
-
-
-def _best(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
-    """The best items: of one query, or the best few of each of the first queries."""
-    if "query" not in frame.columns:
-        return frame.head(rows)
-    each = max(3, rows // frame["query"].n_unique())
-    return frame.group_by("query", maintain_order=True).head(each).head(rows // each * each)
-
-
-def _with_gaps(rows: list[list[Text]]) -> list[list[Text]]:
-    """The rows with a gap before each query, whose name then stands once."""
-    spaced: list[list[Text]] = []
-    former = None
-    for row in rows:
-        query = row[0].plain
-        if former is not None and query != former:
-            spaced.append([])
-        spaced.append([row[0] if query != former else Text(""), *row[1:]])
-        former = query
-    return spaced
-
-
-def _bounds(row: dict[str, Any]) -> list[Text]:
-    """Interval of the score, and the ranks it may have."""
-    ranks = dict.fromkeys((row["rank_lower"], row["rank_upper"]))
-    bounds = " to ".join(
-        f"{end:,d}" if isinstance(end, int) else _number(end, 2) for end in (row["lower"], row["upper"])
-    )
-    return [Text(bounds, justify="right"), Text(" – ".join(map(str, ranks)))]
-
-
-def _add_interval_pictures(
-    frame: pl.DataFrame, heads: list[str], rows: list[list[Text]], room: int
-) -> list[list[Text]]:
-    """The rows with a picture of each interval at their end, as wide as there is room for."""
-    columns = zip(heads, *rows, strict=True)
-    used = sum(2 + max(map(len, [*cells, *head.split()])) for head, *cells in columns)
-    width = min(_WIDEST, room - used - 1)
-    low, high = min(frame["lower"].to_list(), default=0.0), max(frame["upper"].to_list(), default=0.0)
-    step = (width - 1) / (high - low) if high > low else 0.0
-    drawn_rows = []
-    for row, of in zip(rows, frame.iter_rows(named=True), strict=True):
-        left, middle, right = (round((of[name] - low) * step) for name in ("lower", "score", "upper"))
-        line = " " * left + "─" * (right - left + 1) + " " * (width - right - 1)
-        drawn = Text.assemble((line[:middle], "cyan"), ("●", "bold cyan"), (line[middle + 1 :], "cyan"))
-        drawn_rows.append([*row, drawn if width >= _NARROWEST else Text("")])
-    return drawn_rows
 
 
 def _say_how_many_more(page: Console, number: int, word: str) -> None:

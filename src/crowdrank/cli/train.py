@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .. import api, io
 from ..errors import JudgmentError, ParameterError
 from ..wording import counted
 from .outputs import check_files, deliver, for_people, report_written, write_wanted
+from .talk import Talk
 from .votes import Asked, votes_to_learn
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from ..data.features import Features
-    from .talk import Talk
 
 _SHOWN_COLUMNS = 7
 _N_FEATURES_SHOWN = 3
@@ -43,7 +41,6 @@ def features(asked: Asked, talk: Talk) -> None:
     # web pages, and three measures of clutter as annotators
     crowdrank features sites/ --of page --measures m.csv --subset-size 10 -o f.csv
     """
-    from .. import api
     from ..io.features import extractor_file, write_features
 
     out, measures, details = asked.out, asked.clutter_measures, asked.details
@@ -92,8 +89,6 @@ def train(asked: Asked, talk: Talk) -> None:
     # score items that nobody judged
     crowdrank rank model new.csv -o ranks.csv
     """
-    from .. import api
-    from ..io.output import write_table
 
     files, truth, out = asked.files, asked.truth, asked.out
     held: float | str | None = asked.validation
@@ -115,38 +110,45 @@ def train(asked: Asked, talk: Talk) -> None:
     with talk.working("training") as progress:
         fit = api.train(judgments, **asked.arguments(api.train), progress=progress)
     table = fit.ranker.importance()
-    for line in _sentences(fit, table, truth or held):
-        talk.say(line)
-    asked_for = (
-        (asked.importance, "ImportanceDisplay", table),
-        (asked.curve, "LearningCurveDisplay", fit.ranker.curve_),
+    unjudged = f"; {counted(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
+    talk.say(
+        f"{fit.learner} learned from {counted(fit.n_items, 'item')} of {counted(fit.n_queries, 'query')}{unjudged}"
     )
+    curve, measured_by = fit.ranker.curve_, truth or held
+    best = curve["valid"].arg_max()
+    if best is not None:
+        crowd = "the crowd's grades" if fit.consensus is None else "the consensus of the crowd"
+        n_steps = int(curve["iteration"][best])
+        when = f"after {counted(n_steps, 'step')} of learning" if n_steps else "before the first step of learning"
+        against = f"the grades in {measured_by}" if isinstance(measured_by, str) else f"{crowd}, not against a truth"
+        talk.say(f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, {when}, against {against}")
+    most = ", ".join(f"{feature} ({weight:.3g})" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
+    talk.say(f"features that count most: {most}")
+    frames = {asked.importance: table, asked.curve: curve}
+    kinds = {asked.importance: "ImportanceDisplay", asked.curve: "LearningCurveDisplay"}
     # before anything is written: there may be nothing to draw
-    drawn = [(name, _picture(name, kind, fit), frame) for name, kind, frame in asked_for if name is not None]
+    displays = {}
+    for name, kind in kinds.items():
+        if name is not None:
+            from .. import report
+
+            if report.picture_format(name):
+                displays[name] = getattr(report, kind).from_ranker(fit)
     fit.save(out)
     report_written(out, talk)
-    for name, save, frame in drawn:
-        write_table(frame, name) if save is None else save()
+    for name in filter(None, more):
+        if name in displays:
+            report.save_display(displays[name], name)
+        else:
+            io.write_table(frames[name], name)
         report_written(name, talk)
-
-
-def _picture(name: str, kind: str, fit: Any) -> Callable[[], None] | None:
-    """What draws a display into a file that is to be a picture, ``None`` for others."""
-    from .. import report
-
-    if not report.picture_format(name):
-        return None
-    display = getattr(report, kind).from_ranker(fit)
-    return lambda: report.save_display(display, name)
 
 
 def _labelled_features(path: str, columns: list[str] | None) -> Features:
     """Features with grades, from one file."""
-    from ..api import as_features
-
     remedy = "name the votes and then the features"
     try:
-        features = as_features(path, columns)
+        features = api.as_features(path, columns)
     except JudgmentError as error:
         if not os.path.exists(path):
             raise
@@ -156,24 +158,6 @@ def _labelled_features(path: str, columns: list[str] | None) -> Features:
     if features.grade is None:
         raise ParameterError(f"{path!r} alone is not enough to learn from, as it has no grades; {remedy}")
     return features
-
-
-def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -> list[str]:
-    """What was learned, in lines; ``measured_by`` is the share of the queries or the file with grades."""
-    unjudged = f"; {counted(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
-    lines = [
-        f"{fit.learner} learned from {counted(fit.n_items, 'item')} of {counted(fit.n_queries, 'query')}{unjudged}"
-    ]
-    curve = fit.ranker.curve_
-    best = curve["valid"].arg_max()
-    if best is not None:
-        crowd = "the crowd's grades" if fit.consensus is None else "the consensus of the crowd"
-        n_steps = int(curve["iteration"][best])
-        when = f"after {counted(n_steps, 'step')} of learning" if n_steps else "before the first step of learning"
-        against = f"the grades in {measured_by}" if isinstance(measured_by, str) else f"{crowd}, not against a truth"
-        lines.append(f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, {when}, against {against}")
-    most = ", ".join(f"{feature} ({weight:.3g})" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
-    return [*lines, f"features that count most: {most}"]
 
 
 def rank(asked: Asked, talk: Talk) -> None:
@@ -194,9 +178,6 @@ def rank(asked: Asked, talk: Talk) -> None:
     """
     import polars as pl
 
-    from .. import api
-    from ..io.output import write_run
-
     model, out = asked.model, asked.out
     check_files([model, asked.features], [out], format=asked.format)
     if model == "-":
@@ -214,5 +195,5 @@ def rank(asked: Asked, talk: Talk) -> None:
         raise ParameterError(f"{out} needs a query on each line, but the features have none; write .csv instead")
     # a run is called by the model's file, without white space
     name = "_".join(Path(model).stem.split()) or "crowdrank"
-    write_run(table.with_columns(pl.lit(name).alias("run")), out)
+    io.write_run(table.with_columns(pl.lit(name).alias("run")), out)
     report_written(out, talk)

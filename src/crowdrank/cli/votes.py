@@ -9,15 +9,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ParameterError
+from .. import api, io
+from ..errors import JudgmentError, ParameterError
 from ..options import READING, Option, typed_words
 from ..wording import counted
+from .talk import Talk
 
 if TYPE_CHECKING:
     from ..cluster.packed import PackedJudgments
     from ..data.judgments import Judgments, Mixed
     from ..io.read_options import ReadOptions
-    from .talk import Talk
 
 _CHANGES = ("across_queries", "as_preferences", "as_rankings", "without")
 """Options about reading that change judgments once they are read."""
@@ -28,11 +29,6 @@ class Reading(SimpleNamespace):
 
     ``words`` are the same options as they were typed.
     """
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Reading:
-        """Return the options from what was typed."""
-        return cls(words=typed_words(READING, given), **values_of(READING, given))
 
     def but(self, **changes: Any) -> Reading:
         """Return the options with some changed."""
@@ -60,7 +56,7 @@ class Asked(SimpleNamespace):
         if not set(READING) <= set(options):
             return cls(**values_of(options, given))
         own = values_of([option for option in options if option not in READING], given)
-        return cls(**own, reading=Reading.of(given))
+        return cls(**own, reading=Reading(words=typed_words(READING, given), **values_of(READING, given)))
 
     def but(self, **changes: Any) -> Asked:
         """Return the options with some changed or added."""
@@ -75,30 +71,29 @@ def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, 
     """Return what was typed as the values that Python takes, by the names that Python has for them."""
     values: dict[str, Any] = {}
     for option in options:
-        value = given.get(option.name)
-        if option.reads in ("pairs", "columns"):
-            value = column_names(value) if option.reads == "columns" else pairs(value, option.flags[0], option.example)
-        elif option.reads and value is not None:
-            value = _value(option, value)
-        elif option.value is not True:
-            value = option.value if value else None
+        value, reads = given.get(option.name), option.reads
+        flag = option.flags[0] if option.flags else ""
+        if reads == "columns":
+            value = column_names(value)
+        elif reads == "pairs":
+            value = pairs(value, flag, option.example)
+        elif reads == "":
+            value = value if option.value is True else option.value if value else None
+        elif value is None:
+            pass
+        elif reads == "pair":
+            value = pairs([value], flag, "score=left", last=True)
+        elif reads == "codes":
+            value = pairs(split_list(value), flag, "1=left,2=right,0=tie", last=True) or None
+        elif reads == "list":
+            value = split_list(value)
+        else:
+            try:
+                value = [float(part) for part in value.split(",")]
+            except ValueError:
+                raise ParameterError(f"{flag} {value!r} is not a list of numbers; write for example 1,3") from None
         values[option.name] = value
     return values
-
-
-def _value(option: Option, text: str) -> Any:
-    """The value of an option that is typed in one piece."""
-    flag = option.flags[0]
-    if option.reads == "pair":
-        return pairs([text], flag, "score=left", last=True)
-    if option.reads == "codes":
-        return pairs(split_list(text), flag, "1=left,2=right,0=tie", last=True) or None
-    if option.reads == "list":
-        return split_list(text)
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(f"{flag} {text!r} is not a list of numbers; write for example 1,3") from None
 
 
 def split_list(text: str) -> list[str]:
@@ -158,17 +153,16 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
     """Return the judgments in the files, with the covariates to control for, and say what they are."""
     import numpy as np
 
-    from .. import api
     from ..data.column_names import understand_items
     from ..data.judgments import count_kinds, with_listed_items, with_pseudonyms
+    from ..data.naming import named_annotators
     from ..io.judgments import read_files
-    from ..io.tables import read_table
 
     # annotators are left out by name before names are replaced
     options = reading.options(control, pseudonyms=False)
     listed = None
     if reading.across_queries and reading.items:
-        table = read_table(reading.items)
+        table = io.read_table(reading.items)
         # items that are the same in all queries are listed once, without one
         listed = None if "query" in understand_items(table.columns) else table
         options = replace(options, items=table if listed is None else None)
@@ -177,7 +171,10 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
         judgments = api.as_judgments(votes[0]) if packed else read_files(votes, options)
         n_queries = judgments.n_queries
         if reading.without:
-            judgments = _leave_out(judgments, reading.without)
+            keep = ~named_annotators(judgments, reading.without, "without")[judgments.annotator]
+            if not keep.any():
+                raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
+            judgments = judgments.select(keep)
         judgments = judgments.as_rankings() if reading.as_rankings else judgments
         judgments = judgments.as_preferences() if reading.as_preferences else judgments
         judgments = judgments.across_queries() if reading.across_queries else judgments
@@ -193,22 +190,20 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
 
 def read_settled(asked: Asked, talk: Talk) -> Judgments | Mixed:
     """Return the judgments after the rule for exchanged sides, with own families where these are to be controlled."""
-    from .. import api
-    from ..io.tables import read_table
 
     judgments = read_votes(asked.votes, asked.reading, talk, asked.control)
     judgments = api.settle_swaps(judgments, getattr(asked, "swaps", "keep"))
     # diagnose writes families of annotators, so those of items have a name of their own there
     families = asked.item_families if hasattr(asked, "item_families") else asked.families
-    return judgments if families is None else api.with_families(judgments, read_table(families))
+    return judgments if families is None else api.with_families(judgments, io.read_table(families))
 
 
 def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgments | Mixed | PackedJudgments:
     """Return the judgments that a ranker learns from: packed ones as they are where nothing is to be done to them."""
-    from ..cluster.packed import is_packed, scan_judgments
+    from ..cluster.packed import scan_judgments
 
     changed = any(getattr(reading, name) for name in (*_CHANGES, "pseudonyms"))
-    if len(votes) > 1 or changed or not is_packed(votes[0]):
+    if changed or len(votes) > 1 or not expect_packed_alone(votes):
         return read_votes(votes, reading, talk)
     packed = scan_judgments(votes[0])
     talk.say(packed_in_words(packed))
@@ -235,17 +230,6 @@ def expect_packed_alone(votes: Sequence[str]) -> bool:
             f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
         )
     return bool(packed)
-
-
-def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments | Mixed:
-    """The judgments of all but some annotators."""
-    from ..data.naming import named_annotators
-    from ..errors import JudgmentError
-
-    keep = ~named_annotators(judgments, names, "without")[judgments.annotator]
-    if not keep.any():
-        raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
-    return judgments.select(keep)
 
 
 def packed_in_words(packed: PackedJudgments) -> str:
