@@ -207,11 +207,11 @@ def families_of(name: str) -> list[str]:
         with contextlib.suppress(UnknownNameError):
             _known_spelling(family, name)
             families.append(family)
-    if families:
-        return families
-    known = sorted({name for table in FAMILIES.values() for name in table})
-    hint = did_you_mean(name.strip().lower().replace("-", "_"), known)
-    raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
+    if not families:
+        known = sorted({name for table in FAMILIES.values() for name in table})
+        hint = did_you_mean(name.strip().lower().replace("-", "_"), known)
+        raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
+    return families
 
 
 def _known_spelling(family: str, name: str) -> str:
@@ -337,13 +337,6 @@ def _read(key: str, value: Any, hint: Any) -> Any:
     return value
 
 
-def _type_text(hint: Any) -> str:
-    """A type as it is shown to people."""
-    text = inspect.formatannotation(hint)
-    words = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text", "NoneType": "None"}
-    return " or ".join(words.get(part.strip(), part.strip()) for part in text.replace("None", "NoneType").split("|"))
-
-
 def card(family: str, name: str) -> Card:
     """Return what is known of a method: kinds, parameters, paper, notes."""
     name = resolve(family, name)
@@ -353,46 +346,34 @@ def card(family: str, name: str) -> Card:
     parts = ["", *re.split(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n", "\n" + text)]
     sections = {title: body.strip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
     summary, _, model = sections[""].partition("\n")
-    described = _definitions(sections.get("Parameters", ""))
+    # a term of the section of parameters -> its description; several terms may share one
+    described: dict[str, str] = {}
+    terms: list[str] = []
+    for line in sections.get("Parameters", "").splitlines():
+        if line and not line[0].isspace():
+            terms = [term.strip() for term in line.split(" : ")[0].split(",")]
+            continue
+        # a displayed formula stands within the text of a table's cell
+        words = re.sub(r"^\.\. math:: (.*?)([.,]?)$", r":math:`\1`\2", line.strip())
+        described |= {term: f"{described.get(term, '')} {words}".strip() for term in terms}
     hints = typing.get_type_hints(method)
+    shown = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text", "NoneType": "None"}
     parameters = []
     for field in dataclasses.fields(method):
-        part = (
-            f"a method of the {field.name}s, or its name" if field.name in FAMILIES else _type_text(hints[field.name])
-        )
+        kinds = inspect.formatannotation(hints[field.name]).replace("None", "NoneType").split("|")
+        kind = " or ".join(shown.get(one.strip(), one.strip()) for one in kinds)
+        kind = f"a method of the {field.name}s, or its name" if field.name in FAMILIES else kind
         default = "required" if field.default is dataclasses.MISSING else field.default
-        parameters.append(Parameter(field.name, part, default, described.get(field.name, "")))
+        parameters.append(Parameter(field.name, kind, default, described.get(field.name, "")))
     # how it goes over a million packed judgments or more
     packed = "packed judgments in parts" if hasattr(method, "over_blocks") else "packed judgments only below a million"
     if getattr(method, "one_pass", ()):
         packed = "packed judgments in one pass"
     return Card(
-        name=name,
-        family=family,
-        summary=summary,
-        model=model.strip(),
-        when=sections.get("When to use", ""),
-        kinds=tuple(method.kinds),
-        nominal=bool(getattr(method, "nominal", False)),
+        name=name, family=family, summary=summary, model=model.strip(), when=sections.get("When to use", ""),
+        kinds=tuple(method.kinds), nominal=bool(getattr(method, "nominal", False)),
         packed=packed if family == "aggregator" or hasattr(method, "over_blocks") else "",
-        parameters=tuple(parameters),
-        references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
+        parameters=tuple(parameters), references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
         aliases=tuple(alias for alias, target in ALIASES[family].items() if target == name),
-        notes=sections.get("Notes", ""),
-        examples=sections.get("Examples", ""),
-    )
-
-
-def _definitions(text: str) -> dict[str, str]:
-    """Term -> description, from a section of a numpydoc text; several terms may share one."""
-    definitions: dict[str, str] = {}
-    terms: list[str] = []
-    for line in text.splitlines():
-        if line and not line[0].isspace():
-            terms = [term.strip() for term in line.split(" : ")[0].split(",")]
-        else:
-            # a displayed formula stands within the text of a table's cell
-            words = re.sub(r"^\.\. math:: (.*?)([.,]?)$", r":math:`\1`\2", line.strip())
-            for term in terms:
-                definitions[term] = f"{definitions.get(term, '')} {words}".strip()
-    return definitions
+        notes=sections.get("Notes", ""), examples=sections.get("Examples", ""),
+    )  # fmt: skip

@@ -61,7 +61,13 @@ def option(name: str, value: Any = None) -> str:
         return no
     # naming an option that takes no value gives it one
     fixed = known is not None and not known.metavar and isinstance(value, str | bool) and value == known.value
-    return yes if value is None or fixed else f"{yes} {_typed_value(value)}"
+    if value is None or fixed:
+        return yes
+    if isinstance(value, Mapping):
+        value = [f"{key}={'NAME' if one is ... else one}" for key, one in value.items()]
+    if isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
+    return f"{yes} {shell_words([f'{value:.10g}' if isinstance(value, float) else str(value)])}"
 
 
 def naming(word: str) -> str:
@@ -355,14 +361,3 @@ def shell_words(words: Iterable[str]) -> str:
         return shlex.join(words)
     # double quotes are understood by both of its shells
     return " ".join(w if _PLAIN_WORD.fullmatch(w) else '"' + w.replace('"', '\\"') + '"' for w in words)
-
-
-def _typed_value(value: Any) -> str:
-    """A value as it is typed behind an option."""
-    if isinstance(value, Mapping):
-        text = ",".join(f"{key}={'NAME' if one is ... else one}" for key, one in value.items())
-    elif isinstance(value, list | tuple):
-        text = ",".join(map(str, value))
-    else:
-        text = f"{value:.10g}" if isinstance(value, float) else str(value)
-    return shell_words([text])
