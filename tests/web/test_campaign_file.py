@@ -29,7 +29,7 @@ def test_a_file_becomes_settings_and_items(tmp_path):
     assert settings.cost == {"person": 4, "program": 1}
     assert settings.guidelines == "# Read this"
     assert [item.truth for item in campaign.items] == [None, None, 1.0]
-    assert type(settings).from_plain(settings.plain()) == settings
+    assert type(settings)(**settings.plain()) == settings
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def called(tmp_path):
 
 def test_each_question_is_kept_and_comes_back(called, tmp_path):
     settings = called.collection.settings
-    assert Settings.from_plain(json.loads(json.dumps(settings.plain()))) == settings
+    assert Settings(**json.loads(json.dumps(settings.plain()))) == settings
     token = called.join("ann")
     asked = called.post("/requests", token).json()["requests"][0]
     assert [one["name"] for one in asked["questions"]] == ["help", "faults", "why", "safe"]

@@ -142,9 +142,11 @@ def serve(asked: Asked) -> None:
     # keep a copy of everything, while it runs
     crowdrank serve campaign.toml --backup campaign-backup.db
     """
-    from ..web import server
+    from ..web import expect_extra
 
-    server.expect_extra()
+    expect_extra()
+    from ..web import demo, server, upkeep
+
     kept = [name for name in ("check", "copy_to", "backup", "restore") if getattr(asked, name)]
     if not asked.campaign and not asked.demo:
         raise ParameterError("name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo")
@@ -153,16 +155,12 @@ def serve(asked: Asked) -> None:
             raise ParameterError(f"--demo has campaigns of its own; leave it or {asked.campaign[0]} out")
         if kept:
             raise ParameterError("--demo has nothing to check or copy; name a campaign file")
-        from ..web.demo import serve_demo
-
-        serve_demo(**asked.arguments(serve_demo))
+        demo.serve_demo(**asked.arguments(demo.serve_demo))
         return
     first, *others = asked.campaign
     how = asked.arguments(server.Options) | {"campaign": first, "others": tuple(others), "log_calls": not asked.quiet}
     options = server.Options(**how)
     if kept:
-        from ..web import upkeep
-
         if others and asked.db is None:
             raise ParameterError("each campaign has a database of its own; name one campaign at a time")
         works = {"copy_to": upkeep.copy, "backup": upkeep.backup, "restore": upkeep.restore}

@@ -135,10 +135,10 @@ def _settle_keys(asked: Asked) -> Asked:
 def _votes_of_campaign(campaign: str, out: str, talk: Talk) -> Any:
     """What people answered so far in a campaign that was served."""
     from ..judging.people import votes_of_people
-    from ..web import server
+    from ..web import expect_extra
 
-    server.expect_extra()
-    database = server.database_beside(campaign)
+    expect_extra()
+    database = str(Path(campaign).with_suffix(".db"))
     if not Path(database).exists():
         talk.say(f"nobody has answered {campaign} yet; collect with: crowdrank serve {campaign}", needed=True)
         return None

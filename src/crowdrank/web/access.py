@@ -18,7 +18,8 @@ from pydantic import AfterValidator, Field
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from .collection import Body, Collection, Fault, Session, must_be, record_event, sql
+from .campaign_file import must_be
+from .collection import Body, Collection, Fault, Session, record_event, sql
 from .submitting import free_seat, lock_target, reserve
 
 OWNER, INVITE, ANNOTATOR = "cro_", "cri_", "cra_"

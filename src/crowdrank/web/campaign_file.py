@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import math
 import mimetypes
-import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, Strict, StringConstraints, ValidationError, WrapValidator
+from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic_core import PydanticCustomError
 
 from .. import api
 from ..errors import CrowdrankError, ParameterError
 from ..io.tables import read_table
 from ..registry import card, names
 from ..wording import did_you_mean, either, one_of
+
+
+def must(words: str) -> WrapValidator:
+    """Say in these words what a field must do, where it does not."""
+
+    def check(value: Any, validate: Callable[[Any], Any]) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise PydanticCustomError("refused", "{words}", {"words": words}) from None
+
+    return WrapValidator(check)
+
+
+def must_be(words: str) -> WrapValidator:
+    """Say in these words what a field must be, where it is not."""
+    return must(f"be {words}")
+
 
 CONTENT_TYPES = ("text", "markdown", "image", "audio", "html")
 MAX_CONTENT = 200_000
@@ -85,24 +107,16 @@ def item_of_row(row: dict[str, Any], where: str, folder: Path) -> Item:
             f"{where} names {kind} file {cells['content']!r}, which is not a file of that type in the campaign's "
             "folder; put it there and give its name relative to the folder"
         )
-    return Item(
-        query=cells.get("query", ""), item=cells["item"], content=cells["content"], content_type=kind,
-        query_content=cells.get("query_content", ""), truth=_truth(cells.get("truth", ""), where),
-        explanation=cells.get("explanation", ""),
-    )  # fmt: skip
-
-
-def _truth(text: str, where: str) -> float | None:
-    """A truth as a number, ``None`` where the cell is blank."""
-    if not text.strip():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ParameterError(f"{where} has truth {text!r}, which is not a number; correct it or leave it blank")
-    return value
+    truth, text = None, cells.get("truth", "")
+    if text.strip():
+        try:
+            truth = float(text)
+        except ValueError:
+            truth = math.nan
+        if not math.isfinite(truth):
+            raise ParameterError(f"{where} has truth {text!r}, which is not a number; correct it or leave it blank")
+    texts = {name: cells.get(name, "") for name in ("query", "item", "content", "query_content", "explanation")}
+    return Item(**texts, content_type=kind, truth=truth)
 
 
 def media_file(folder: Path, content: str, kind: str) -> tuple[Path, str] | None:
@@ -119,10 +133,24 @@ def media_file(folder: Path, content: str, kind: str) -> tuple[Path, str] | None
     return (path, media_type) if inside and fits else None
 
 
-QUESTION_KINDS = ("grade", "choice", "preference", "ranking", "text", "slider")
+KINDS = ("grade", "preference", "ranking")
+MAX_GRADES = 30
+"""Grades beyond this are no scale that a person chooses from; class methods end there too."""
+
+MAX_SET_SIZE = 20
+MAX_MONEY = 2**53
+"""Largest budget: integers up to here are exact in every JSON reader."""
+
+QUESTION_KINDS = (*KINDS, "choice", "text", "slider")
 
 
-@dataclass(frozen=True, kw_only=True)
+Text = Annotated[str, Strict()]
+Flag = Annotated[bool, Strict()]
+Number = Annotated[float, Strict()]
+_CONFIG = ConfigDict(coerce_numbers_to_str=True)
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=_CONFIG)
 class Question:
     """One question of a request.
 
@@ -142,73 +170,93 @@ class Question:
         Whether it has to be answered, and whether "can't tell" is an answer.
     """
 
-    name: str
-    kind: str
-    text: str
+    name: Text
+    kind: Text
+    text: Text
     grades: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
-    several: bool = False
-    ties: bool = True
+    several: Flag = False
+    ties: Flag = True
     strength: tuple[str, ...] = ()
-    low: str = ""
-    high: str = ""
-    least: float = 0.0
-    most: float = 100.0
-    step: float = 1.0
+    low: Text = ""
+    high: Text = ""
+    least: Number = 0.0
+    most: Number = 100.0
+    step: Number = 1.0
     when: Mapping[str, Any] = field(default_factory=dict)
-    required: bool = True
-    cant_tell: bool = False
+    required: Flag = True
+    cant_tell: Flag = False
 
 
-_LISTS = ("grades", "choices", "strength")
+def expect_keys(table: Mapping[str, Any], known: Collection[str], needed: Sequence[str], where: str) -> None:
+    """Refuse a table with a key that is not known, or without one that it needs."""
+    for key in table:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise ParameterError(f"{where} has a key {key!r} that is not known; {hint}known: {either(sorted(known))}")
+    for key in needed:
+        if key not in table:
+            raise ParameterError(f"{where} has no {key!r}; add a line {key} = ...")
+
+
+_SAID = {
+    "string_type": "be text in quotes", "int_type": "be a whole number", "bool_type": "be true or false",
+    "tuple_type": "be a list", "dict_type": "be a table {{...}}",
+    "float_type": "be a number", "greater_than_equal": "be at least {ge:g}", "less_than_equal": "be at most {le:,}",
+    "refused": "{words}", "missing": "be given",
+}  # fmt: skip
+"""What a value must do, by what pydantic finds of it."""
+
+
+def words_of(error: Mapping[str, Any]) -> str:
+    """Return what a value must do, by one of the errors that pydantic lists."""
+    return _SAID.get(error["type"], "be of another type").format(**error.get("ctx", {}))
+
+
+def refused(error: ValidationError) -> ParameterError:
+    """Return what is wrong with the value of a key, in a sentence."""
+    first: Any = error.errors()[0]
+    return ParameterError(f"{'.'.join(map(str, first['loc']))} = {first['input']!r} must {words_of(first)}")
 
 
 def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
     """Return the questions in the ``[[question]]`` tables of a campaign, everything in them checked."""
     known = {one.name for one in fields(Question)}
-    questions: list[Question] = []
+    questions: dict[str, Question] = {}
     for number, table in enumerate(tables, 1):
         where = f"question {number}"
         if not isinstance(table, dict):
             raise ParameterError(f"{where} must be a table; write [[question]] above its keys")
-        for key in table:
-            if key not in known:
-                hint = did_you_mean(key, known)
-                raise ParameterError(f"{where} has an unknown key {key!r}; {hint}known: {either(sorted(known))}")
+        expect_keys(table, known, ("name", "kind", "text"), where)
+        try:
+            one = Question(**table)
+        except ValidationError as error:
+            raise ParameterError(f"{where}: {refused(error)}") from None
         for key in ("name", "kind", "text"):
-            if not isinstance(table.get(key), str) or not table[key].strip():
+            if not table[key].strip():
                 raise ParameterError(f'{where} has no {key}; add a line {key} = "..."')
-        one_of(table["kind"], QUESTION_KINDS, f"{where}: kind")
-        given: dict[str, Any] = {
-            key: tuple(map(str, value)) if key in _LISTS else value for key, value in table.items()
-        }
-        questions.append(_check_question(Question(**given), f"question {table['name']!r}", questions, kind))
-    if not any(one.kind == kind and not one.when and one.required for one in questions):
+        one_of(one.kind, QUESTION_KINDS, f"{where}: kind")
+        where = f"question {one.name!r}"
+        if one.name in questions or not one.name.isprintable() or len(one.name) > 60:
+            raise ParameterError(f"{where} needs a printable name of its own, of up to 60 characters")
+        if one.kind in KINDS and one.kind != kind:
+            raise ParameterError(f"{where} has kind {one.kind!r}, and requests of this campaign are for {kind}s")
+        if one.kind == "grade" and not 2 <= len(one.grades) <= MAX_GRADES:
+            raise ParameterError(f'{where} needs 2 to 30 grades, worst first, such as grades = ["Bad", "Good"]')
+        if one.kind == "choice" and not 2 <= len(set(one.choices)) == len(one.choices) <= 200:
+            raise ParameterError(f'{where} needs 2 to 200 different choices, such as choices = ["news", "sport"]')
+        if one.kind == "slider" and not (one.least < one.most and one.step > 0):
+            raise ParameterError(f"{where} needs least below most, and a step above 0")
+        for name in one.when:
+            if name not in questions:
+                before = either(sorted(questions)) or "none"
+                raise ParameterError(f"{where} waits for {name!r}, which is no question before it; known: {before}")
+        questions[one.name] = one
+    if not any(one.kind == kind and not one.when and one.required for one in questions.values()):
         raise ParameterError(
             f"kind = {kind!r} needs a required question of kind {kind!r} without a condition, which the scheme goes by"
         )
-    return tuple(questions)
-
-
-def _check_question(one: Question, where: str, before: list[Question], kind: str) -> Question:
-    """A question that can be asked of requests of a kind."""
-    if one.name in {other.name for other in before} or not one.name.isprintable() or len(one.name) > 60:
-        raise ParameterError(f"{where} needs a printable name of its own, of up to 60 characters")
-    if one.kind in ("grade", "preference", "ranking") and one.kind != kind:
-        raise ParameterError(f"{where} has kind {one.kind!r}, and requests of this campaign are for {kind}s")
-    if one.kind == "grade" and not 2 <= len(one.grades) <= 30:
-        raise ParameterError(f'{where} needs 2 to 30 grades, worst first, such as grades = ["Bad", "Good"]')
-    if one.kind == "choice" and not 2 <= len(set(one.choices)) == len(one.choices) <= 200:
-        raise ParameterError(f'{where} needs 2 to 200 different choices, such as choices = ["news", "sport"]')
-    if one.kind == "slider" and not (one.least < one.most and one.step > 0):
-        raise ParameterError(f"{where} needs least below most, and a step above 0")
-    names = {other.name for other in before}
-    for name in one.when:
-        if name not in names:
-            raise ParameterError(
-                f"{where} waits for {name!r}, which is no question before it; known: {either(sorted(names)) or 'none'}"
-            )
-    return one
+    return tuple(questions.values())
 
 
 def holds(question: Question, questions: Sequence[Question], answers: Mapping[str, Any]) -> bool:
@@ -227,16 +275,6 @@ def holds(question: Question, questions: Sequence[Question], answers: Mapping[st
     return True
 
 
-KINDS = ("grade", "preference", "ranking")
-ANNOTATOR_KINDS = ("person", "program")
-
-MAX_GRADES = 30
-"""Grades beyond this are no scale that a person chooses from; class methods end there too."""
-
-MAX_SET_SIZE = 20
-MAX_MONEY = 2**53
-"""Largest budget: integers up to here are exact in every JSON reader."""
-
 _QUESTIONS = {
     "grade": "How good is this?",
     "preference": "Which is better?",
@@ -244,7 +282,17 @@ _QUESTIONS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+def _expect_printable(text: str) -> str:
+    """A text that can be shown on a line."""
+    if not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=_CONFIG)
 class Settings:
     """What a campaign asks, of whom, at what cost.
 
@@ -299,57 +347,57 @@ class Settings:
         Seed of orders and draws.
     """
 
-    name: str
-    kind: str
-    scheme: str = "3-overlap"
+    name: Annotated[
+        Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), AfterValidator(_expect_printable),
+        must("have 1 to 100 printable characters"),
+    ]  # fmt: skip
+    kind: Text
+    scheme: Text = "3-overlap"
     params: Mapping[str, Any] = field(default_factory=dict)
-    question: str = ""
-    guidelines: str = ""
-    budget: int
-    cost: Mapping[str, int] = field(default_factory=lambda: {"person": 1, "program": 1})
-    overlap_max: int = 0
-    lease_seconds: int = 600
-    open_limit: int = 1
-    grades: tuple[str, ...] = ()
-    ties: bool = True
-    set_size: int = 5
-    sets_per_item: int = 1
-    overlap_first: float = 0.1
-    checks: float = 0.0
-    method: str = "auto"
-    least_gain: float = 0.0
-    close_when_done: bool = False
-    show_quality: bool = False
-    about: str = ""
-    asked_by: str = ""
-    duration: str = ""
-    pay: str = ""
-    per_person: int = 0
+    question: Text = ""
+    guidelines: Text = ""
+    budget: Annotated[int, Strict(), Field(ge=1, le=MAX_MONEY)]
+    cost: Annotated[
+        Mapping[Literal["person", "program"], Annotated[int, Strict(), Field(ge=0)]],
+        must("give whole numbers for person and program, such as cost = {person = 4, program = 1}"),
+    ] = field(default_factory=lambda: {"person": 1, "program": 1})
+    overlap_max: Annotated[int, Strict(), Field(ge=0, le=10_000)] = 0
+    lease_seconds: Annotated[int, Strict(), Field(ge=5, le=86_400)] = 600
+    open_limit: Annotated[int, Strict(), Field(ge=1, le=20)] = 1
+    grades: Annotated[tuple[Text, ...], must_be("a list of names in quotes, worst first")] = ()
+    ties: Flag = True
+    set_size: Annotated[int, Strict(), Field(ge=2, le=MAX_SET_SIZE)] = 5
+    sets_per_item: Annotated[int, Strict(), Field(ge=1, le=100)] = 1
+    overlap_first: Annotated[Share, must_be("a share from 0 to 1, such as 0.1")] = 0.1
+    checks: Annotated[Number, Field(ge=0, lt=1), must_be("a share from 0 to below 1, such as 0.05")] = 0.0
+    method: Text = "auto"
+    least_gain: Annotated[Number, Field(ge=0), must("not be below 0")] = 0.0
+    close_when_done: Flag = False
+    show_quality: Flag = False
+    about: Text = ""
+    asked_by: Text = ""
+    duration: Text = ""
+    pay: Text = ""
+    per_person: Annotated[int, Strict(), Field(ge=0, le=10**9)] = 0
     completion: Mapping[str, str] = field(default_factory=dict)
-    language: str = ""
-    listen: float = 0.0
-    cant_tell: bool = False
+    language: Text = ""
+    listen: Annotated[Share, must_be("a share from 0 to 1, such as 0.9")] = 0.0
+    cant_tell: Flag = False
     strength: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
-    training: int = 0
-    pass_mark: float = 0.8
-    training_rounds: int = 2
-    check_feedback: bool = False
-    webhook: str = ""
-    seed: int = 0
+    training: Annotated[int, Strict(), Field(ge=0, le=100)] = 0
+    pass_mark: Annotated[Share, must_be("a share from 0 to 1, such as 0.8")] = 0.8
+    training_rounds: Annotated[int, Strict(), Field(ge=1, le=20)] = 2
+    check_feedback: Flag = False
+    webhook: Annotated[
+        Text, StringConstraints(pattern=r"^($|https://|http://(127\.0\.0\.1|localhost)(:\d+)?/)"),
+        must("begin with https://, or be on this machine"),
+    ] = ""  # fmt: skip
+    seed: Annotated[int, Strict(), Field(ge=0, le=2**31)] = 0
 
     def plain(self) -> dict[str, Any]:
         """Return the settings as JSON holds them."""
         return asdict(self)
-
-    @classmethod
-    def from_plain(cls, document: Mapping[str, Any]) -> Settings:
-        """Return the settings that :meth:`plain` made plain values of."""
-        tuples = {name: tuple(document.get(name, ())) for name in ("grades", "strength")}
-        questions = tuple(
-            Question(**{**one, **{name: tuple(one[name]) for name in _LISTS}}) for one in document.get("questions", ())
-        )
-        return cls(**{**document, **tuples, "questions": questions})
 
     @cached_property
     def main_question(self) -> Question:
@@ -418,51 +466,86 @@ def read_campaign(path: str | Path) -> Campaign:
 
 def campaign_of(document: Mapping[str, Any], folder: Path, name: str = "the campaign") -> Campaign:
     """Return the campaign that the keys of a file describe; paths are relative to the folder."""
-    for key in document:
-        if key not in _FILE_KEYS:
-            hint = did_you_mean(key, _FILE_KEYS)
-            raise ParameterError(
-                f"{name} has a key {key!r} that is not known; {hint}known: {either(sorted(_FILE_KEYS))}"
-            )
-    for key in ("name", "kind", "items", "budget"):
-        if key not in document:
-            raise ParameterError(f"{name} has no {key!r}; add a line {key} = ...")
+    expect_keys(document, _FILE_KEYS, ("name", "kind", "items", "budget"), name)
     given = {key: value for key, value in document.items() if key not in ("items", "consent")}
     try:
-        asked: tuple[Question, ...] = ()
         if isinstance(given.get("question"), list):
-            asked = read_questions(given.pop("question"), str(given["kind"]))
+            asked = read_questions(given["question"], str(given["kind"]))
             main = next(one for one in asked if one.kind == given["kind"] and one.required and not one.when)
-            given |= {"question": main.text, "grades": list(main.grades), "ties": main.ties}
-        guidelines = _text_file(document.get("consent"), folder)
-        settings = check_settings(Settings(**_type_keys(given), guidelines=guidelines, questions=asked))
-        items = read_items(folder, _text(document["items"], "items"))
+            given |= {"questions": asked, "question": main.text, "grades": main.grades, "ties": main.ties}
+        if (consent := document.get("consent")) is not None:
+            given["guidelines"] = _text_file(consent, folder)
+        settings = settings_of(given)
+        file = document["items"]
+        if not isinstance(file, str) or not file:
+            raise ParameterError(f"items = {file!r} must be the name of a file in quotes")
+        items = read_items(folder, file)
     except CrowdrankError as error:
         raise ParameterError(f"{name}: {error}") from None
-    _expect_items(settings, items, name)
+    if settings.kind != "grade":
+        lonely = [query for query, size in Counter(item.query for item in items).items() if size < 2]
+        if lonely:
+            what = f"query {lonely[0]!r} has" if lonely[0] else "there is"
+            raise ParameterError(f"{name}: {what} only one item, so nothing can be compared; add another")
+    for key in ("training", "checks"):
+        if getattr(settings, key) and all(item.truth is None for item in items):
+            raise ParameterError(
+                f"{name}: {key} = {getattr(settings, key)} needs items with a truth; add a truth column"
+            )
+    for item in items:
+        expect_truth(settings, item, f"{name}: item {item.item!r}")
+    if settings.checks and settings.kind == "grade" and all(item.truth is not None for item in items):
+        raise ParameterError(f"{name}: every item has a truth, so nothing is left to ask; set checks = 0 or add items")
     return Campaign(settings=settings, items=items, folder=folder.resolve())
+
+
+def _text_file(name: Any, folder: Path) -> str:
+    """The text in the file of guidelines."""
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"consent = {name!r} must be the name of a file in quotes")
+    try:
+        text = (folder / name).read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise ParameterError(f"consent = {name!r} names a file that is not there; write the guidelines to it") from None
+    except (OSError, UnicodeDecodeError):
+        file = Path(name).name
+        raise ParameterError(f"consent = {name!r} cannot be read as UTF-8 text; check the file {file}") from None
+    if len(text) > 100_000:
+        raise ParameterError(f"consent = {name!r} is longer than 100,000 characters; shorten it")
+    return text
+
+
+def expect_truth(settings: Settings, item: Item, where: str) -> None:
+    """Refuse a truth beyond the grades."""
+    top = len(settings.grades) - 1
+    if item.truth is not None and settings.kind == "grade" and not 0 <= item.truth <= top:
+        raise ParameterError(f"{where} has truth {item.truth:g}, and grades count from 0 to {top}")
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """Return settings of these values, each checked and all together."""
+    try:
+        return check_settings(Settings(**given))
+    except ValidationError as error:
+        raise refused(error) from None
 
 
 def check_settings(settings: Settings) -> Settings:
     """Return settings that fit together, what follows from others filled in."""
-    one_of(settings.kind, KINDS, "kind")
-    _expect_scheme(settings)
-    for name, low, high in (
-        ("budget", 1, MAX_MONEY), ("lease_seconds", 5, 86_400), ("open_limit", 1, 20), ("overlap_max", 0, 10_000),
-        ("set_size", 2, MAX_SET_SIZE), ("sets_per_item", 1, 100), ("seed", 0, 2**31), ("per_person", 0, 10**9),
-        ("training", 0, 100), ("training_rounds", 1, 20),
-    ):  # fmt: skip
-        value = getattr(settings, name)
-        if not low <= value <= high:
-            bound = f"at least {low}" if value < low else f"at most {high:,}"
-            raise ParameterError(f"{name} = {value} must be {bound}")
-    if not 0 <= settings.checks < 1:
-        raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
-    for name, usual in (("overlap_first", 0.1), ("pass_mark", 0.8), ("listen", 0.9)):
-        if not 0 <= getattr(settings, name) <= 1:
-            raise ParameterError(f"{name} = {getattr(settings, name)} must be a share from 0 to 1, such as {usual}")
-    if settings.strength and settings.kind != "preference":
-        raise ParameterError(f'strength belongs to kind = "preference", and this is {settings.kind!r}; leave it out')
+    kind, grades = settings.kind, settings.grades
+    one_of(kind, KINDS, "kind")
+    if kind == "ranking":
+        if api.target_rule(settings.scheme, settings.params, grades, kind=kind) is None:
+            raise ParameterError(f"scheme {settings.scheme!r} does not choose rankings; use 3-overlap or the like")
+    else:
+        api.check_requests(settings.scheme, settings.params)
+        takes = card("scheme", settings.scheme).kinds
+        if kind not in takes:
+            fitting = either([name for name in names("scheme") if kind in card("scheme", name).kinds])
+            meant = either([f"{one}s" for one in takes], "and")
+            raise ParameterError(f"scheme {settings.scheme!r} is for {meant}; for {kind}s use {fitting}")
+    if settings.strength and kind != "preference":
+        raise ParameterError(f'strength belongs to kind = "preference", and this is {kind!r}; leave it out')
     if settings.language:
         one_of(settings.language, LANGUAGES, "language")
     way_back = settings.completion.get("url", "https:")
@@ -471,27 +554,22 @@ def check_settings(settings: Settings) -> Settings:
             'completion may hold a code and a url that begins with https:, such as completion = {code = "C1A2", '
             'url = "https://app.prolific.com/submissions/complete?cc={code}"}'
         )
-    if settings.webhook and not re.match(r"https://|http://(127\.0\.0\.1|localhost)(:\d+)?/", settings.webhook):
-        raise ParameterError(f"webhook = {settings.webhook!r} must begin with https://, or be on this machine")
-    if not settings.least_gain >= 0:
-        raise ParameterError(f"least_gain = {settings.least_gain} must not be below 0")
-    _expect_grades(settings)
-    cost = {"person": 1, "program": 1} | dict(settings.cost)
-    for kind, price in cost.items():
-        if kind not in ANNOTATOR_KINDS or isinstance(price, bool) or not isinstance(price, int) or price < 0:
-            raise ParameterError(
-                f"cost = {dict(settings.cost)} must give whole numbers for person and program, "
-                "such as cost = {person = 4, program = 1}"
-            )
+    if kind != "grade" and grades:
+        raise ParameterError(f'grades belong to kind = "grade", and this is {kind!r}; leave them out')
+    if kind == "grade" and not 2 <= len(grades) <= MAX_GRADES:
+        raise ParameterError(f'grades needs 2 to {MAX_GRADES} names, worst first, such as ["Bad", "Good"]')
+    if len(set(grades)) < len(grades) or not all(one.strip() for one in grades):
+        raise ParameterError("grades has a name twice or a blank one; give each grade a name of its own")
     if settings.method != "auto":
         api.check_aggregation(settings.method)
         takes = card("aggregator", settings.method).kinds
-        if settings.kind not in takes:
-            meant = either([f"{kind}s" for kind in takes], "and")
-            raise ParameterError(f'method {settings.method!r} takes {meant}, not {settings.kind}s; use method = "auto"')
-    rule = api.target_rule(settings.scheme, settings.params, settings.grades)
+        if kind not in takes:
+            meant = either([f"{one}s" for one in takes], "and")
+            raise ParameterError(f'method {settings.method!r} takes {meant}, not {kind}s; use method = "auto"')
+    rule = api.target_rule(settings.scheme, settings.params, grades)
     most = settings.overlap_max or (rule.most if rule is not None else 10)
-    return replace(settings, cost=cost, overlap_max=most, question=settings.question or _QUESTIONS[settings.kind])
+    cost = {"person": 1, "program": 1, **settings.cost}
+    return replace(settings, cost=cost, overlap_max=most, question=settings.question or _QUESTIONS[kind])
 
 
 def changed_settings(old: Settings, new: Settings, reserved: int) -> Settings:
@@ -508,107 +586,3 @@ def changed_settings(old: Settings, new: Settings, reserved: int) -> Settings:
     if new.overlap_max < old.overlap_max:
         raise ParameterError(f"overlap_max = {new.overlap_max} is below the former {old.overlap_max}; it can only rise")
     return new
-
-
-def _expect_scheme(settings: Settings) -> None:
-    """Refuse a scheme that is not known or does not take the kind of judgment."""
-    if settings.kind == "ranking":
-        if api.target_rule(settings.scheme, settings.params, settings.grades, kind="ranking") is None:
-            raise ParameterError(f"scheme {settings.scheme!r} does not choose rankings; use 3-overlap or the like")
-        return
-    api.check_requests(settings.scheme, settings.params)
-    kinds = card("scheme", settings.scheme).kinds
-    if settings.kind not in kinds:
-        fitting = [name for name in names("scheme") if settings.kind in card("scheme", name).kinds]
-        meant = either([f"{kind}s" for kind in kinds], "and")
-        raise ParameterError(f"scheme {settings.scheme!r} is for {meant}; for {settings.kind}s use {either(fitting)}")
-
-
-def _expect_grades(settings: Settings) -> None:
-    """Refuse grades that are no scale, or that the kind has none of."""
-    if settings.kind != "grade":
-        if settings.grades:
-            raise ParameterError(f'grades belong to kind = "grade", and this is {settings.kind!r}; leave them out')
-        return
-    if not 2 <= len(settings.grades) <= MAX_GRADES:
-        raise ParameterError(f'grades needs 2 to {MAX_GRADES} names, worst first, such as ["Bad", "Good"]')
-    if len(set(settings.grades)) < len(settings.grades) or not all(one.strip() for one in settings.grades):
-        raise ParameterError("grades has a name twice or a blank one; give each grade a name of its own")
-
-
-def _expect_items(settings: Settings, items: tuple[Item, ...], name: str) -> None:
-    """Refuse items that the kind of judgment cannot ask about."""
-    if settings.kind != "grade":
-        sizes: dict[str, int] = {}
-        for item in items:
-            sizes[item.query] = sizes.get(item.query, 0) + 1
-        lonely = [query for query, size in sizes.items() if size < 2]
-        if lonely:
-            what = f"query {lonely[0]!r} has" if lonely[0] else "there is"
-            raise ParameterError(f"{name}: {what} only one item, so nothing can be compared; add another")
-    for key in ("training", "checks"):
-        if getattr(settings, key) and all(item.truth is None for item in items):
-            raise ParameterError(
-                f"{name}: {key} = {getattr(settings, key)} needs items with a truth; add a truth column"
-            )
-    for item in items:
-        expect_truth(settings, item, f"{name}: item {item.item!r}")
-    if settings.checks and settings.kind == "grade" and all(item.truth is not None for item in items):
-        raise ParameterError(f"{name}: every item has a truth, so nothing is left to ask; set checks = 0 or add items")
-
-
-def expect_truth(settings: Settings, item: Item, where: str) -> None:
-    """Refuse a truth beyond the grades."""
-    top = len(settings.grades) - 1
-    if item.truth is not None and settings.kind == "grade" and not 0 <= item.truth <= top:
-        raise ParameterError(f"{where} has truth {item.truth:g}, and grades count from 0 to {top}")
-
-
-def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a file with the types that settings have."""
-    accepted = {
-        "str": (str,), "int": (int,), "bool": (bool,), "float": (int, float), "tuple[str, ...]": (list,),
-        "tuple[Question, ...]": (list,), "Mapping[str, Any]": (dict,), "Mapping[str, int]": (dict,),
-        "Mapping[str, str]": (dict,),
-    }  # fmt: skip
-    types = {one.name: accepted[str(one.type)] for one in fields(Settings)}
-    said = {
-        str: "text in quotes", int: "a whole number", bool: "true or false", list: "a list", dict: "a table {...}",
-        float: "a number",
-    }  # fmt: skip
-    for key, value in given.items():
-        wanted = types[key]
-        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            raise ParameterError(f"{key} = {value!r} must be {said[wanted[-1]]}")
-    grades = given.get("grades", [])
-    if not all(isinstance(one, str) for one in grades):
-        raise ParameterError("grades must be a list of names in quotes, worst first")
-    name = given["name"].strip()
-    if not 0 < len(name) <= 100 or not name.isprintable():
-        raise ParameterError(f"name = {given['name']!r} must have 1 to 100 printable characters")
-    return {**given, "name": name, "grades": tuple(grades), "strength": tuple(map(str, given.get("strength", ())))}
-
-
-def _text(value: Any, key: str) -> str:
-    """A value that has to be text."""
-    if not isinstance(value, str) or not value:
-        raise ParameterError(f"{key} = {value!r} must be the name of a file in quotes")
-    return value
-
-
-def _text_file(value: Any, folder: Path) -> str:
-    """The text in the file of guidelines, nothing where none is named."""
-    if value is None:
-        return ""
-    path = folder / _text(value, "consent")
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise ParameterError(
-            f"consent = {value!r} names a file that is not there; write the guidelines to it"
-        ) from None
-    except (OSError, UnicodeDecodeError):
-        raise ParameterError(f"consent = {value!r} cannot be read as UTF-8 text; check the file {path.name}") from None
-    if len(text) > 100_000:
-        raise ParameterError(f"consent = {value!r} is longer than 100,000 characters; shorten it")
-    return text

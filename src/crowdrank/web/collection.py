@@ -25,15 +25,14 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
-from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from ..api import TargetRule, target_rule
 from ..data.files import lock_file
 from ..errors import CrowdrankError, MissingExtraError, ParameterError
-from .campaign_file import Settings
+from .campaign_file import Settings, words_of
 
 try:
     import psycopg
@@ -78,25 +77,13 @@ class Fault(CrowdrankError):
         return {"error": {"type": self.kind, "message": str(self), **self.detail}}
 
 
-def must_be(words: str) -> WrapValidator:
-    """Say in these words what a field must be, where it is not."""
-
-    def check(value: Any, validate: Callable[[Any], Any]) -> Any:
-        try:
-            return validate(value)
-        except ValidationError:
-            raise PydanticCustomError("refused", "{words}", {"words": words}) from None
-
-    return WrapValidator(check)
-
-
 def refusal(error: Mapping[str, Any]) -> Fault:
     """Return what to answer where something that was sent does not fit: one of the errors that pydantic lists."""
     place = [str(part) for part in error["loc"] if part not in ("body", "query")]
     if place and place[0] == "path":
         return Fault("not_found", f"{place[-1]} must be a number")
     name = place[0] if place else ""
-    return Fault("invalid", f"{name or 'a judgment'} must be {error['msg']}", field=name)
+    return Fault("invalid", f"{name or 'a judgment'} must {words_of(error)}", field=name)
 
 
 class Body(BaseModel):
@@ -663,7 +650,7 @@ class Collection:
         row = sql.campaign.first(db)
         self.contents.clear()
         self.__dict__.pop("rule", None)
-        object.__setattr__(self, "settings", Settings.from_plain(json.loads(row.settings)))
+        object.__setattr__(self, "settings", Settings(**json.loads(row.settings)))
         object.__setattr__(self, "revision", revision)
 
 

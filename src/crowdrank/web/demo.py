@@ -13,7 +13,9 @@ from typing import Any
 
 from ..client import CallError, Client
 from . import server
+from .access import OWNER, Invite, new_invite, new_token, token_hash
 from .campaign_file import read_campaign
+from .setup import open_collection
 
 CAMPAIGNS = tuple(str(Path(__file__).parent / "demo_campaign" / name) for name in ("pairs.toml", "grades.toml"))
 """The campaigns as an owner would write them, with their items and guidelines beside them."""
@@ -26,9 +28,6 @@ _SECONDS_EACH = 1.5
 
 def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
     """Serve the demo until the process is told to stop; say where, and open the annotator's page."""
-    from .access import OWNER, Invite, new_invite, new_token, token_hash
-    from .setup import open_collection
-
     with tempfile.TemporaryDirectory() as folder:
         options = server.Options(
             campaign=CAMPAIGNS[0], others=CAMPAIGNS[1:], db=db or f"{folder}/demo.db", host=host, port=port,

@@ -87,7 +87,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
     def read(connection: sa.Connection) -> Snapshot:
         db = Session(None, connection, campaign)
         row = sql.campaign.first(db)
-        settings = Settings.from_plain(json.loads(row.settings))
+        settings = Settings(**json.loads(row.settings))
         rows, others = list[dict[str, Any]](), list[dict[str, Any]]()
         ids, after = item_ids(db), 0
         while judged := page(db, after, row.seq, _PAGE):
@@ -234,7 +234,7 @@ def update(store: Store, campaign: int, held: Held, say: Say) -> None:
 def _read_touched(db: Session, held: Held) -> tuple[int, Settings, Any, Any]:
     """Up to which judgment, settings, all judgments on items with new ones, and the owner's ids of items."""
     row = sql.campaign.first(db)
-    settings = Settings.from_plain(json.loads(row.settings))
+    settings = Settings(**json.loads(row.settings))
     ids = item_ids(db)
     rows = sql.touched_judgments.rows(db, after=held.seq, upto=row.seq)
     new = [one for one in rows if one.seq > held.seq and one.annotator in held.annotators]

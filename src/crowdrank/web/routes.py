@@ -30,8 +30,8 @@ from starlette.types import Message, Receive, Scope
 from ..errors import CrowdrankError
 from . import access, overview, steering, submitting
 from .access import NOBODY, Caller
-from .campaign_file import media_file
-from .collection import Body, Fault, Session, must_be, record_event, refusal, sql
+from .campaign_file import media_file, must_be
+from .collection import Body, Fault, Session, record_event, refusal, sql
 from .service import Service, about_me, answer_practice, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
 from .submitting import MAX_BATCH, MAX_COMMENT, MAX_REASON, Stored, Submission, storable

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from ..errors import MissingExtraError, ParameterError
+import uvicorn
+
+from ..errors import ParameterError
+from .access import OWNER, token_hash
+from .access import new_token as fresh_token
+from .app import make_app
 from .campaign_file import Campaign, read_campaign
+from .collection import Store, open_store, sql
+from .refit import Refit
+from .service import Service, log_to_stderr
+from .setup import open_collection
+from .webhooks import Webhook
 
 KEEP_ALIVE_SECONDS = 75
 GRACE_SECONDS = 20
@@ -42,7 +55,7 @@ class Options:
 
     def database(self, campaign: str) -> str:
         """Return the database of a campaign: the one named for all, or a file beside its own."""
-        return self.db or database_beside(campaign)
+        return self.db or str(Path(campaign).with_suffix(".db"))
 
     def places(self, names: Sequence[str]) -> list[str]:
         """Return where each campaign has its pages: at the root if it is the only one, else below a name of its own."""
@@ -63,20 +76,8 @@ class Options:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
-def expect_extra() -> None:
-    """Refuse to go on without the packages of the extra ``web``."""
-    try:
-        import fastapi  # noqa: F401
-        import sqlalchemy  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(f"serve needs {error.name}; install it with pip install 'crowdrank[web]'") from None
-
-
 def check_url(options: Options) -> None:
     """Refuse an address that browsers could not use."""
-    from urllib.parse import urlsplit
-
     parts = urlsplit(options.url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query or parts.fragment:
         raise ParameterError(
@@ -88,8 +89,6 @@ def check_url(options: Options) -> None:
 
 def expect_port(options: Options) -> None:
     """Refuse an address that cannot be listened on, before a token is shown that nobody could use."""
-    import socket
-
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     with socket.socket(family) as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -104,10 +103,6 @@ def expect_port(options: Options) -> None:
 
 def first_start(options: Options, token: str, *, replace: bool = False) -> list[Campaign]:
     """Lay out the campaigns that are new; return those that the token opens, all of them where it replaces others."""
-    from .access import token_hash
-    from .collection import sql
-    from .setup import open_collection
-
     opened = []
     campaigns = [read_campaign(path) for path in options.campaigns]
     with open_stores(options) as stores:
@@ -123,11 +118,9 @@ def first_start(options: Options, token: str, *, replace: bool = False) -> list[
 
 
 @contextmanager
-def open_stores(options: Options) -> Iterator[dict[str, Any]]:
+def open_stores(options: Options) -> Iterator[dict[str, Store]]:
     """Hold every database that the campaigns are kept in, by its name."""
-    from .collection import open_store
-
-    stores: dict[str, Any] = {}
+    stores: dict[str, Store] = {}
     try:
         for path in options.campaigns:
             name = options.database(path)
@@ -141,13 +134,6 @@ def open_stores(options: Options) -> Iterator[dict[str, Any]]:
 
 def run(options: Options) -> None:
     """Serve until the process is told to stop."""
-    import json
-    from dataclasses import asdict
-
-    import uvicorn
-
-    from .service import log_to_stderr
-
     settings: dict[str, Any] = {
         "host": options.host, "port": options.port, "log_config": None, "access_log": False, "server_header": False,
         "date_header": False, "timeout_keep_alive": KEEP_ALIVE_SECONDS, "proxy_headers": False,
@@ -164,10 +150,6 @@ def run(options: Options) -> None:
 
 def app_of_environment() -> Any:
     """Return the application of one of several processes, which find their options in the environment."""
-    import json
-
-    from .service import log_to_stderr
-
     options = Options(**json.loads(os.environ[_OPTIONS]))
     log_to_stderr(calls=options.log_calls)
     return build_app(options)
@@ -175,17 +157,12 @@ def app_of_environment() -> Any:
 
 def build_app(options: Options) -> Any:
     """Return the application, which closes everything when it stops."""
-    from .app import make_app
-    from .refit import Refit
-    from .service import Service
-    from .setup import open_collection
-    from .webhooks import Webhook
-
     # two threads share the interpreter, the writer and the event loop; a long turn of one is a wait for the other
     sys.setswitchinterval(0.001)
     opened = ExitStack()
     stores = opened.enter_context(open_stores(options))
-    services: list[Any] = []
+    services: list[Service] = []
+    works: list[Refit | Webhook] = []
     campaigns = [read_campaign(path) for path in options.campaigns]
     named = [campaign.settings.name for campaign in campaigns]
     for path, campaign, place in zip(options.campaigns, campaigns, options.places(named), strict=True):
@@ -193,13 +170,12 @@ def build_app(options: Options) -> Any:
         service = Service(
             collection, options.url + place, behind_proxy=options.behind_proxy, login_header=options.login_header
         )
+        services.append(service)
         if options.refit:
             service.refit = Refit(collection)
+            works.append(service.refit)
         if options.refit and collection.settings.webhook:
-            service.webhook = Webhook(collection)
-        services.append(service)
-
-    works = [work for service in services for work in (service.refit, service.webhook) if work is not None]
+            works.append(Webhook(collection))
 
     def start() -> None:
         for work in works:
@@ -213,20 +189,18 @@ def build_app(options: Options) -> Any:
     return make_app(*services, start=start, stop=stop)
 
 
-def database_beside(campaign: str) -> str:
-    """Return the name of the SQLite file that a campaign is kept in unless another is named."""
-    return str(Path(campaign).with_suffix(".db"))
-
-
 def announce(options: Options, token_file: str | None, *, new_token: bool = False) -> None:
     """Lay out what is new, show the owner's token once, and say where the service is."""
-    from .access import OWNER
-    from .access import new_token as fresh_token
-
     token, kept = fresh_token(OWNER), None if token_file is None else Path(f"{token_file}.new")
     if kept is not None:
         # a token that cannot be kept opens nothing: it is on disk before there is anything to open
-        _write_secret(kept, token)
+        try:
+            handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        except OSError as error:
+            why = (error.strerror or "").lower()
+            raise ParameterError(f"--token-file {kept} cannot be written: {why}; name another file") from None
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(token + "\n")
     opened: list[Campaign] = []
     try:
         opened = first_start(options, token, replace=new_token)
@@ -236,12 +210,12 @@ def announce(options: Options, token_file: str | None, *, new_token: bool = Fals
                 kept.replace(str(token_file))
             else:
                 kept.unlink()
-    lines = []
+    lines, at = [], ""
     if opened and token_file is not None:
         lines.append(f"the owner's token is in {token_file}")
     elif opened:
         lines.append(f"owner's token, shown this once: {token}")
-    at = f"#{token}" if opened and token_file is None else ""
+        at = f"#{token}"
     lines.append(f"owner's page: {options.url}/owner/{at}")
     names = [read_campaign(path).settings.name for path in options.campaigns]
     for name, place in zip(names, options.places(names), strict=True):
@@ -249,14 +223,3 @@ def announce(options: Options, token_file: str | None, *, new_token: bool = Fals
         lines.append(f"annotators{of} join at {options.url}{place}/j/ by invite link")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
-
-
-def _write_secret(path: Path, text: str) -> None:
-    """Write a file that nobody else can read."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as error:
-        why = (error.strerror or "").lower()
-        raise ParameterError(f"--token-file {path} cannot be written: {why}; name another file") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text + "\n")

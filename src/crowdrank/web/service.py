@@ -377,7 +377,6 @@ class Service:
         self.started = time.monotonic()
         self.probed = float("-inf")
         self.refit: Any = None
-        self.webhook: Any = None
 
     async def write(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
         """Run an operation of (db, ...); it is durable once this returns."""

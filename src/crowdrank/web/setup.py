@@ -141,9 +141,9 @@ def _open(
         raise ParameterError(
             "the items differ from those the campaign began with; put them back, or start another with another --db"
         )
-    former = Settings.from_plain(json.loads(former_row.settings))
+    former = Settings(**json.loads(former_row.settings))
     # what was set on the owner's page stays; of the file only what was edited since it was last read
-    read = Settings.from_plain(json.loads(former_row.file_settings or former_row.settings))
+    read = Settings(**json.loads(former_row.file_settings or former_row.settings))
     edited = changed_settings(read, settings, former_row.reserved)
     differ = [one.name for one in fields(Settings) if getattr(edited, one.name) != getattr(read, one.name)]
     settings = replace(former, **{name: getattr(edited, name) for name in differ})

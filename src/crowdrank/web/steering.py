@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ..errors import ParameterError
-from .campaign_file import Item, Settings, check_settings, expect_truth, item_of_row
-from .collection import Body, Collection, Fault, Session, must_be, record_event, sql
+from .campaign_file import Item, Settings, expect_truth, item_of_row, must_be, settings_of
+from .collection import Body, Collection, Fault, Session, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, lock_target, settle_target, shown_value
@@ -386,12 +386,12 @@ class Changes(Body):
 def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     """Put other settings into force without a restart; return all of them."""
     row = sql.campaign.first(db)
-    former = Settings.from_plain(json.loads(row.settings))
+    former = Settings(**json.loads(row.settings))
     given = {key: value for key, value in changes.model_dump().items() if value is not None}
     if "scheme" in given and "overlap_max" not in given:
         given["overlap_max"] = 0
     try:
-        settings = check_settings(replace(former, **given))
+        settings = settings_of({**former.plain(), **given})
     except ParameterError as error:
         raise Fault("invalid", str(error), field=next(iter(given), "")) from None
     if settings.budget < row.reserved:

@@ -18,8 +18,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from .campaign_file import Question, Settings, holds
-from .collection import AgainError, Body, Fault, Session, must_be, sql
+from .campaign_file import Question, Settings, holds, must_be
+from .collection import AgainError, Body, Fault, Session, sql
 
 
 def lock_target(db: Session, target: int) -> Any:
