@@ -213,7 +213,7 @@ def words_of(error: Mapping[str, Any]) -> str:
     return _SAID.get(error["type"], "be of another type").format(**error.get("ctx", {}))
 
 
-def refused(error: ValidationError) -> ParameterError:
+def complaint(error: ValidationError) -> ParameterError:
     """Return what is wrong with the value of a key, in a sentence."""
     first: Any = error.errors()[0]
     return ParameterError(f"{'.'.join(map(str, first['loc']))} = {first['input']!r} must {words_of(first)}")
@@ -231,7 +231,7 @@ def read_questions(tables: Sequence[Any], kind: str) -> tuple[Question, ...]:
         try:
             one = Question(**table)
         except ValidationError as error:
-            raise ParameterError(f"{where}: {refused(error)}") from None
+            raise ParameterError(f"{where}: {complaint(error)}") from None
         for key in ("name", "kind", "text"):
             if not table[key].strip():
                 raise ParameterError(f'{where} has no {key}; add a line {key} = "..."')
@@ -527,7 +527,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     try:
         return check_settings(Settings(**given))
     except ValidationError as error:
-        raise refused(error) from None
+        raise complaint(error) from None
 
 
 def check_settings(settings: Settings) -> Settings:

@@ -198,7 +198,8 @@ class PostgresStore:
         self.engine.dispose()
 
     def _write(self, operation: Operation[Result]) -> Result:
-        lost: Exception | None = None
+        clash = Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
+        fault = clash
         for attempt in range(MAX_TRIES):
             try:
                 with self._connection() as connection, connection.begin():
@@ -207,13 +208,10 @@ class PostgresStore:
             except AgainError:
                 pass
             except (DBAPIError, psycopg.Error) as error:
-                if not _worth_repeating(error):
-                    raise _postgres_fault(error) from None
-                lost = error if _is_lost(error) else None
+                _expect_repeatable(error)
+                fault = _no_answer() if _is_lost(error) else clash
             time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
-        if lost is not None:
-            raise _postgres_fault(lost)
-        raise Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
+        raise fault
 
     def _read(self, operation: Operation[Result]) -> Result:
         for attempt in range(MAX_TRIES):
@@ -221,10 +219,9 @@ class PostgresStore:
                 with self.snapshot() as connection:
                     return operation(connection)
             except (DBAPIError, psycopg.Error) as error:
-                if not _worth_repeating(error):
-                    raise _postgres_fault(error) from None
+                _expect_repeatable(error)
             time.sleep(0.02 * 2**attempt)
-        raise Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
+        raise _no_answer()
 
     @contextmanager
     def _connection(self) -> Iterator[sa.Connection]:
@@ -243,31 +240,26 @@ _REPEATABLE = ("40001", "40P01", "55P03", "23505")
 """Serialization failure, deadlock, lock not available, a unique index that stopped a race the other side won."""
 
 
-def _driver_error(error: Exception) -> Any:
-    """The driver's own error."""
-    return error.orig if isinstance(error, DBAPIError) else error
-
-
-def _worth_repeating(error: Exception) -> bool:
-    """Whether the same operation may go through the next time: a clash, or a connection that was lost."""
-    state = getattr(_driver_error(error), "sqlstate", None) or ""
-    return state in _REPEATABLE or _is_lost(error) or state.startswith(("57P", "08"))
-
-
 def _is_lost(error: Exception) -> bool:
     """Whether there is no connection to the database."""
-    cause = _driver_error(error)
+    cause = error.orig if isinstance(error, DBAPIError) else error
     return isinstance(cause, psycopg.OperationalError) and not cause.sqlstate
 
 
-def _postgres_fault(error: Exception) -> Exception:
-    """What to answer for an error of the database."""
-    state = getattr(_driver_error(error), "sqlstate", None) or ""
+def _no_answer() -> Fault:
+    """What to answer where the database does not."""
+    return Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
+
+
+def _expect_repeatable(error: Exception) -> None:
+    """Raise what to answer, unless the operation may go through next time: after a clash, or a lost connection."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(cause, "sqlstate", None) or ""
+    if state in _REPEATABLE or _is_lost(error) or state.startswith(("57P", "08")):
+        return
     if state.startswith("53"):
-        return Fault("storage_full", "the database has no room left; nothing was stored", retry_after=30)
-    if isinstance(_driver_error(error), psycopg.OperationalError):
-        return Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
-    return error
+        raise Fault("storage_full", "the database has no room left; nothing was stored", retry_after=30) from None
+    raise (_no_answer() if isinstance(cause, psycopg.OperationalError) else error) from None
 
 
 MAX_GROUP = 64
@@ -293,7 +285,16 @@ class SqliteStore:
         self._writer: threading.Thread | None = None
         if read_only:
             return
-        self._lock = _lock_beside(Path(path))
+        # a second server on the same file does not get the lock
+        beside = Path(f"{path}.lock")
+        try:
+            self._lock = beside.open("ab")
+        except OSError as error:
+            why = (error.strerror or "").lower()
+            raise ParameterError(f"{path} cannot be written: {why}; choose another --db") from None
+        if not lock_file(self._lock):
+            self._lock.close()
+            raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another")
         self._engine = _engine(self.url, read_only=False)
         try:
             self._connection = self._engine.connect()
@@ -368,7 +369,13 @@ class SqliteStore:
                 break
             group: list[Any] = [first]
             for future, result, error in self._commit(group):
-                _settle(future, result, error)
+                # the caller who waits is answered, if they still do
+                if not future.set_running_or_notify_cancel():
+                    continue
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
             if group[-1] is None:
                 break
             if time.monotonic() - checkpointed > _CHECKPOINT_SECONDS:
@@ -388,7 +395,15 @@ class SqliteStore:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             while True:
                 operation, future = group[-1]
-                answers.append((future, *self._in_savepoint(operation)))
+                try:
+                    with savepoint(connection):
+                        result = operation(connection)
+                    answers.append((future, result, None))
+                except Exception as error:
+                    if not _in_transaction(connection):
+                        # a full disk ends the whole transaction: nothing of the group is stored
+                        raise
+                    answers.append((future, None, _sqlite_fault(error)))
                 if len(group) >= MAX_GROUP:
                     break
                 try:
@@ -401,28 +416,13 @@ class SqliteStore:
             connection.exec_driver_sql("COMMIT")
         except Exception as error:
             fault = _sqlite_fault(error)
-            self._roll_back()
+            if _in_transaction(connection):
+                with contextlib.suppress(DBAPIError):
+                    connection.exec_driver_sql("ROLLBACK")
             known = {id(future) for future, _, _ in answers}
             late = [entry[1] for entry in group if entry is not None and id(entry[1]) not in known]
             return [(future, None, fault) for future in [*(future for future, _, _ in answers), *late]]
         return answers
-
-    def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, BaseException | None]:
-        """Result or error of one operation; an error undoes that operation only, unless SQLite undid them all."""
-        try:
-            with savepoint(self._connection):
-                return operation(self._connection), None
-        except Exception as error:
-            if not _in_transaction(self._connection):
-                # a full disk ends the whole transaction: nothing of the group is stored
-                raise
-            return None, _sqlite_fault(error)
-
-    def _roll_back(self) -> None:
-        """Leave whatever transaction is left open."""
-        if _in_transaction(self._connection):
-            with contextlib.suppress(DBAPIError):
-                self._connection.exec_driver_sql("ROLLBACK")
 
 
 Store = SqliteStore | PostgresStore
@@ -447,16 +447,6 @@ class Clock:
     def not_before(self, moment: int) -> None:
         """Go on from a moment that was written down before, if the machine's clock is behind it."""
         self._start += max(0, moment - self.now())
-
-
-def _settle(future: Future[Any], result: Any, error: BaseException | None) -> None:
-    """Answer the caller that waits, if it still does."""
-    if not future.set_running_or_notify_cancel():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
 
 
 def _sqlite_fault(error: Exception) -> Exception:
@@ -499,21 +489,6 @@ def _engine(path: str, *, read_only: bool) -> sa.Engine:
     return sa.create_engine("sqlite+pysqlite://", creator=connect, poolclass=StaticPool).execution_options(
         isolation_level="AUTOCOMMIT"
     )
-
-
-def _lock_beside(path: Path) -> IO[bytes]:
-    """A lock that a second server on the same file does not get."""
-    name = path.with_name(f"{path.name}.lock")
-    try:
-        handle = name.open("ab")
-    except OSError as error:
-        raise ParameterError(
-            f"{path} cannot be written: {(error.strerror or '').lower()}; choose another --db"
-        ) from None
-    if not lock_file(handle):
-        handle.close()
-        raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another")
-    return handle
 
 
 class Done(NamedTuple):

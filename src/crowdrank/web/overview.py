@@ -84,10 +84,11 @@ def fit_view(db: Session, seq: int) -> dict[str, Any]:
             "as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False,
             "updated_seq": None, "reads_anew": None,
         }  # fmt: skip
-    age, summary = (db.now() - fit.finished_at) / 1e6, json.loads(fit.summary)
+    summary = json.loads(fit.summary)
     return {
-        "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round(age, 1), "method": fit.method, "error": error,
-        "final": bool(fit.is_final), "updated_seq": summary.get("updated_seq"), "reads_anew": summary.get("reads_anew"),
+        "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round((db.now() - fit.finished_at) / 1e6, 1),
+        "method": fit.method, "error": error, "final": bool(fit.is_final),
+        **{name: summary.get(name) for name in ("updated_seq", "reads_anew")},
     }  # fmt: skip
 
 
@@ -135,6 +136,11 @@ def _of_fit(db: Session, question: str) -> tuple[Any, dict[str, Any]]:
     return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}
 
 
+def settings_view(db: Session) -> dict[str, Any]:
+    """Return what the campaign asks, of whom, at what cost."""
+    return {"settings": db.settings.plain()}
+
+
 def list_view(db: Session, name: str) -> dict[str, Any]:
     """Return the rows of annotators, invites (their tokens are known to nobody any more) or members."""
     listed = {"annotators": sql.annotators, "invites": sql.invites, "members": sql.members}
@@ -147,27 +153,13 @@ def skipped_view(db: Session) -> dict[str, Any]:
     for row in sql.skip_reasons.rows(db, skipped=_SKIPPED_BY):
         reasons.setdefault(row.target, []).append(row.reason)
     rows = sql.skipped_targets.rows(db, skipped=_SKIPPED_BY)
-    ids = item_ids(db, rows)
-    return {
-        "skipped": [
-            {"query": row.query, "items": [ids[one] for one in json.loads(row.items)], "n_skipped": row.n_skipped,
-             "reasons": reasons.get(row.id, [])[:20]}
-            for row in rows
-        ]
-    }  # fmt: skip
+    return {"skipped": [{**row, "reasons": reasons.get(row.pop("id"), [])[:20]} for row in named_rows(db, rows)]}
 
 
 def spares_view(db: Session) -> dict[str, Any]:
     """Return judgments that came too late for a seat, and whether they are paid."""
-    rows = sql.spare_judgments.rows(db)
-    ids = item_ids(db, rows)
-    return {
-        "spares": [
-            {"seq": row.seq, "annotator": row.name, "query": row.query, "paid": bool(row.paid), "at": row.at,
-             "items": [ids[one] for one in json.loads(row.items)]}
-            for row in rows
-        ]
-    }  # fmt: skip
+    rows = named_rows(db, sql.spare_judgments.rows(db))
+    return {"spares": [{**row, "paid": bool(row["paid"])} for row in rows]}
 
 
 def comments_view(db: Session, search: str, before: int) -> dict[str, Any]:
@@ -175,15 +167,8 @@ def comments_view(db: Session, search: str, before: int) -> dict[str, Any]:
     words = "".join(f"!{letter}" if letter in "!%_" else letter for letter in search.lower())
     pattern = f"%{words}%" if words else "_%"
     rows = sql.comments.rows(db, before=before, pattern=pattern, limit=_COMMENTS)
-    ids = item_ids(db, rows)
-    return {
-        "comments": [
-            {"seq": row.seq, "submission": row.submission, "comment": row.comment, "at": row.at,
-             "annotator": row.annotator, "query": row.query, "items": [ids[one] for one in json.loads(row.items)]}
-            for row in rows
-        ],
-        "next_before": rows[-1].seq if len(rows) == _COMMENTS else None,
-    }  # fmt: skip
+    following = rows[-1].seq if len(rows) == _COMMENTS else None
+    return {"comments": named_rows(db, rows), "next_before": following}
 
 
 def item_ids(db: Session, about: Sequence[Any] | None = None) -> dict[int, str]:
@@ -194,25 +179,29 @@ def item_ids(db: Session, about: Sequence[Any] | None = None) -> dict[int, str]:
     return {row.id: row.item for row in sql.names_of_items.rows(db, items=sorted(items))}
 
 
+def named_rows(db: Session, rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return rows by their columns, with the owner's ids of the items that they are about."""
+    ids = item_ids(db, rows)
+    return [{**row._asdict(), "items": [ids[one] for one in json.loads(row.items)]} for row in rows]
+
+
 def check_accuracies(db: Session) -> dict[str, dict[str, Any]]:
     """Return how each annotator did on items of known truth, and whether that is worse than chance (binomial, 1 %)."""
     if not db.settings.checks:
         return {}
     truths = {row.id: row.truth for row in sql.truths.rows(db)}
-    counts: dict[str, list[Any]] = {}
+    results: dict[str, list[tuple[int, float]]] = {}
     for row in sql.check_judgments.rows(db):
-        right, chance = check_result(db.settings, json.loads(row.answer), json.loads(row.items), truths)
-        entry = counts.setdefault(row.name, [0, 0, 0.0])
-        entry[0] += right
-        entry[1] += 1
-        entry[2] += chance
+        result = check_result(db.settings, json.loads(row.answer), json.loads(row.items), truths)
+        results.setdefault(row.name, []).append(result)
     accuracies = {}
-    for name, (right, number, chance) in counts.items():
+    for name, found in results.items():
         from scipy.stats import binom
 
+        right, number = sum(one for one, _ in found), len(found)
         # P(at most so many right) for someone who guesses
-        tail = float(binom.cdf(int(right), int(number), chance / number))
-        accuracies[name] = {"n": int(number), "right": int(right), "below_chance": tail < 0.01}
+        tail = float(binom.cdf(right, number, sum(chance for _, chance in found) / number))
+        accuracies[name] = {"n": number, "right": right, "below_chance": tail < 0.01}
     return accuracies
 
 
@@ -242,7 +231,6 @@ def course_and_findings(db: Session) -> dict[str, Any]:
     the power of the last fits where there are enough, and one half (as of means) before.
     """
     rows = sql.course.rows(db)
-    points = [{"seq": row.seq, "spent": row.spent, "doubt": row.doubt, "alpha": row.alpha} for row in rows]
     known = [(row.seq, row.doubt) for row in rows if row.doubt and row.seq][-20:]
     ahead: list[dict[str, Any]] = []
     power = 0.5
@@ -259,4 +247,4 @@ def course_and_findings(db: Session) -> dict[str, Any]:
         ]
     fit = sql.latest_fit.first(db)
     found = [] if fit is None else json.loads(fit.summary).get("findings") or []
-    return {"findings": found, "course": points, "ahead": ahead, "power": power}
+    return {"findings": found, "course": [row._asdict() for row in rows], "ahead": ahead, "power": power}

@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 import sqlalchemy as sa
 
 from .. import api
@@ -27,10 +28,10 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.results import to_json
 from ..review.sentences import DOUBTS
-from .campaign_file import Question, Settings
+from .campaign_file import Settings
 from .collection import Session, Store, open_store, sql
 from .overview import item_ids
-from .transfer import is_usable, items_of, judgment_frame, page, plain_judgment, question_rows, with_ids
+from .transfer import is_usable, items_of, judgment_frame, plain_judgment, question_rows, with_ids
 
 _NICENESS = 10
 PIECE = 500
@@ -90,7 +91,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
         settings = Settings(**json.loads(row.settings))
         rows, others = list[dict[str, Any]](), list[dict[str, Any]]()
         ids, after = item_ids(db), 0
-        while judged := page(db, after, row.seq, _PAGE):
+        while judged := sql.judgment_page.rows(db, after=after, upto=row.seq, limit=_PAGE):
             after = judged[-1].seq
             for one in judged:
                 plain = plain_judgment(settings, one, ids)
@@ -108,17 +109,46 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
 def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     """Find the consensus, say it in pieces, and return it for the next start."""
     settings = snapshot.settings
-    frame = judgment_frame(settings.kind, [*snapshot.rows, *_decisions(snapshot)])
+    names = {row.id: row.item for row in snapshot.items}
+    # what reviewers decided: items of known grade, or judgments of an annotator who is trusted
+    known: dict[str, Any] = {}
+    decisions: list[dict[str, Any]] = []
+    if settings.kind != "grade":
+        decisions = [
+            {**with_ids(json.loads(row.answer), names), "query": row.query, "annotator": REVIEW, "time": row.at / 1e6,
+             "submission": f"{REVIEW} {number}"}
+            for number, row in enumerate(snapshot.reviews)
+        ]  # fmt: skip
+        known = {"trusted": [REVIEW]} if decisions else {}
+    elif snapshot.reviews:
+        columns: dict[str, list[Any]] = {
+            "item": [names[json.loads(row.items)[0]] for row in snapshot.reviews],
+            "grade": [json.loads(row.answer)["grade"] for row in snapshot.reviews],
+        }
+        if any(row.query for row in snapshot.items):
+            columns["query"] = [row.query for row in snapshot.reviews]
+        known = {"known": columns}
+    frame = judgment_frame(settings.kind, [*snapshot.rows, *decisions])
     judgments = api.as_judgments(frame)
-    consensus = _aggregate(judgments, settings, None if cold else previous, _known_answers(snapshot))
+    # started from the former consensus and with what is known, where the method takes that and was the same
+    starts = [known, {}] if cold or previous is None else [{**known, "start": previous}, known, {}]
+    for given in starts:
+        try:
+            consensus = api.aggregate(judgments, settings.method, seed=settings.seed, **given)
+            break
+        except ParameterError:
+            if not given:
+                raise
     summary = _say_consensus(snapshot, consensus, judgments, snapshot.rows, _over_time(snapshot), say)
     n_wishes = None if cold else _say_wishes(snapshot, judgments, say)
+    # the findings that matter most, as the report has them
+    findings = [one.plain() for one in api.findings(consensus, judgments).worst_first()]
     say({
         "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
         "summary": {
             **summary, "disputed": api.disputed_targets(judgments, consensus, _DISPUTED),
-            "reads_anew": api.reads_anew(consensus, judgments.kind), "findings": _findings(consensus, judgments),
-            "audit": _audit(snapshot, frame),
+            "reads_anew": api.reads_anew(consensus, judgments.kind), "audit": _audit(snapshot, frame),
+            "findings": [{**one, "ids": one["ids"][:20]} for one in findings[:_FINDINGS]],
         },
     })  # fmt: skip
     return consensus
@@ -134,7 +164,14 @@ def fit_questions(snapshot: Snapshot, say: Say) -> None:
             if question.kind == "choice" and question.several and rows:
                 ended = {"method": "labels", "summary": _say_labels(snapshot, rows, say)}
             elif rows:
-                judgments = _judgments_of(question, rows)
+                # classes without an order, numbers, or as the campaign's own
+                if question.kind == "choice":
+                    classes = judgment_frame("grade", rows, grade=pl.String)
+                    judgments: Any = read_judgments(classes, "grade", nominal=True)
+                elif question.kind == "slider":
+                    judgments = api.as_judgments(judgment_frame("grade", rows, grade=pl.Float64))
+                else:
+                    judgments = api.as_judgments(judgment_frame(question.kind, rows))
                 method = snapshot.settings.method if question.kind == snapshot.settings.kind else "auto"
                 consensus = api.aggregate(judgments, method, seed=snapshot.settings.seed)
                 ended = {"method": consensus.method,
@@ -142,15 +179,6 @@ def fit_questions(snapshot: Snapshot, say: Say) -> None:
         except CrowdrankError as error:
             ended["error"] = f"{type(error).__name__}: {error}"
         say({"done": True, "seq": snapshot.seq, "n_proposals": None, **ended})
-
-
-def _judgments_of(question: Question, rows: list[dict[str, Any]]) -> Any:
-    """The answers to one of several questions as judgments: classes without an order, numbers, or as the campaign's."""
-    if question.kind == "choice":
-        return read_judgments(judgment_frame("grade", rows, grade=pl.String), "grade", nominal=True)
-    if question.kind == "slider":
-        return api.as_judgments(judgment_frame("grade", rows, grade=pl.Float64))
-    return api.as_judgments(judgment_frame(question.kind, rows))
 
 
 def _say_labels(snapshot: Snapshot, rows: list[dict[str, Any]], say: Say) -> dict[str, Any]:
@@ -197,7 +225,11 @@ def _say_consensus(
         for row in rows if (place := (row.get("query", ""), row["item"]))
     ])  # fmt: skip
     agreed = api.agreement_interval(judgments)
-    quality = _quality_rows(consensus, judgments, agreed, _annotators_alone(judged))
+    # annotators none of whose items anybody else has judged: nothing says how well they judge
+    places = {(row["annotator"], row["query"], item) for row in judged for item in items_of(row)}
+    n_annotators = Counter(place[1:] for place in places)
+    alone = {row["annotator"] for row in judged} - {place[0] for place in places if n_annotators[place[1:]] > 1}
+    quality = _quality_rows(consensus, judgments, agreed, alone)
     _say_rows(say, "quality", [[row["annotator"], json.dumps({**row, **more.get(row["annotator"], {})})]
                                for row in quality])  # fmt: skip
     return {
@@ -249,51 +281,6 @@ def _read_touched(db: Session, held: Held) -> tuple[int, Settings, Any, Any]:
     return row.seq, settings, [(one, plain_judgment(settings, one, ids)) for one in rows], ids
 
 
-def _aggregate(judgments: Any, settings: Settings, previous: Any, known: dict[str, Any]) -> Any:
-    """The consensus, with what is known, and started from the former one, where the method can and was the same."""
-    starts = [known | {"start": previous}] if previous is not None else []
-    for given in (*starts, known, {}):
-        try:
-            return api.aggregate(judgments, settings.method, seed=settings.seed, **given)
-        except ParameterError:
-            # a method that takes no start or nothing known, or another than before
-            if not given:
-                raise
-    raise AssertionError
-
-
-def _known_answers(snapshot: Snapshot) -> dict[str, Any]:
-    """What reviewers decided, as it is given to a method: items of known grade, or that their choices are trusted."""
-    if not snapshot.reviews:
-        return {}
-    if snapshot.settings.kind != "grade":
-        return {"trusted": [REVIEW]}
-    names = {row.id: row.item for row in snapshot.items}
-    single = all(row.query == "" for row in snapshot.items)
-    numbers = [json.loads(row.items)[0] for row in snapshot.reviews]
-    columns = {} if single else {"query": [row.query for row in snapshot.reviews]}
-    grades = [json.loads(row.answer)["grade"] for row in snapshot.reviews]
-    return {"known": {**columns, "item": [names[one] for one in numbers], "grade": grades}}
-
-
-def _decisions(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """What reviewers decided of pairs and rankings, as judgments of an annotator who is trusted."""
-    if snapshot.settings.kind == "grade":
-        return []
-    names = {row.id: row.item for row in snapshot.items}
-    return [
-        {**with_ids(json.loads(row.answer), names), "query": row.query, "annotator": REVIEW, "time": row.at / 1e6,
-         "submission": f"{REVIEW} {number}"}
-        for number, row in enumerate(snapshot.reviews)
-    ]  # fmt: skip
-
-
-def _findings(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
-    """The findings that matter most, as the report has them."""
-    found = [one.plain() for one in api.findings(consensus, judgments).worst_first()]
-    return [{**one, "ids": one["ids"][:20]} for one in found[:_FINDINGS]]
-
-
 def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
     """Whether each program may stand in for people, by those who judged the same; nothing where nobody can say."""
     kinds = {row["annotator"]: row["annotator_kind"] for row in snapshot.rows}
@@ -311,54 +298,42 @@ def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
 def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Of each annotator the median pace, and how far the others agree with them in up to twelve parts of their work."""
     by_target: dict[Any, list[tuple[str, Any]]] = {}
-    places = [(row["query"], *items_of(row)) for row in snapshot.rows]
-    answers = [_answer_of(row) for row in snapshot.rows]
-    for row, place, answer in zip(snapshot.rows, places, answers, strict=True):
-        by_target.setdefault(place, []).append((row["annotator"], answer))
-    span = max(1, len(snapshot.settings.grades) - 1)
+    judged: list[tuple[str, Any, Any]] = []
     series: dict[str, list[float]] = {}
     seconds: dict[str, list[float]] = {}
-    for row, place, answer in zip(snapshot.rows, places, answers, strict=True):
-        who = row["annotator"]
-        others = [said for name, said in by_target[place] if name != who and said is not None]
+    for row in snapshot.rows:
+        who, target = row["annotator"], (row["query"], *items_of(row))
+        # equal answers are equal whatever the order in which items were shown
+        if "grade" in row:
+            answer = row["grade"]
+        elif "winner" in row:
+            answer = "tie" if row["winner"] == "tie" else row[row["winner"]] + " wins"
+        else:
+            answer = json.dumps(row["order"])
+        judged.append((who, target, answer))
+        by_target.setdefault(target, []).append((who, answer))
+        series.setdefault(who, [])
+        seconds.setdefault(who, [])
         if row.get("seconds") is not None:
-            seconds.setdefault(who, []).append(row["seconds"])
-        if others and answer is not None:
+            seconds[who].append(row["seconds"])
+    span = max(1, len(snapshot.settings.grades) - 1)
+    for who, target, answer in judged:
+        others = [said for name, said in by_target[target] if name != who]
+        if others:
             near = [1 - abs(answer - one) / span if isinstance(one, int) else float(answer == one) for one in others]
-            series.setdefault(who, []).append(sum(near) / len(near))
+            series[who].append(sum(near) / len(near))
     told: dict[str, dict[str, Any]] = {}
-    for who in {row["annotator"] for row in snapshot.rows}:
-        values = series.get(who, [])
+    for who, values in series.items():
         n_parts = min(12, len(values) // 5)
         cuts = [len(values) * place // n_parts for place in range(n_parts + 1)] if n_parts else []
         parts = [round(fmean(values[low:high]), 3) for low, high in pairwise(cuts)]
-        told[who] = {"seconds": median(seconds[who]) if who in seconds else None, "agreement": parts}
+        told[who] = {"seconds": median(seconds[who]) if seconds[who] else None, "agreement": parts}
     return told
-
-
-def _answer_of(row: dict[str, Any]) -> Any:
-    """What was answered, such that equal answers are equal whatever the order in which items were shown."""
-    if "grade" in row:
-        return row["grade"]
-    if "winner" in row:
-        return row["winner"] if row["winner"] in ("tie", None) else row[row["winner"]] + " wins"
-    return json.dumps(row["order"])
 
 
 def _width(row: dict[str, Any]) -> float | None:
     """How wide the interval of an item is."""
     return None if row.get("lower") is None else row["upper"] - row["lower"]
-
-
-def _annotators_alone(rows: list[dict[str, Any]]) -> set[str]:
-    """Annotators none of whose items anybody else has judged: nothing says how well they judge."""
-    judged: dict[str, set[tuple[str, str]]] = {}
-    by: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        for item in items_of(row):
-            judged.setdefault(row["annotator"], set()).add((row["query"], item))
-            by.setdefault((row["query"], item), set()).add(row["annotator"])
-    return {name for name, items in judged.items() if all(len(by[item]) == 1 for item in items)}
 
 
 def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone: set[str]) -> list[dict[str, Any]]:
@@ -369,9 +344,7 @@ def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone:
     """
     if consensus.quality is None:
         return []
-    frame = consensus.quality.frame()
-    plain = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.String]
-    frame = frame.select(plain)
+    frame = consensus.quality.frame().select(cs.numeric() | cs.string())
     advice = api.actions(consensus, judgments) if judgments.n_annotators > 1 else None
     if advice is not None:
         suggested = advice.frame().select("annotator", "action", "reason")
@@ -384,11 +357,9 @@ def _quality_rows(consensus: Any, judgments: Any, agreed: dict[str, Any], alone:
         row = {name: None if isinstance(cell, float) and cell != cell else cell for name, cell in row.items()}
         measured = row["annotator"] not in alone and not by_chance
         if not measured:
-            told = (
-                "annotator",
-                "n_judgments",
-                *(("action", "reason") if by_chance and row["action"] != "keep" else ()),
-            )
+            told = ["annotator", "n_judgments"]
+            if by_chance and row["action"] != "keep":
+                told += ["action", "reason"]
             row = {name: cell if name in told else None for name, cell in row.items()}
         if by_chance and row["action"] is None and row["annotator"] not in alone:
             row |= {"action": "unsure", "reason": _BY_CHANCE.format(**agreed)}
@@ -476,13 +447,15 @@ def main() -> None:
         warm_up(first["kind"])
     held: Held | None = None
     for command in given:
-        if command.get("update"):
-            if held is None:
+        try:
+            if not command.get("update"):
+                held = fit_all(store, command["campaign"], held, say, cold=bool(command.get("cold"))) or held
+            elif held is None:
                 say({"done": True, "seq": None})
             else:
-                _answer(say, update, store, command["campaign"], held, say)
-        else:
-            held = fit_all(store, command["campaign"], held, say, cold=bool(command.get("cold"))) or held
+                update(store, command["campaign"], held, say)
+        except CrowdrankError as error:
+            say({"failed": f"{type(error).__name__}: {error}"})
 
 
 def warm_up(kind: str) -> None:
@@ -496,7 +469,7 @@ def warm_up(kind: str) -> None:
     }
     rows = [{**said, **one, "annotator": who, "submission": who} for who in "xyz" for one in answers[kind]]
     grades = ("worse", "better") if kind == "grade" else ()
-    settings = Settings(name="", kind=kind, budget=1, grades=grades)
+    settings = Settings(name="warm up", kind=kind, budget=1, grades=grades)
     fit(Snapshot(0, 0, settings, 0, rows, [], items, [], {}, [], []), None, lambda line: None, cold=True)
 
 
@@ -506,24 +479,13 @@ def fit_all(store: Store, campaign: int, held: Held | None, say: Say, *, cold: b
     say({"begun": True, "seq": snapshot.seq, "changes": snapshot.changes})
     new = None
     if snapshot.rows:
-        consensus = _answer(say, fit, snapshot, None if held is None else held.consensus, say, cold=cold)
-        if consensus is None:
-            return None
+        consensus = fit(snapshot, None if held is None else held.consensus, say, cold=cold)
         new = Held(consensus, snapshot.seq, frozenset(row["annotator"] for row in snapshot.rows))
     else:
         say({"done": True, "seq": snapshot.seq, "method": "", "n_proposals": None, "summary": None})
     fit_questions(snapshot, say)
     say({"end": True})
     return new
-
-
-def _answer(say: Say, work: Callable[..., Any], *args: Any, **keys: Any) -> Any:
-    """What some work returns; where it cannot be done, say why."""
-    try:
-        return work(*args, **keys)
-    except CrowdrankError as error:
-        say({"failed": f"{type(error).__name__}: {error}"})
-        return None
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -34,7 +34,7 @@ from .campaign_file import media_file, must_be
 from .collection import Body, Fault, Session, record_event, refusal, sql
 from .service import Service, about_me, answer_practice, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
-from .submitting import MAX_BATCH, MAX_COMMENT, MAX_REASON, Stored, Submission, storable
+from .submitting import MAX_BATCH, MAX_REASON, Comment, Stored, Submission
 from .transfer import FORMATS, IMPORTED, export, import_file, judgment_page
 
 API = "/api/v1"
@@ -102,6 +102,9 @@ Owner = Annotated[Caller, Depends(Allow("owner"))]
 Id = Annotated[int, Field(ge=0, lt=10**18)]
 """A number in the path."""
 
+JudgmentNumber = Annotated[int, Field(ge=0, le=2**62), must_be("the number of a judgment")]
+Search = Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")]
+
 
 class Answer(JSONResponse):
     """An answer in JSON."""
@@ -123,7 +126,8 @@ class JsonRequest(Request):
     async def json(self) -> Any:
         """Return the object that is sent; refuse what is none, or nested too deeply."""
         try:
-            body = json.loads(await self.body(), parse_constant=_refuse_constant)
+            # NaN and Infinity, which are no JSON, are no whole numbers either
+            body = json.loads(await self.body(), parse_constant=int)
         except (ValueError, RecursionError):
             raise Fault("not_json", "the body is not JSON") from None
         if not isinstance(body, dict):
@@ -135,11 +139,6 @@ class JsonRequest(Request):
         if level:
             raise Fault("not_json", f"the body is nested deeper than {MAX_DEPTH}")
         return body
-
-
-def _refuse_constant(name: str) -> Any:
-    """Refuse numbers that JSON does not have."""
-    raise ValueError(name)
 
 
 class JsonRoute(APIRoute):
@@ -205,11 +204,14 @@ class Wanted(Body):
     lease_seconds: Annotated[int | None, must_be("a whole number of seconds")] = None
 
 
+Reason = Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")]
+
+
 class Skipped(Body):
     """Why a request is given back."""
 
-    reason: Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")] = ""
-    text: Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")] = ""
+    reason: Reason = ""
+    text: Reason = ""
 
 
 class Judgment(Submission):
@@ -324,9 +326,9 @@ async def own_link(request: Request, service: Running, caller: Annotator) -> dic
 async def history(
     service: Running,
     caller: Annotator,
-    before: Annotated[int, Field(ge=1, le=2**62), must_be("the number of a judgment")] = 2**62,
+    before: JudgmentNumber = 2**62,
     limit: Annotated[int, Field(ge=1, le=200), must_be("a whole number from 1 to 200")] = 50,
-    search: Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")] = "",
+    search: Search = "",
 ) -> dict[str, Any]:
     """List own judgments, the latest first; what was changed or withdrawn is not among them."""
     return await service.read(own_history, caller.annotator, before, limit, search)
@@ -342,10 +344,7 @@ async def one_request(service: Running, caller: Annotator, request: Id) -> Shown
 class Commented(Body):
     """What an annotator says about a judgment."""
 
-    comment: Annotated[
-        str, AfterValidator(storable), Field(max_length=MAX_COMMENT),
-        must_be(f"a text of up to {MAX_COMMENT} characters"),
-    ]  # fmt: skip
+    comment: Comment
 
 
 @annotator_router.post("/judgments/{submission}/comment")
@@ -406,19 +405,10 @@ async def practise(service: Running, caller: Annotator, request: Id, body: Pract
 
 
 @annotator_router.get("/training/{request}/items/{label}", response_class=Response)
-async def practice_item(service: Running, caller: Annotator, request: Id, label: str) -> Response:
-    """Serve an image, a sound or a sandboxed page to practise on."""
-    return await _item(service, caller, request, label, practice=True)
-
-
 @annotator_router.get("/requests/{request}/items/{label}", response_class=Response)
-async def item(service: Running, caller: Annotator, request: Id, label: str) -> Response:
-    """Serve an image, a sound or a sandboxed page that a request shows."""
-    return await _item(service, caller, request, label)
-
-
-async def _item(service: Service, caller: Caller, request: int, label: str, *, practice: bool = False) -> Response:
-    """The file or page of an item."""
+async def item(call: Request, service: Running, caller: Annotator, request: Id, label: str) -> Response:
+    """Serve an image, a sound or a sandboxed page that a request shows, or that there is to practise on."""
+    practice = call.scope["path"].startswith(f"{API}/training/")
     shown = await service.read(shown_item, caller.annotator, request, label, practice=practice)
     return _content(service, shown[0], shown[1], {"cache-control": "private, max-age=3600"})
 
@@ -437,9 +427,7 @@ def _content(service: Service, content: str, content_type: str, headers: dict[st
 @annotator_router.post("/judgments", name="judgments", response_model=Kept, response_model_exclude_unset=True)
 async def keep_judgment(service: Running, caller: Annotator, body: Judgment) -> dict[str, Any]:
     """Keep a judgment."""
-    stored, following, told = await service.submit(caller.annotator, body, next=body.next is True)
-    more = {"next": following, "feedback": told}
-    return _stored_answer(stored) | {name: value for name, value in more.items() if value is not None}
+    return await service.submit(caller.annotator, body, next=body.next is True)
 
 
 @annotator_router.post("/judgments/batch")
@@ -464,38 +452,27 @@ async def batch(service: Running, caller: Program, body: Batch) -> dict[str, Any
             # earlier parts are on disk, so what failed is said of these alone
             kept = [fault] * len(part)
         for (place, _), one in zip(part, kept, strict=True):
-            answers[place] = (
-                {"status": one.status, **one.plain()}
-                if isinstance(one, Fault)
-                else {"status": 200, **_stored_answer(one)}
-            )
+            answers[place] = {"status": one.status if isinstance(one, Fault) else 200, **one.plain()}
     return {"results": answers}
 
 
 @annotator_router.post("/judgments/{submission}/withdraw")
 async def withdraw_judgment(service: Running, caller: Annotator, submission: str) -> dict[str, Any]:
     """Take a judgment back; its request is offered again with the old answer."""
-    return await service.write(_withdraw, caller.annotator, submission[:64].lower())
+
+    def withdraw(db: Session) -> dict[str, Any]:
+        request, kept = submitting.withdraw(db, caller.annotator, submission[:64].lower())
+        order = json.loads(sql.request_shown.first(db, request=request).shown)["order"]
+        old = submitting.shown_answer(db.settings, order, json.loads(kept))
+        return {"request": shown_request(db, request), "answer": old}
+
+    return await service.write(withdraw)
 
 
 @annotator_router.get("/me")
 async def me(service: Running, caller: Annotator) -> dict[str, Any]:
     """Say what an annotator may know of themselves."""
     return await service.read(about_me, caller.annotator)
-
-
-def _stored_answer(stored: Stored) -> dict[str, Any]:
-    """A kept judgment as it is answered."""
-    answer = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
-    return {**answer, "withdrawn": True} if stored.withdrawn else answer
-
-
-def _withdraw(db: Session, annotator: int, submission: str) -> dict[str, Any]:
-    """The request of a judgment that was taken back, and the old answer."""
-    request, kept = submitting.withdraw(db, annotator, submission)
-    order = json.loads(sql.request_shown.first(db, request=request).shown)["order"]
-    old = submitting.shown_answer(db.settings, order, json.loads(kept))
-    return {"request": shown_request(db, request), "answer": old}
 
 
 _REPORT_SECONDS = 600.0
@@ -561,13 +538,14 @@ async def agreement(request: Request, service: Running, caller: Viewer, question
     return await view_answer(service, request, overview.agreement_view, question)
 
 
-def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str) -> None:
+def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str, role: str = "viewer") -> None:
     """Add the route of a view that takes nothing."""
 
-    async def show(request: Request, service: Running, caller: Viewer) -> Response:
+    async def show(request: Request, service: Running) -> Response:
         return await view_answer(service, request, view)
 
-    owner_router.add_api_route(f"{API}/{path}", show, name=path, description=words)
+    allow = [Depends(Allow(role))]
+    owner_router.add_api_route(f"{API}/{path}", show, name=path, description=words, dependencies=allow)
 
 
 _add_view("campaign", overview.campaign_view, "Show progress, money and forecast.")
@@ -577,12 +555,9 @@ _add_view("spares", overview.spares_view, "List judgments that came too late for
 _add_view("review", steering.review_view, "Show what is disputed or was reported, and what was decided.")
 _add_view("people", steering.people_view, "Show who takes part, with quality, pace, agreement over time and cost.")
 _add_view("course", overview.course_and_findings, "Show findings, how doubt fell with money, and what more buys.")
-
-
-@owner_router.get(f"{API}/invites")
-async def invites(service: Running, caller: Owner) -> dict[str, Any]:
-    """List invites."""
-    return await service.read(overview.list_view, "invites")
+_add_view("invites", partial(overview.list_view, name="invites"), "List invites.", "owner")
+_add_view("members", partial(overview.list_view, name="members"), "List who helps to run the campaign.", "owner")
+_add_view("settings", overview.settings_view, "Say what the campaign asks, of whom, at what cost.")
 
 
 @owner_router.post(f"{API}/invites")
@@ -620,10 +595,8 @@ async def personal_link(service: Running, caller: Owner, annotator: Id) -> MadeI
 
 @owner_router.get(f"{API}/comments")
 async def comments(
-    request: Request, service: Running, caller: Viewer,
-    search: Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")] = "",
-    before: Annotated[int, Field(ge=1, le=2**62), must_be("the number of a judgment")] = 2**62,
-) -> Response:  # fmt: skip
+    request: Request, service: Running, caller: Viewer, search: Search = "", before: JudgmentNumber = 2**62
+) -> Response:
     """List comments that have these words, the latest first."""
     return await view_answer(service, request, overview.comments_view, search, before)
 
@@ -641,7 +614,7 @@ async def state(service: Running, caller: Owner, body: CampaignState) -> Campaig
 async def list_judgments(
     service: Running,
     caller: Viewer,
-    after: Annotated[int, Field(ge=0, le=2**62), must_be("the number of a judgment")] = 0,
+    after: JudgmentNumber = 0,
     limit: Annotated[
         int, Field(ge=1, le=overview.MAX_PAGE), must_be(f"a whole number from 1 to {overview.MAX_PAGE}")
     ] = 1000,
@@ -664,12 +637,6 @@ async def campaigns(request: Request, service: Running, caller: Anyone) -> dict[
             if who.role != "open":
                 listed.append(facts)
     return {"campaigns": listed, "several": len(request.app.state.services) > 1}
-
-
-@owner_router.get(f"{API}/members")
-async def members(service: Running, caller: Owner) -> dict[str, Any]:
-    """List who helps to run the campaign."""
-    return await service.read(overview.list_view, "members")
 
 
 @owner_router.post(f"{API}/members")
@@ -730,14 +697,15 @@ async def export_judgments(
     """Stream what was collected; with ``margin``, pairs of items whose scores are that far apart."""
     if margin is not None and format != "pairs":
         raise Fault("invalid", f"margin must be {_MARGIN}", field="margin")
+    lines = "jsonl" if format == "parquet" else format
+    pieces = export(service.collection, lines, which, upto, margin, external=external, question=question)
     if format == "parquet":
-        return await _parquet(service, which, upto, external, question)
-    pieces = export(service.collection, format, which, upto, margin, external=external, question=question)
+        return attachment("judgments.parquet", await asyncio.to_thread(_parquet, pieces), "application/octet-stream")
     # what cannot be exported is said before the answer has begun
     first = await asyncio.to_thread(next, pieces, b"")
     await service.write(record_event, "owner", "export", {"format": format, "which": which})
     kind, name, _ = FORMATS[format]
-    return StreamingResponse(chain([first], pieces), 200, attachment_headers(name), kind)
+    return StreamingResponse(chain([first], pieces), 200, attachment(name).headers, kind)
 
 
 @owner_router.post(IMPORT_PATH)
@@ -790,13 +758,10 @@ async def report(service: Running, caller: Viewer) -> Response:
         command = [sys.executable, "-m", "crowdrank", "aggregate", str(votes), *options, "-o", out]
         nothing = asyncio.subprocess.DEVNULL
         # annotators go first
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=nothing,
-            stderr=nothing,
-            preexec_fn=partial(os.nice, 10) if hasattr(os, "nice") else None,
-            creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
-        )
+        lower: dict[str, Any] = {"creationflags": getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)}
+        if hasattr(os, "nice"):
+            lower["preexec_fn"] = partial(os.nice, 10)
+        process = await asyncio.create_subprocess_exec(*command, stdout=nothing, stderr=nothing, **lower)
         try:
             await asyncio.wait_for(process.wait(), _REPORT_SECONDS)
         except TimeoutError:
@@ -805,29 +770,23 @@ async def report(service: Running, caller: Viewer) -> Response:
         if not page.exists():
             raise Fault("internal", "the report could not be made; export the judgments and try crowdrank aggregate")
         # the report carries its script and style inside, so it is a file to keep and no page of ours
-        headers = {**attachment_headers("report.html"), "content-security-policy": "sandbox"}
-        return Response(page.read_bytes(), 200, headers, "text/html; charset=utf-8")
+        answer = attachment("report.html", page.read_bytes(), "text/html; charset=utf-8")
+        answer.headers["content-security-policy"] = "sandbox"
+        return answer
 
 
-async def _parquet(service: Service, which: str, upto: int | None, external: bool, question: str) -> Response:
-    """The same rows as JSON lines in a Parquet file."""
+def _parquet(pieces: Iterable[bytes]) -> bytes:
+    """JSON lines as a Parquet file."""
     import polars as pl
 
-    pieces = export(service.collection, "jsonl", which, upto, external=external, question=question)
-
-    def make() -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            lines, file = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
-            _write(lines, pieces)
-            if lines.stat().st_size:
-                pl.scan_ndjson(lines, infer_schema_length=10_000).sink_parquet(file)
-            else:
-                pl.DataFrame().write_parquet(file)
-            return file.read_bytes()
-
-    return Response(
-        await asyncio.to_thread(make), 200, attachment_headers("judgments.parquet"), "application/octet-stream"
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        lines, file = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
+        _write(lines, pieces)
+        if lines.stat().st_size:
+            pl.scan_ndjson(lines, infer_schema_length=10_000).sink_parquet(file)
+        else:
+            pl.DataFrame().write_parquet(file)
+        return file.read_bytes()
 
 
 def _write(path: Path, pieces: Any) -> None:
@@ -837,9 +796,10 @@ def _write(path: Path, pieces: Any) -> None:
             file.write(piece)
 
 
-def attachment_headers(name: str) -> dict[str, str]:
-    """Headers of a file to keep."""
-    return {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+def attachment(name: str, content: bytes | str = b"", kind: str | None = "text/csv; charset=utf-8") -> Response:
+    """Return the answer that is a file to keep."""
+    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+    return Response(content, 200, headers, kind)
 
 
 Page = Annotated[int, Field(ge=0, le=1_000_000), must_be("the number of a page")]
@@ -906,8 +866,7 @@ async def decide(service: Running, caller: Reviewer, body: steering.Decision) ->
 @owner_router.get(f"{API}/review/known", response_class=Response)
 async def decisions(service: Running, caller: Viewer) -> Response:
     """Give the decisions as a table, as ``crowdrank aggregate --known`` takes those on grades."""
-    text = await service.read(steering.reviews_csv)
-    return Response(text, 200, attachment_headers("known.csv"), "text/csv; charset=utf-8")
+    return attachment("known.csv", await service.read(steering.reviews_csv))
 
 
 @owner_router.post(f"{API}/annotators/{{annotator}}/message")
@@ -917,19 +876,19 @@ async def message(service: Running, caller: Owner, annotator: Id, body: steering
     return {"sent": True}
 
 
+PayFormat = Annotated[Literal["json", "csv", "prolific", "mturk"], must_be("one of json, csv, prolific, mturk")]
+
+
 @owner_router.get(f"{API}/pay", response_class=Response)
 async def pay(
-    service: Running, caller: Owner, format: str = "json", bonus: Share = 0.0, bonus_from: Share = 0.8,
+    service: Running, caller: Owner, format: PayFormat = "json", bonus: Share = 0.0, bonus_from: Share = 0.8,
     unit: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), must_be("what a unit of cost is worth")] = 1.0,
 ) -> Response:  # fmt: skip
     """Say what each annotator is owed, with a bonus by quality; csv, prolific and mturk are tables to pay by."""
-    if format not in ("json", "csv", "prolific", "mturk"):
-        raise Fault("invalid", "format must be one of json, csv, prolific, mturk", field="format")
     rows = await service.read(steering.pay_rows, bonus, bonus_from)
     if format == "json":
         return Answer(rows)
-    text = steering.pay_csv(rows["pay"], format, unit)
-    return Response(text, 200, attachment_headers(f"pay-{format}.csv"), "text/csv; charset=utf-8")
+    return attachment(f"pay-{format}.csv", steering.pay_csv(rows["pay"], format, unit))
 
 
 @owner_router.post(f"{API}/settings")
@@ -937,12 +896,6 @@ async def settings(service: Running, caller: Owner, body: steering.Changes) -> d
     """Put other settings into force without a restart; new guidelines have to be accepted anew."""
     changed = await _act(service, caller, steering.change_settings, body)
     return {"settings": changed.plain()}
-
-
-@owner_router.get(f"{API}/settings")
-async def current_settings(service: Running, caller: Viewer) -> dict[str, Any]:
-    """Say what the campaign asks, of whom, at what cost."""
-    return {"settings": service.collection.settings.plain()}
 
 
 @owner_router.get(f"{API}/events")

@@ -192,15 +192,6 @@ def about_me(db: Session, annotator: int) -> dict[str, Any]:
     return facts
 
 
-def shown_practice(db: Session, annotator: int) -> dict[str, Any]:
-    """Return what an annotator practises on next, as they see a request."""
-    found = next_practice(db, annotator)
-    row = found.pop("row", None)
-    if row is None:
-        return found
-    return {**found, "request": _show_request(db, row.id, row.shown, 0, "training")}
-
-
 def welcome(settings: Any) -> dict[str, Any]:
     """Return what people read before they join."""
     names = ("name", "kind", "about", "asked_by", "duration", "pay", "per_person", "language")
@@ -267,8 +258,8 @@ def _scale(settings: Any) -> Any:
 _MOST_PAIRS = 2_000
 
 
-def next_practice(db: Session, annotator: int) -> dict[str, Any]:
-    """Return how far an annotator is, and the row of what they practise on next, begun here where it is new."""
+def shown_practice(db: Session, annotator: int) -> dict[str, Any]:
+    """Return how far an annotator is, and what they practise on next as they see a request, begun here if new."""
     who = active_annotator(db, annotator)
     if not db.settings.training or who.kind != "person" or who.trained_at is not None:
         return {"state": "passed"}
@@ -293,8 +284,9 @@ def next_practice(db: Session, annotator: int) -> dict[str, Any]:
         shown = json.dumps({"order": order, "seed": draws.getrandbits(31)})
         about = {"items": json.dumps(items), "shown": shown, "round": number}
         row = sql.begin_practice.first(db, annotator=annotator, **about, now=db.now())
-    answered = [one for one in mine if one.answer is not None]
-    return {"state": "going", "n": len(answered) + 1, "of": n_asked, "row": row}
+    n_answered = sum(one.answer is not None for one in mine)
+    shown_row = _show_request(db, row.id, row.shown, 0, "training")
+    return {"state": "going", "n": n_answered + 1, "of": n_asked, "request": shown_row}
 
 
 def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> dict[str, Any]:
@@ -305,14 +297,12 @@ def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> di
     if row is None:
         raise Fault("not_found", "there is no such practice of yours")
     order = json.loads(row.shown)["order"]
+    # of what was sent before the first answer stands
+    kept = kept_answer(db.settings, order, answer) if row.answer is None else json.loads(row.answer)
+    told = feedback(db, order, kept)
     if row.answer is None:
-        kept = kept_answer(db.settings, order, answer)
-        told = feedback(db, order, kept)
         right = int(told["right"])
         sql.end_practice.run(db, practice=number, answer=json.dumps(kept), right=right, now=db.now())
-    else:
-        # sent before; the first answer stands
-        told = feedback(db, order, json.loads(row.answer))
     mine = [one for one in sql.practice.rows(db, annotator=annotator) if one.round == row.round]
     n_asked = min(db.settings.training, len(_targets(db)))
     n_right, needed = sum(one.is_right or 0 for one in mine), math.ceil(db.settings.pass_mark * n_asked - 1e-9)
@@ -386,22 +376,22 @@ class Service:
         """Run an operation of (db, ...) that only reads."""
         return await asyncio.wrap_future(self.collection.submit_read(operation, *args, **keys))
 
-    async def submit(
-        self, annotator: int, submission: Submission, *, next: bool
-    ) -> tuple[Stored, dict[str, Any] | None, dict[str, Any] | None]:
+    async def submit(self, annotator: int, submission: Submission, *, next: bool) -> dict[str, Any]:
         """Keep a judgment and, where asked for, give out the next request and tell how a check went."""
-        if self.collection.store.dialect == "sqlite":
-            stored, following = await self.write(_submit, annotator, submission, next)
-        else:
-            stored = await self.write(submitting.submit, annotator, submission)
-            following = await self.claim(annotator) if next else None
+        together = next and self.collection.store.dialect == "sqlite"
+
+        def keep(db: Session) -> tuple[Stored, dict[str, Any]]:
+            stored = submitting.submit(db, annotator, submission, next=together)
+            return stored, {} if stored.next is None else {"next": _show_requests(db, stored.next, annotator)}
+
+        stored, more = await self.write(keep)
+        if next and not together:
+            more["next"] = await self.claim(annotator)
         self.telemetry.events["replays" if stored.replayed else "judgments"] += 1
         if self.collection.settings.check_feedback and stored.known is not None:
-            order, kept = stored.known
-            told = await self.read(feedback, order, kept)
-            scale = _scale(self.collection.settings)
-            return stored, following, {**told, "scale": scale}
-        return stored, following, None
+            told = await self.read(feedback, *stored.known)
+            more["feedback"] = {**told, "scale": _scale(self.collection.settings)}
+        return {**stored.plain(), **more}
 
     async def submit_all(self, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:
         """Keep several judgments in one transaction; each is kept or refused on its own."""
@@ -419,13 +409,6 @@ class Service:
             return _show_requests(db, claimed, annotator)
 
         return await self.write(give_out)
-
-
-def _submit(db: Session, annotator: int, submission: Submission, next: bool) -> tuple[Stored, dict[str, Any] | None]:
-    """Keep a judgment and give out the next request in one transaction."""
-    stored = submitting.submit(db, annotator, submission, next=next)
-    following = None if stored.next is None else _show_requests(db, stored.next, annotator)
-    return stored, following
 
 
 def _submit_all(db: Session, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:

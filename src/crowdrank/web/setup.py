@@ -115,48 +115,51 @@ def open_collection(
 
     ``beside`` has the names of all that are served together: a database with others only is taken for a slip.
     """
-    return store.submit(
-        lambda connection: _open(Session(None, connection), store, campaign, owner_hash, beside)
-    ).result()
 
-
-def _open(
-    db: Session, store: Store, campaign: Campaign, owner_hash: str, beside: Sequence[str]
-) -> tuple[Collection, bool]:
-    if not db.is_sqlite:
-        # two servers that start at once must not lay it out twice
-        db.connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")
-    migrate(db.connection)
-    settings = campaign.settings
-    former_row = sql.campaign_named.first(db, name=settings.name)
-    if former_row is None:
-        others = [row.name for row in sql.campaign_names.rows(db)]
-        if others and not set(others) & set(beside):
-            # rather a slip than another campaign for the same database
+    def take_up(connection: sa.Connection) -> tuple[Collection, bool]:
+        db = Session(None, connection)
+        if not db.is_sqlite:
+            # two servers that start at once must not lay it out twice
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")
+        migrate(connection)
+        settings = campaign.settings
+        former_row = sql.campaign_named.first(db, name=settings.name)
+        if former_row is None:
+            others = [row.name for row in sql.campaign_names.rows(db)]
+            if others and not set(others) & set(beside):
+                # rather a slip than another campaign for the same database
+                raise ParameterError(
+                    f"the database holds the campaign {others[0]!r}, not {settings.name!r}; name another with --db"
+                )
+            return _create(db, store, campaign, owner_hash), True
+        if former_row.items_hash != items_hash(campaign.items):
             raise ParameterError(
-                f"the database holds the campaign {others[0]!r}, not {settings.name!r}; name another with --db"
+                "the items differ from those the campaign began with; put them back, or start another with another --db"
             )
-        return _create(db, store, campaign, owner_hash), True
-    if former_row.items_hash != items_hash(campaign.items):
-        raise ParameterError(
-            "the items differ from those the campaign began with; put them back, or start another with another --db"
-        )
-    former = Settings(**json.loads(former_row.settings))
-    # what was set on the owner's page stays; of the file only what was edited since it was last read
-    read = Settings(**json.loads(former_row.file_settings or former_row.settings))
-    edited = changed_settings(read, settings, former_row.reserved)
-    differ = [one.name for one in fields(Settings) if getattr(edited, one.name) != getattr(read, one.name)]
-    settings = replace(former, **{name: getattr(edited, name) for name in differ})
-    collection = Collection(former_row.id, settings, store, campaign.folder, revision=former_row.revision)
-    db = Session(collection, db.connection)
-    sql.keep_file_settings.run(db, settings=json.dumps(edited.plain()))
-    # the clock goes on from the last moment on record, should the machine's be behind it
-    latest = sql.latest_event.first(db).at
-    if isinstance(store, SqliteStore) and latest is not None:
-        store.clock.not_before(latest)
-    if settings != former:
-        _change(db)
-    return collection, False
+        former = Settings(**json.loads(former_row.settings))
+        # what was set on the owner's page stays; of the file only what was edited since it was last read
+        read = Settings(**json.loads(former_row.file_settings or former_row.settings))
+        edited = changed_settings(read, settings, former_row.reserved)
+        differ = [one.name for one in fields(Settings) if getattr(edited, one.name) != getattr(read, one.name)]
+        settings = replace(former, **{name: getattr(edited, name) for name in differ})
+        collection = Collection(former_row.id, settings, store, campaign.folder, revision=former_row.revision)
+        db = Session(collection, connection)
+        sql.keep_file_settings.run(db, settings=json.dumps(edited.plain()))
+        # the clock goes on from the last moment on record, should the machine's be behind it
+        latest = sql.latest_event.first(db).at
+        if isinstance(store, SqliteStore) and latest is not None:
+            store.clock.not_before(latest)
+        if settings != former:
+            # what was edited comes into force
+            sql.update_settings.run(db, settings=json.dumps(settings.plain()), budget=settings.budget)
+            sql.raise_most.run(db, most=settings.overlap_max)
+            rule = db.rule
+            if rule is not None and not hasattr(rule.rule, "good_from"):
+                sql.raise_wanted.run(db, wanted=min(rule.most, settings.overlap_max))
+            record_event(db, "owner", "settings", {"budget": settings.budget})
+        return collection, False
+
+    return store.submit(take_up).result()
 
 
 def _create(db: Session, store: Store, campaign: Campaign, owner_hash: str) -> Collection:
@@ -172,21 +175,17 @@ def _create(db: Session, store: Store, campaign: Campaign, owner_hash: str) -> C
     sql.keep_file_settings.run(db, settings=json.dumps(settings.plain()))
     insert_items(db, campaign.items)
     targets = list(_targets(collection, sql.items.rows(db)))
-    _complete_some_first(collection, targets)
+    # a share of the targets comes before all others, completed one by one: quality and agreement need overlap
+    waits = collection.rule is None
+    several = [target for target in targets if target["most"] > 1 and target["wanted"] > (0 if waits else 1)]
+    number = max(MIN_OVERLAP_FIRST, math.ceil(settings.overlap_first * len(several))) if settings.overlap_first else 0
+    for target in random.Random(settings.seed).sample(several, min(number, len(several))):
+        target["priority"] = COMPLETED_FIRST
+        if waits:
+            target["wanted"] = _OVERLAP_BEFORE_FIT
     insert_rows(db.connection, "target", iter(targets))
     record_event(db, "owner", "created", {"n_items": len(campaign.items)})
     return collection
-
-
-def _change(db: Session) -> None:
-    """Put the settings of an edited file into force."""
-    settings = db.settings
-    sql.update_settings.run(db, settings=json.dumps(settings.plain()), budget=settings.budget)
-    sql.raise_most.run(db, most=settings.overlap_max)
-    rule = db.rule
-    if rule is not None and not hasattr(rule.rule, "good_from"):
-        sql.raise_wanted.run(db, wanted=min(rule.most, settings.overlap_max))
-    record_event(db, "owner", "settings", {"budget": settings.budget})
 
 
 def items_hash(items: tuple[Item, ...]) -> str:
@@ -218,9 +217,9 @@ def _targets(collection: Collection, items: list[Any]) -> Iterator[dict[str, Any
     """What the campaign asks about at first."""
     settings, rule = collection.settings, collection.rule
     wanted = min(rule.n_wanted([]), settings.overlap_max) if rule is not None else 1
-    queries: dict[str, list[tuple[int, float | None]]] = {}
+    queries: dict[str, dict[int, float | None]] = {}
     for row in items:
-        queries.setdefault(row.query, []).append((row.id, row.truth))
+        queries.setdefault(row.query, {})[row.id] = row.truth
     draws = random.Random(settings.seed)
     if settings.kind == "grade":
         for row in items:
@@ -234,70 +233,39 @@ def _targets(collection: Collection, items: list[Any]) -> Iterator[dict[str, Any
                 f"there are {number:,} pairs of items, more than the {MAX_TARGETS:,} that can be asked about one by "
                 'one; use scheme = "information", which chooses pairs'
             )
-        for query, members in queries.items():
-            yield from _pairs(collection, query, members, wanted, draws, every=rule is not None)
-        return
     for query, members in queries.items():
-        yield from _sets(collection, query, members, wanted, draws)
-
-
-def _complete_some_first(collection: Collection, targets: list[dict[str, Any]]) -> None:
-    """Put a share of the targets before all others, to be completed one by one: quality and agreement need overlap."""
-    settings, waits = collection.settings, collection.rule is None
-    several = [target for target in targets if target["most"] > 1 and target["wanted"] > (0 if waits else 1)]
-    number = max(MIN_OVERLAP_FIRST, math.ceil(settings.overlap_first * len(several))) if settings.overlap_first else 0
-    for target in random.Random(settings.seed).sample(several, min(number, len(several))):
-        target["priority"] = COMPLETED_FIRST
-        if waits:
-            target["wanted"] = _OVERLAP_BEFORE_FIT
-
-
-def _pairs(
-    collection: Collection, query: str, members: list[tuple[int, float | None]], wanted: int, draws: random.Random,
-    *, every: bool,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Pairs of one query: all of them, or two rounds in which each item meets two others each time."""
-    checks = collection.settings.checks
-    known = {number: truth for number, truth in members if truth is not None} if checks else {}
-    sure = [pair for pair in combinations(sorted(known), 2) if known[pair[0]] != known[pair[1]]]
-    for pair in sure[:_MAX_CHECK_PAIRS]:
-        yield target_row(collection, query, list(pair), 0, is_check=True)
-    numbers = [number for number, _ in members]
-    if every:
-        pairs = {tuple(sorted(pair)) for pair in combinations(numbers, 2)}
-    else:
-        pairs = set()
-        for _ in range(2):
+        numbers = list(members)
+        known = {number: truth for number, truth in members.items() if truth is not None} if settings.checks else {}
+        if settings.kind == "preference":
+            # all pairs, or two rounds in which each item meets two others each time
+            sure = [pair for pair in combinations(sorted(known), 2) if known[pair[0]] != known[pair[1]]]
+            for pair in sure[:_MAX_CHECK_PAIRS]:
+                yield target_row(collection, query, list(pair), 0, is_check=True)
+            pairs = set[tuple[int, ...]]()
+            if rule is not None:
+                pairs = {tuple(sorted(pair)) for pair in combinations(numbers, 2)}
+            for _ in range(2 if rule is None else 0):
+                draws.shuffle(numbers)
+                pairs |= {tuple(sorted(pair)) for pair in zip(numbers, [*numbers[1:], numbers[0]], strict=True)}
+            for one in sorted(pair for pair in pairs - set(sure) if pair[0] != pair[1]):
+                yield target_row(collection, query, list(one), wanted)
+            continue
+        # sets with each item in as many as the settings say; a set of known truth is a check
+        sets: dict[str, tuple[list[int], bool]] = {}
+        if len(known) >= 2:
+            sure_items = list(known)
+            draws.shuffle(sure_items)
+            check = sure_items[: settings.set_size]
+            sets[target_key(check, is_check=True)] = check, True
+        for _ in range(settings.sets_per_item):
             draws.shuffle(numbers)
-            pairs |= {tuple(sorted(pair)) for pair in zip(numbers, [*numbers[1:], numbers[0]], strict=True)}
-        pairs = {pair for pair in pairs if pair[0] != pair[1]}
-    for one in sorted(pairs - set(sure)):
-        yield target_row(collection, query, list(one), wanted)
-
-
-def _sets(
-    collection: Collection, query: str, members: list[tuple[int, float | None]], wanted: int, draws: random.Random
-) -> Iterator[dict[str, Any]]:
-    """Sets of one query's items, each item in as many as the settings say; sets of known truth are checks."""
-    settings = collection.settings
-    seen: set[str] = set()
-    known = [number for number, truth in members if truth is not None]
-    groups: list[tuple[list[int], bool]] = []
-    if settings.checks and len(known) >= 2:
-        draws.shuffle(known)
-        groups.append((known[: settings.set_size], True))
-    numbers = [number for number, _ in members]
-    for _ in range(settings.sets_per_item):
-        draws.shuffle(numbers)
-        n_sets = max(1, math.ceil(len(numbers) / settings.set_size))
-        parts = [numbers[place::n_sets] for place in range(n_sets)]
-        groups += [
-            (part if len(part) > 1 else [*part, *[n for n in numbers if n not in part][:1]], False) for part in parts
-        ]
-    for group, is_check in groups:
-        key = target_key(group, is_check=is_check)
-        if key not in seen:
-            seen.add(key)
+            n_sets = max(1, math.ceil(len(numbers) / settings.set_size))
+            for place in range(n_sets):
+                part = numbers[place::n_sets]
+                if len(part) < 2:
+                    part += [number for number in numbers if number not in part][:1]
+                sets.setdefault(target_key(part), (part, False))
+        for group, is_check in sets.values():
             yield target_row(collection, query, group, wanted, is_check=is_check)
 
 

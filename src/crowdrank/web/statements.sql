@@ -376,7 +376,7 @@ SELECT r.target, r.reason FROM request r JOIN target t ON t.id = r.target
   ORDER BY r.id LIMIT 2000
 
 -- name: spare_judgments
-SELECT j.submission, j.seq, j.at, j.paid, a.name, t.query, t.items FROM judgment j
+SELECT j.seq, j.at, j.paid, a.name AS annotator, t.query, t.items FROM judgment j
   JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target
   WHERE j.campaign = :campaign AND j.counted = 0 AND j.withdrawn_at IS NULL
   ORDER BY j.seq DESC LIMIT 500
@@ -577,9 +577,6 @@ SELECT id FROM annotator WHERE campaign = :campaign AND name = :name
 -- name: insert_foreign_annotator
 INSERT INTO annotator (campaign, name, kind, cost, joined_at)
   VALUES (:campaign, :name, :kind, 0, :now) RETURNING id
-
--- name: target_of_key
-SELECT id FROM target WHERE campaign = :campaign AND key = :key
 
 -- name: any_stored_as
 SELECT 1 FROM judgment WHERE submission = :submission

@@ -16,13 +16,15 @@ from .campaign_file import Item, Settings, expect_truth, item_of_row, must_be, s
 from .collection import Body, Collection, Fault, Session, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
-from .submitting import kept_value, lock_target, settle_target, shown_value
+from .submitting import kept_value, settle_target, shown_value
 from .transfer import csv_text, plain_judgment
 
 PAGE_ROWS = 50
 MAX_ADDED = 5_000
 _SHOWN_CONTENT = 400
-SORTS = ("rank", "item", "score", "doubt", "judged")
+Sort = Annotated[
+    Literal["rank", "item", "score", "doubt", "judged"], must_be("one of rank, item, score, doubt, judged")
+]
 
 
 # ------------------------------------------------------------------------------------------------ items
@@ -122,11 +124,9 @@ def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     for row in sql.items.rows(db):
         members.setdefault(row.query, []).append(row.id)
     queries = {one.query for one in items}
-    targets = [
-        one
-        for query in sorted(queries)
-        for one in _new_targets(db.collection, query, members[query], [n for n in members[query] if n not in before])
-    ]
+    targets: list[dict[str, Any]] = []
+    for query in sorted(queries):
+        targets += _new_targets(db.collection, query, members[query], before)
     if len(targets) > MAX_TARGETS:
         raise Fault("invalid", f"these make {len(targets):,} pairs; add fewer at a time", field="items")
     insert_rows(db.connection, "target", iter(targets))
@@ -135,15 +135,15 @@ def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     return len(items)
 
 
-def _new_targets(collection: Collection, query: str, members: list[int], new: list[int]) -> list[dict[str, Any]]:
+def _new_targets(collection: Collection, query: str, members: list[int], before: set[int]) -> list[dict[str, Any]]:
     """What is asked about the new items of a query."""
     settings, rule = collection.settings, collection.rule
+    old, new = [one for one in members if one in before], [one for one in members if one not in before]
     wanted = min(rule.n_wanted([]), settings.overlap_max) if rule is not None else 1
     if settings.kind == "grade":
         return [target_row(collection, query, [one], wanted) for one in new]
     if len(members) < 2:
         raise Fault("invalid", f"query {query!r} has only one item, so nothing can be compared", field="items")
-    old = [one for one in members if one not in new]
     if settings.kind == "preference":
         pairs = {tuple(sorted((a, b))) for a in new for b in old} | {tuple(sorted(p)) for p in combinations(new, 2)}
         if rule is None:
@@ -211,7 +211,24 @@ def review_view(db: Session) -> dict[str, Any]:
     open_first = sorted(queue, key=lambda pair: pair[0].id in decided)[:100]
     shown = {one for row, _ in open_first for one in json.loads(row.items)}
     contents = {row.id: row for row in sql.some_items.rows(db, items=sorted(shown))}
-    said = _said_by_target(db, [row.id for row, _ in open_first])
+    shown_targets = [row.id for row, _ in open_first]
+    said: dict[int, Any] = {one: {"answers": [], "skips": []} for one in shown_targets}
+    for row in sql.answers_of_targets.rows(db, targets=shown_targets):
+        answer = {"annotator": row.annotator, "answer": _main(json.loads(row.items), row.answer)}
+        said[row.target]["answers"].append({**answer, "time": row.at / 1e6, "comment": row.comment})
+    for row in sql.skips_of_targets.rows(db, targets=shown_targets):
+        said[row.target]["skips"].append({"annotator": row.annotator, "reason": row.reason or ""})
+    # annotators to look at or to leave out, or below chance on checks, the worst first; whom the owner let go on after
+    # a look comes back once they have judged twice as much
+    looked_at: dict[int, int] = {}
+    for event in sql.let_go_on.rows(db):
+        detail = json.loads(event.detail)
+        looked_at[detail["annotator"]] = detail.get("n_answered", 0)
+    doubtful = [
+        row for row in people_view(db)["annotators"]
+        if (row.get("action") in ("drop", "review") or (row["checks"] or {}).get("below_chance"))
+        and row["state"] == "active" and row["n_answered"] >= 2 * looked_at.get(row["id"], 0)
+    ]  # fmt: skip
     return {
         "queue": [
             {
@@ -228,40 +245,10 @@ def review_view(db: Session) -> dict[str, Any]:
             for row, facts in open_first
         ],
         "n_open": sum(row.id not in decided for row, _ in queue), "n_decided": len(decided),
-        "annotators": _doubtful_annotators(db),
+        "annotators": sorted(
+            doubtful, key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"])
+        ),
     }  # fmt: skip
-
-
-def _doubtful_annotators(db: Session) -> list[dict[str, Any]]:
-    """Annotators to look at or to leave out, or below chance on checks, the worst first.
-
-    Whom the owner let go on after a look comes back once they have judged twice as much.
-    """
-    seen: dict[int, int] = {}
-    for event in sql.let_go_on.rows(db):
-        detail = json.loads(event.detail)
-        seen[detail["annotator"]] = detail.get("n_answered", 0)
-    people = people_view(db)["annotators"]
-    doubtful = [
-        row for row in people
-        if (row.get("action") in ("drop", "review") or (row["checks"] or {}).get("below_chance"))
-        and row["state"] == "active" and row["n_answered"] >= 2 * seen.get(row["id"], 0)
-    ]  # fmt: skip
-    return sorted(doubtful, key=lambda row: (row.get("action") != "drop", row.get("quality") or 0.0, row["id"]))
-
-
-def _said_by_target(db: Session, targets: list[int]) -> dict[int, Any]:
-    """Answers in letters of the items in their order, and skips, of each target."""
-    said: dict[int, Any] = {one: {"answers": [], "skips": []} for one in targets}
-    for row in sql.answers_of_targets.rows(db, targets=targets):
-        order = json.loads(row.items)
-        answer = _main(order, row.answer)
-        said[row.target]["answers"].append(
-            {"annotator": row.annotator, "answer": answer, "time": row.at / 1e6, "comment": row.comment}
-        )
-    for row in sql.skips_of_targets.rows(db, targets=targets):
-        said[row.target]["skips"].append({"annotator": row.annotator, "reason": row.reason or ""})
-    return said
 
 
 def _main(order: list[int], kept: str) -> dict[str, Any]:
@@ -398,7 +385,13 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
         words = f"budget = {settings.budget} is below the {row.reserved} spent or promised; raise it"
         raise Fault("invalid", words, field="budget")
     if (settings.scheme, settings.params, settings.overlap_max) != (former.scheme, former.params, former.overlap_max):
-        _want_anew(Session(replace(db.collection, settings=settings), db.connection))
+        # every target wants what the scheme says of its judgments, never fewer than are taken
+        new = Session(replace(db.collection, settings=settings), db.connection)
+        rule, most = new.rule, settings.overlap_max
+        sql.want_all.run(new, most=most, wanted=1 if rule is None else min(rule.n_wanted([]), most))
+        if rule is not None and hasattr(rule.rule, "good_from"):
+            for target in sql.taken_targets.rows(new):
+                settle_target(new, target.id)
     if settings.guidelines != former.guidelines:
         sql.forget_consents.run(db)
     sql.update_settings.run(db, settings=json.dumps(settings.plain()), budget=settings.budget)
@@ -407,17 +400,6 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     told = {key: value for key, value in given.items() if key != "guidelines"}
     record_event(db, actor, "settings", told | ({"guidelines": 1} if changes.guidelines else {}))
     return settings
-
-
-def _want_anew(db: Session) -> None:
-    """Let every target want what the scheme says of its judgments, never fewer than are taken."""
-    rule, most = db.rule, db.settings.overlap_max
-    first = 1 if rule is None else min(rule.n_wanted([]), most)
-    sql.want_all.run(db, most=most, wanted=first)
-    if rule is not None and hasattr(rule.rule, "good_from"):
-        for row in sql.taken_targets.rows(db):
-            lock_target(db, row.id)
-            settle_target(db, row.id)
 
 
 def events_view(db: Session, before: int, limit: int = 100) -> dict[str, Any]:
@@ -433,6 +415,3 @@ def events_view(db: Session, before: int, limit: int = 100) -> dict[str, Any]:
         ],
         "next_before": rows[-1].id if len(rows) == limit else None,
     }  # fmt: skip
-
-
-Sort = Annotated[Literal["rank", "item", "score", "doubt", "judged"], must_be(f"one of {', '.join(SORTS)}")]

@@ -124,8 +124,7 @@ def active_annotator(db: Session, annotator: int) -> Any:
 
 def claim(db: Session, annotator: int, n: int = 1, lease_seconds: int | None = None) -> Claim:
     """Return requests for an annotator: those they hold, and new ones up to the number asked for."""
-    who = active_annotator(db, annotator)
-    return claim_for(db, who, n, lease_seconds)
+    return claim_for(db, active_annotator(db, annotator), n, lease_seconds)
 
 
 def claim_for(db: Session, who: Any, n: int = 1, lease_seconds: int | None = None) -> Claim:
@@ -161,7 +160,17 @@ def claim_for(db: Session, who: Any, n: int = 1, lease_seconds: int | None = Non
     reserve(db, who.cost * len(new) - freed, promoted)
     if held or new:
         return Claim([*held, *new] if who.kind == "person" else [*held, *new][: max(n, len(new))])
-    return _why_nothing(db, who, affordable, now)
+    # why there is nothing, and when to ask again
+    if sql.any_unseen.first(db, annotator=who.id) is not None:
+        # where there is money, somebody else has it locked at this moment
+        return Claim([], "budget") if affordable <= 0 else Claim([], "all_leased", 1.0)
+    until = sql.earliest_lease.first(db, annotator=who.id).lease
+    if until is not None:
+        return Claim([], "all_leased", max(1.0, (until - now) / 1e6))
+    if affordable > 0 and _is_choosing(db):
+        return Claim([], "choosing", 3.0)
+    reason = "done" if sql.any_open_target.first(db) is None else "judged_all"
+    return Claim([], reason, None if db.rule is not None else 15.0)
 
 
 def reserve(db: Session, cost: int, changes: int = 0) -> None:
@@ -191,14 +200,23 @@ def _offer(db: Session, who: Any, number: int, now: int, lease: int) -> int:
     """Number of new requests for an annotator, each with a seat of its own, or about an item of known truth."""
     n_checks = 0
     for _ in range(sum(random.random() < db.settings.checks for _ in range(number))):
-        target = _unseen_check(db, who.id)
-        if target is None:
+        # drawn at random of those that they have not seen
+        check = sql.unseen_check.first(db, annotator=who.id, draw=random.getrandbits(31))
+        check = check or sql.unseen_check.first(db, annotator=who.id, draw=0)
+        if check is None:
             break
-        sql.insert_request.run_many(db, [_request_row(who, target, None, now, lease)])
+        sql.insert_request.run_many(db, [_request_row(who, check, None, now, lease)])
         n_checks += 1
-    if number <= n_checks:
+    left = number - n_checks
+    if left <= 0:
         return n_checks
-    targets = _open_targets(db, who.id, number - n_checks)
+    # the best open targets that they have not seen: those that the scheme means for them, then the others
+    meant = db.collection.meant.get(who.id)
+    targets = sql.meant_targets.rows(db, targets=meant, annotator=who.id, limit=left) if meant else []
+    if len(targets) < left:
+        seen = {row.id for row in targets}
+        others = sql.open_targets.rows(db, annotator=who.id, limit=left)
+        targets = [*targets, *(row for row in others if row.id not in seen)][:left]
     if not targets and who.kind == "person" and not db.settings.least_gain and _is_choosing(db):
         # nobody waits for a fit: one more judgment of what others judged is worth having meanwhile
         targets = sql.judged_target.rows(db, annotator=who.id)
@@ -212,27 +230,6 @@ def _offer(db: Session, who: Any, number: int, now: int, lease: int) -> int:
     return n_checks + len(rows)
 
 
-def _open_targets(db: Session, annotator: int, number: int) -> list[Any]:
-    """The best open targets that an annotator has not seen: those that the scheme means for them, then the others."""
-    named = {"campaign": db.id, "annotator": annotator, "limit": number}
-    meant = db.collection.meant.get(annotator)
-    rows = sql.meant_targets.rows(db, targets=meant, **named) if meant else []
-    if len(rows) == number:
-        return rows
-    seen = {row.id for row in rows}
-    others = [row for row in sql.open_targets.rows(db, **named) if row.id not in seen]
-    return [*rows, *others[: number - len(rows)]]
-
-
-def _unseen_check(db: Session, annotator: int) -> Any:
-    """A target of known truth, drawn at random, that the annotator has not seen."""
-    for draw in (random.getrandbits(31), 0):
-        check = sql.unseen_check.first(db, annotator=annotator, draw=draw)
-        if check is not None:
-            return check
-    return None
-
-
 def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) -> dict[str, Any]:
     """Values of a new request; the order in which items are shown is drawn and kept."""
     order = json.loads(target.items)
@@ -242,25 +239,6 @@ def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) 
         "target": target.id, "annotator": who.id, "seat": seat, "shown": json.dumps({"order": order, "seed": seed}),
         "now": now, "until": now + lease, "most": now + 3 * lease, "cost": who.cost,
     }  # fmt: skip
-
-
-def _why_nothing(db: Session, who: Any, affordable: int, now: int) -> Claim:
-    """Why there is nothing for an annotator, and when to ask again."""
-    named = {"campaign": db.id, "annotator": who.id}
-    if sql.any_unseen.first(db, **named) is not None:
-        if affordable <= 0:
-            return Claim([], "budget")
-        # somebody else has it locked at this moment
-        return Claim([], "all_leased", 1.0)
-    lease = sql.earliest_lease.first(db, **named).lease
-    if lease is not None:
-        return Claim([], "all_leased", max(1.0, (lease - now) / 1e6))
-    wait = None if db.rule is not None else 15.0
-    if affordable > 0 and _is_choosing(db):
-        return Claim([], "choosing", 3.0)
-    if sql.any_open_target.first(db) is not None:
-        return Claim([], "judged_all", wait)
-    return Claim([], "done", wait)
 
 
 def _is_choosing(db: Session) -> bool:
@@ -414,6 +392,11 @@ MAX_UNDO = 20
 """Judgments back that an annotator can still withdraw."""
 
 
+Comment = Annotated[
+    str, AfterValidator(storable), Field(max_length=MAX_COMMENT), must_be(f"a text of up to {MAX_COMMENT} characters"),
+]  # fmt: skip
+
+
 class Submission(Body):
     """A judgment as it is sent."""
 
@@ -422,10 +405,7 @@ class Submission(Body):
     ]
     request: Annotated[int, Field(gt=0, lt=2**63), must_be("the number of a request")]
     answer: Any = None
-    comment: Annotated[
-        str, AfterValidator(storable), Field(max_length=MAX_COMMENT),
-        must_be(f"a text of up to {MAX_COMMENT} characters"),
-    ] = ""  # fmt: skip
+    comment: Comment = ""
     replaces: Annotated[str | None, Field(max_length=64), must_be("the submission id of your earlier judgment")] = None
     seconds: Annotated[int | float | None, Field(ge=0, le=1e7), must_be("a number of seconds, or left out")] = None
 
@@ -448,6 +428,11 @@ class Stored:
     known: tuple[list[int], dict[str, Any]] | None = None
     """Of an item of known truth, in what order it was shown and the answer."""
 
+    def plain(self) -> dict[str, Any]:
+        """Return what is answered to the annotator."""
+        answer = {"seq": self.seq, "replayed": self.replayed, "counted": self.counted}
+        return {**answer, "withdrawn": True} if self.withdrawn else answer
+
 
 def submit(db: Session, annotator: int, submission: Submission, *, next: bool = False) -> Stored:
     """Keep a judgment; the same submission again gives the first answer.
@@ -458,17 +443,6 @@ def submit(db: Session, annotator: int, submission: Submission, *, next: bool = 
     who = active_annotator(db, annotator)
     kept = keep(db, who, submission)
     return replace(kept, next=claim_for(db, who)) if next else kept
-
-
-def keep(db: Session, who: Any, submission: Submission, *, locked: bool = False) -> Stored:
-    """Keep a judgment of an annotator whose row is locked; ``locked`` where that of its target is too."""
-    stored = sql.stored_judgment.first(db, submission=submission.submission)
-    if stored is not None:
-        if stored.annotator != who.id or stored.body_hash != submission.body_hash:
-            raise Fault("submission_conflict", "this submission id was used for something else; make up another")
-        withdrawn = stored.withdrawn_at is not None
-        return Stored(stored.seq, True, bool(stored.counted) and not withdrawn, withdrawn)
-    return _keep_new(db, who, submission, locked)
 
 
 def keep_all(db: Session, who: Any, submissions: list[Submission]) -> list[Stored | Fault] | None:
@@ -496,14 +470,8 @@ def keep_all(db: Session, who: Any, submissions: list[Submission]) -> list[Store
             return None
         answers.append(None)
         kept.append((one, request, answer))
-    stored = iter(_keep_waiting(db, who, kept))
-    return [next(stored) if one is None else one for one in answers]
-
-
-def _keep_waiting(db: Session, who: Any, kept: list[tuple[Submission, Any, Any]]) -> list[Stored]:
-    """Keep answers to requests that wait for them: what was sent, the request's row, the answer as it is kept."""
     if not kept:
-        return []
+        return [one for one in answers if one is not None]
     now = db.now()
     sql.count_answered.run(db, annotator=who.id, n=len(kept))
     sql.answer_request.run_many(
@@ -523,7 +491,8 @@ def _keep_waiting(db: Session, who: Any, kept: list[tuple[Submission, Any, Any]]
     for _, row, _ in kept:
         if not row.is_check:
             settle_after_answer(db, row.target)
-    return stored
+    those_kept = iter(stored)
+    return [next(those_kept) if one is None else one for one in answers]
 
 
 def _judgment_row(
@@ -539,8 +508,14 @@ def _judgment_row(
     }  # fmt: skip
 
 
-def _keep_new(db: Session, who: Any, submission: Submission, locked: bool) -> Stored:
-    """A judgment that was not sent before."""
+def keep(db: Session, who: Any, submission: Submission, *, locked: bool = False) -> Stored:
+    """Keep a judgment of an annotator whose row is locked; ``locked`` where that of its target is too."""
+    stored = sql.stored_judgment.first(db, submission=submission.submission)
+    if stored is not None:
+        if stored.annotator != who.id or stored.body_hash != submission.body_hash:
+            raise Fault("submission_conflict", "this submission id was used for something else; make up another")
+        withdrawn = stored.withdrawn_at is not None
+        return Stored(stored.seq, True, bool(stored.counted) and not withdrawn, withdrawn)
     request = _own_request(db, who, submission.request)
     order = json.loads(request.shown)["order"]
     answer = kept_answer(db.settings, order, submission.answer)
@@ -549,7 +524,15 @@ def _keep_new(db: Session, who: Any, submission: Submission, locked: bool) -> St
         lock_target(db, request.target)
         request = _own_request(db, who, submission.request)
     if request.state in ("expired", "skipped"):
-        request = _request_to_answer(db, who, request)
+        # a late answer belongs to the newer request on the same target where there is one
+        newer = sql.other_request.first(db, target=request.target, annotator=who.id, request=request.id)
+        if newer is not None:
+            own = _own_request(db, who, newer.id)
+            if own.state == "skipped":
+                # an answer after all: the skip no longer stands
+                sql.supersede_request.run(db, request=own.id)
+            else:
+                request = own
     if request.state == "answered":
         if submission.replaces is not None:
             return _change(db, who, request, submission, answer)
@@ -649,19 +632,6 @@ def _expect_own(row: Any, who: Any) -> Any:
     if row is None or row.annotator != who.id:
         raise Fault("not_found", "there is no such request of yours")
     return row
-
-
-def _request_to_answer(db: Session, who: Any, request: Any) -> Any:
-    """The request that a late answer belongs to: the newer one on the same target where there is one."""
-    newer = sql.other_request.first(db, target=request.target, annotator=who.id, request=request.id)
-    if newer is None:
-        return request
-    own = _own_request(db, who, newer.id)
-    if own.state != "skipped":
-        return own
-    # an answer after all: the skip no longer stands
-    sql.supersede_request.run(db, request=own.id)
-    return request
 
 
 def _already_answered(db: Session, request: Any) -> Fault:

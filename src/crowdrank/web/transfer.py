@@ -26,7 +26,7 @@ from ..io.truth import read_truth
 from ..wording import either
 from .campaign_file import Question, Settings
 from .collection import Collection, Fault, Session, record_event, sql
-from .overview import item_ids
+from .overview import consensus_view, item_ids
 from .setup import metadata, target_key, target_row
 from .submitting import MAX_COMMENT, body_hash, lock_target, settle_after_answer, take_seat
 
@@ -70,15 +70,10 @@ Row = dict[str, Any]
 
 def judgment_page(db: Session, after: int, limit: int) -> Row:
     """Return judgments behind a number, and the number to go on from."""
-    rows = page(db, after, 2**62, limit)
+    rows = sql.judgment_page.rows(db, after=after, upto=2**62, limit=limit)
     ids = item_ids(db, rows)
     judgments = [plain_judgment(db.settings, row, ids) for row in rows]
     return {"judgments": judgments, "next_after": rows[-1].seq if rows else after}
-
-
-def page(db: Session, after: int, upto: int, limit: int) -> list[Any]:
-    """Return rows of judgments behind one number, up to another."""
-    return sql.judgment_page.rows(db, after=after, upto=upto, limit=limit)
 
 
 def plain_judgment(settings: Settings, row: Any, ids: dict[int, str]) -> Row:
@@ -162,7 +157,7 @@ def all_judgments(db: Session, upto: int | None = None) -> Iterator[Row]:
     last = sql.campaign.first(db).seq
     last = last if upto is None else min(upto, last)
     ids, after = item_ids(db), 0
-    while rows := page(db, after, last, _PAGE_ROWS):
+    while rows := sql.judgment_page.rows(db, after=after, upto=last, limit=_PAGE_ROWS):
         after = rows[-1].seq
         for row in rows:
             yield plain_judgment(db.settings, row, ids)
@@ -199,7 +194,8 @@ def export(
             if (whole or format in _WITH_SKIPS) and upto is None and not question:
                 rows = chain(({**row, "skipped": None} for row in rows), skips(db))
             if external:
-                rows = _with_external_ids(db, rows)
+                known = {row.name: row.external for row in sql.external_ids.rows(db)}
+                rows = ({**row, "external_id": known.get(row["annotator"])} for row in rows)
             buffer: list[str] = []
             size = 0
             writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
@@ -212,13 +208,6 @@ def export(
             yield "".join(buffer).encode("utf-8", "replace")
 
     return pieces()
-
-
-def _with_external_ids(db: Session, rows: Iterable[Row]) -> Iterator[Row]:
-    """Judgments with what a panel calls their annotators."""
-    known = {row.name: row.external for row in sql.external_ids.rows(db)}
-    for row in rows:
-        yield {**row, "external_id": known.get(row["annotator"])}
 
 
 def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -> Iterator[Row]:
@@ -295,33 +284,28 @@ def _label_studio(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """Label Studio tasks with one annotation each: rating, pairwise choice or ranking."""
     yield "["
     for place, row in enumerate(rows):
-        yield ("" if place == 0 else ",\n") + json.dumps(_label_studio_task(row), ensure_ascii=False)
+        skipped, data = row.get("skipped"), {"query": row["query"]}
+        if "grade" in row:
+            data["item"] = row["item"]
+            kind, of, value = "rating", "item", {"rating": None if row["grade"] is None else row["grade"] + 1}
+        elif "winner" in row:
+            data |= {"left": row["left"], "right": row["right"]}
+            kind, of, value = "pairwise", "left,right", {"selected": row["winner"]}
+        else:
+            items = [item for group in row["order"] for item in group]
+            data["items"] = sorted(items)
+            kind, of, value = "ranker", "items", {"ranker": items}
+        if skipped:
+            data["skipped"] = skipped
+        result = {"type": kind, "from_name": kind, "to_name": of, "value": value}
+        annotation = {
+            "id": row["seq"], "unique_id": row["submission"], "completed_by": {"email": row["annotator"]},
+            "lead_time": row["seconds"], "was_cancelled": bool(skipped), "ground_truth": False,
+            "result": [] if skipped else [result],
+        }  # fmt: skip
+        task = {"id": row["seq"], "data": data, "annotations": [annotation]}
+        yield ("" if place == 0 else ",\n") + json.dumps(task, ensure_ascii=False)
     yield "]\n"
-
-
-def _label_studio_task(row: Row) -> Row:
-    """A judgment as a task of Label Studio with its annotation."""
-    skipped = row.get("skipped")
-    if "grade" in row:
-        data = {"query": row["query"], "item": row["item"]}
-        stars = None if row["grade"] is None else row["grade"] + 1
-        result: Row = {"type": "rating", "from_name": "rating", "to_name": "item", "value": {"rating": stars}}
-    elif "winner" in row:
-        data = {"query": row["query"], "left": row["left"], "right": row["right"]}
-        value = {"selected": row["winner"]}
-        result = {"type": "pairwise", "from_name": "pairwise", "to_name": "left,right", "value": value}
-    else:
-        items = [item for group in row["order"] for item in group]
-        data = {"query": row["query"], "items": sorted(items)}
-        result = {"type": "ranker", "from_name": "ranker", "to_name": "items", "value": {"ranker": items}}
-    annotation = {
-        "id": row["seq"], "unique_id": row["submission"], "completed_by": {"email": row["annotator"]},
-        "lead_time": row["seconds"], "was_cancelled": bool(skipped), "ground_truth": False,
-        "result": [] if skipped else [result],
-    }  # fmt: skip
-    if skipped:
-        data["skipped"] = skipped
-    return {"id": row["seq"], "data": data, "annotations": [annotation]}
 
 
 def _argilla(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
@@ -357,8 +341,6 @@ def _pairs(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
 
 def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """Preference pairs for training: items of a query whose scores in the latest consensus are so far apart."""
-    from .overview import consensus_view
-
     content = _contents(collection)
     queries: dict[str, list[Row]] = {}
     for row in collection.read(consensus_view)["items"]:
@@ -380,10 +362,7 @@ def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
 
 def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """A table of all items with the consensus on every question, a question's name before the names of its columns."""
-    from .overview import consensus_view
-
     settings, found = collection.settings, dict[tuple[str, str], Row]()
-    names: dict[str, None] = {}
     for question in ("", *(one.name for one in settings.more_questions)):
         try:
             view = collection.read(consensus_view, question=question)
@@ -397,15 +376,12 @@ def _consensus(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
             row.pop("since_fit", None)
             cells = {f"{question} {name}".strip(): cell for name, cell in row.items()}
             found.setdefault((about.get("query", ""), about["item"]), about).update(cells)
-    for row in found.values():
-        names |= dict.fromkeys(row)
+    names = dict.fromkeys(chain.from_iterable(found.values()))
     yield csv_text([names, *([row.get(name) for name in names] for row in found.values())])
 
 
 def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """TREC qrels: the grade of each item in the latest consensus, rounded."""
-    from .overview import consensus_view
-
     for row in collection.read(consensus_view)["items"]:
         grade = row["grade"] if isinstance(row.get("grade"), int | float) else row["score"]
         query, item = ("_".join(str(one).split()) or "1" for one in (row.get("query", ""), row["item"]))
@@ -449,7 +425,12 @@ def import_file(
     """
     with collect_notices() as notes:
         if format == "qrels":
-            return {"truths": _import_truth(collection, path), "notes": notes}
+            truths = [
+                {"campaign": collection.id, "query": str(row.get("query", "")), "item": str(row["item"]),
+                 "truth": float(row["grade"])}
+                for row in read_truth(path).frame().iter_rows(named=True)
+            ]  # fmt: skip
+            return {"truths": collection.write(sql.set_truth.run_many, truths), "notes": notes}
         native = format == "native"
         rows = list(_native_rows(path) if native else _foreign_rows(collection, path, format, options or {}))
     counts: Counter[str] = Counter()
@@ -488,7 +469,13 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
     """Judgments of any file that ``crowdrank aggregate`` reads, with ids that are the same every time."""
     settings = collection.settings
     source = {"pairs": "chosen-rejected"}.get(format, format)
-    judgments: Any = _read(path, source, settings.grades if settings.kind == "grade" else (), options)
+    try:
+        judgments: Any = read_judgments(path, source=source, **options)
+    except JudgmentError:
+        if settings.kind != "grade" or "levels" in options:
+            raise
+        # grades in words are those of the campaign
+        judgments = read_judgments(path, source=source, levels=list(settings.grades), **options)
     if judgments.kind != settings.kind:
         raise JudgmentError(f"the file holds {judgments.kind}s and the campaign asks for {settings.kind}s")
     if not judgments.n_annotators:
@@ -517,27 +504,14 @@ _NATIVE_TEXTS, _NATIVE_NUMBERS = ("query", "annotator"), ("seconds", "time")
 _ID_COLUMNS = ("query", "item", "left", "right", "annotator")
 
 
-def _read(path: Path, source: str, grades: Sequence[str], options: Mapping[str, Any]) -> Any:
-    """The judgments of a file; grades in words are those of the campaign."""
-    try:
-        return read_judgments(path, source=source, **options)
-    except JudgmentError:
-        if not grades or "levels" in options:
-            raise
-        return read_judgments(path, source=source, levels=list(grades), **options)
-
-
 def _by_judgment(judgments: Any) -> Iterator[Row]:
     """Rows of judgments, one for each."""
     frame = judgments.frame()
-    if judgments.kind == "preference":
+    if judgments.kind != "ranking":
         for row in frame.iter_rows(named=True):
-            if row["winner"] not in ("left", "right", "tie"):
+            if "winner" in row and row["winner"] not in ("left", "right", "tie"):
                 row["winner"] = "left" if row["winner"] == row["left"] else "right"
             yield row
-        return
-    if judgments.kind == "grade":
-        yield from frame.iter_rows(named=True)
         return
     for _, part in frame.group_by("ranking", maintain_order=True):
         rows = part.sort("rank").to_dicts()
@@ -568,7 +542,12 @@ def _keep(db: Session, row: Row, known: dict[tuple[str, str], int], source: str)
     if annotator is None:
         kind = row["annotator_kind"] if row["annotator_kind"] in ("person", "program") else "person"
         annotator = sql.insert_foreign_annotator.first(db, name=row["annotator"], kind=kind, now=now)
-    target = _target_of(db, row, items)
+    keys = [target_key(items, is_check=is_check) for is_check in (False, True)]
+    there = {one.key: one.id for one in sql.targets_of_keys.rows(db, keys=keys)}
+    target = there.get(keys[0], there.get(keys[1]))
+    if target is None:
+        new = sa.insert(metadata.tables["target"]).returning(metadata.tables["target"].c.id)
+        target = int(db.connection.execute(new, target_row(db.collection, row["query"], items, 0)).scalar_one())
     before = sql.request_of_annotator.first(db, target=target, annotator=annotator.id)
     withdrawn = bool(row["withdrawn"])
     if before is not None and not withdrawn:
@@ -602,17 +581,6 @@ def _keep(db: Session, row: Row, known: dict[tuple[str, str], int], source: str)
     return "kept"
 
 
-def _target_of(db: Session, row: Row, items: Any) -> int:
-    """The target that a judgment is about, laid out where it is new."""
-    for is_check in (False, True):
-        target = sql.target_of_key.first(db, key=target_key(items, is_check=is_check))
-        if target is not None:
-            return int(target.id)
-    new = target_row(db.collection, row["query"], items, 0)
-    statement = sa.insert(metadata.tables["target"]).returning(metadata.tables["target"].c.id)
-    return int(db.connection.execute(statement, new).scalar_one())
-
-
 def _answer(settings: Settings, row: Row, known: dict[tuple[str, str], int]) -> tuple[dict[str, Any] | None, Any]:
     """An answer as it is kept and the items it is about; where it cannot be, nothing and why."""
     query, kind = row["query"], settings.kind
@@ -639,14 +607,3 @@ def _answer(settings: Settings, row: Row, known: dict[tuple[str, str], int]) -> 
         return None, "unknown item"
     except (TypeError, ValueError):
         return None, "no answer"
-
-
-def _import_truth(collection: Collection, path: Path) -> int:
-    """Number of items whose truth a qrels file gives."""
-    rows = read_truth(path).frame().iter_rows(named=True)
-    given = [(str(row.get("query", "")), str(row["item"]), float(row["grade"])) for row in rows]
-
-    def keep(db: Session) -> int:
-        return sum(sql.set_truth.run(db, query=query, item=item, truth=truth).rowcount for query, item, truth in given)
-
-    return collection.write(keep)

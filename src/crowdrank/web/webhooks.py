@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from .collection import Collection, sql
 from .overview import item_ids
 from .service import log
-from .transfer import page, plain_judgment
+from .transfer import plain_judgment
 
 SECRET = "CROWDRANK_WEBHOOK_SECRET"
 """Environment variable with the key by which calls are signed."""
@@ -72,7 +72,7 @@ class Webhook:
         """Post what is new; return whether it was taken. Each judgment is told at least once, in order."""
         collection = self.collection
         row = collection.read(sql.told.first)
-        rows = collection.read(page, row.told_seq, 2**62, _AT_ONCE)
+        rows = collection.read(sql.judgment_page.rows, after=row.told_seq, upto=2**62, limit=_AT_ONCE)
         events = collection.read(sql.events_after.rows, after=row.told_event, kinds=list(_TOLD))
         if not rows and not events:
             return True
