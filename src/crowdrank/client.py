@@ -237,33 +237,7 @@ class Client:
         if parallel < 1:
             raise ParameterError(f"parallel={parallel} must be at least 1")
         kept, lease_seconds = 0, float(self.me()["campaign"]["lease_seconds"])
-        while most is None or kept < most:
-            requests = self.requests(n if most is None else min(n, most - kept))
-            if isinstance(requests, Nothing):
-                if requests.retry_after is None:
-                    return kept
-                time.sleep(min(requests.retry_after, 60.0))
-                continue
-            kept += self._judge_all(judge, requests, parallel, lease_seconds)
-        return kept
-
-    def _judge_all(
-        self,
-        judge: Callable[[Request], dict[str, Any] | None],
-        requests: list[Request],
-        parallel: int,
-        lease_seconds: float,
-    ) -> int:
-        """How many answers to requests were kept; while some are judged, the others are held for longer."""
-        held, stop = {request.id for request in requests}, threading.Event()
-
-        def hold() -> None:
-            while not stop.wait(lease_seconds / 3):
-                for request in tuple(held):
-                    # whatever is wrong shows when the answer is sent
-                    with suppress(CallError, OSError, http.client.HTTPException):
-                        self.extend(request)
-            self.close()
+        held: set[int] = set()
 
         def answer(request: Request) -> bool:
             try:
@@ -273,16 +247,38 @@ class Client:
                 if parallel > 1:
                     self.close()
 
-        holder = threading.Thread(target=hold, daemon=True)
-        holder.start()
-        try:
-            if parallel == 1:
-                return sum(map(answer, requests))
-            with ThreadPoolExecutor(parallel) as threads:
-                return sum(threads.map(answer, requests))
-        finally:
-            stop.set()
-            holder.join()
+        while most is None or kept < most:
+            requests = self.requests(n if most is None else min(n, most - kept))
+            if isinstance(requests, Nothing):
+                if requests.retry_after is None:
+                    return kept
+                time.sleep(min(requests.retry_after, 60.0))
+                continue
+            held.update(request.id for request in requests)
+            stop = threading.Event()
+            # while some are judged, the others are held for longer
+            holder = threading.Thread(target=self._hold, args=(held, stop, lease_seconds / 3), daemon=True)
+            holder.start()
+            try:
+                if parallel == 1:
+                    kept += sum(map(answer, requests))
+                else:
+                    with ThreadPoolExecutor(parallel) as threads:
+                        kept += sum(threads.map(answer, requests))
+            finally:
+                stop.set()
+                holder.join()
+                held.clear()
+        return kept
+
+    def _hold(self, held: set[int], stop: threading.Event, seconds: float) -> None:
+        """Hold requests for longer again and again until the end."""
+        while not stop.wait(seconds):
+            for request in tuple(held):
+                # whatever is wrong shows when the answer is sent
+                with suppress(CallError, OSError, http.client.HTTPException):
+                    self.extend(request)
+        self.close()
 
     def _judge(self, judge: Callable[[Request], dict[str, Any] | None], request: Request) -> bool:
         """Whether an answer to a request was kept; where there is none, it is skipped."""
@@ -290,22 +286,20 @@ class Client:
         try:
             answer = judge(request)
         except Exception as error:
-            return self._give_up(request, f"{type(error).__name__}: {error}")
-        if answer is None:
-            self.skip(request.id)
-            return False
-        (told,) = self.submit([Judgment(request.id, answer, round(time.monotonic() - began, 3))])
-        if told["status"] == 422:
-            return self._give_up(request, told["error"]["message"])
-        if told["status"] not in (200, 409):
+            answer, reason = None, f"{type(error).__name__}: {error}"
+        else:
+            if answer is None:
+                self.skip(request.id)
+                return False
+            (told,) = self.submit([Judgment(request.id, answer, round(time.monotonic() - began, 3))])
+            if told["status"] in (200, 409):
+                # 409: another process that uses the same token was faster
+                return bool(told["status"] == 200)
             why = told["error"]
-            raise CallError(told["status"], why["type"], why["message"], why)
-        # 409: another process that uses the same token was faster
-        return bool(told["status"] == 200)
-
-    def _give_up(self, request: Request, reason: str) -> bool:
-        """Skip a request whose answer failed, and say so."""
-        warnings.warn(f"request {request.id} is skipped: {reason}", DataWarning, stacklevel=4)
+            if told["status"] != 422:
+                raise CallError(told["status"], why["type"], why["message"], why)
+            reason = why["message"]
+        warnings.warn(f"request {request.id} is skipped: {reason}", DataWarning, stacklevel=3)
         self.skip(request.id, reason[:_MAX_REASON])
         return False
 

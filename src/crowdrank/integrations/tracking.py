@@ -42,8 +42,8 @@ def log(result: Any, to: str, *, name: str = "crowdrank", step: int | None = Non
         ...
     crowdrank.errors.UnknownNameError: there is no tracker 'comet'; known: mlflow, wandb
     """
-    if to not in _LOGS:
-        raise cr.errors.UnknownNameError(f"there is no tracker {to!r}; known: {', '.join(_LOGS)}")
+    if to not in ("mlflow", "wandb"):
+        raise cr.errors.UnknownNameError(f"there is no tracker {to!r}; known: mlflow, wandb")
     if not hasattr(result, "frame"):
         raise cr.errors.ParameterError(
             f"a {type(result).__name__} is not a result; log a consensus, or what audit or changed found"
@@ -60,7 +60,30 @@ def log(result: Any, to: str, *, name: str = "crowdrank", step: int | None = Non
     if quality is not None:
         tables["annotators"] = quality.frame()
     words = "\n".join(getattr(result, "sentences", None) or [repr(result)]) + "\n"
-    _LOGS[to](tracker, name, settings, figures, tables, words, step, report)
+    shown: dict[str, Any] = {f"{name}/{key}": value for key, value in figures.items()}
+    if to == "mlflow":
+        tracker.log_params({f"{name}.{key}": value for key, value in settings.items()})
+        tracker.log_metrics(shown, step=step)
+        for key, table in tables.items():
+            tracker.log_text(table.write_csv(), f"{name}/{key}.csv")
+        tracker.log_text(words, f"{name}/summary.txt")
+        if report is not None:
+            tracker.log_artifact(report, name)
+        return
+    run = tracker.run or tracker.init()
+    run.config.update({name: settings}, allow_val_change=True)
+    for key, table in tables.items():
+        # lists and the like stand there as text
+        cells = [
+            [cell if isinstance(cell, str | int | float | None) else str(cell) for cell in row]
+            for row in table.iter_rows()
+        ]
+        shown[f"{name}/{key}"] = tracker.Table(columns=table.columns, data=cells)
+    if report is not None:
+        with open(report, encoding="utf-8") as page:
+            shown[f"{name}/report"] = tracker.Html(page.read(), inject=False)
+    run.summary[f"{name}/words"] = words
+    run.log(shown, step=step)
 
 
 def _settings_and_figures(result: Any) -> tuple[dict[str, Any], dict[str, float]]:
@@ -89,40 +112,3 @@ def _settings_and_figures(result: Any) -> tuple[dict[str, Any], dict[str, float]
             if row[value] is not None:
                 figures[label] = float(row[value])
     return settings, figures
-
-
-def _to_mlflow(
-    mlflow: Any, name: str, settings: Any, figures: Any, tables: Any, words: str, step: int | None, report: str | None
-) -> None:
-    """Parameters, metrics, and tables as CSV files among the artefacts."""
-    mlflow.log_params({f"{name}.{key}": value for key, value in settings.items()})
-    mlflow.log_metrics({f"{name}/{key}": value for key, value in figures.items()}, step=step)
-    for key, table in tables.items():
-        mlflow.log_text(table.write_csv(), f"{name}/{key}.csv")
-    mlflow.log_text(words, f"{name}/summary.txt")
-    if report is not None:
-        mlflow.log_artifact(report, name)
-
-
-def _to_wandb(
-    wandb: Any, name: str, settings: Any, figures: Any, tables: Any, words: str, step: int | None, report: str | None
-) -> None:
-    """The run's configuration, metrics, and tables that can be sorted on its page."""
-    run = wandb.run or wandb.init()
-    run.config.update({name: settings}, allow_val_change=True)
-    shown: dict[str, Any] = {f"{name}/{key}": value for key, value in figures.items()}
-    for key, table in tables.items():
-        # lists and the like stand there as text
-        cells = [
-            [cell if isinstance(cell, str | int | float | None) else str(cell) for cell in row]
-            for row in table.iter_rows()
-        ]
-        shown[f"{name}/{key}"] = wandb.Table(columns=table.columns, data=cells)
-    if report is not None:
-        with open(report, encoding="utf-8") as page:
-            shown[f"{name}/report"] = wandb.Html(page.read(), inject=False)
-    run.summary[f"{name}/words"] = words
-    run.log(shown, step=step)
-
-
-_LOGS = {"mlflow": _to_mlflow, "wandb": _to_wandb}

@@ -70,7 +70,17 @@ class Answers:
                 paths = sorted(one for one in Path(given).iterdir() if one.is_file() and not one.name.startswith("."))
                 if not paths:
                     raise ParameterError(f"the folder {plain(str(given))} holds no file; put one there for each item")
-                return cls.of(pl.concat([_of_file(path) for path in paths], how="diagonal_relaxed"), columns)
+                tables = []
+                for path in paths:
+                    # a file has the answers of one item, called as it is
+                    packed = path.suffix in (".gz", ".bz2", ".xz", ".zst")
+                    name = path.with_suffix("").stem if packed else path.stem
+                    if path.suffix.lower() in SUFFIXES["text"]:
+                        table = pl.DataFrame({"content": [path.read_text("utf-8", errors="replace")]})
+                    else:
+                        table = read_table(path)
+                    tables.append(table.with_columns(item=pl.lit(name)))
+                return cls.of(pl.concat(tables, how="diagonal_relaxed"), columns)
             table = read_table(given)
             with blaming(plain(str(given))):
                 return cls.of(table, columns)
@@ -114,10 +124,19 @@ class Answers:
                 raise JudgmentError(f"{where} repeats item {item!r}{of_query}; drop one of them")
             seen.add((query, item))
         families = dict(zip(items, table[of_family].to_list(), strict=True)) if of_family is not None else {}
-        return cls(
-            queries, items, texts, _query_texts(queries, table, asked),
-            {item: str(families.get(item) or family_of(item)) for item in items},
-        )  # fmt: skip
+        # text of each query: its column, or the id itself where that is a text of several words
+        asked_texts: dict[Any, str] = {}
+        if asked is None:
+            asked_texts = {one: one for one in set(queries) if isinstance(one, str) and len(one.split()) > 1}
+        else:
+            for row, (query, text) in enumerate(zip(queries, table[asked].to_list(), strict=True), 1):
+                if text is not None and asked_texts.setdefault(query, str(text)) != str(text):
+                    raise JudgmentError(
+                        f"row {row} of the answers has another {asked} than the rows of query {query!r} before it; "
+                        "give all rows of a query the same"
+                    )
+        family = {item: str(families.get(item) or family_of(item)) for item in items}
+        return cls(queries, items, texts, asked_texts, family)
 
     def __len__(self) -> int:
         return len(self.item)
@@ -164,25 +183,3 @@ def family_of(name: Any) -> str:
 def _first(known: Mapping[str, str], wanted: Sequence[str]) -> str | None:
     """The first column that has one of these names."""
     return next((known[name] for name in wanted if name in known), None)
-
-
-def _query_texts(queries: list[Any], table: pl.DataFrame, asked: str | None) -> dict[Any, str]:
-    """Text of each query: its column, or the id itself where that is a text of several words."""
-    if asked is None:
-        return {query: query for query in set(queries) if isinstance(query, str) and len(query.split()) > 1}
-    texts: dict[Any, str] = {}
-    for row, (query, text) in enumerate(zip(queries, table[asked].to_list(), strict=True), 1):
-        if text is not None and texts.setdefault(query, str(text)) != str(text):
-            raise JudgmentError(
-                f"row {row} of the answers has another {asked} than the rows of query {query!r} before it; "
-                "give all rows of a query the same"
-            )
-    return texts
-
-
-def _of_file(path: Path) -> pl.DataFrame:
-    """The answers of one item, called as its file is."""
-    name = path.with_suffix("").stem if path.suffix in (".gz", ".bz2", ".xz", ".zst") else path.stem
-    if path.suffix.lower() in SUFFIXES["text"]:
-        return pl.DataFrame({"item": [name], "content": [path.read_text("utf-8", errors="replace")]})
-    return read_table(path).with_columns(item=pl.lit(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import os
 import random
 import re
@@ -84,7 +85,24 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
         entries = [(None, one) for one in ([given] if isinstance(given, str) or callable(given) else list(given))]
     if not entries:
         raise ParameterError("there is no model to ask; name one as --model NAME@URL (models=[...])")
-    models = [_model(name, one) for name, one in entries]
+    models = []
+    for called, one in entries:
+        if callable(one):
+            models.append(Model(called or str(getattr(one, "__name__", "function")), function=one))
+            continue
+        text = one if called is None else f"{called}@{one}"
+        matched = re.fullmatch(r"(\S.*?)@(https?://\S+)", str(text).strip())
+        if matched is None:
+            raise ParameterError(
+                f"model {text!r} has no address; write NAME@URL, such as gpt-x@http://127.0.0.1:8000/v1"
+            )
+        parts = urlsplit(matched[2])
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ParameterError(
+                f"the address of model {matched[1]!r} holds more than a path; put keys into the environment variable "
+                "that --key-from names"
+            )
+        models.append(Model(matched[1], matched[2].rstrip("/").removesuffix("/chat/completions")))
     names = [model.name for model in models]
     for name in names:
         if names.count(name) > 1:
@@ -96,7 +114,17 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
                 raise ParameterError(
                     f"there is a {what} for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
                 )
-    prices = {name: _price(name, value) for name, value in (price or {}).items()}
+    prices: dict[str, tuple[float, float]] = {}
+    for name, value in (price or {}).items():
+        try:
+            of_prompt, of_reply = map(float, value.split(",") if isinstance(value, str) else value)
+        except (TypeError, ValueError):
+            of_prompt = of_reply = math.nan
+        if not (0 <= of_prompt < math.inf and 0 <= of_reply < math.inf):
+            raise ParameterError(
+                f"the price of {name!r} must be two numbers, for a million tokens in and out, as {name}=0.5,1.5"
+            )
+        prices[name] = of_prompt, of_reply
     known = []
     for model in models:
         variable = variables.get(model.name, "OPENAI_API_KEY")
@@ -108,36 +136,6 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
         cost = (0.0, 0.0) if model.function else prices.get(model.name)
         known.append(replace(model, price=cost, key=key))
     return known
-
-
-def _model(name: str | None, given: Any) -> Model:
-    """One judge."""
-    if callable(given):
-        return Model(name or str(getattr(given, "__name__", "function")), function=given)
-    text = given if name is None else f"{name}@{given}"
-    matched = re.fullmatch(r"(\S.*?)@(https?://\S+)", str(text).strip())
-    if matched is None:
-        raise ParameterError(f"model {text!r} has no address; write NAME@URL, such as gpt-x@http://127.0.0.1:8000/v1")
-    parts = urlsplit(matched[2])
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ParameterError(
-            f"the address of model {matched[1]!r} holds more than a path; put keys into the environment variable "
-            "that --key-from names"
-        )
-    return Model(matched[1], matched[2].rstrip("/").removesuffix("/chat/completions"))
-
-
-def _price(name: str, value: Any) -> tuple[float, float]:
-    """Prices of a million tokens in and out."""
-    try:
-        pair = [float(one) for one in (value.split(",") if isinstance(value, str) else value)]
-    except (TypeError, ValueError):
-        pair = []
-    if len(pair) != 2 or not all(0 <= one < float("inf") for one in pair):
-        raise ParameterError(
-            f"the price of {name!r} must be two numbers, for a million tokens in and out, as {name}=0.5,1.5"
-        )
-    return pair[0], pair[1]
 
 
 def most_cost(model: Model, messages: Sequence[Mapping[str, str]], max_tokens: int) -> float:
@@ -324,14 +322,12 @@ class Caller:
                     if not self.ledger.reserve(reserved):
                         raise _NoReply(UNAFFORDABLE)
                     number = self.store.begin(reserved)
-                    reply, fault, cost = None, None, reserved
+                    reply, cost = None, reserved
                     try:
                         reply = await send(model, question, messages, reserved)
                         cost = reply.cost
-                    except _Fault as failed:
-                        fault, cost = failed, failed.cost
-                    except _NoReply:
-                        cost = 0.0
+                    except (_Fault, _NoReply) as failed:
+                        cost = failed.cost if isinstance(failed, _Fault) else 0.0
                         raise
                     finally:
                         # also when this is cancelled: what was sent may have to be paid
@@ -340,18 +336,18 @@ class Caller:
                             self.store.end(number, cost)
                         else:
                             self.store.keep(number, key, model.name, question.ids, reply)
-            finally:
-                await pace.leave()
-            if reply is not None:
                 pace.succeed()
                 return reply, True
-            assert fault is not None
+            except _Fault as failed:
+                fault = failed
+            finally:
+                await pace.leave()
             what = fault.what
             pace.fail(fault, model.name)
-            wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1.0)
             if fault.final:
                 break
             if attempt + 1 < MAX_ATTEMPTS:
+                wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1.0)
                 await _nap(max(wait, fault.wait or 0.0), self.stop)
         raise _NoReply(what)
 
@@ -373,8 +369,20 @@ class Caller:
         import httpx
 
         headers = {"authorization": f"Bearer {model.key}"} if model.key else {}
+        refused = self._refused[model.name]
+        schema = {"name": question.kind, "strict": True, "schema": self.prompter.schema(len(question.texts))}
+        whole: dict[str, Any] = {
+            "model": model.name, "messages": list(messages), **self.parameters,
+            "response_format": {"type": "json_schema", "json_schema": schema},
+        }  # fmt: skip
+        if question.kind == "preference":
+            whole |= {"logprobs": True, "top_logprobs": 5}
         while True:
-            body = self._body(model, question, messages)
+            # without what the server refused before
+            without = {*refused, *(f"top_{name}" for name in refused)}
+            body = {name: value for name, value in whole.items() if name not in without}
+            if "max_tokens" in refused:
+                body["max_completion_tokens"] = self.max_tokens
             try:
                 response = await self._client.post(f"{model.url}/chat/completions", json=body, headers=headers)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
@@ -386,20 +394,6 @@ class Caller:
             if response.status_code in (400, 404, 415, 422, 501) and self._leave_out(model.name, response.text):
                 continue
             return self._read(model, response, reserved)
-
-    def _body(self, model: Model, question: Question, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        """What is sent, without what the server refused before."""
-        refused, body = self._refused[model.name], {"model": model.name, "messages": list(messages), **self.parameters}
-        schema = {"name": question.kind, "strict": True, "schema": self.prompter.schema(len(question.texts))}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if question.kind == "preference":
-            body |= {"logprobs": True, "top_logprobs": 5}
-        if "max_tokens" in refused:
-            body["max_completion_tokens"] = body.pop("max_tokens")
-        for name in refused & set(_OPTIONAL):
-            body.pop(name, None)
-            body.pop(f"top_{name}", None)
-        return body
 
     def _leave_out(self, name: str, text: str) -> bool:
         """Leave out what a server refuses: what it names, or else one thing after the other; say if there is any."""

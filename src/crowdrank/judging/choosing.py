@@ -135,13 +135,6 @@ class Chooser:
 
     # what is known ----------------------------------------------------------------------------------------------------
 
-    @property
-    def _item_table(self) -> dict[str, list[Any]]:
-        """Everything that is ranked, as a table."""
-        if self.across or self.answers.query[0] is None:
-            return {"item": list(dict.fromkeys(self.answers.item))}
-        return {"query": list(self.answers.query), "item": list(self.answers.item)}
-
     def preferences(self, rows: Sequence[Mapping[str, Any]]) -> Preferences:
         """Return rows of judgments as preferences of all items; grades and rankings are compared within their query."""
         words = {
@@ -163,7 +156,10 @@ class Chooser:
                 judged = together([replace(judged, strength=None, strength_levels=None), self.people])
             if self.across and self.answers.query[0] is not None:
                 judged = judged.across_queries()
-            everything: Preferences = with_items(judged, self._item_table)[0]
+            ranked = {"query": list(self.answers.query), "item": list(self.answers.item)}
+            if self.across or self.answers.query[0] is None:
+                ranked = {"item": list(dict.fromkeys(self.answers.item))}
+            everything: Preferences = with_items(judged, ranked)[0]
         return everything
 
     def fit(self, preferences: Preferences) -> tuple[Consensus, Consensus]:
@@ -224,7 +220,15 @@ class Chooser:
                 continue
             if self.kind == "grade":
                 return [Case(judge, query, (item,)) for item in (first, second)]
-            shown = self._ranked_set(query, first, second, scores) if self.kind == "ranking" else [first, second]
+            shown = [first, second]
+            if self.kind == "ranking":
+                # and those of their query that stand nearest to them
+                level = dict.fromkeys(self._members[query], 0.0) | dict(scores or {})
+                middle = 0.5 * (level[first] + level[second])
+                others = [item for item in self._members[query] if item not in shown]
+                draws = self._rng.random(len(others)).tolist()
+                near = sorted(zip([abs(level[item] - middle) for item in others], draws, others, strict=True))
+                shown += [item for _, _, item in near[: self.set_size - 2]]
             shown = [shown[place] for place in self._rng.permutation(len(shown))]
             orders = [shown, shown[::-1]] if self.orders == "both" else [shown]
             return [Case(judge, query, tuple(order)) for order in orders]
@@ -235,14 +239,6 @@ class Chooser:
         if self.kind == "grade":
             return not {Case(judge, query, (one,)), Case(judge, query, (other,))} <= self.asked
         return (judge, query, frozenset((one, other))) not in self._pairs_asked
-
-    def _ranked_set(self, query: Any, one: Any, other: Any, scores: Mapping[Any, float] | None) -> list[Any]:
-        """Items to rank together: two, and those of their query that stand nearest to them."""
-        level = dict.fromkeys(self._members[query], 0.0) | dict(scores or {})
-        middle, others = 0.5 * (level[one] + level[other]), [i for i in self._members[query] if i not in (one, other)]
-        draws = self._rng.random(len(others)).tolist()
-        near = sorted(zip([abs(level[item] - middle) for item in others], draws, others, strict=True))
-        return [one, other, *(item for _, _, item in near[: self.set_size - 2])]
 
     @property
     def sizes(self) -> list[int]:
@@ -282,30 +278,27 @@ class Chooser:
             if size < len(members):
                 members = [members[place] for place in self._rng.permutation(len(members))[: max(size, 8)]]
             rings.append([])
-            for one, other in self._connecting_pairs(members):
+            order = [members[place] for place in self._rng.permutation(len(members))]
+            ring = [(one, other) for one, other in zip(order, [*order[1:], order[0]], strict=True) if one != other]
+            pairs = [pair for pair in ring if self._queries_of(*pair)]
+            if len(pairs) < len(ring):
+                # where neighbours share no query, a random tree connects the items
+                weight = 1 + self._rng.random((len(order), len(order)))
+                for i, j in combinations(range(len(order)), 2):
+                    weight[i, j] *= bool(self._queries_of(order[i], order[j]))
+                tree = minimum_spanning_tree(np.triu(weight, 1)).nonzero()
+                pairs += [(order[i], order[j]) for i, j in zip(*tree, strict=True)]
+            for one, other in pairs:
                 rings[-1].append(self.take(self._cases(one, other, self.judges[number % len(self.judges)])))
                 number += 1
         # in turn, so that few calls leave no query out
-        return [case for pairs in zip_longest(*rings, fillvalue=()) for cases in pairs for case in cases]
+        return [case for turn in zip_longest(*rings, fillvalue=()) for cases in turn for case in cases]
 
     def other_orders(self) -> list[Case]:
         """Return what a run that was stopped has left of pairs that are shown in both orders."""
         if self.each == 1:
             return []
         return self.take([case._replace(items=case.items[::-1]) for case in sorted(self.asked, key=str)])
-
-    def _connecting_pairs(self, members: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """Pairs that connect items: a ring in random order, and where neighbours share no query a random tree."""
-        order = [members[place] for place in self._rng.permutation(len(members))]
-        ring = [(one, other) for one, other in zip(order, [*order[1:], order[0]], strict=True) if one != other]
-        pairs = [pair for pair in ring if self._queries_of(*pair)]
-        if len(pairs) < len(ring):
-            weight = 1 + self._rng.random((len(order), len(order)))
-            for i, j in combinations(range(len(order)), 2):
-                weight[i, j] *= bool(self._queries_of(order[i], order[j]))
-            tree = minimum_spanning_tree(np.triu(weight, 1)).nonzero()
-            pairs += [(order[i], order[j]) for i, j in zip(*tree, strict=True)]
-        return pairs
 
     def choose(
         self, preferences: Preferences, consensus: Consensus, number: int, prices: Mapping[str, float],

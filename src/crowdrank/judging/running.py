@@ -434,7 +434,8 @@ class Runner:
                     # a paused model is not waited for where nothing else is left
                     if reason and not (exhausted and any(not caller.is_waiting(case.judge) for case in tasks.values())):
                         why = reason
-                self._report(caller)
+                if self.progress is not None:
+                    self.progress(*self._progress(caller))
         finally:
             for task in tasks:
                 task.cancel()
@@ -489,10 +490,8 @@ class Runner:
         cases, _ = self.chooser.choose(preferences, model, number, prices, under_way)
         return cases, "" if cases else "nothing"
 
-    def _report(self, caller: Caller) -> None:
-        """Say how far the run is."""
-        if self.progress is None:
-            return
+    def _progress(self, caller: Caller) -> tuple[int, int, str]:
+        """How far the run is."""
         ledger = caller.ledger
         money = f", cost {ledger.spent:.4g}" if any(model.price and any(model.price) for model in self.models) else ""
         known = self.certainty
@@ -500,7 +499,7 @@ class Runner:
         most = self.calls if self.calls is not None else max(self.chooser.n_cases, ledger.answered)
         waiting = [name for name in caller.models if caller.is_waiting(name)]
         pause = f", waiting for {first_few(waiting)}, which failed or is busy" if waiting else ""
-        self.progress(ledger.answered, most, f"{counted(ledger.answered, 'call')}{money}{doubt}{pause}")
+        return ledger.answered, most, f"{counted(ledger.answered, 'call')}{money}{doubt}{pause}"
 
     # the end ----------------------------------------------------------------------------------------------------------
 
@@ -536,21 +535,20 @@ class Runner:
             sign = {"left": 1, "right": -1, "tie": 0}[row["winner"]] * (1 if pair[0] == row["left"] else -1)
             said.setdefault((row.get("query"), pair), set()).add(sign)
         disputed = tuple(key for key, signs in said.items() if {1, -1} <= signs)
+        table = pl.DataFrame(self.rows, infer_schema_length=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            judgments: Preferences | Grades | Rankings
+            if self.prompter.kind == "preference":
+                judgments = Preferences.from_frame(table, covariates=[*STYLE, "self"])
+            else:
+                judgments = (Rankings if self.prompter.kind == "ranking" else Grades).from_frame(table)
         return JudgeRun(
-            judgments=self._judgments(), consensus=consensus, compared=preferences, calls=caller.ledger.answered,
+            judgments=judgments, consensus=consensus, compared=preferences, calls=caller.ledger.answered,
             cost=caller.ledger.spent, sure=sure, stopped=f"stopped since {_REASONS[why].format(known)}{more}",
             notes=(*self._notes, *lost.values(), *caller.sentences()), disputed=disputed,
             rows=tuple(self.rows),
         )  # fmt: skip
-
-    def _judgments(self) -> Preferences | Grades | Rankings:
-        """The judgments as the package holds them."""
-        table = pl.DataFrame(self.rows, infer_schema_length=None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            if self.prompter.kind == "preference":
-                return Preferences.from_frame(table, covariates=[*STYLE, "self"])
-            return (Rankings if self.prompter.kind == "ranking" else Grades).from_frame(table)
 
 
 @takes_arguments_of(Runner)
