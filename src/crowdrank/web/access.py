@@ -20,7 +20,7 @@ from starlette.requests import Request
 
 from .campaign_file import must_be
 from .collection import Body, Collection, Fault, Session, record_event, sql
-from .submitting import free_seat, lock_target, reserve
+from .submitting import end_requests, free_seat, lock_target, reserve
 
 OWNER, INVITE, ANNOTATOR = "cro_", "cri_", "cra_"
 
@@ -381,13 +381,7 @@ def set_annotator_state(db: Session, annotator: int, state: str) -> None:
     record_event(db, "owner", state, {"annotator": annotator, "n_answered": judged})
     if state != "removed":
         return
-    now, cost, promoted = db.now(), 0, 0
-    for row in sql.held_by_annotator.rows(db, annotator=annotator):
-        lock_target(db, row.target)
-        sql.end_request.run(db, request=row.id, now=now)
-        cost += row.cost
-        if row.seat is not None:
-            promoted += free_seat(db, row.target)
+    cost, promoted = end_requests(db, sql.held_by_annotator.rows(db, annotator=annotator), sql.end_request, db.now())
     reserve(db, -cost, promoted)
 
 

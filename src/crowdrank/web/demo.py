@@ -14,8 +14,6 @@ from typing import Any
 from ..client import CallError, Client
 from . import server
 from .access import OWNER, Invite, new_invite, new_token, token_hash
-from .campaign_file import read_campaign
-from .setup import open_collection
 
 CAMPAIGNS = tuple(str(Path(__file__).parent / "demo_campaign" / name) for name in ("pairs.toml", "grades.toml"))
 """The campaigns as an owner would write them, with their items and guidelines beside them."""
@@ -35,20 +33,13 @@ def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
         )  # fmt: skip
         server.expect_port(options)
         token, links, judges = new_token(OWNER), [], []
-        campaigns = [read_campaign(path) for path in CAMPAIGNS]
-        names = [campaign.settings.name for campaign in campaigns]
-        created = False
-        with server.open_stores(options) as stores:
-            for path, campaign, place in zip(CAMPAIGNS, campaigns, options.places(names), strict=True):
-                store = stores[options.database(path)]
-                collection, new = open_collection(store, campaign, token_hash(token), beside=names)
-                created = created or new
-                made = {}
-                for kind in ("person", "program"):
-                    wanted = Invite(kind=kind, uses=1000)
-                    made[kind] = collection.write(new_invite, wanted)[1]
-                links.append(f"{options.url}{place}/j/#{made['person']}")
-                judges += [(f"{options.url}{place}", made["program"], *one) for one in _JUDGES]
+        with server.open_campaigns(options, token_hash(token)) as opened:
+            for collection, _, place in opened:
+                _, person = collection.write(new_invite, Invite(kind="person", uses=1000))
+                _, program = collection.write(new_invite, Invite(kind="program", uses=1000))
+                links.append(f"{options.url}{place}/j/#{person}")
+                judges += [(f"{options.url}{place}", program, *one) for one in _JUDGES]
+        created = any(new for _, new, _ in opened)
         lines = [f"annotate {kind}:  {link}" for kind, link in zip(("pairs ", "grades"), links, strict=True)]
         if created:
             lines.append(f"owner's page:     {options.url}/owner/#{token}")

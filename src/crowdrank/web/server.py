@@ -20,8 +20,8 @@ from ..errors import ParameterError
 from .access import OWNER, token_hash
 from .access import new_token as fresh_token
 from .app import make_app
-from .campaign_file import Campaign, read_campaign
-from .collection import Store, open_store, sql
+from .campaign_file import read_campaign
+from .collection import Collection, Store, open_store, sql
 from .refit import Refit
 from .service import Service, log_to_stderr
 from .setup import open_collection
@@ -101,32 +101,21 @@ def expect_port(options: Options) -> None:
             ) from None
 
 
-def first_start(options: Options, token: str, *, replace: bool = False) -> list[Campaign]:
-    """Lay out the campaigns that are new; return those that the token opens, all of them where it replaces others."""
-    opened = []
-    campaigns = [read_campaign(path) for path in options.campaigns]
-    with open_stores(options) as stores:
-        for path, campaign in zip(options.campaigns, campaigns, strict=True):
-            store = stores[options.database(path)]
-            named = [one.settings.name for one in campaigns]
-            collection, created = open_collection(store, campaign, token_hash(token), beside=named)
-            if replace and not created:
-                collection.write(sql.replace_owner.run, hash=token_hash(token))
-            if created or replace:
-                opened.append(campaign)
-    return opened
-
-
 @contextmanager
-def open_stores(options: Options) -> Iterator[dict[str, Store]]:
-    """Hold every database that the campaigns are kept in, by its name."""
+def open_campaigns(options: Options, owner_hash: str = "") -> Iterator[list[tuple[Collection, bool, str]]]:
+    """Hold every campaign, whether it was laid out just now with this owner, and its place."""
+    campaigns = [read_campaign(path) for path in options.campaigns]
+    names = [one.settings.name for one in campaigns]
     stores: dict[str, Store] = {}
     try:
         for path in options.campaigns:
             name = options.database(path)
             if name not in stores:
                 stores[name] = open_store(name)
-        yield stores
+        yield [
+            (*open_collection(stores[options.database(path)], campaign, owner_hash, beside=names), place)
+            for path, campaign, place in zip(options.campaigns, campaigns, options.places(names), strict=True)
+        ]
     finally:
         for store in stores.values():
             store.close()
@@ -160,16 +149,11 @@ def build_app(options: Options) -> Any:
     # two threads share the interpreter, the writer and the event loop; a long turn of one is a wait for the other
     sys.setswitchinterval(0.001)
     opened = ExitStack()
-    stores = opened.enter_context(open_stores(options))
     services: list[Service] = []
     works: list[Refit | Webhook] = []
-    campaigns = [read_campaign(path) for path in options.campaigns]
-    named = [campaign.settings.name for campaign in campaigns]
-    for path, campaign, place in zip(options.campaigns, campaigns, options.places(named), strict=True):
-        collection, _ = open_collection(stores[options.database(path)], campaign, "", beside=named)
-        service = Service(
-            collection, options.url + place, behind_proxy=options.behind_proxy, login_header=options.login_header
-        )
+    how = {"behind_proxy": options.behind_proxy, "login_header": options.login_header}
+    for collection, _, place in opened.enter_context(open_campaigns(options)):
+        service = Service(collection, options.url + place, **how)
         services.append(service)
         if options.refit:
             service.refit = Refit(collection)
@@ -201,25 +185,27 @@ def announce(options: Options, token_file: str | None, *, new_token: bool = Fals
             raise ParameterError(f"--token-file {kept} cannot be written: {why}; name another file") from None
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(token + "\n")
-    opened: list[Campaign] = []
+    opens = False
+    lines, at = [], ""
     try:
-        opened = first_start(options, token, replace=new_token)
+        with open_campaigns(options, token_hash(token)) as opened:
+            for collection, created, place in opened:
+                if new_token and not created:
+                    collection.write(sql.replace_owner.run, hash=token_hash(token))
+                opens = opens or created or new_token
+                of = f" {collection.settings.name!r}" if place else ""
+                lines.append(f"annotators{of} join at {options.url}{place}/j/ by invite link")
     finally:
         if kept is not None:
-            if opened:
+            if opens:
                 kept.replace(str(token_file))
             else:
                 kept.unlink()
-    lines, at = [], ""
-    if opened and token_file is not None:
-        lines.append(f"the owner's token is in {token_file}")
-    elif opened:
-        lines.append(f"owner's token, shown this once: {token}")
+    if opens and token_file is not None:
+        lines.insert(0, f"the owner's token is in {token_file}")
+    elif opens:
+        lines.insert(0, f"owner's token, shown this once: {token}")
         at = f"#{token}"
-    lines.append(f"owner's page: {options.url}/owner/{at}")
-    names = [read_campaign(path).settings.name for path in options.campaigns]
-    for name, place in zip(names, options.places(names), strict=True):
-        of = f" {name!r}" if place else ""
-        lines.append(f"annotators{of} join at {options.url}{place}/j/ by invite link")
+    lines.insert(int(opens), f"owner's page: {options.url}/owner/{at}")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

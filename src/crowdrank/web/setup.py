@@ -151,7 +151,8 @@ def open_collection(
             store.clock.not_before(latest)
         if settings != former:
             # what was edited comes into force
-            sql.update_settings.run(db, settings=json.dumps(settings.plain()), budget=settings.budget)
+            plain = json.dumps(settings.plain())
+            sql.update_settings.run(db, settings=plain, budget=settings.budget, scheme=settings.scheme)
             sql.raise_most.run(db, most=settings.overlap_max)
             rule = db.rule
             if rule is not None and not hasattr(rule.rule, "good_from"):

@@ -434,7 +434,7 @@ INSERT INTO campaign (name, kind, scheme, settings, items_hash, owner_hash, budg
   VALUES (:name, :kind, :scheme, :settings, :items_hash, :owner_hash, :budget, :now) RETURNING id
 
 -- name: update_settings
-UPDATE campaign SET settings = :settings, budget = :budget WHERE id = :campaign
+UPDATE campaign SET settings = :settings, budget = :budget, scheme = :scheme WHERE id = :campaign
 
 -- name: raise_most
 UPDATE target SET most = :most WHERE campaign = :campaign AND is_check = 0 AND most < :most
@@ -696,9 +696,6 @@ SELECT a.id, a.name, a.kind, a.external, r.n, r.owed FROM annotator a JOIN (SELE
 
 -- name: forget_consents
 UPDATE annotator SET consented_at = NULL WHERE campaign = :campaign
-
--- name: set_scheme
-UPDATE campaign SET scheme = :scheme WHERE id = :campaign
 
 -- name: note_revision
 UPDATE campaign SET revision = revision + 1 WHERE id = :campaign

@@ -394,8 +394,8 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
                 settle_target(new, target.id)
     if settings.guidelines != former.guidelines:
         sql.forget_consents.run(db)
-    sql.update_settings.run(db, settings=json.dumps(settings.plain()), budget=settings.budget)
-    sql.set_scheme.run(db, scheme=settings.scheme)
+    plain = json.dumps(settings.plain())
+    sql.update_settings.run(db, settings=plain, budget=settings.budget, scheme=settings.scheme)
     sql.note_revision.run(db)
     told = {key: value for key, value in given.items() if key != "guidelines"}
     record_event(db, actor, "settings", told | ({"guidelines": 1} if changes.guidelines else {}))

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from .campaign_file import Question, Settings, holds, must_be
-from .collection import AgainError, Body, Fault, Session, sql
+from .collection import AgainError, Body, Fault, Session, Statement, sql
 
 
 def lock_target(db: Session, target: int) -> Any:
@@ -143,7 +143,8 @@ def claim_for(db: Session, who: Any, n: int = 1, lease_seconds: int | None = Non
         return Claim([], "goal")
     now = db.now()
     # on PostgreSQL freed targets stay locked until the end, so only a few are freed at a time
-    freed, promoted = free_expired(db, now, _MAX_EXPIRED if db.is_sqlite else 5)
+    lapsed = sql.lapsed_requests.rows(db, now=now, limit=_MAX_EXPIRED if db.is_sqlite else 5)
+    freed, promoted = end_requests(db, lapsed, sql.end_lapsed, now)
     held = [row.id for row in sql.held_ids.rows(db, annotator=who.id)]
     limit = db.settings.open_limit
     if who.kind == "program":
@@ -181,14 +182,13 @@ def reserve(db: Session, cost: int, changes: int = 0) -> None:
         raise AgainError
 
 
-def free_expired(db: Session, now: int, limit: int) -> tuple[int, int]:
-    """End requests whose lease is over and free their seats; return what to give back, and how many spares count."""
+def end_requests(db: Session, rows: list[Any], end: Statement, now: int) -> tuple[int, int]:
+    """End requests that are held and free their seats; return what to give back, and how many spares count."""
     cost = promoted = 0
     # targets are locked in the order of their numbers, so that two calls cannot wait for each other
-    lapsed = sql.lapsed_requests.rows(db, now=now, limit=limit)
-    for row in sorted(lapsed, key=attrgetter("target", "id")):
+    for row in sorted(rows, key=attrgetter("target", "id")):
         lock_target(db, row.target)
-        if not sql.end_lapsed.run(db, request=row.id, now=now).rowcount:
+        if not end.run(db, request=row.id, now=now).rowcount:
             continue
         cost += row.cost
         if row.seat is not None:
@@ -600,9 +600,8 @@ def withdraw(db: Session, annotator: int, submission: str) -> tuple[int, str]:
     mine = sql.own_judgment.first(db, submission=submission, annotator=annotator)
     if mine is None:
         raise Fault("not_found", "there is no such judgment of yours")
-    lock_target(db, mine.target)
+    request = _locked_request(db, who, mine.request)
     mine = sql.own_judgment.first(db, submission=submission, annotator=annotator)
-    request = _own_request(db, who, mine.request)
     if mine.withdrawn_at is not None:
         if request.state == "offered":
             return mine.request, mine.answer
@@ -627,6 +626,12 @@ def _own_request(db: Session, who: Any, request: int) -> Any:
     return _expect_own(sql.requests.first(db, requests=[request]), who)
 
 
+def _locked_request(db: Session, who: Any, request: int) -> Any:
+    """A request of the annotator's whose target is locked; what was read before the lock may have changed since."""
+    lock_target(db, _own_request(db, who, request).target)
+    return _own_request(db, who, request)
+
+
 def _expect_own(row: Any, who: Any) -> Any:
     """The row of a request that is the annotator's."""
     if row is None or row.annotator != who.id:
@@ -649,10 +654,7 @@ MAX_REASON = 500
 
 def extend(db: Session, annotator: int, request: int) -> int:
     """Hold a request for longer, three times the usual lease in all; return until when."""
-    who = active_annotator(db, annotator)
-    row = _own_request(db, who, request)
-    lock_target(db, row.target)
-    row = _own_request(db, who, request)
+    row = _locked_request(db, active_annotator(db, annotator), request)
     now = db.now()
     if row.state != "offered" or row.lease_until <= now:
         raise Fault("lease_over", "this request is no longer held for you; you can still send your answer, or go on")
@@ -663,10 +665,7 @@ def extend(db: Session, annotator: int, request: int) -> int:
 
 def skip(db: Session, annotator: int, request: int, reason: str) -> str:
     """Give a request back for good: its seat and money are free, and it never returns to this annotator."""
-    who = active_annotator(db, annotator)
-    row = _own_request(db, who, request)
-    lock_target(db, row.target)
-    row = _own_request(db, who, request)
+    row = _locked_request(db, active_annotator(db, annotator), request)
     if row.state == "skipped":
         return "skipped"
     if row.state == "answered":

@@ -45,19 +45,25 @@ def judgment_frame(
 
     Without a query where there is one without a name only; ``single`` says so of rows that are some of them.
     """
-    if kind == "ranking":
-        rows = [
-            {**row, "item": item, "rank": rank, "ranking": row["submission"]}
-            for row in rows
-            for rank, group in enumerate(row["order"], 1)
-            for item in group
-        ]
+    rows = [one for row in rows for one in by_item(row)]
     schema: dict[str, Any] = {"query": pl.String, **ANSWER_COLUMNS[kind], "annotator": pl.String, "time": pl.Float64}
     schema |= {"grade": grade} if kind == "grade" else {}
     frame = pl.DataFrame({name: [row[name] for row in rows] for name in schema}, schema=schema)
     # one query without a name is no query at all
     single = bool((frame["query"] == "").all()) if single is None else single
     return frame.drop("query") if single else frame
+
+
+def by_item(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return a judgment as the rows of a table: of a ranking one for each item, of another itself."""
+    if "order" not in row:
+        yield row
+        return
+    rest = {name: cell for name, cell in row.items() if name != "order"}
+    for rank, group in enumerate(row["order"], 1):
+        for item in group:
+            place = None if row.get("skipped") else rank
+            yield {**rest, "item": item, "rank": place, "ranking": row["submission"]}
 
 
 _PAGE_ROWS = 5_000
@@ -79,16 +85,15 @@ def judgment_page(db: Session, after: int, limit: int) -> Row:
 def plain_judgment(settings: Settings, row: Any, ids: dict[int, str]) -> Row:
     """Return a judgment in the owner's ids."""
     answer = json.loads(row.answer or "{}")
-    judgment: Row = {"query": row.query}
-    kind = settings.kind
     items = [ids[item] for item in json.loads(row.items)]
-    if kind == "grade":
-        judgment |= {"item": items[0], "grade": answer.get("grade")}
-    elif kind == "preference":
-        left, right = (ids[answer["left"]], ids[answer["right"]]) if "winner" in answer else items
-        judgment |= {"left": left, "right": right, "winner": answer.get("winner")}
-    else:
-        judgment |= {"order": [[ids[item] for item in group] for group in answer.get("order", [])]}
+    unanswered: dict[str, Row] = {
+        "grade": {"item": items[0], "grade": None},
+        "preference": {"left": items[0], "right": items[-1], "winner": None},
+        "ranking": {"order": []},
+    }
+    said = with_ids(answer, ids)
+    judgment: Row = {"query": row.query}
+    judgment |= {name: said.get(name, cell) for name, cell in unanswered[settings.kind].items()}
     if settings.main_question.strength:
         judgment["strength"] = answer.get("strength", 0 if "winner" in answer else None)
     if settings.main_question.cant_tell:
@@ -233,21 +238,13 @@ def question_rows(settings: Settings, question: Question, rows: Iterable[Row]) -
 
 def table_rows(collection: Collection, rows: Iterable[Row]) -> Iterator[Row]:
     """Return judgments as the rows of a table that ``crowdrank aggregate`` reads; a ranking has a row for each item."""
-    named = collection.settings.kind == "ranking"
     # one query without a name is no query at all
     single = not collection.read(sql.n_named_queries.number)
     for row in rows:
         row.pop("answers", None)
         if single:
             row.pop("query")
-        if not named or "order" not in row:
-            yield row
-            continue
-        order = row.pop("order")
-        for rank, group in enumerate(order, 1):
-            for item in group:
-                place = None if row.get("skipped") else rank
-                yield {**row, "item": item, "rank": place, "ranking": row["submission"]}
+        yield from by_item(row)
 
 
 def _native(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
