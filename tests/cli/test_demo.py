@@ -4,10 +4,10 @@ import re
 
 import polars as pl
 import pytest
+from tools.draw_demo import ANNOTATORS, GUESSING, PROMPTS, REVERSED, STRENGTH, make
 
 from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.demo import FILE
-from crowdrank.demo.make import ANNOTATORS, GUESSING, PROMPTS, REVERSED, STRENGTH, make
 from crowdrank.io import read_table
 from crowdrank.review.crowd_agreement import agreement
 

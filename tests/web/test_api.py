@@ -582,11 +582,11 @@ def test_logs_and_errors_hold_no_tokens_and_no_content(called, caplog):
 def test_an_error_of_ours_is_one_sentence(called, monkeypatch, caplog):
     from crowdrank.web import overview
 
-    def broken(db, name):
+    def broken(db, query, question):
         raise RuntimeError("secret content")
 
-    monkeypatch.setattr(overview, "list_view", broken)
-    response = called.get("/invites", called.owner_token)
+    monkeypatch.setattr(overview, "consensus_view", broken)
+    response = called.get("/consensus", called.owner_token)
     assert response.status_code == 500
     assert kind_of(response) == "internal"
     assert "secret" not in response.text

@@ -1,6 +1,6 @@
 """A small data set that ships with the package: answers of twelve language models, compared by thirty annotators.
 
-Models, prompts and annotators are made up; ``python -m crowdrank.demo.make`` made the file. Three annotators guess
+Models, prompts and annotators are made up; ``tools/draw_demo.py`` made the file. Three annotators guess
 (bruno, ines, tariq) and one answers the wrong way round (olga).
 """
 

@@ -1,4 +1,4 @@
-"""``python -m crowdrank.demo.make``: draw the preferences of the demo anew; the same seed gives the same file."""
+"""``python tools/draw_demo.py``: draw the preferences of the demo anew; the same seed gives the same file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 
-from ..io.output import write_table
-from ..protocols import Floats
-from ..simulate import ConnectedPairs, PlackettLuce, preferences
-from . import FILE
+from crowdrank.demo import FILE
+from crowdrank.io.output import write_table
+from crowdrank.protocols import Floats
+from crowdrank.simulate import ConnectedPairs, PlackettLuce, preferences
 
 SEED = 20260302
 
