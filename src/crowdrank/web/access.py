@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from .campaign_file import must_be
+from .campaign_file import expect_printable, must_be
 from .collection import Body, Collection, Fault, Session, record_event, sql
 from .submitting import end_requests, free_seat, lock_target, reserve
 
@@ -251,16 +251,11 @@ _MICROSECONDS_PER_DAY = 86_400_000_000
 _UNCOUNTED_AT_ONCE = 100
 
 
-def _printable_name(text: str) -> str:
-    """A name that somebody chose, as it is shown."""
-    name = " ".join(text.split())
-    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise ValueError(text)
-    return name
-
-
-Name = Annotated[str, AfterValidator(_printable_name), must_be(f"1 to {MAX_NAME} printable characters")]
-
+Name = Annotated[
+    str, AfterValidator(lambda text: " ".join(text.split())), Field(min_length=1, max_length=MAX_NAME),
+    AfterValidator(expect_printable), must_be(f"1 to {MAX_NAME} printable characters"),
+]  # fmt: skip
+"""A name that somebody chose, as it is shown."""
 
 PanelId = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$"), must_be("what a panel calls the person or visit")]
 

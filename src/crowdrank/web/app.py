@@ -49,21 +49,21 @@ _TYPES = {
 
 
 @cache
-def _file(name: str) -> tuple[bytes, str, str] | None:
-    """Contents, type and tag of a file of the pages, ``None`` where there is no such file."""
-    known = {path.name: path for path in PAGES.iterdir() if path.suffix in _TYPES}
-    if name not in known:
-        return None
-    data = known[name].read_bytes()
-    return data, _TYPES[known[name].suffix], f'"{hashlib.sha256(data).hexdigest()[:16]}"'
+def _files() -> dict[str, tuple[bytes, str, str]]:
+    """Contents, type and tag of each file of the pages."""
+    files = {}
+    for path in PAGES.iterdir():
+        if path.suffix in _TYPES:
+            data = path.read_bytes()
+            files[path.name] = data, _TYPES[path.suffix], f'"{hashlib.sha256(data).hexdigest()[:16]}"'
+    return files
 
 
 def _serve_file(name: str, request: Request) -> Response:
     """A file, or that the browser has it already."""
-    content = _file(name)
-    if content is None:
+    if name not in _files():
         raise Fault("not_found", "there is nothing here")
-    data, kind, tag = content
+    data, kind, tag = _files()[name]
     headers = {"etag": tag, "cache-control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(None, 304, headers)

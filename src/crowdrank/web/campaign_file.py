@@ -44,8 +44,6 @@ CONTENT_TYPES = ("text", "markdown", "image", "audio", "html")
 MAX_CONTENT = 200_000
 """Characters of one item's content, so that a page of twenty stays under 4 MB."""
 
-_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth", "explanation")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
@@ -69,7 +67,8 @@ def read_items(folder: Path, name: str) -> tuple[Item, ...]:
                 f"{name} has no column {column!r} (its columns: {either(table.columns, 'and')}); "
                 f"rename the one that holds it to {column}"
             )
-    rows = table.select(column for column in _COLUMNS if column in table.columns).iter_rows(named=True)
+    columns = [one.name for one in fields(Item) if one.name in table.columns]
+    rows = table.select(columns).iter_rows(named=True)
     items = tuple(item_of_row(row, f"{name}, row {number}", folder) for number, row in enumerate(rows, 1))
     seen: set[tuple[str, str]] = set()
     asked: dict[str, str] = {}
@@ -282,8 +281,8 @@ _QUESTIONS = {
 }
 
 
-def _expect_printable(text: str) -> str:
-    """A text that can be shown on a line."""
+def expect_printable(text: str) -> str:
+    """Return a text that can be shown on a line; refuse another."""
     if not text.isprintable():
         raise ValueError(text)
     return text
@@ -348,7 +347,7 @@ class Settings:
     """
 
     name: Annotated[
-        Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), AfterValidator(_expect_printable),
+        Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), AfterValidator(expect_printable),
         must("have 1 to 100 printable characters"),
     ]  # fmt: skip
     kind: Text

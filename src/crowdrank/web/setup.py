@@ -105,7 +105,6 @@ _OVERLAP_BEFORE_FIT = 2
 
 _MAX_CHECK_PAIRS = 2_000
 _ROWS_AT_ONCE = 5_000
-_ITEM_COLUMNS = ("query", "item", "content", "content_type", "query_content", "truth", "explanation")
 
 
 def open_collection(
@@ -192,7 +191,7 @@ def _create(db: Session, store: Store, campaign: Campaign, owner_hash: str) -> C
 def items_hash(items: tuple[Item, ...]) -> str:
     """Return a fingerprint of the items, in whatever order they stand."""
     # what an item has no words for is left out, as files of earlier versions had no such column
-    plain = ({k: v for k, v in _plain(item).items() if v or k != "explanation"} for item in items)
+    plain = ({k: v for k, v in vars(item).items() if v or k != "explanation"} for item in items)
     rows = sorted(json.dumps(row, sort_keys=True) for row in plain)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
@@ -272,18 +271,13 @@ def _targets(collection: Collection, items: list[Any]) -> Iterator[dict[str, Any
 
 def insert_items(db: Session, items: tuple[Item, ...]) -> None:
     """Insert the items of a campaign."""
-    insert_rows(db.connection, "item", ({**_plain(item), "campaign": db.id} for item in items))
+    insert_rows(db.connection, "item", ({**vars(item), "campaign": db.id} for item in items))
 
 
 def insert_rows(connection: sa.Connection, table: str, rows: Iterator[dict[str, Any]]) -> None:
     """Insert rows, some thousand at a time."""
     while part := list(islice(rows, _ROWS_AT_ONCE)):
         connection.execute(sa.insert(metadata.tables[table]), part)
-
-
-def _plain(item: Item) -> dict[str, Any]:
-    """An item as its table holds it."""
-    return {name: getattr(item, name) for name in _ITEM_COLUMNS}
 
 
 def set_campaign_state(db: Session, state: str, actor: str) -> None:

@@ -81,22 +81,18 @@ class Webhook:
             {"type": "judgment", "judgment": plain_judgment(collection.settings, one, ids)} for one in rows
         ]
         told += [{"type": _TOLD[one.kind], "time": one.at / 1e6, "by": one.actor} for one in events]
-        if not self._post(json.dumps({"campaign": collection.settings.name, "events": told}).encode()):
-            return False
-        seq, event = rows[-1].seq if rows else row.told_seq, events[-1].id if events else row.told_event
-        collection.write(sql.note_told.run, seq=seq, event=event)
-        return True
-
-    def _post(self, body: bytes) -> bool:
-        """Whether the other side took a call."""
+        body = json.dumps({"campaign": collection.settings.name, "events": told}).encode()
         headers = {"content-type": "application/json", "x-crowdrank-signature": signature(self.secret, body)}
-        call = urllib.request.Request(self.collection.settings.webhook, body, headers, method="POST")
+        call = urllib.request.Request(collection.settings.webhook, body, headers, method="POST")
         try:
             with urllib.request.urlopen(call, timeout=10) as answer:
-                taken = bool(200 <= answer.status < 300)
+                if not 200 <= answer.status < 300:
+                    return False
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
             log.warning({"event": "webhook_failed", "reason": type(error).__name__})
             return False
-        return taken
+        seq, event = rows[-1].seq if rows else row.told_seq, events[-1].id if events else row.told_event
+        collection.write(sql.note_told.run, seq=seq, event=event)
+        return True
