@@ -705,7 +705,7 @@ async def export_judgments(
     first = await asyncio.to_thread(next, pieces, b"")
     await service.write(record_event, "owner", "export", {"format": format, "which": which})
     kind, name, _ = FORMATS[format]
-    return StreamingResponse(chain([first], pieces), 200, attachment(name).headers, kind)
+    return StreamingResponse(chain([first], pieces), 200, attachment_headers(name), kind)
 
 
 @owner_router.post(IMPORT_PATH)
@@ -796,10 +796,14 @@ def _write(path: Path, pieces: Any) -> None:
             file.write(piece)
 
 
-def attachment(name: str, content: bytes | str = b"", kind: str | None = "text/csv; charset=utf-8") -> Response:
+def attachment_headers(name: str) -> dict[str, str]:
+    """Headers of a file to keep."""
+    return {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+
+
+def attachment(name: str, content: bytes | str, kind: str = "text/csv; charset=utf-8") -> Response:
     """Return the answer that is a file to keep."""
-    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
-    return Response(content, 200, headers, kind)
+    return Response(content, 200, attachment_headers(name), kind)
 
 
 Page = Annotated[int, Field(ge=0, le=1_000_000), must_be("the number of a page")]
