@@ -151,9 +151,10 @@ def build_app(options: Options) -> Any:
     opened = ExitStack()
     services: list[Service] = []
     works: list[Refit | Webhook] = []
-    how = {"behind_proxy": options.behind_proxy, "login_header": options.login_header}
     for collection, _, place in opened.enter_context(open_campaigns(options)):
-        service = Service(collection, options.url + place, **how)
+        service = Service(
+            collection, options.url + place, behind_proxy=options.behind_proxy, login_header=options.login_header
+        )
         services.append(service)
         if options.refit:
             service.refit = Refit(collection)
