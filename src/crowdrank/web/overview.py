@@ -152,8 +152,8 @@ def skipped_view(db: Session) -> dict[str, Any]:
     reasons: dict[int, list[str]] = {}
     for row in sql.skip_reasons.rows(db, skipped=_SKIPPED_BY):
         reasons.setdefault(row.target, []).append(row.reason)
-    rows = sql.skipped_targets.rows(db, skipped=_SKIPPED_BY)
-    return {"skipped": [{**row, "reasons": reasons.get(row.pop("id"), [])[:20]} for row in named_rows(db, rows)]}
+    rows = named_rows(db, sql.skipped_targets.rows(db, skipped=_SKIPPED_BY))
+    return {"skipped": [{"reasons": reasons.get(row.pop("id"), [])[:20], **row} for row in rows]}
 
 
 def spares_view(db: Session) -> dict[str, Any]:
