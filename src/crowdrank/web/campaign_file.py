@@ -202,7 +202,7 @@ _SAID = {
     "string_type": "be text in quotes", "int_type": "be a whole number", "bool_type": "be true or false",
     "tuple_type": "be a list", "dict_type": "be a table {{...}}",
     "float_type": "be a number", "greater_than_equal": "be at least {ge:g}", "less_than_equal": "be at most {le:,}",
-    "refused": "{words}", "missing": "be given",
+    "refused": "{words}", "missing": "be given", "model_type": "be a JSON object",
 }  # fmt: skip
 """What a value must do, by what pydantic finds of it."""
 
