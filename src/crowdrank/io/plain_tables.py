@@ -5,56 +5,28 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ..data.column_names import (
-    are_people,
-    candidates,
-    given_columns,
-    is_known_name,
-    is_surely_item,
-    key_of,
-    names_metric,
-    person_column,
-    thing_column,
-)
-from ..data.columns import (
-    ColumnFacts,
-    Understood,
-    Wishes,
-    count_cells,
-    is_personal,
-    side_columns,
-    understand,
-    with_loser,
-)
+from ..data import column_names, presented
+from ..data import columns as table_columns
+from ..data.columns import ColumnFacts, Understood, count_cells
 from ..data.covariates import covariate_columns
 from ..data.frames import refuse_ranks, survey_rows, unpivot
 from ..data.intake import are_times, numbers_of, order_of
-from ..data.presented import NOT_SWAPPED, as_shown, may_tell_order
 from ..data.words import as_float, bad_word, which_direction
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 from ..wording import counted, either, first_few, option
+from . import number_text
 from .delimited import first_cells, read_delimited, separator_of
-from .exports.cells import at_path as at_record_path
-from .exports.cells import parse_json
+from .exports import cells as foreign
 from .notices import say
-from .number_text import (
-    negative_numbers,
-    no_answer_note,
-    numbers_in,
-    order_note,
-    without_blanks,
-    without_endings,
-    without_missing,
-)
 from .read_options import SIDES, ReadOptions, side_words
 from .sources import NotUtf8Error, Source, blaming, show_value, title_note
 from .tables import Mixed, has_lines, in_any_encoding, read_long_lines, read_source, table_format
@@ -113,17 +85,17 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
             if options.header is None and form in ("csv", "excel"):
                 _check_first_row(table, options)
             raise
-    names: list[str] = []
+    spared: list[str] = []
 
     def choose(known: list[str]) -> list[str]:
         """The columns of a Parquet file whose cells are needed."""
-        names.extend(known)
         if options.add_columns is not None:
             return known
-        roots = {root[0] for path in _named_paths(options) if (root := _root_of(known, path)) is not None}
-        wanted = covariate_columns(pl.DataFrame(schema=known), options.covariates)
-        likely = {*candidates(known, options.columns, filter(may_tell_order, known)), *roots, *wanted}
-        return [name for name in known if name in likely] or known
+        likely = set(column_names.candidates(known, options.columns, filter(presented.may_tell_order, known)))
+        likely |= {root[0] for path in _named_paths(options) if (root := _root_of(known, path)) is not None}
+        likely |= {*covariate_columns(pl.DataFrame(schema=known), options.covariates)}
+        spared.extend(name for name in known if likely and name not in likely)
+        return [name for name in known if name not in spared]
 
     def wholly() -> Plain:
         """The same with all columns of the file."""
@@ -135,22 +107,19 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     except JudgmentError:
         # what is unclear is said of all columns
         return wholly()
-    spared = tuple(name for name in names if name not in table.columns)
     understood = replace(plain.understood, ignored=(*plain.understood.ignored, *spared))
     return plain._replace(understood=understood, again=wholly if spared else None)
 
 
 def chosen_rows(source: Source, options: ReadOptions) -> pl.DataFrame:
     """Return a table as it stands, only the rows that are wanted, columns that were named under our words."""
-    table, _ = read_source(
-        below_title(source, options), names=options.header, sheet=options.sheet, skip_rows=options.skip_rows
-    )
-    one = _Reading(table, dict(options.columns), options, source)
+    source = below_title(source, options)
+    table, _ = read_source(source, names=options.header, sheet=options.sheet, skip_rows=options.skip_rows)
     with blaming(source.name):
-        _choose_rows(one)
-        named = given_columns(one.table.columns, options.columns)
-    lost = [word for word, name in named.items() if word in one.table.columns and word != name]
-    return one.table.drop(lost).rename({name: word for word, name in named.items()})
+        table = _chosen(table, options)
+        named = column_names.given_columns(table.columns, options.columns)
+    lost = [word for word, name in named.items() if word in table.columns and word != name]
+    return table.drop(lost).rename({name: word for word, name in named.items()})
 
 
 def _read_long(source: Source, options: ReadOptions) -> Plain | None:
@@ -219,8 +188,7 @@ def _title_lines(lines: list[str]) -> int:
         return 0
     for mark in ",\t;|":
         rows = [[cell.strip(' "') for cell in line.rstrip("\r\n").split(mark)] for line in lines]
-        filled = [sum(map(bool, row)) for row in rows]
-        first = next((number for number, n in enumerate(filled) if n > 1), None)
+        first = next((number for number, row in enumerate(rows) if sum(map(bool, row)) > 1), None)
         if not first or first + 1 >= len(rows) or first > _MOST_TITLE_LINES:
             continue
         titles = [row[0].lower() for row in rows[:first] if any(row)]
@@ -239,30 +207,24 @@ def _check_header(source: Source, options: ReadOptions) -> None:
     if asked & set(cells) or not any(as_float(cell) is not None for cell in cells):
         return
     # a letter alone is as likely an id
-    if not any(is_known_name(cell) for cell in cells if len(cell) > 1):
-        raise _no_header(cells, read_delimited(source, names=_column_numbers(cells)))
+    if not any(column_names.is_known_name(cell) for cell in cells if len(cell) > 1):
+        raise _no_header(cells, read_delimited(source, names=list(map(str, range(len(cells))))))
 
 
 def _check_first_row(table: pl.DataFrame, options: ReadOptions) -> None:
     """Refuse a table that nothing is understood of and whose names stand in the rows below them again."""
     cells = table.columns
     asked = {*options.columns.values(), *(options.wide or ())}
-    if asked & set(cells) or any(is_known_name(cell) for cell in cells) or len(cells) < _FEWEST_COLUMNS:
+    if asked & set(cells) or any(map(column_names.is_known_name, cells)) or len(cells) < _FEWEST_COLUMNS:
         return
     if any(table[cell].dtype == pl.String and (table[cell] == cell).any() for cell in cells):
         first = pl.DataFrame([cells], schema=dict.fromkeys(cells, pl.String), orient="row")
-        whole = pl.concat([first, table.cast(pl.String)])
-        whole.columns = _column_numbers(cells)
-        raise _no_header(cells, whole)
-
-
-def _column_numbers(cells: Sequence[str]) -> list[str]:
-    """Names for columns that have none."""
-    return [f"column_{number}" for number in range(1, len(cells) + 1)]
+        raise _no_header(cells, pl.concat([first, table.cast(pl.String)]))
 
 
 def _no_header(cells: list[str], table: pl.DataFrame) -> JudgmentError:
     """The error for a first line that is one of the rows."""
+    table.columns = [f"column_{number}" for number in range(1, len(cells) + 1)]
     first = ", ".join(cell if len(cell) <= 30 else f"{cell[:27]}..." for cell in cells[:10])
     names = option("header", likely_names(table))
     return JudgmentError(f"the first line ({first}) looks like data; name the columns: {names}")
@@ -305,19 +267,7 @@ def likely_names(table: pl.DataFrame) -> list[str]:
     return [roles.get(name, name) for name in table.columns]
 
 
-# transforms ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Reading:
-    """A table on its way to being understood, as the transforms leave it."""
-
-    table: pl.DataFrame
-    columns: dict[str, str]
-    """Our word -> the column that was named for it, or made."""
-    options: ReadOptions
-    source: Source
-    notes: list[str] = field(default_factory=list)
+# rows chosen, columns reached and turned ------------------------------------------------------------------------------
 
 
 def _with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
@@ -334,30 +284,28 @@ def _with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
     return table.with_columns(cells.alias(path))
 
 
-def _explode_lists(one: _Reading) -> None:
+def _with_entries(table: pl.DataFrame, paths: Iterable[str]) -> pl.DataFrame:
     """A row for each entry of the list that paths such as ``ratings[].score`` lead through."""
-    paths = [path for path in (*one.columns.values(), *one.options.where) if "[]" in path]
-    roots = list(dict.fromkeys(path.partition("[]")[0] for path in paths if path not in one.table.columns))
+    roots = dict.fromkeys(path.partition("[]")[0] for path in paths if "[]" in path and path not in table.columns)
     if not roots:
-        return
-    if len(roots) > 1:
-        raise JudgmentError(f"paths lead through the lists {roots[0]!r} and {roots[1]!r}; read one at a time")
-    root = roots[0]
-    table = _with_path(one.table, root, f"{option('columns')} names the list {root!r}")
+        return table
+    root, *more = roots
+    if more:
+        raise JudgmentError(f"paths lead through the lists {root!r} and {more[0]!r}; read one at a time")
+    table = _with_path(table, root, f"{option('columns')} names the list {root!r}")
     if not isinstance(table[root].dtype, pl.List):
         raise JudgmentError(f"{option('columns')} names {root + '[]'!r}, and {root!r} holds no lists; leave [] out")
     table = table.filter(pl.col(root).list.len() > 0).explode(root)
-    if isinstance(table[root].dtype, pl.Struct):
-        fields = table[root].struct.fields
-        one.table = table.with_columns(pl.col(root).struct.field(name).alias(f"{root}[].{name}") for name in fields)
-    else:
-        one.table = table.with_columns(pl.col(root).alias(f"{root}[]"))
+    if not isinstance(table[root].dtype, pl.Struct):
+        return table.with_columns(pl.col(root).alias(f"{root}[]"))
+    fields = table[root].struct.fields
+    return table.with_columns(pl.col(root).struct.field(name).alias(f"{root}[].{name}") for name in fields)
 
 
-def _choose_rows(one: _Reading) -> None:
+def _chosen(table: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     """Only the rows that have the wanted values."""
-    for path, value in one.options.where.items():
-        table = _with_path(one.table, path, f"{option('where')} is about {path!r}")
+    for path, value in options.where.items():
+        table = _with_path(table, path, f"{option('where')} is about {path!r}")
         cells = table[path]
         if cells.dtype.is_nested():
             raise JudgmentError(f"{option('where')} is about {path!r}, which holds objects; write a path into it")
@@ -370,68 +318,54 @@ def _choose_rows(one: _Reading) -> None:
             keep = texts == value.strip().lower()
         if not keep.fill_null(False).any():
             known = texts.drop_nulls().unique().sort().to_list()
-            hidden = any(is_personal(path, text) for text in known)
+            hidden = any(table_columns.is_personal(path, text) for text in known)
             holds = "other values" if hidden else first_few(map(repr, known))
             raise JudgmentError(f"no row has {value!r} in {path!r}, as {option('where')} asks; it holds {holds}")
-        one.table = table.filter(keep.fill_null(False))
+        table = table.filter(keep.fill_null(False))
+    return table
 
 
-def _name_covariates(one: _Reading) -> None:
-    """Columns for the covariates of one side, whose fields the user names."""
-    for word, path in side_words(one.options).items():
-        del one.columns[word]
-        cells = _with_path(one.table, path, f"{option('columns')} says {word} is {path!r}")[path]
-        if isinstance(cells.dtype, pl.Struct):
-            # counts by kind, as of ordered and unordered lists
-            cells = cells.struct.unnest().select(pl.sum_horizontal(pl.selectors.numeric())).to_series()
-        one.table = one.table.with_columns(cells.alias(word))
+Turned = tuple[pl.DataFrame, dict[str, str]]
+"""A table, and our word -> the column that was named for it, or made."""
 
 
-def _reach_paths(one: _Reading) -> None:
-    """Columns for what the paths lead to that the user names."""
-    if one.options.add_columns is not None:
-        one.table = one.options.add_columns(one.table)
-    for word, path in one.columns.items():
-        one.table = _with_path(one.table, path, f"{option('columns')} says {word} is {path!r}")
-
-
-def _take_answer(one: _Reading, answer: str) -> None:
-    """The column that ``answer`` names as the winner of pairs, or else as the grade."""
-    kind = one.options.kind
-    one.table = _with_path(one.table, answer, f"{option('answer', answer)} names a column")
-    if kind is None:
-        sides = {key_of(name) for name in one.table.columns if name != answer}
-        kind = "preference" if {"left", "right"} <= sides or {"model_a", "model_b"} <= sides else "grade"
-    one.columns[{"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]] = answer
-
-
-def _lengthen(one: _Reading, names: Sequence[str]) -> None:
+def _lengthened(table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source) -> Turned:
     """One row per filled cell of the columns that hold answers, of one annotator or of one item each."""
-    options, columns = one.options, one.columns
-    wide = wide_columns(one.table.columns, names)
-    rest = [name for name in one.table.columns if name not in wide]
-    table = one.table.with_columns(without_blanks(one.table[name]) for name in wide)
-    keys = {key_of(name) for name in rest}
+    wide = wide_columns(table.columns, options.wide or ())
+    rest = [name for name in table.columns if name not in wide]
+    table = table.with_columns(number_text.without_blanks(table[name]) for name in wide)
+    keys = set(map(column_names.key_of, rest))
     if columns.keys() >= {*SIDES} or (keys & {"left", "model_a", "item_a"} and keys & {"right", "model_b", "item_b"}):
-        one.table = unpivot(table, wide, "winner")
-        one.columns = {**columns, "annotator": "annotator", "winner": "winner"}
-        return
-    people = _rows_are_people(wide, rest, one)
+        return unpivot(table, wide, "winner"), {**columns, "annotator": "annotator", "winner": "winner"}
+    # whether a row holds the answers of one person; whatever does not say so is asked
+    people = "annotator" in columns
+    if not people and "item" not in columns:
+        person, thing = column_names.person_column(rest), column_names.thing_column(rest)
+        items = column_names.are_people(wide) or (thing is not None and column_names.is_surely_item(thing))
+        people = person is not None
+        if people == items:
+            name = thing or person or (rest[0] if rest else None)
+            if name is None:
+                raise JudgmentError(
+                    f"the rows of {source.name} have no id, since all columns hold answers; leave the column of ids "
+                    f"out of {option('wide')}"
+                )
+            ways = [option("columns", {word: name}) for word in ("item", "annotator")]
+            raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
     word = "rank" if options.kind == "ranking" else "grade"
     if options.kind is None:
         refuse_ranks([table[name] for name in wide], by="respondent" if people else "annotator", across=people)
     if people:
-        one.table = survey_rows(table, wide, columns).rename({"grade": word})
         kept = {named: name for named, name in columns.items() if named != "annotator"}
-        one.columns = {**kept, "item": "item", word: word, "annotator": "annotator"}
-        return
+        rows = survey_rows(table, wide, columns).rename({"grade": word})
+        return rows, {**kept, "item": "item", word: word, "annotator": "annotator"}
     clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", word) if name in rest}
-    item = columns.get("item") or thing_column([name for name in rest if name not in clash])
-    one.table = unpivot(table.rename(clash), wide, word)
-    one.columns = {**columns, **({"item": item} if item else {}), word: word, "annotator": "annotator"}
+    item = columns.get("item") or column_names.thing_column([name for name in rest if name not in clash])
+    named = {**columns, **({"item": item} if item else {}), word: word, "annotator": "annotator"}
+    return unpivot(table.rename(clash), wide, word), named
 
 
-def wide_columns(names: list[str], wanted: Any) -> list[str]:
+def wide_columns(names: list[str], wanted: Iterable[str]) -> list[str]:
     """Return the columns that names or patterns such as ``Q1_*`` mean, in the order of the table.
 
     Examples
@@ -441,8 +375,12 @@ def wide_columns(names: list[str], wanted: Any) -> list[str]:
     >>> wide_columns(["id", "tea, hot", "tea"], ["tea", "hot", "tea"])
     ['tea, hot', 'tea']
     """
-    chosen: set[str] = set()
-    for pattern in _whole_names(names, list(wanted)):
+    by_parts = {tuple(part.strip() for part in name.split(",")): name for name in names}
+    parts, at, chosen = list(wanted), 0, set[str]()
+    while at < len(parts):
+        # names with commas are put together again where a list was cut at commas
+        end = next((end for end in range(len(parts), at, -1) if tuple(parts[at:end]) in by_parts), at + 1)
+        pattern = by_parts.get(tuple(parts[at:end]), parts[at])
         hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
         if not hits:
             raise JudgmentError(
@@ -450,45 +388,26 @@ def wide_columns(names: list[str], wanted: Any) -> list[str]:
                 f"{first_few([repr(name[:60]) for name in names], shown=100)}"
             )
         chosen.update(hits)
+        at = end
     return [name for name in names if name in chosen]
 
 
-def _whole_names(names: list[str], parts: list[str]) -> list[str]:
-    """The names, those with commas put together again where a list was cut at commas."""
-    by_parts = {tuple(part.strip() for part in name.split(",")): name for name in names}
-    whole: list[str] = []
-    at = 0
-    while at < len(parts):
-        ends = (end for end in range(len(parts), at, -1) if tuple(parts[at:end]) in by_parts)
-        end = next(ends, at + 1)
-        whole.append(by_parts.get(tuple(parts[at:end]), parts[at]))
-        at = end
-    return whole
-
-
-def _rows_are_people(wide: list[str], rest: list[str], one: _Reading) -> bool:
-    """Whether a row holds the answers of one person; whatever does not say so is asked."""
-    if "annotator" in one.columns or "item" in one.columns:
-        return "annotator" in one.columns
-    person, thing = person_column(rest), thing_column(rest)
-    judges, sure = are_people(wide), thing is not None and is_surely_item(thing)
-    if person is not None and not judges and not sure:
-        return True
-    if person is None and (judges or sure):
-        return False
-    name = thing or person or (rest[0] if rest else None)
-    if name is None:
-        raise JudgmentError(
-            f"the rows of {one.source.name} have no id, since all columns hold answers; leave the column of ids out of "
-            f"{option('wide')}"
-        )
-    ways = [option("columns", {word: name}) for word in ("item", "annotator")]
-    raise JudgmentError(f"are the rows of {one.source.name} items or people? {either(ways)}")
-
-
-def _sign_winners(one: _Reading, path: str, better: str) -> None:
+def _signed(table: pl.DataFrame, columns: dict[str, str], path: str, better: str) -> Turned:
     """Winners and strengths from a signed column, or a difference such as ``score_a-score_b`` or ``rating-4``."""
-    values, blank = _signed_numbers(one.table, path)
+    number, parts, reached = None, [path], table
+    for at in [at for at, mark in enumerate(path) if mark == "-"] if path not in table.columns else []:
+        first, second = path[:at], path[at + 1 :]
+        number = as_float(second) if second not in table.columns else None
+        if first in table.columns and (second in table.columns or number is not None):
+            parts = [first, second] if number is None else [first]
+            break
+    else:
+        number, reached = None, _with_path(table, path, f"{option('strength')} names the column {path!r}")
+    values, blank = _numbers(reached, parts[0])
+    for name in parts[1:]:
+        less, blank_too = _numbers(reached, name)
+        values, blank = values - less, blank | blank_too
+    values = values if number is None else values - number
     filled = values[~blank]
     if not (filled < 0).any():
         middle = f"{(filled.min() + filled.max()) / 2:g}" if len(filled) else "0"
@@ -501,27 +420,13 @@ def _sign_winners(one: _Reading, path: str, better: str) -> None:
     names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
     signs, known = pl.lit(pl.Series(values)), pl.lit(pl.Series(~blank))
     side = pl.when(signs > 0).then(pl.lit(better)).when(signs < 0).then(pl.lit(worse)).otherwise(pl.lit("tie"))
-    one.table = one.table.with_columns(
-        pl.when(known).then(side).alias(names["winner"]), pl.when(known).then(signs.abs()).alias(names["strength"])
-    )
-    one.columns |= names
-
-
-def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
-    """The numbers of a column, or of a difference, and which are blank."""
-    cuts = [at for at, mark in enumerate(path) if mark == "-"] if path not in table.columns else []
-    for first, second in ((path[:at], path[at + 1 :]) for at in cuts):
-        number = as_float(second) if second not in table.columns else None
-        if first in table.columns and (second in table.columns or number is not None):
-            values, blank = _numbers(table, first)
-            less, blank_too = (number, blank) if number is not None else _numbers(table, second)
-            return values - less, blank | blank_too
-    return _numbers(_with_path(table, path, f"{option('strength')} names the column {path!r}"), path)
+    made = {names["winner"]: pl.when(known).then(side), names["strength"]: pl.when(known).then(signs.abs())}
+    return table.with_columns(**made), columns | names
 
 
 def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
     """The numbers of a column, and which cells are blank."""
-    values, blank, text = numbers_of(without_blanks(table[name]))
+    values, blank, text = numbers_of(number_text.without_blanks(table[name]))
     if text.any():
         row = int(text.argmax())
         raise JudgmentError(
@@ -537,7 +442,7 @@ _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 _NAME = "the column with a 1"
 
 
-def with_winner(table: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFrame, dict[str, str]]:
+def with_winner(table: pl.DataFrame, columns: dict[str, str]) -> Turned:
     """Return the table with a winner column made of one for each side, where it has such.
 
     Examples
@@ -547,28 +452,25 @@ def with_winner(table: pl.DataFrame, columns: dict[str, str]) -> tuple[pl.DataFr
     >>> made[columns["winner"]].to_list()
     ['left', 'right']
     """
-    sides = side_columns(table, columns)
+    sides = table_columns.side_columns(table, columns)
     if "winner" in columns or sides is None:
         return table, columns
-    free = {key_of(name): name for name in reversed(table.columns) if name not in sides}
-    names: list[str] = []
+    free = {column_names.key_of(name): name for name in reversed(table.columns) if name not in sides}
+    flags: dict[str, Bools | None] = {}
     for side, column in zip(SIDES, sides, strict=True):
-        called = [form.format(end) for end in (key_of(column), *_ENDS[side]) for form in _FORMS]
-        names += [free[name] for name in called if name in free][:1]
-    flags = [_flags(table[name]) for name in names]
-    if len(names) < 2 or any(one is None for one in flags):
+        called = [form.format(end) for end in (column_names.key_of(column), *_ENDS[side]) for form in _FORMS]
+        flags |= {free[name]: _flags(table[free[name]]) for name in [one for one in called if one in free][:1]}
+    if len(flags) < 2 or any(one is None for one in flags.values()):
         return table, columns
-    ties = [(free[name], _flags(table[free[name]])) for name in _TIES if name in free]
-    for name, flag in [one for one in ties if one[1] is not None][:1]:
-        names.append(name)
-        flags.append(flag)
-    yes = np.column_stack([one for one in flags if one is not None])
+    ties = {free[name]: _flags(table[free[name]]) for name in _TIES if name in free}
+    flags |= dict([(name, flag) for name, flag in ties.items() if flag is not None][:1])
+    yes = np.column_stack([one for one in flags.values() if one is not None])
     wrong = np.flatnonzero(yes.sum(axis=1) != 1)
     if len(wrong):
         row = int(wrong[0])
         said = "none" if not yes[row].any() else "several"
         raise JudgmentError(
-            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so it is not clear who won "
+            f"{said} of {either(map(repr, flags), 'and')} is 1 in row {row + 1}, so it is not clear who won "
             f"({len(wrong)} such rows); correct them"
         )
     words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))
@@ -583,125 +485,127 @@ def _flags(cells: pl.Series) -> Bools | None:
     return texts.is_in(list(_YES)).to_numpy() if texts.is_in([*_YES, *_NO]).all() else None
 
 
-def _put_as_shown(one: _Reading, swapped: str) -> None:
-    """Sides as they were shown, in rows in which the right item was shown first."""
-    options, sides = one.options, side_columns(one.table, one.columns)
-    if sides is None or options.kind not in (None, "preference"):
-        raise ParameterError(
-            f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
-        )
-    wanted = covariate_columns(one.table, options.covariates)
-    one.table, note = as_shown(one.table, swapped, sides, wanted)
-    one.notes.append(note)
-
-
 # what the columns are ------------------------------------------------------------------------------------------------
 
 
 def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
     """Return the table with rows chosen and columns reached and turned, understood."""
-    one, shape = _Reading(table, dict(options.columns), options, source), table.shape
-    _explode_lists(one)
-    _choose_rows(one)
-    _name_covariates(one)
-    _reach_paths(one)
+    columns, notes, shape = dict(options.columns), list[str](), table.shape
+    table = _chosen(_with_entries(table, [*columns.values(), *options.where]), options)
+    for word, path in side_words(options).items():
+        # the covariates of one side, whose fields the user names
+        del columns[word]
+        cells = _with_path(table, path, f"{option('columns')} says {word} is {path!r}")[path]
+        if isinstance(cells.dtype, pl.Struct):
+            # counts by kind, as of ordered and unordered lists
+            cells = cells.struct.unnest().select(pl.sum_horizontal(pl.selectors.numeric())).to_series()
+        table = table.with_columns(cells.alias(word))
+    if options.add_columns is not None:
+        table = options.add_columns(table)
+    for word, path in columns.items():
+        table = _with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     if options.answer is not None:
-        _take_answer(one, options.answer)
+        # the column that answer names is the winner of pairs, or else the grade
+        table = _with_path(table, options.answer, f"{option('answer', options.answer)} names a column")
+        kind = options.kind
+        if kind is None:
+            sides = {column_names.key_of(name) for name in table.columns if name != options.answer}
+            kind = "preference" if {"left", "right"} <= sides or {"model_a", "model_b"} <= sides else "grade"
+        columns[{"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]] = options.answer
     if options.wide is not None:
-        _lengthen(one, options.wide)
+        table, columns = _lengthened(table, columns, options, source)
     if options.strength is not None:
-        _sign_winners(one, *options.strength)
+        table, columns = _signed(table, columns, *options.strength)
     elif options.kind in (None, "preference"):
-        one.table, one.columns = with_winner(*with_loser(one.table, one.columns))
-    if options.swapped is not None and options.swapped != NOT_SWAPPED:
-        _put_as_shown(one, options.swapped)
-    table, notes = one.table, one.notes
-    wishes = Wishes(
+        table, columns = with_winner(*table_columns.with_loser(table, columns))
+    if options.swapped is not None and options.swapped != presented.NOT_SWAPPED:
+        shown = table_columns.side_columns(table, columns)
+        if shown is None or options.kind not in (None, "preference"):
+            raise ParameterError(
+                f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
+            )
+        # sides as they were shown, in rows in which the right item was shown first
+        wanted = covariate_columns(table, options.covariates)
+        table, note = presented.as_shown(table, options.swapped, shown, wanted)
+        notes.append(note)
+    wishes = table_columns.Wishes(
         annotators=not options.no_annotators,
         coded=options.winner_codes is not None,
         nominal=options.nominal or options.levels is not None,
         swapped=options.swapped is not None,
     )
-    understood = understand(table, options.kind, one.columns, wishes=wishes)
-    understood = _with_usable_times(table, understood, "time" in one.columns)
-    understood = _with_anchor_note(table, understood)
-    _refuse_mixed(table, understood, mixed)
-    answers = [understood.columns[word] for word in ("grade", "winner", "rank") if word in understood.columns]
-    table, left_out = without_missing(table, options.missing, answers)
-    notes += [*left_out, *_spelling_notes(table, understood)]
+    understood = _with_notes(table, table_columns.understand(table, options.kind, columns, wishes=wishes), columns)
+    words = understood.columns
+    ids = (*IDS, "winner") if "loser" in words else IDS
+    for name in (name for word, name in words.items() if word in ids and name in mixed):
+        value = show_value(table[name][min(mixed[name], len(table)) - 1])
+        raise JudgmentError(
+            f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
+            "write all ids as text"
+        )
+    answers = [words[word] for word in ("grade", "winner", "rank") if word in words]
+    table, left_out = number_text.without_missing(table, options.missing, answers)
+    notes += [*left_out, *_spelling_notes(table, words)]
     if options.judge_version is not None:
-        table = _with_versions(table, understood, options.judge_version)
-    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
+        # each version of an annotator is an annotator of its own; those without a version stay
+        said = f"{option('judge_version', options.judge_version)} names the version of an annotator"
+        if "annotator" not in words:
+            raise JudgmentError(f"{said}, and the table names no annotators; add an annotator column")
+        who, version = pl.col(words["annotator"]).cast(pl.String), options.judge_version
+        texts = _with_path(table, version, said)[version].cast(pl.String, strict=False).str.strip_chars()
+        named = pl.format("{} ({})", who, texts.alias("version"))
+        whole = pl.when(texts.fill_null("") == "").then(who).otherwise(named)
+        table = table.with_columns(whole.alias(words["annotator"]))
     # what is graded, where another column than the grade's name says it: the only metric, or the one that is wanted
-    named = (table[name] for name in table.columns if names_metric(name) is not False)
-    only = [cells[0] for cells in named if cells.dtype == pl.String and cells.n_unique() == 1 and cells[0]]
+    metrics = (table[name] for name in table.columns if column_names.names_metric(name) is not False)
+    only = [cells[0] for cells in metrics if cells.dtype == pl.String and cells.n_unique() == 1 and cells[0]]
     wide = list(options.wide or ())
-    metrics = [*options.metrics, *only, *(wide[:1] if all(map(bad_word, wide)) else [])]
-    frame, levels, more = _with_numbers(frame, understood, options, source, metrics)
-    covariates = covariate_columns(table, options.covariates) if options.covariates else []
-    frame = frame.with_columns(table.select(covariates)) if covariates else frame
+    graded = [*options.metrics, *only, *(wide[:1] if all(map(bad_word, wide)) else [])]
+    frame, levels, more = _with_numbers(table, understood, options, source, graded)
     # these were used to tell who won, or are read beside the columns
-    used = {options.columns.get("loser"), options.judge_version, *(options.swapped or "").rpartition("="), *covariates}
+    used = {options.columns.get("loser"), options.judge_version, *(options.swapped or "").rpartition("=")}
+    used |= set(covariate_columns(table, options.covariates)) if options.covariates else set()
     understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
     return Plain(table, understood, frame, levels, (*understood.notes, *notes, *more), shape)
 
 
-def _with_versions(table: pl.DataFrame, understood: Understood, version: str) -> pl.DataFrame:
-    """The table with each version of an annotator as an annotator of its own; those without a version stay."""
-    said = f"{option('judge_version', version)} names the version of an annotator"
-    who = understood.columns.get("annotator")
-    if who is None:
-        raise JudgmentError(f"{said}, and the table names no annotators; add an annotator column")
-    texts = _with_path(table, version, said)[version].cast(pl.String, strict=False).str.strip_chars()
-    named = pl.format("{} ({})", pl.col(who).cast(pl.String), texts.alias("version"))
-    whole = pl.when(texts.fill_null("") == "").then(pl.col(who).cast(pl.String)).otherwise(named)
-    return table.with_columns(whole.alias(who))
-
-
 def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:
     """Return further rows of a table whose columns are understood already, under their house words."""
-    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
-    frame = _with_numbers(frame, understood, options, source)[0]
-    if options.covariates:
-        frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))
-    return frame
+    return _with_numbers(table, understood, options, source)[0]
 
 
-def _with_usable_times(table: pl.DataFrame, understood: Understood, given: bool) -> Understood:
-    """The same without a time that only its name makes one and that cannot be read; methods do without."""
-    name = understood.columns.get("time")
-    if name is None or given or key_of(name) == "time" or are_times(table[name]):
-        return understood
-    columns = {word: column for word, column in understood.columns.items() if word != "time"}
-    note = f"{name!r} is not used as the time: its cells are blank or in an unknown format"
-    return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
-
-
-def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood:
-    """The same with a note on an unused column of what two items were compared with, as triplets have one."""
-    words = understood.columns
-    if understood.kind != "preference" or "query" in words:
-        return understood
-    sides = [words[word] for word in (("left", "right") if "left" in words else ("loser", "winner"))]
-    for name in understood.ignored:
-        if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
+def _with_notes(table: pl.DataFrame, understood: Understood, given: dict[str, str]) -> Understood:
+    """The same without a time that cannot be read, and with a note on it, and on what two items were compared with."""
+    words, ignored, notes = understood.columns, understood.ignored, list(understood.notes)
+    time = words.get("time")
+    if time is not None and "time" not in given and column_names.key_of(time) != "time" and not are_times(table[time]):
+        # only its name makes it a time; methods do without
+        words = {word: column for word, column in words.items() if word != "time"}
+        ignored = (*ignored, time)
+        notes.append(f"{time!r} is not used as the time: its cells are blank or in an unknown format")
+    unused = ignored if understood.kind == "preference" and "query" not in words else ()
+    for name in unused:
+        key = column_names.key_of(name)
+        if name not in table.columns or not _ANCHOR.fullmatch(key) or table[name].dtype.is_nested():
             continue
+        # as triplets have one
+        sides = [words[word] for word in (("left", "right") if "left" in words else ("loser", "winner"))]
         cells, *rest = (table[one].cast(pl.String, strict=False).unique() for one in (name, *sides))
-        if "anchor" in key_of(name) or cells.is_in(pl.concat(rest).implode()).any():
-            note = (
+        if "anchor" in key or cells.is_in(pl.concat(rest).implode()).any():
+            notes.append(
                 f"{name!r} is not used, so items are ranked over all its values; if the question was which item is "
                 f"more like it: {option('columns', {'query': name})}"
             )
-            return replace(understood, notes=(*understood.notes, note))
-    return understood
+            break
+    return replace(understood, columns=words, ignored=ignored, notes=tuple(notes))
 
 
-def _spelling_notes(table: pl.DataFrame, understood: Understood) -> list[str]:
+def _spelling_notes(table: pl.DataFrame, named: dict[str, str]) -> list[str]:
     """The note on items whose ids differ in capital letters only; of a long table as some of its rows tell."""
-    words = [word for word in ("item", "left", "right", "winner", "loser") if word in understood.columns]
+    words = [word for word in ("item", "left", "right", "winner", "loser") if word in named]
     words = words if "loser" in words else [word for word in words if word != "winner"]
     step = max(len(table) // _SOME_ROWS, 1)
-    cells = [table[understood.columns[word]].gather_every(step) for word in words]
+    cells = [table[named[word]].gather_every(step) for word in words]
     ids = [one.unique().drop_nulls() for one in cells if one.dtype == pl.String]
     if not ids or sum(map(len, ids)) > _MOST_ITEMS:
         return []
@@ -717,24 +621,15 @@ def _spelling_notes(table: pl.DataFrame, understood: Understood) -> list[str]:
     ]
 
 
-def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
-    """Refuse ids that are text in some rows and numbers in others."""
-    ids = (*IDS, "winner") if "loser" in understood.columns else IDS
-    for word, name in understood.columns.items():
-        if word in ids and name in mixed:
-            value = show_value(table[name][min(mixed[name], len(table)) - 1])
-            raise JudgmentError(
-                f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
-                "write all ids as text"
-            )
-
-
 def _with_numbers(
-    frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
+    table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
 ) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
-    """The table with grades and ranks as numbers, the levels that words give, and what is to be said."""
+    """The columns that matter, grades and ranks as numbers; the levels that words give, and what is to be said."""
+    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
+    if options.covariates:
+        frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))
     if "rank" in frame.columns:
-        frame = frame.with_columns(without_endings(frame["rank"]))
+        frame = frame.with_columns(number_text.without_endings(frame["rank"]))
     if "grade" not in frame.columns:
         if options.small_is_good:
             raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")
@@ -749,16 +644,16 @@ def _with_numbers(
     if options.nominal or options.levels is not None:
         # a level such as none is an answer
         named = pl.Series(list(map(str, options.levels or ())), dtype=pl.String)
-        kept, blanked = cells, without_blanks(cells)
+        kept, blanked = cells, number_text.without_blanks(cells)
         cells = blanked if kept.dtype != pl.String else blanked.zip_with(~kept.is_in(named.implode()), kept)
     else:
         commas = table_format(source) != "csv" or separator_of(source) != ","
-        numbers = numbers_in(name, cells, commas=commas)
+        numbers = number_text.numbers_in(name, cells, commas=commas)
         cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
-        notes += [*_class_note(name, cells), *no_answer_note(name, cells)]
+        notes += [*_class_note(name, cells), *number_text.no_answer_note(name, cells)]
         if levels is None and (known := order_of(cells)) is not None and known.sure:
             levels = known.levels
-            notes.append(order_note(f"{name!r} is", levels))
+            notes.append(number_text.order_note(f"{name!r} is", levels))
         numeric = cells.dtype != pl.String or not numbers_of(cells)[2].all()
         said = which_direction([name, *metrics], levels) if levels is not None or numeric else None
         if options.small_is_good is None and said is not None:
@@ -767,14 +662,14 @@ def _with_numbers(
         levels = levels[::-1]
         notes.append(f"small is good: {levels[-1]!r} is the best grade")
     elif options.small_is_good:
-        cells = negative_numbers(name, cells)
+        cells = number_text.negative_numbers(name, cells)
         notes.append("small is good: the sign of each grade is reversed")
     return frame.with_columns(cells.alias("grade")), levels, notes
 
 
 def _class_note(name: str, cells: pl.Series) -> list[str]:
     """The note on numbers without a gap that may be classes."""
-    if key_of(name) not in ("label", "class") or len(ColumnFacts(name, cells).values) > _MOST_CLASSES:
+    if column_names.key_of(name) not in ("label", "class") or len(ColumnFacts(name, cells).values) > _MOST_CLASSES:
         return []
     numbers = cells.unique().drop_nulls().cast(pl.Float64, strict=False).sort()
     whole = not numbers.null_count() and numbers.to_list() == list(range(len(numbers)))
@@ -824,25 +719,19 @@ def at_path(cells: pl.Series, steps: list[str]) -> pl.Series:
     [1, None]
     """
     for number, step in enumerate(steps):
-        if isinstance(cells.dtype, pl.Struct):
-            if step not in [field.name for field in cells.dtype.fields]:
-                return pl.Series([None] * len(cells), dtype=pl.String)
+        if isinstance(cells.dtype, pl.Struct) and step in [field.name for field in cells.dtype.fields]:
             cells = cells.struct.field(step)
         elif isinstance(cells.dtype, pl.List) and step.isdigit():
             cells = cells.list.get(int(step), null_on_oob=True)
         elif cells.dtype == pl.String:
-            return _of_json(cells, steps[number:])
+            # cells of JSON text
+            path, texts = ".".join(steps[number:]), cells.to_list()
+            values = [None if cell is None else foreign.at_path(foreign.parse_json(cell), path) for cell in texts]
+            kinds = {type(value) for value in values if value is not None}
+            if (kinds and kinds <= {int, float}) or kinds == {bool}:
+                return pl.Series(values, strict=False)
+            texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+            return pl.Series(texts, dtype=pl.String)
         else:
             return pl.Series([None] * len(cells), dtype=pl.String)
     return cells
-
-
-def _of_json(cells: pl.Series, steps: list[str]) -> pl.Series:
-    """Values inside cells of JSON text, ``None`` where there is nothing."""
-    path = ".".join(steps)
-    values = [None if cell is None else at_record_path(parse_json(cell), path) for cell in cells.to_list()]
-    kinds = {type(value) for value in values if value is not None}
-    if (kinds and kinds <= {int, float}) or kinds == {bool}:
-        return pl.Series(values, strict=False)
-    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-    return pl.Series(texts, dtype=pl.String)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
         shapes = {"probabilities": (np.float64, (len(rows), -1)), "replicates": (np.float32, (-1, len(rows)))}
         given = [name for name in shapes if document.get(name)]
         arrays = {name: decode_array(document[name], shapes[name][0]).reshape(shapes[name][1]) for name in given}
-        return _rebuild(document, pl.DataFrame(columns), covariance=blocks, **arrays)
+        return _rebuild(document, pl.DataFrame(columns), blocks, **arrays)
     except JudgmentError:
         raise
     except _BROKEN:
@@ -150,12 +151,23 @@ def write_consensus(
     """
     chosen = format_for(path, format)
     if chosen == "json":
-        write_text(
-            json_text(to_json(consensus, quality=quality, level=level, findings=findings, ratings=ratings)), path
-        )
+        document = to_json(consensus, quality=quality, level=level, findings=findings, ratings=ratings)
+        write_text(json_text(document), path)
     elif chosen == "parquet":
-        frame = _with_arrays(consensus, level, ratings)
-        metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}
+        # probabilities, covariance and replicates are a list in each row
+        best, lists = consensus._best_first(), dict[str, pl.Series]()
+        if consensus.probabilities is not None:
+            lists["probabilities"] = _lists(consensus.probabilities[best])
+        if consensus.covariance is not None:
+            rows: list[Any] = []
+            blocks = _reorder(consensus.covariance, consensus.items, best)
+            for block, size in zip(blocks, np.diff(consensus.items.offsets), strict=True):
+                rows += [None] * int(size) if block is None else block.tolist()
+            lists["covariance"] = pl.Series(rows, dtype=pl.List(pl.Float64))
+        if consensus.replicates is not None:
+            lists["replicates"] = _lists(np.ascontiguousarray(consensus.replicates.T[best]))
+        frame = consensus_table(consensus, level, ratings).with_columns(**lists)
+        metadata = {_METADATA: _dumps(_header(consensus, quality))}
         write_with(lambda handle: write_parquet(frame, handle, metadata), path)
     elif chosen in ("qrels", "run"):
         write_trec(consensus_table(consensus), path, chosen, consensus.method)
@@ -210,7 +222,26 @@ def written_consensus(source: Source) -> Consensus | None:
             return None
         frame = read_source(source)[0]
         try:
-            return _from_parquet(header, frame)
+            arrays = {
+                name: frame[name].explode().to_numpy().reshape(frame.height, -1)
+                for name in ("probabilities", "replicates")
+                if name in frame.columns
+            }
+            if "replicates" in arrays:
+                arrays["replicates"] = arrays["replicates"].T
+            covariance: list[Floats | None] | None = None
+            if "covariance" in frame.columns:
+                # a block for each query, those without items included
+                rows, covariance, start = frame["covariance"].to_list(), [], 0
+                sizes = {"": len(rows)}
+                if "query" in frame.columns:
+                    sizes = dict(frame.group_by("query", maintain_order=True).len().iter_rows())
+                for query in header["queries"] if header["queries"] is not None else [""]:
+                    part = rows[start : start + sizes.get(query, 0)]
+                    start += len(part)
+                    missing = bool(part) and part[0] is None
+                    covariance.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
+            return _rebuild(header, frame, covariance, **arrays)
         except JudgmentError:
             raise
         except _BROKEN:
@@ -235,32 +266,26 @@ def _trace_to_json(trace: Trace) -> dict[str, Any]:
 
 def _trace_from_json(trace: Mapping[str, Any]) -> Trace:
     """A trace from what was written of it."""
-    likelihood = trace["log_likelihood"]
-    return Trace(
-        trace["n_iter"],
-        trace["converged"],
-        float(decode_array(trace["change"], "float64")),
-        None if likelihood is None else tuple(decode_array(likelihood, "float64").tolist()),
-        trace.get("errors"),
-        {name: _trace_from_json(part) for name, part in trace.get("parts", {}).items()},
-    )
+    change, likelihood = decode_array(trace["change"], "float64"), trace["log_likelihood"]
+    likelihood = None if likelihood is None else tuple(decode_array(likelihood, "float64").tolist())
+    parts = {name: _trace_from_json(part) for name, part in trace.get("parts", {}).items()}
+    return Trace(trace["n_iter"], trace["converged"], float(change), likelihood, trace.get("errors"), parts)
 
 
 def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
     """Everything but what there is of each item."""
-    trace, own = consensus.trace, consensus.quality if quality else None
-    odd = consensus.diagnostics if quality else None
+    own, odd = (consensus.quality, consensus.diagnostics) if quality else (None, None)
     return {
         "format": FORMAT,
         "method": consensus.method,
         "params": encode_params(consensus.params),
         "estimates": encode_params(consensus.estimates),
-        "trace": _trace_to_json(trace),
+        "trace": _trace_to_json(consensus.trace),
         "nominal": consensus.nominal,
         "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
         "queries": None if consensus.items.single else consensus.items.queries.ids.to_list(),
-        "quality": None if own is None else quality_to_json(own),
-        "diagnostics": None if odd is None else diagnostics_to_json(odd),
+        "quality": None if own is None else _quality_to_json(own),
+        "diagnostics": None if odd is None else _diagnostics_to_json(odd),
     }
 
 
@@ -278,55 +303,13 @@ def consensus_table(
     return frame
 
 
-def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFrame | None) -> pl.DataFrame:
-    """The table with probabilities, covariance and replicates as a list in each row."""
-    best = consensus._best_first()
-    frame = consensus_table(consensus, level, ratings)
-    lists: dict[str, pl.Series] = {}
-    if consensus.probabilities is not None:
-        lists["probabilities"] = _lists(consensus.probabilities[best])
-    if consensus.covariance is not None:
-        rows: list[Any] = []
-        blocks = _reorder(consensus.covariance, consensus.items, best)
-        for block, size in zip(blocks, np.diff(consensus.items.offsets), strict=True):
-            rows += [None] * int(size) if block is None else block.tolist()
-        lists["covariance"] = pl.Series(rows, dtype=pl.List(pl.Float64))
-    if consensus.replicates is not None:
-        lists["replicates"] = _lists(np.ascontiguousarray(consensus.replicates.T[best]))
-    return frame.with_columns(**lists)
-
-
 def _lists(matrix: NDArray[Any]) -> pl.Series:
     """One list of numbers for each row of a matrix."""
     return pl.Series(matrix).cast(pl.List(pl.Series(matrix[:0].ravel()).dtype))
 
 
-def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
-    """Consensus from the table and header of a Parquet file."""
-    arrays = {
-        name: frame[name].explode().to_numpy().reshape(frame.height, -1)
-        for name in ("probabilities", "replicates")
-        if name in frame.columns
-    }
-    covariance: list[Floats | None] | None = None
-    if "covariance" in frame.columns:
-        # a block for each query, those without items included
-        rows, covariance, start = frame["covariance"].to_list(), [], 0
-        sizes = {"": len(rows)}
-        if "query" in frame.columns:
-            sizes = dict(frame.group_by("query", maintain_order=True).len().iter_rows())
-        for query in header["queries"] if header["queries"] is not None else [""]:
-            part = rows[start : start + sizes.get(query, 0)]
-            start += len(part)
-            missing = bool(part) and part[0] is None
-            covariance.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
-    if "replicates" in arrays:
-        arrays["replicates"] = arrays["replicates"].T
-    return _rebuild(header, frame, covariance=covariance, **arrays)
-
-
 def _rebuild(
-    header: Mapping[str, Any], frame: pl.DataFrame, *, covariance: list[Floats | None] | None,
+    header: Mapping[str, Any], frame: pl.DataFrame, covariance: list[Floats | None] | None,
     probabilities: Floats | None = None, replicates: NDArray[np.float32] | None = None,
 ) -> Consensus:  # fmt: skip
     """Consensus from its parts, whose rows stand in the order of the table."""
@@ -348,8 +331,8 @@ def _rebuild(
         probabilities=None if probabilities is None else probabilities[order],
         levels=levels,
         grade=_level_codes(frame["grade"], levels)[order] if levels and "grade" in frame.columns else None,
-        quality_source=None if header["quality"] is None else quality_from_json(header["quality"]),
-        diagnostics=diagnostics_from_json(header["diagnostics"]) if header.get("diagnostics") else None,
+        quality_source=None if header["quality"] is None else _quality_from_json(header["quality"]),
+        diagnostics=_diagnostics_from_json(header["diagnostics"]) if header.get("diagnostics") else None,
     )
 
 
@@ -430,13 +413,12 @@ def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) 
 
 def _reorder(blocks: Sequence[Floats | None], items: Items, order: Counts) -> list[Floats | None]:
     """Covariance of each query with rows and columns in another order of the items."""
-    permuted: list[Floats | None] = []
-    for query, block in enumerate(blocks):
-        start, stop = items.offsets[query : query + 2]
-        within = order[start:stop] - start
-        square = None if block is None else np.asarray(block).reshape(len(within), len(within))
-        permuted.append(None if square is None else square[np.ix_(within, within)])
-    return permuted
+    within = [order[start:stop] - start for start, stop in pairwise(items.offsets)]
+    pairs = zip(blocks, within, strict=True)
+    return [
+        None if block is None else np.asarray(block).reshape(len(own), len(own))[np.ix_(own, own)]
+        for block, own in pairs
+    ]
 
 
 def _level_codes(grade: pl.Series, levels: tuple[Any, ...]) -> NDArray[np.int32]:
@@ -452,8 +434,7 @@ def _numbers(column: pl.Series) -> Floats:
 
 def _cell(value: Any) -> Any:
     """A cell as JSON holds it."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = value.item() if isinstance(value, np.generic) else value
     return encode_array(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -504,41 +485,28 @@ def decode_array(values: Any, dtype: DTypeLike) -> NDArray[Any]:
     return np.array(values, object).astype(np.float64).astype(wanted)
 
 
-def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as plain values; what JSON has no form for becomes its text."""
-    return _plain_param(params)
-
-
-def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters from plain values; lists come back as tuples, as frozen methods hold them."""
-    return {name: _decode_param(value) for name, value in params.items()}
-
-
-def _plain_param(value: Any) -> Any:
-    """One parameter as JSON holds it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray):
+def encode_params(value: Any) -> Any:
+    """Return parameters, or one, as plain values; what JSON has no form for becomes its text."""
+    if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return {_NUMBER: str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain_param(inner) for key, inner in value.items()}
+        return {str(key): encode_params(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain_param(inner) for inner in value]
+        return [encode_params(inner) for inner in value]
     return str(value)
 
 
-def _decode_param(value: Any) -> Any:
-    """One parameter as a method holds it."""
+def decode_params(value: Any) -> Any:
+    """Return parameters, or one, from plain values; lists come back as tuples, as frozen methods hold them."""
     if isinstance(value, list):
-        return tuple(_decode_param(inner) for inner in value)
-    if isinstance(value, dict) and value.keys() == {_NUMBER}:
-        return float(value[_NUMBER])
+        return tuple(decode_params(inner) for inner in value)
     if isinstance(value, dict):
-        return {key: _decode_param(inner) for key, inner in value.items()}
+        number = value.keys() == {_NUMBER}
+        return float(value[_NUMBER]) if number else {key: decode_params(inner) for key, inner in value.items()}
     return value
 
 
@@ -548,8 +516,8 @@ def _decode_param(value: Any) -> Any:
 _TYPES = {str(dtype): dtype for dtype in (pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Null())}
 
 
-def quality_to_json(quality: Quality) -> dict[str, Any]:
-    """Return the quality of the annotators as plain values: a row for each, in the order of their ids."""
+def _quality_to_json(quality: Quality) -> dict[str, Any]:
+    """The quality of the annotators as plain values: a row for each, in the order of their ids."""
     n = len(quality.annotators)
     arrays = {name: np.asarray(value) for name, value in quality.parameters.items()}
     each = {name: array for name, array in arrays.items() if array.ndim and len(array) == n and array.dtype != object}
@@ -566,20 +534,16 @@ def quality_to_json(quality: Quality) -> dict[str, Any]:
     }
 
 
-def quality_from_json(document: Mapping[str, Any]) -> Quality:
-    """Return the quality that :func:`quality_to_json` made plain values of."""
+def _quality_from_json(document: Mapping[str, Any]) -> Quality:
+    """The quality that was made plain values of."""
     rows = document["annotators"]
     ids = pl.Series("id", [row["annotator"] for row in rows], None if rows else pl.String)
     parameters = {
         name: decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
         for name, form in document["parameters"].items()
     }
-    return Quality(
-        Index(ids),
-        decode_array([row["quality"] for row in rows], "float64"),
-        decode_array([row["n_judgments"] for row in rows], "float64"),
-        {**parameters, **decode_params(document["shared"])},
-    )
+    numbers = (decode_array([row[name] for row in rows], "float64") for name in ("quality", "n_judgments"))
+    return Quality(Index(ids), *numbers, {**parameters, **decode_params(document["shared"])})
 
 
 _VALUES = ("kind", "n_annotators", "effective_annotators")
@@ -588,21 +552,20 @@ _TABLES = {"annotators": "annotator_table", "families": "family_table"}
 # of the diagnostics, pairs of annotators and groups of items stay out
 
 
-def diagnostics_to_json(diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return diagnostics as plain values: the sentences, and the rows of annotators and families."""
-    values = {name: getattr(diagnostics, name) for name in _VALUES}
-    sentences = {name: list(getattr(diagnostics, name)) for name in _SENTENCES}
-    tables: dict[str, Any] = {}
+def _diagnostics_to_json(diagnostics: Diagnostics) -> dict[str, Any]:
+    """Diagnostics as plain values: the sentences, and the rows of annotators and families."""
+    values: dict[str, Any] = {name: getattr(diagnostics, name) for name in _VALUES}
+    values |= {name: list(getattr(diagnostics, name)) for name in _SENTENCES}
     for key, name in _TABLES.items():
         frame: pl.DataFrame = getattr(diagnostics, name)
         wide = frame.with_columns(pl.selectors.integer().cast(pl.Int64), pl.selectors.float().cast(pl.Float64))
         types = {column: str(dtype) for column, dtype in wide.schema.items()}
-        tables[key] = {"types": types, "rows": [list(row) for row in wide.iter_rows()]}
-    return {**values, **sentences, **tables}
+        values[key] = {"types": types, "rows": list(map(list, wide.iter_rows()))}
+    return values
 
 
-def diagnostics_from_json(document: Mapping[str, Any]) -> Diagnostics:
-    """Return the diagnostics that :func:`diagnostics_to_json` made plain values of."""
+def _diagnostics_from_json(document: Mapping[str, Any]) -> Diagnostics:
+    """The diagnostics that were made plain values of."""
     values: dict[str, Any] = {name: document[name] for name in _VALUES}
     values |= {name: tuple(document[name]) for name in _SENTENCES}
     for key, name in _TABLES.items():

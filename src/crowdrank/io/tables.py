@@ -19,21 +19,10 @@ from ..data.column_names import is_known_name
 from ..data.files import PathLike, plain
 from ..errors import JudgmentError, MissingExtraError
 from ..wording import either, first_few, option
+from . import sources
 from .delimited import read_delimited
 from .notices import say
-from .sources import (
-    OLD_SPREADSHEET,
-    ZIP,
-    NotUtf8Error,
-    Source,
-    as_utf8,
-    as_windows_text,
-    not_unpacked,
-    open_source,
-    show_value,
-    title_note,
-    without_panics,
-)
+from .sources import NotUtf8Error, Source, show_value
 
 _PARQUET = b"PAR1"
 _TEXT_SUFFIXES = {".csv", ".tsv", ".tab", ".psv"}
@@ -80,9 +69,9 @@ def read_table(
     >>> read_table(path).rows()
     [('007', '3'), ('008', '1')]
     """
-    source = open_source(path, archives=True)
+    source = sources.open_source(path, archives=True)
     if encoding.lower() not in ("utf-8", "utf8") and table_format(source) not in ("parquet", "excel"):
-        source = as_utf8(source, encoding)
+        source = sources.as_utf8(source, encoding)
     frame, _ = read_source(source, names=names, separator=separator)
     return frame if text_ids else _with_numbers(frame)
 
@@ -112,7 +101,7 @@ def in_any_encoding(source: Source, read: Callable[[Source], Result]) -> Result:
     try:
         return read(source)
     except NotUtf8Error:
-        changed, word = as_windows_text(source)
+        changed, word = sources.as_windows_text(source)
         result = read(changed)
     other = option("encoding", "NAME")
     say(f"{source.name}: not UTF-8, so read as Windows-1252, as in {show_value(word)}; {other} names another encoding")
@@ -123,10 +112,10 @@ def table_format(source: Source) -> str:
     """Return ``"excel"``, ``"parquet"``, ``"json"`` (an array), ``"jsonl"`` or ``"csv"`` for what a file holds."""
     if source.data[:4] == _PARQUET or source.suffix in _PARQUET_SUFFIXES:
         return "parquet"
-    if source.data[:4] in (ZIP, OLD_SPREADSHEET):
+    if source.data[:4] in (sources.ZIP, sources.OLD_SPREADSHEET):
         if source.suffix in _SHEET_SUFFIXES or is_sheet(source):
             return "excel"
-        raise not_unpacked(source.name, ZIP)
+        raise sources.not_unpacked(source.name, sources.ZIP)
     if source.suffix in _TEXT_SUFFIXES:
         return "csv"
     first = source.data[source.start : source.start + 4096].lstrip()[:1]
@@ -142,7 +131,7 @@ def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
     if source.table is None and source.data[:4] != _PARQUET:
         raise JudgmentError(f"{source.name} is not a Parquet file, despite its name; check what wrote it")
     try:
-        with without_panics():
+        with sources.without_panics():
             scan = source.scan()
             frame = (scan if choose is None else scan.select(choose(scan.collect_schema().names()))).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError) as error:
@@ -286,7 +275,7 @@ def _fast(source: Source) -> pl.DataFrame | None:
     if source.start or source.data.find(b"\0") >= 0 or _DOUBTFUL.search(source.data):
         return None
     try:
-        with without_panics():
+        with sources.without_panics():
             frame = pl.read_ndjson(source.place, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
@@ -522,7 +511,9 @@ def member_names(source: Source) -> list[str]:
 
 def is_sheet(source: Source) -> bool:
     """Return whether a file is a spreadsheet, by what is in it."""
-    return source.data[:4] == OLD_SPREADSHEET or any(name.startswith(_SHEET_PARTS) for name in member_names(source))
+    return source.data[:4] == sources.OLD_SPREADSHEET or any(
+        name.startswith(_SHEET_PARTS) for name in member_names(source)
+    )
 
 
 def read_sheet(
@@ -574,7 +565,7 @@ def read_sheet(
         raise JudgmentError(f"{source.name}: cells {place} are merged; unmerge them, so that each row is one judgment")
     cells = [[_cell_text(cell) for cell in row] for row in rows]
     if names is None and (above := _title_rows(cells)):
-        say(title_note(source, next(cell for row in cells[:above] for cell in row if cell is not None)))
+        say(sources.title_note(source, next(cell for row in cells[:above] for cell in row if cell is not None)))
         cells = cells[above:]
     filled = [row for row in cells if any(cell is not None for cell in row)]
     if not filled:

@@ -22,19 +22,8 @@ from ...wording import call, counted, first_few, option
 from ..read_options import ReadOptions
 from ..sources import ZIP, Source
 from ..tables import table_format
-from .cells import (
-    CONTEXTS,
-    answer_text,
-    as_number,
-    as_text,
-    as_truth,
-    at_path,
-    first_text,
-    message_text,
-    parse_json,
-    side,
-    verdict,
-)
+from . import cells as foreign
+from .cells import as_number, as_text, side
 from .imported import Cells, Collector, Imported
 from .streaming import Record, Shape, check_shape, document, json_values, look, records, text_members
 
@@ -135,7 +124,7 @@ def arena(rows: Collector) -> Imported:
 def _flag(value: Any) -> bool | None:
     """Whether a one-hot cell is set."""
     number = as_number(value)
-    return as_truth(value) if number is None else {0.0: False, 1.0: True}.get(number)
+    return foreign.as_truth(value) if number is None else {0.0: False, 1.0: True}.get(number)
 
 
 def arena_hard(rows: Collector) -> Imported:
@@ -149,7 +138,7 @@ def arena_hard(rows: Collector) -> Imported:
         # A is the baseline in the first game and the model in the second
         sides = ((baseline, model), (model, baseline))
         for game, (left, right) in zip(record.get("games") or (), sides, strict=False):
-            graded = verdict(game.get("score"))
+            graded = foreign.verdict(game.get("score"))
             if graded is None or left == right:
                 yield "no score" if graded is None else "of the baseline with itself"
                 continue
@@ -317,23 +306,23 @@ def _answer_pairs(record: Mapping[str, Any]) -> list[tuple[str | None, str | Non
         if not same_talk and all(isinstance(one, str) for one in (*chosen, *rejected)):
             return [(as_text(winner), as_text(loser)) for winner in chosen for loser in rejected] or [(None, None)]
     # the answer itself is the last message, or what stands behind the last turn of a dialogue in one text
-    said = [message_text(value) for value in (chosen, rejected)]
+    said = [foreign.message_text(value) for value in (chosen, rejected)]
     one, other = (text.rsplit(_TURN, 1)[-1].strip() or None if text and _TURN in text else text for text in said)
     return [(one, other)]
 
 
 def _context(record: Mapping[str, Any]) -> str | None:
     """What was asked, or the id of the record; ``None`` where nothing says so."""
-    filled = next((record[name] for name in CONTEXTS if record.get(name) not in (None, "", [], {})), None)
-    if text := message_text(filled):
+    filled = next((record[name] for name in foreign.CONTEXTS if record.get(name) not in (None, "", [], {})), None)
+    if text := foreign.message_text(filled):
         return text
     chosen = record.get("chosen")
     several = len(_answer_pairs(record)) > 1
-    if isinstance(chosen, list) and len(chosen) > 1 and not several and (text := message_text(chosen[:-1])):
+    if isinstance(chosen, list) and len(chosen) > 1 and not several and (text := foreign.message_text(chosen[:-1])):
         return text
     if isinstance(chosen, str) and _TURN in chosen:
         return chosen.rsplit(_TURN, 1)[0].strip() or None
-    return first_text(record, "id", "prompt_id")
+    return foreign.first_text(record, "id", "prompt_id")
 
 
 # how two answers that are compared look -------------------------------------------------------------------------------
@@ -370,7 +359,7 @@ def _style(
     if not options.covariates:
         return {}
     counted = record.get("conv_metadata")
-    counted = parse_json(counted) if isinstance(counted, str) else counted
+    counted = foreign.parse_json(counted) if isinstance(counted, str) else counted
     places = [one for one in (counted, record) if isinstance(one, Mapping)]
     cells: Cells = {}
     names = parse_covariates(options.covariates)
@@ -383,7 +372,7 @@ def _style(
                 break
     if len(cells) < 2 * len(names):
         left, right = texts if prompt is None else shown_answers(prompt)
-        cells |= {"left_text": answer_text(left), "right_text": answer_text(right)}
+        cells |= {"left_text": foreign.answer_text(left), "right_text": foreign.answer_text(right)}
     return cells
 
 
@@ -396,7 +385,7 @@ def shown_answers(prompt: Any) -> tuple[str | None, str | None]:
     ('yes', None)
     """
     answers: dict[str, str] = {}
-    for match in _SHOWN.finditer(message_text(prompt) or ""):
+    for match in _SHOWN.finditer(foreign.message_text(prompt) or ""):
         # of a conversation every second part is the assistant's
         parts = _SPEAKER.split(match["text"])
         answers[match["side"]] = "\n\n".join(part.strip() for part in parts[2::2]) if len(parts) > 2 else match["text"]
@@ -474,7 +463,7 @@ def inspect_log(rows: Collector) -> Imported:
     check_shape(log, {"eval": {}, "samples": [{"scores": {}, "score": {}}]}, "the file")
     if log.get("samples") is None:
         raise JudgmentError("the log has no samples; write it with them (log_samples), or dump the whole log")
-    model, task = as_text(at_path(log, "eval.model")), as_text(at_path(log, "eval.task"))
+    model, task = as_text(foreign.at_path(log, "eval.model")), as_text(foreign.at_path(log, "eval.task"))
     values: list[_Score] = []
     for number, sample in enumerate(log["samples"], 1):
         name = as_text(sample.get("id")) or str(number)
@@ -517,7 +506,7 @@ def _archived_log(source: Source) -> Record:
     listed = [one for part in summaries for one in (part if isinstance(part, list) else [part])]
     samples = listed or read_documents("samples/*.json")
     # a sample that was tried again is in the archive as it was at last
-    last = {(str(at_path(one, "id")), str(at_path(one, "epoch"))): one for one in samples}
+    last = {(str(foreign.at_path(one, "id")), str(foreign.at_path(one, "epoch"))): one for one in samples}
     return {"status": "started", **log, "samples": list(last.values()) or None}
 
 
@@ -590,7 +579,7 @@ def openai_evals(rows: Collector) -> Imported:
     rows.settle_direction(metric, False if matched else is_small_good(metric))
 
     def event(record: Record, number: int) -> Judged:
-        grade = as_score(at_path(record, f"data.{metric}"))
+        grade = as_score(foreign.at_path(record, f"data.{metric}"))
         if grade is None:
             yield "without an answer"
         else:
@@ -619,8 +608,8 @@ def promptfoo(rows: Collector) -> Imported:
             rows.drop("error")
             continue
         parts: dict[str, Any] = {}
-        for one in at_path(result, "gradingResult.componentResults") or ():
-            name = as_text(at_path(one, "assertion.metric")) or as_text(at_path(one, "assertion.type"))
+        for one in foreign.at_path(result, "gradingResult.componentResults") or ():
+            name = as_text(foreign.at_path(one, "assertion.metric")) or as_text(foreign.at_path(one, "assertion.type"))
             if name:
                 parts.setdefault(name, one.get("score"))
         parts |= result.get("namedScores") or {}
@@ -632,9 +621,9 @@ def promptfoo(rows: Collector) -> Imported:
             test = str(tests.setdefault(key, len(tests)))
         provider, prompt = result.get("provider"), result.get("prompt")
         if isinstance(provider, Mapping):
-            provider = first_text(provider, "label", "id")
+            provider = foreign.first_text(provider, "label", "id")
         if isinstance(prompt, Mapping):
-            prompt = first_text(prompt, "label", "display", "raw")
+            prompt = foreign.first_text(prompt, "label", "display", "raw")
         item = [text for text in (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx"))) if text]
         outputs.append((rows.hold(result), test, " | ".join(item) or "unnamed", result.get("score"), parts))
     part = rows.choose_question(names, what="assertions of type") if rows.options.answer else None
@@ -773,9 +762,12 @@ def _small_passes(metrics: list[Record]) -> bool | None:
 def _unfold(record: Record, fields: Mapping[str, tuple[str, ...]], depth: int = 0) -> Iterator[Record]:
     """The records of a page, also in pages within, with the fields around them."""
     for path in fields.get("within", ()):
-        if isinstance(inner := at_path(record, path), dict):
+        if isinstance(inner := foreign.at_path(record, path), dict):
             record = {**record, **inner}
-    pages = [(place, at_path(record, path)) for place, path in enumerate(fields.get("records", ())[depth:], depth + 1)]
+    pages = [
+        (place, foreign.at_path(record, path))
+        for place, path in enumerate(fields.get("records", ())[depth:], depth + 1)
+    ]
     pages = [
         (place, one) for place, one in pages if isinstance(one, list) and all(isinstance(each, dict) for each in one)
     ]
@@ -805,12 +797,12 @@ def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterato
                 if as_text(cell) is not None and (path != "*" or as_score(cell) is not None):
                     yield name[len(head) : len(name) - len(tail)], {metric[0]: name, value[0]: cell}
             continue
-        held = at_path(record, path)
-        held = parse_json(held) if isinstance(held, str) else held
+        held = foreign.at_path(record, path)
+        held = foreign.parse_json(held) if isinstance(held, str) else held
         for score in held if isinstance(held, list) else ():
             if isinstance(score, dict) and (name := _text_at(score, metric) if "metric" in fields else value[0]):
                 # the score of what several people judged is their mean
-                shares = [at_path(score, path) for path in fields.get("authors", ())]
+                shares = [foreign.at_path(score, path) for path in fields.get("authors", ())]
                 entries = [entry for by in shares if isinstance(by, dict) for entry in by.items()]
                 own = [{**one, fields["annotator"][0]: who} for who, one in entries if isinstance(one, dict)]
                 for one in own:
@@ -820,7 +812,7 @@ def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterato
         for key, score in held.items() if isinstance(held, Mapping) else ():
             if not isinstance(score, dict):
                 yield key, {metric[0]: key, value[0]: score}
-            elif any(at_path(score, one) is not None for one in value):
+            elif any(foreign.at_path(score, one) is not None for one in value):
                 yield key, {**score, metric[0]: key}
             else:
                 # a scorer with values of several kinds
@@ -831,7 +823,7 @@ def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterato
 
 def _has(record: Record, path: str) -> bool:
     """Whether a record has a field, be it blank, or something at a path."""
-    return path in record or at_path(record, path) is not None
+    return path in record or foreign.at_path(record, path) is not None
 
 
 def _reason(rows: Collector, score: Record) -> str | None:
@@ -864,6 +856,6 @@ def _value_at(record: Mapping[str, Any], name: str) -> Any:
     if "*" in name:
         return next((value for key, value in record.items() if fnmatchcase(key, name)), None)
     if name in record or "." in name:
-        return at_path(record, name)
+        return foreign.at_path(record, name)
     head, *rest = name.split("_")
     return record.get(head + "".join(word.capitalize() for word in rest))

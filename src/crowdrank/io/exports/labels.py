@@ -13,23 +13,10 @@ from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
 from ..read_options import SIDES
 from ..sources import ZIP, Source
-from .cells import (
-    CONTEXTS,
-    as_number,
-    as_person,
-    as_text,
-    context_of,
-    first_text,
-    is_scale,
-    message_text,
-    pair_columns,
-    parse_json,
-    side,
-)
-from .imported import Cells, Collector, Imported, as_labels, choose_question, refuse_kind
+from . import cells as foreign
+from .cells import as_number, as_text, first_text, message_text, pair_columns, side
+from .imported import Answers, Cells, Collector, Imported, as_labels, choose_question, refuse_kind
 from .streaming import EACH, Record, Shape, check_shape, records, text_members
-
-Labelled = list[tuple[Any, str | None, list[str], Cells]]  # record, item, labels, further cells
 
 
 def doccano(rows: Collector) -> Imported:
@@ -41,7 +28,7 @@ def doccano(rows: Collector) -> Imported:
     if rows.source.data[:4] == ZIP:
         parts = [(PurePosixPath(part.name).stem, part) for part in text_members(rows.source)]
         members = [(None if stem == "all" else stem, part) for stem, part in parts]
-    answers: Labelled = []
+    answers: Answers = []
     for member, part in members:
         for number, record in enumerate(records(part, shape={"annotations": ([{}], str)}), 1):
             if not rows.is_wanted(record):
@@ -111,7 +98,14 @@ def prodigy(rows: Collector) -> Imported:
         if answer not in ("accept", "reject"):
             rows.drop("ignore" if answer == "ignore" else "without an answer")
         elif all(isinstance(record.get(name), Mapping | str) for name in ("accept", "reject")):
-            _add_comparison(rows, record, answer, cells)
+            # which of two contents was taken, by the letters of their files or else by what they say
+            letters = {str(side): letter for letter, side in (record.get("mapping") or {}).items()}
+            names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
+            cells["query"] = message_text(record.get("input")) or first_text(record, "id", "_input_hash")
+            winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
+            rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
+            alike = winner is None or loser is None or winner == loser
+            rows.add_unless("without two contents" if alike else None, record, winner=winner, loser=loser, **cells)
         elif "accept" in record or "options" in record:
             chosen = as_labels(record.get("accept") or [])
             several |= len(chosen) > 1 or (record.get("config") or {}).get("choice_style") == "multiple"
@@ -190,17 +184,6 @@ def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
     rows.note("compared", kind=option("kind", "grade"))
 
 
-def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells: dict[str, Any]) -> None:
-    """Add which of two contents was taken, by the letters of their files or else by what they say."""
-    letters = {str(side): letter for letter, side in (record.get("mapping") or {}).items()}
-    names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
-    asked = message_text(record.get("input")) or first_text(record, "id", "_input_hash")
-    winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
-    rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
-    alike = winner is None or loser is None or winner == loser
-    rows.add_unless("without two contents" if alike else None, record, query=asked, winner=winner, loser=loser, **cells)
-
-
 _FIRST_RECORDS = 10_000
 _MARKS: Shape = {
     "classifications": [{"radio_answer": {}, "checklist_answers": [{}]}],
@@ -227,12 +210,12 @@ def labelbox(rows: Collector) -> Imported:
             raise JudgmentError(not_supported("the labels are", kind, other=False))
         raise JudgmentError("no label answers a classification question; export labels with one")
     wanted = rows.choose_question(asked)
-    several: Labelled = []
+    several: Answers = []
     for record in records(rows.source, shape=_DATA_ROW):
         for held, label in _labels(rows, record) if rows.is_wanted(record) else ():
             rows.n_read += 1
             answer, item = label["answers"].get(wanted), label["item"]
-            cells = {"annotator": as_person(label["annotator"]), "time": label["time"], "duration": label["duration"]}
+            cells = {word: label[word] for word in ("annotator", "time", "duration")}
             if label["skipped"]:
                 rows.drop("skipped")
             elif answer is None:
@@ -275,24 +258,23 @@ def _labels(rows: Collector, record: Record) -> Iterator[tuple[Record, Record]]:
     for label in (one for project in (record.get("projects") or {}).values() for one in project.get("labels") or ()):
         details, work, marks = (label.get(name) or {} for name in _LABEL)
         given = {name: one for one in marks.get("classifications") or () if (name := as_text(one.get("name")))}
+        said: dict[str, Any] = {}
+        for name, one in given.items():
+            # the name of the choice, those of several, or a text
+            text, choices = one.get("text_answer"), one.get("checklist_answers")
+            if one.get("radio_answer"):
+                said[name] = first_text(one["radio_answer"], "name", "value")
+            elif choices is not None:
+                said[name] = [as_text(each.get("name")) for each in choices]
+            else:
+                said[name] = as_text(text.get("content") if isinstance(text, Mapping) else text)
         yield {**record, **label}, {
-            "item": item, "annotator": details.get("created_by"), "time": details.get("created_at"),
+            "item": item, "annotator": foreign.as_person(details.get("created_by")), "time": details.get("created_at"),
             "duration": work.get("seconds_to_create"), "skipped": work.get("skipped") is True,
             "gold": any(part.get("is_benchmark_reference") is True for part in (label, details, work)),
-            "answers": {name: _answer(one) for name, one in given.items()},
-            "choices": [name for name, one in given.items() if "text_answer" not in one],
+            "answers": said, "choices": [name for name, one in given.items() if "text_answer" not in one],
             "marks": [part for one in marks.get("objects") or () for part in (one, *one.values())],
         }  # fmt: skip
-
-
-def _answer(given: Mapping[str, Any]) -> Any:
-    """What a classification says: the name of the choice, those of several, or a text."""
-    if choice := given.get("radio_answer"):
-        return first_text(choice, "name", "value")
-    if (choices := given.get("checklist_answers")) is not None:
-        return [as_text(one.get("name")) for one in choices]
-    text = given.get("text_answer")
-    return as_text(text.get("content") if isinstance(text, Mapping) else text)
 
 
 # Label Studio: the full JSON export with its tasks and annotations; JSON-MIN, CSV and TSV with a row for each --------
@@ -318,222 +300,196 @@ def label_studio(rows: Collector) -> Imported:
     first = next(records(rows.source), {})
     if "annotations" in first or "completions" in first or isinstance(first.get("task"), dict):
         rows.title += " (annotations[].result)"
-        return _Answers(rows, lambda: tasks(rows.source)).read_file()
+        return _read_tasks(rows, lambda: tasks(rows.source))
     if not {"annotation_id", "annotator"} <= first.keys():
         raise JudgmentError("no annotations and no annotation_id; export the project as JSON")
     rows.note("short_format")
     fields = _answer_fields(rows)
     rows.title += " with one row per annotation (annotation_id)"
-    return _Answers(rows, lambda: _rows(rows.source, fields)).read_file()
+    return _read_tasks(rows, lambda: _rows(rows.source, fields))
 
 
-class _Answers:
-    """One question's answers on their way out of a file."""
+def _read_tasks(rows: Collector, read_tasks: Callable[[], Tasks]) -> Imported:
+    """One question's answers of all tasks."""
+    options, (name, kind) = rows.options, _question(rows, read_tasks)
+    labels: list[tuple[Any, str | None, list[str], Cells]] = []
+    parts: list[dict[str, Any]] = []
+    n_bare = n_predictions = n_gold_lists = 0
+    named, sides = {"left", "right"} <= options.columns.keys(), ("", "")
 
-    def __init__(self, rows: Collector, read_tasks: Callable[[], Tasks]) -> None:
-        self.rows, self.tasks = rows, read_tasks
-        self.sides: tuple[str, str] | None = None
-        self.labels: list[tuple[Any, str | None, list[str], Cells]] = []
-        self.codes = rows.options.codes
-        self.parts: list[dict[str, Any]] = []
-        self.n_gold_lists = 0
-
-    def read_file(self) -> Imported:
-        """Read the file."""
-        rows, n_bare, n_predictions = self.rows, 0, 0
-        name, kind = self._question()
-        rows.roles["annotator"] = "completed_by"
-        for task, answered in self.tasks():
-            n_bare += not answered
-            n_predictions += len(task.get("predictions") or ())
-            for annotation in answered:
-                if rows.is_wanted(annotation, task):
-                    self._annotation(task, annotation, name, kind)
-        if self.parts and rows.n_read == rows.dropped.total():
-            refuse_kind(f"the answers to {name!r} are about", self.parts, "regions", other=True)
-        rows.add_classes(self.labels)
-        rows.roles |= {"time": "created_at", "duration": "lead_time"}
-        if n_bare:
-            rows.notes.append(f"{counted(n_bare, 'task')} without annotations")
-        if self.n_gold_lists:
-            rows.notes.append(f"{self.n_gold_lists:,} ground truths with several labels are not used")
-        if n_predictions:
-            rows.notes.append(f"{counted(n_predictions, 'prediction')} ignored")
-        skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
-        if kind == "pairwise" and skipped > _MANY_SKIPPED:
-            rows.note("many_skipped", share=percent(skipped))
-        return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"))
-
-    def _question(self) -> tuple[str, str]:
-        """Name and type of the question that is meant."""
-        types: dict[str, str] = {}
-        # of each question, whether each answer names a side, and the choices of tasks with two sides
-        sided: dict[str, bool] = {}
-        words: dict[str, dict[str, None]] = {}
-        others: dict[str, list[Any]] = {}
-        for task, answered in islice(self.tasks(), _FIRST_TASKS):
-            for result in (one for annotation in answered for one in results_of(annotation)):
-                name, kind = as_text(result.get("from_name")), _type(result)
-                if name is None or kind not in _ANSWERS:
-                    others.setdefault(name or kind, []).append({**result, **_value(result), kind: True})
-                    continue
-                types.setdefault(name, kind)
-                chosen, two = as_labels(_value(result).get("choices")), _has_sides(task)
-                sided[name] = sided.get(name, True) and len(chosen) == 1 and side(chosen[0]) is not None and two
-                if kind == "choices" and two:
-                    words.setdefault(name, {}).update(dict.fromkeys(chosen))
-        if not types and others:
-            name, values = next(iter(others.items()))
-            refuse_kind(f"the answers to {name!r} are", values, "regions")
-        name = self.rows.choose_question(types)
-        if types[name] == "ranker" and self.rows.options.levels is not None:
-            return name, "buckets"
-        # choices of a side, which other than pairwise may be a tie
-        if types[name] == "choices" and (sided[name] or (self.codes and name in words)):
-            return name, "pairwise"
-        codes = {word: side(word) for word in words.get(name, ())}
-        if any(codes.values()) and not self.rows.options.columns:
-            # some choices name a side and others do not
-            unclear = first_few(repr(word) for word, which in codes.items() if which is None)
-            meant = option("winner_codes", {word: which or "tie" for word, which in codes.items()})
-            tasks = option("columns", {"item": "id"})
-            self.rows.refuse("unclear_sides", name=name, unclear=unclear, codes=meant, tasks=tasks)
-        return name, types[name]
-
-    def _annotation(self, task: Record, annotation: Record, name: str, kind: str) -> None:
-        """One annotator's answer to the question."""
-        rows = self.rows
-        rows.n_read += 1
-        if annotation.get("was_cancelled") or annotation.get("skipped"):
-            rows.drop("skipped")
-            return
-        results = [(as_text(one.get("from_name")), one) for one in results_of(annotation) if _type(one) in _ANSWERS]
-        new = next((named for named, _ in results if named != name), None)
-        if new is not None and rows.options.answer is None:
-            choose_question([name, new], None)
-        mine = [one for named, one in results if named == name]
-        whole = [one for one in mine if not (_REGION & _value(one).keys())]
-        if not whole:
-            rows.drop("about a part of the task" if mine else "without an answer")
-            self.parts += [_value(one) for one in mine]
-            return
-        cells = {
-            "annotator": as_person(annotation.get("completed_by", annotation.get("created_username"))),
-            "time": annotation.get("created_at"),
-            "duration": as_number(annotation.get("lead_time")),
-        }
-        gold = bool(annotation.get("ground_truth") or annotation.get("honeypot"))
-        # an answer about one of several images or paragraphs of a task is about that one
-        parts = [result for result in whole if result.get("item_index") is not None]
-        twice = len(whole) - max(len(parts), 1)
-        if twice > 0:
-            rows.drop("answered twice", twice)
-        read = parts or whole[:1]
-        rows.n_read += max(twice, 0) + len(read) - 1
-        add = {"pairwise": self._pair, "ranker": self._ranking, "buckets": self._buckets}.get(kind, self._grade)
-        for result in read:
-            place = result.get("item_index")
-            about = task if place is None else task | {"id": f"{as_text(task.get('id'))}[{as_text(place)}]"}
-            # what the user names may be a field of the annotation too
-            about = annotation | about if rows.options.columns else about
-            add(about, _value(result).get(_ANSWERS.get(_type(result), "ranker")), cells, gold=gold, kind=kind)
-
-    def _keep(self, task: Record, answer: Cells, cells: Cells, *, gold: bool) -> None:
-        """Keep an answer as truth, or as a judgment by somebody at some time."""
-        if gold:
-            self.rows.truth.append(answer)
-        else:
-            self.rows.add(task, **answer, **cells)
-
-    def _grade(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
-        """A number, or the labels that were chosen."""
-        rows, item = self.rows, task.get("id")
-        rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
-        number, labels, numbered = as_number(value), as_labels(value), kind in ("rating", "number")
-        if kind == "taxonomy":
-            # paths, joined
-            paths = value if isinstance(value, list) else []
-            paths = paths if all(isinstance(path, list) for path in paths) else [paths]
-            labels = [path for path in (" / ".join(as_labels(path)) for path in paths) if path]
-        if not labels or (numbered and number is None):
-            rows.drop("without an answer")
-        elif numbered:
-            self._keep(task, {"item": item, "grade": number}, cells, gold=gold)
-        elif not gold:
-            self.labels.append((rows.hold(task), as_text(item), labels, cells))
-        elif len(labels) > 1:
-            self.n_gold_lists += 1
-        else:
-            rows.truth.append({"item": item, "grade": labels[0]})
-
-    def _pair(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
-        """Which of two sides was chosen."""
-        rows, data = self.rows, data_of(task)
-        word = as_text(value[0] if isinstance(value, list) and value else value)
-        winner = self.codes.get(word or "", side(word))
-        if winner is None:
-            rows.drop("without an answer" if word is None else "with an answer that names no side")
-            return
-        named = {"left", "right"} <= rows.options.columns.keys()
-        if self.sides is None and not named:
-            self.sides = pair_columns(_plain_fields(task), "data.") or self._refuse_sides(task)
-        left, right = self.sides or ("", "")
-        rows.roles |= {"left": f"data.{left}", "right": f"data.{right}", "winner": "value.selected"}
-        both = [as_text(data.get(name)) for name in (left, right)]
-        if not named and None in both:
-            rows.drop(f"without {left} or {right}")
-        elif both[0] == both[1] and not named:
-            rows.drop("with the same item on both sides")
-        else:
-            pair = {"query": self._context(task), "left": both[0], "right": both[1], "winner": winner}
-            self._keep(task, pair, cells, gold=gold)
-
-    def _ranking(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
-        """A list best first; several buckets are refused, as their order is not in the file."""
-        rows = self.rows
-        if isinstance(value, Mapping):
-            named = _named_buckets(value)
-            if len(named) > 1:
-                rows.refuse("buckets", named=first_few(map(repr, named)), levels=option("levels", list(named)))
-            value = next(iter(named.values()), [])
-        query = self._context(task)
-        rows.roles |= {"item": "value.ranker", "rank": "place in value.ranker"}
-        names = value if isinstance(value, list) else []
-        if gold:
-            rows.truth += [{"query": query, "item": name, "rank": place} for place, name in enumerate(names, 1)]
-        elif not rows.add_ranking(task, names, None, query=query, **cells):
-            rows.drop("naming an item twice" if names else "without an answer")
-
-    def _buckets(self, task: Record, value: Any, cells: Cells, *, gold: bool, kind: str) -> None:
-        """Each item with the name of its bucket as the grade."""
-        query = self._context(task)
-        self.rows.roles |= {"item": "value.ranker[]", "grade": "bucket of value.ranker"}
-        graded = [(name, bucket) for bucket, names in _named_buckets(value).items() for name in as_labels(names)]
-        if not graded:
-            self.rows.drop("without an answer")
-        for name, bucket in graded:
-            self._keep(task, {"query": query, "item": name, "grade": bucket}, cells, gold=gold)
-
-    def _context(self, task: Record) -> str:
+    def context(task: Record) -> str:
         """What the task asks about: its context, else its id."""
-        context = context_of(data_of(task))
-        self.rows.roles["query"] = f"data.{context[0]}" if context else "id"
-        return (context[1] if context else as_text(task.get("id"))) or "1"
+        found = foreign.context_of(data_of(task))
+        rows.roles["query"] = f"data.{found[0]}" if found else "id"
+        return (found[1] if found else as_text(task.get("id"))) or "1"
 
-    def _refuse_sides(self, task: Record) -> NoReturn:
-        """Refuse a task of pairs whose sides no names of fields tell; two entries of a list are proposed."""
-        data = data_of(task)
-        listed = next((name for name, value in data.items() if isinstance(value, list) and len(value) == 2), None)
-        fields = [name for name in _plain_fields(task) if name.lower() not in CONTEXTS]
-        paths: list[Any] = [f"data.{name}" for name in fields] if len(fields) == 2 else [..., ...]
-        for place, value in enumerate(data[listed] if listed is not None else ()):
-            paths[place] = f"data.{listed}.{place}"
+    def pair(task: Record, value: Any) -> Cells | str:
+        """Which of two sides was chosen."""
+        nonlocal sides
+        word, data = as_text(value[0] if isinstance(value, list) and value else value), data_of(task)
+        winner = options.codes.get(word or "", side(word))
+        if winner is None:
+            return "without an answer" if word is None else "with an answer that names no side"
+        if not any(sides) and not named:
+            sides = pair_columns(plain_fields(data), "data.") or _refuse_sides(rows, task)
+        rows.roles |= {"left": f"data.{sides[0]}", "right": f"data.{sides[1]}", "winner": "value.selected"}
+        left, right = (as_text(data.get(one)) for one in sides)
+        if not named and None in (left, right):
+            return f"without {sides[0]} or {sides[1]}"
+        if left == right and not named:
+            return "with the same item on both sides"
+        return {"query": context(task), "left": left, "right": right, "winner": winner}
+
+    def judgments(task: Record, value: Any, cells: Cells, gold: bool) -> Iterator[Cells | str]:
+        """What an answer says of its task, or why it says nothing."""
+        nonlocal n_gold_lists
+        if kind == "pairwise":
+            yield pair(task, value)
+        elif kind == "ranker":
+            # best first; several buckets are refused, as their order is not in the file
             if isinstance(value, Mapping):
-                # what names an entry of a list
-                names = [name for name in ("model", "id", "name", "title", "text", "body") if as_text(value.get(name))]
-                paths[place] += f".{names[0] if names else next(iter(value), 'id')}"
-        sides = option("columns", dict(zip(SIDES, paths, strict=True)))
-        self.rows.refuse("no_sides", task=task.get("id"), fields=first_few(map(repr, data)), sides=sides)
+                buckets = _named_buckets(value)
+                if len(buckets) > 1:
+                    rows.refuse("buckets", named=first_few(map(repr, buckets)), levels=option("levels", list(buckets)))
+                value = next(iter(buckets.values()), [])
+            query, names = context(task), value if isinstance(value, list) else []
+            rows.roles |= {"item": "value.ranker", "rank": "place in value.ranker"}
+            places = list(enumerate(names, 1)) if gold else _places(names)
+            yield from ({"query": query, "item": one, "rank": place} for place, one in places or ())
+            if places is None:
+                yield "naming an item twice" if names else "without an answer"
+        elif kind == "buckets":
+            # each item with the name of its bucket as the grade
+            query = context(task)
+            rows.roles |= {"item": "value.ranker[]", "grade": "bucket of value.ranker"}
+            graded = [(one, bucket) for bucket, ids in _named_buckets(value).items() for one in as_labels(ids)]
+            yield from ({"query": query, "item": one, "grade": bucket} for one, bucket in graded)
+            if not graded:
+                yield "without an answer"
+        else:
+            # a number, or the labels that were chosen, of a taxonomy paths that are joined
+            rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
+            number, chosen, numbered = as_number(value), as_labels(value), kind in ("rating", "number")
+            if kind == "taxonomy":
+                paths = value if isinstance(value, list) else []
+                paths = paths if all(isinstance(path, list) for path in paths) else [paths]
+                chosen = [path for path in (" / ".join(as_labels(path)) for path in paths) if path]
+            if not chosen or (numbered and number is None):
+                yield "without an answer"
+            elif numbered or (gold and len(chosen) == 1):
+                yield {"item": task.get("id"), "grade": number if numbered else chosen[0]}
+            elif gold:
+                n_gold_lists += 1
+            else:
+                labels.append((rows.hold(task), as_text(task.get("id")), chosen, cells))
+
+    rows.roles["annotator"] = "completed_by"
+    for task, answered in read_tasks():
+        n_bare += not answered
+        n_predictions += len(task.get("predictions") or ())
+        for annotation in (one for one in answered if rows.is_wanted(one, task)):
+            rows.n_read += 1
+            if annotation.get("was_cancelled") or annotation.get("skipped"):
+                rows.drop("skipped")
+                continue
+            given = [one for one in results_of(annotation) if one.kind in _ANSWERS]
+            new = next((one.name for one in given if one.name != name), None)
+            if new is not None and options.answer is None:
+                choose_question([name, new], None)
+            mine = [one for one in given if one.name == name]
+            whole = [one for one in mine if not (_REGION & one.value.keys())]
+            if not whole:
+                rows.drop("about a part of the task" if mine else "without an answer")
+                parts += [one.value for one in mine]
+                continue
+            cells = {
+                "annotator": foreign.as_person(annotation.get("completed_by", annotation.get("created_username"))),
+                "time": annotation.get("created_at"),
+                "duration": as_number(annotation.get("lead_time")),
+            }
+            gold = bool(annotation.get("ground_truth") or annotation.get("honeypot"))
+            # an answer about one of several images or paragraphs of a task is about that one
+            read = [one for one in whole if one.whole.get("item_index") is not None] or whole[:1]
+            rows.n_read += len(whole) - 1
+            if len(whole) > len(read):
+                rows.drop("answered twice", len(whole) - len(read))
+            for result in read:
+                place = as_text(result.whole.get("item_index"))
+                about = task if place is None else task | {"id": f"{as_text(task.get('id'))}[{place}]"}
+                # what the user names may be a field of the annotation too
+                about = annotation | about if options.columns else about
+                for answer in judgments(about, result.value.get(_ANSWERS[result.kind]), cells, gold):
+                    if isinstance(answer, str):
+                        rows.drop(answer)
+                    elif gold:
+                        rows.truth.append(answer)
+                    else:
+                        rows.add(about, **answer, **cells)
+    if parts and rows.n_read == rows.dropped.total():
+        refuse_kind(f"the answers to {name!r} are about", parts, "regions", other=True)
+    rows.add_classes(labels)
+    rows.roles |= {"time": "created_at", "duration": "lead_time"}
+    if n_bare:
+        rows.notes.append(f"{counted(n_bare, 'task')} without annotations")
+    if n_gold_lists:
+        rows.notes.append(f"{n_gold_lists:,} ground truths with several labels are not used")
+    if n_predictions:
+        rows.notes.append(f"{counted(n_predictions, 'prediction')} ignored")
+    skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
+    if kind == "pairwise" and skipped > _MANY_SKIPPED:
+        rows.note("many_skipped", share=percent(skipped))
+    return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"))
+
+
+def _question(rows: Collector, read_tasks: Callable[[], Tasks]) -> tuple[str, str]:
+    """Name and type of the question that is meant."""
+    options, types = rows.options, dict[str, str]()
+    # of each question, whether each answer names a side, and the choices of tasks with two sides
+    sided: dict[str, bool] = {}
+    words: dict[str, dict[str, None]] = {}
+    others: dict[str, list[Any]] = {}
+    for task, annotation in ((task, one) for task, answered in islice(read_tasks(), _FIRST_TASKS) for one in answered):
+        for name, kind, value, whole in results_of(annotation):
+            if name is None or kind not in _ANSWERS:
+                others.setdefault(name or kind, []).append({**whole, **value, kind: True})
+                continue
+            types.setdefault(name, kind)
+            chosen, two = as_labels(value.get("choices")), _has_sides(task)
+            sided[name] = sided.get(name, True) and len(chosen) == 1 and side(chosen[0]) is not None and two
+            if kind == "choices" and two:
+                words.setdefault(name, {}).update(dict.fromkeys(chosen))
+    if not types and others:
+        name, values = next(iter(others.items()))
+        refuse_kind(f"the answers to {name!r} are", values, "regions")
+    name = rows.choose_question(types)
+    if types[name] == "ranker" and options.levels is not None:
+        return name, "buckets"
+    # choices of a side, which other than pairwise may be a tie
+    if types[name] == "choices" and (sided[name] or (options.codes and name in words)):
+        return name, "pairwise"
+    codes = {word: side(word) for word in words.get(name, ())}
+    if any(codes.values()) and not options.columns:
+        # some choices name a side and others do not
+        unclear = first_few(repr(word) for word, which in codes.items() if which is None)
+        meant = option("winner_codes", {word: which or "tie" for word, which in codes.items()})
+        rows.refuse("unclear_sides", name=name, unclear=unclear, codes=meant, tasks=option("columns", {"item": "id"}))
+    return name, types[name]
+
+
+def _refuse_sides(rows: Collector, task: Record) -> NoReturn:
+    """Refuse a task of pairs whose sides no names of fields tell; two entries of a list are proposed."""
+    data = data_of(task)
+    listed = next((name for name, value in data.items() if isinstance(value, list) and len(value) == 2), None)
+    fields = [name for name in plain_fields(data) if name.lower() not in foreign.CONTEXTS]
+    paths: list[Any] = [f"data.{name}" for name in fields] if len(fields) == 2 else [..., ...]
+    for place, value in enumerate(data[listed] if listed is not None else ()):
+        paths[place] = f"data.{listed}.{place}"
+        if isinstance(value, Mapping):
+            # what names an entry of a list
+            names = [name for name in ("model", "id", "name", "title", "text", "body") if as_text(value.get(name))]
+            paths[place] += f".{names[0] if names else next(iter(value), 'id')}"
+    sides = option("columns", dict(zip(SIDES, paths, strict=True)))
+    rows.refuse("no_sides", task=task.get("id"), fields=first_few(map(repr, data)), sides=sides)
 
 
 def tasks(source: Source) -> Tasks:
@@ -572,7 +528,7 @@ def _answer_fields(rows: Collector) -> list[str]:
             varying.append(name)
             words = [word for _, word in given]
             # a choice stands there as plain text, and so does a comment, of which hardly two are the same
-            if name not in shaped and 2 * len(set(words)) <= len(words) and is_scale(words):
+            if name not in shaped and 2 * len(set(words)) <= len(words) and foreign.is_scale(words):
                 classes.append(name)
     if shaped:
         return [*shaped, *classes]
@@ -603,22 +559,24 @@ def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = Fa
 
 def _cell(value: Any) -> Any:
     """A cell of CSV that holds JSON as what it means; any other as it is."""
-    return parse_json(value, value) if isinstance(value, str) and value[:1] in ("[", "{") else value
+    return foreign.parse_json(value, value) if isinstance(value, str) and value[:1] in ("[", "{") else value
 
 
-def results_of(annotation: Mapping[str, Any]) -> list[dict[str, Any]]:
+class Result(NamedTuple):
+    """One answer of an annotation: its question and type, what it says, and all that there is of it."""
+
+    name: str | None
+    kind: str
+    value: dict[str, Any]
+    whole: dict[str, Any]
+
+
+def results_of(annotation: Mapping[str, Any]) -> list[Result]:
     """The results of an annotation."""
-    return annotation.get("result") or []
-
-
-def _type(result: Mapping[str, Any]) -> str:
-    """The type of a result."""
-    return str(result.get("type", "")).lower()
-
-
-def _value(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of a result."""
-    return result.get("value") or {}
+    return [
+        Result(as_text(one.get("from_name")), str(one.get("type", "")).lower(), one.get("value") or {}, one)
+        for one in annotation.get("result") or ()
+    ]
 
 
 def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -629,14 +587,22 @@ def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
 def _has_sides(task: Mapping[str, Any]) -> bool:
     """Whether two or more fields of a task are called like two sides."""
     try:
-        return pair_columns(_plain_fields(task)) is not None
+        return pair_columns(plain_fields(data_of(task))) is not None
     except JudgmentError:
         return True
 
 
-def _plain_fields(task: Mapping[str, Any]) -> list[str]:
+def plain_fields(data: Mapping[str, Any]) -> list[str]:
     """Names of the fields of a task's data that hold text or numbers."""
-    return [name for name, value in data_of(task).items() if isinstance(value, str | int | float)]
+    return [name for name, value in data.items() if isinstance(value, str | int | float)]
+
+
+def _places(names: list[Any], ranks: list[Any] | None = None) -> list[tuple[Any, str]] | None:
+    """Ranks and items of a ranking, best first or with its ranks; ``None`` where it cannot be read."""
+    items = [item for name in names if (item := as_text(name)) is not None]
+    ranks = list(range(1, len(names) + 1)) if ranks is None else ranks
+    whole = items and len(set(items)) == len(names) == len(ranks)
+    return list(zip(ranks, items, strict=True)) if whole else None
 
 
 def _named_buckets(value: Any) -> dict[str, list[Any]]:
@@ -661,11 +627,8 @@ def argilla(rows: Collector) -> Imported:
     answers: list[_Answer] = []
     fields: list[Mapping[str, Any]] = []
     without_status = False
-    for number, record in enumerate(argilla_records(rows.source), 1):
-        if not rows.is_wanted(record):
-            continue
-        item = id_of(record, number)
-        for response in responses_to(record, name):
+    for item, record in argilla_records(rows.source):
+        for response in responses_to(record, name) if rows.is_wanted(record) else ():
             rows.n_read += 1
             status = as_text(response.get("status"))
             without_status |= status is None
@@ -694,9 +657,17 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
     if not texts or any(not isinstance(value, str) for *_, value, _ in answers) or "item" in rows.options.columns:
         return False
     shown = [name for name, value in fields[0].items() if isinstance(value, str) and name not in _OWN]
-    sides = _sides(rows, shown, texts)
+    given = rows.options.columns
+    try:
+        sides = (given["left"], given["right"]) if {"left", "right"} <= given.keys() else pair_columns(shown)
+    except JudgmentError:
+        # several pairs are asked about only where an answer names a side
+        if any(map(side, texts)):
+            raise
+        return False
     if sides is None:
         return False
+    sides = sides[0].removeprefix("fields."), sides[1].removeprefix("fields.")
     named = {text: rows.options.codes.get(text) or side(text, sides) for text in texts}
     if None in named.values():
         if not any(named.values()) and not all(text.isdecimal() for text in texts):
@@ -713,26 +684,13 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
     rows.roles |= {"left": sides[0], "right": sides[1], "winner": question}
     rows.roles.pop("item", None)
     for (record, item, value, person), held in zip(answers, fields, strict=True):
-        context = context_of(held)
+        context = foreign.context_of(held)
         rows.roles["query"] = context[0] if context else "id"
         pair = {word: as_text(held.get(name)) for word, name in zip(("left", "right"), sides, strict=True)}
         alike = None in pair.values() or pair["left"] == pair["right"]
         cells = {"query": context[1] if context else item, **pair, "winner": named[value], "annotator": person}
         rows.add_unless("without two different sides" if alike else None, record, **cells)
     return True
-
-
-def _sides(rows: Collector, names: list[str], texts: set[str]) -> tuple[str, str] | None:
-    """The two fields that are compared; several such pairs are asked about only where an answer names a side."""
-    given = rows.options.columns
-    if "left" in given and "right" in given:
-        return given["left"].removeprefix("fields."), given["right"].removeprefix("fields.")
-    try:
-        return pair_columns(names)
-    except JudgmentError:
-        if any(side(text) for text in texts):
-            raise
-        return None
 
 
 def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
@@ -749,10 +707,11 @@ def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
         rows.roles |= {"rank": question, "query": rows.roles["item"], "item": f"{question}.value"}
         longest = max((len(value) for value in lists if isinstance(value, list)), default=0)
         for record, item, value, person in answers:
-            names, ranks = _ranks(value) or (value, None)
-            if (ranks is None and isinstance(names, list) and len(names) < longest) or not rows.add_ranking(
-                record, names if isinstance(names, list) else [], ranks, query=item, annotator=person
-            ):
+            names, ranks = _ranks(value) or (value if isinstance(value, list) else [], None)
+            places = _places(names, ranks) if ranks is not None or len(names) >= longest else None
+            for rank, named in places or ():
+                rows.add(record, item=named, rank=rank, query=item, annotator=person)
+            if places is None:
                 rows.drop("with an incomplete ranking")
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
@@ -767,7 +726,7 @@ def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
 def questions(source: Source) -> list[str]:
     """The questions that somebody has answered, of the first records."""
     names: dict[str, None] = {}
-    for record in islice(argilla_records(source), 1000):
+    for _, record in islice(argilla_records(source), 1000):
         responses = record.get("responses")
         if isinstance(responses, Mapping):
             names |= {name: None for name, answers in responses.items() if answers}
@@ -846,23 +805,14 @@ def _are_orders(lists: list[Any], kind: str | None) -> bool:
     return False
 
 
-def id_of(record: Mapping[str, Any], number: int) -> str:
-    """The record's id, else its number."""
-    return first_text(record, "external_id", "id", "_server_id") or str(number)
-
-
-def argilla_records(source: Source) -> Iterator[Mapping[str, Any]]:
-    """The records, also of a file that holds one list for each field."""
+def argilla_records(source: Source) -> Iterator[tuple[str, Record]]:
+    """The records with their ids, else numbers, also of a file that holds one list for each field."""
     each = records(source)
-    first = next(each, None)
-    if first is None:
-        return
-    lengths = {len(value) for value in first.values() if isinstance(value, list)}
-    if len(first) > 1 and len(lengths) == 1 and all(isinstance(value, list) for value in first.values()):
-        rest = next(each, None)
-        if rest is None:
-            for place in range(lengths.pop()):
-                yield {name: value[place] for name, value in first.items()}
-            return
-        each = chain([rest], each)
-    yield from chain([first], each)
+    first = list(islice(each, 2))
+    lists = first[0] if len(first) == 1 else {}
+    lengths = {len(value) if isinstance(value, list) else None for value in lists.values()}
+    if len(lists) > 1 and len(lengths) == 1 and None not in lengths:
+        n = max(map(len, lists.values()))
+        first = [{name: value[place] for name, value in lists.items()} for place in range(n)]
+    for number, record in enumerate(chain(first, each), 1):
+        yield first_text(record, "external_id", "id", "_server_id") or str(number), record

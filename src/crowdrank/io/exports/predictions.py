@@ -15,7 +15,7 @@ from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_number, as_text, at_path, context_of, pair_columns, side
 from .imported import choose_question
-from .labels import argilla_records, data_of, id_of, questions, responses_to, results_of, tasks
+from .labels import argilla_records, data_of, questions, responses_to, results_of, tasks
 
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
 _HALF = 0.5
@@ -85,13 +85,12 @@ def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOption
     """Return tasks with a prediction each, as Label Studio imports them, and what there is to say about them."""
     answers, kinds, targets = Answers(consensus), dict[str, str](), dict[str, str]()
     scale: dict[str, list[float | None]] = {}
-    for _, answered in tasks(source):
-        for result in (one for annotation in answered for one in results_of(annotation)):
-            name, kind = as_text(result.get("from_name")), str(result.get("type", "")).lower()
+    for annotation in (one for _, answered in tasks(source) for one in answered):
+        for name, kind, value, result in results_of(annotation):
             if name is not None and kind in _TYPES:
                 kinds.setdefault(name, kind)
                 targets.setdefault(name, as_text(result.get("to_name")) or "")
-                scale.setdefault(name, []).append(as_number(at_path(result, f"value.{kind}")))
+                scale.setdefault(name, []).append(as_number(value.get(kind)))
     name = choose_question(kinds, options.answer)
     if kinds[name] in ("rating", "number"):
         answers.expect_scale([number for number in scale[name] if number is not None])
@@ -175,16 +174,14 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     """Return records with a suggestion each, as Argilla reads them, and what there is to say about them."""
     answers = Answers(consensus)
     name = choose_question(questions(source), options.answer)
-    given = [response.get("value") for record in argilla_records(source) for response in responses_to(record, name)]
+    given = [response.get("value") for _, record in argilla_records(source) for response in responses_to(record, name)]
     numbers = [number for value in given if (number := as_number(value)) is not None]
-    known = any(answers.row(None, id_of(record, n)) for n, record in enumerate(argilla_records(source), 1))
-    if numbers and known:
+    if numbers and any(answers.row(None, item) for item, _ in argilla_records(source)):
         answers.expect_scale(numbers)
     labels = {value for value in given if isinstance(value, str)}
     lists = any(isinstance(value, list | Mapping) for value in given)
     suggestions, missing = Records(), 0
-    for number, record in enumerate(argilla_records(source), 1):
-        item = id_of(record, number)
+    for item, record in argilla_records(source):
         answer = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
             answers, _fields(record), item, labels
         )

@@ -21,20 +21,9 @@ import polars as pl
 from ...data.files import plain
 from ...errors import JudgmentError
 from ...wording import either
+from .. import tables
 from ..delimited import long_cells, read_delimited, separator_in
 from ..sources import OLD_SPREADSHEET, ZIP, Source, plain_line_ends, without_panics
-from ..tables import (
-    DAMAGED_ARCHIVE,
-    is_sheet,
-    json_kind,
-    member_names,
-    open_archive,
-    read_sheet,
-    read_source,
-    rows_inside,
-    rows_table,
-    table_format,
-)
 from .cells import as_text
 
 _BLOCK = 1 << 20
@@ -88,7 +77,7 @@ def look(source: Source) -> Beginning:
     """Return the beginning of a file."""
     if source.data[:4] in PACKED:
         return _look_into(source)
-    form = table_format(source)
+    form = tables.table_format(source)
     if form == "parquet":
         try:
             with without_panics():
@@ -174,7 +163,7 @@ def _split_rows(document: Record) -> list[Record] | None:
     columns, data = document.get("columns"), document.get("data")
     split = isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data)
     numbered = all(isinstance(one, dict) and "".join(one).isdigit() for one in document.values())
-    return rows_inside(document) if (split and data) or numbered else None
+    return tables.rows_inside(document) if (split and data) or numbered else None
 
 
 def _csv_rows(text: str, suffix: str, most: int | None = None) -> list[list[str]]:
@@ -199,10 +188,10 @@ def _empty_value(dtype: Any) -> Any:
 
 def _look_into(source: Source) -> Beginning:
     """The beginning of a sheet, or of the first JSON or CSV file in a zip archive."""
-    if is_sheet(source):
+    if tables.is_sheet(source):
         rows = _first_sheet_rows(source)
         return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
-    names = member_names(source)
+    names = tables.member_names(source)
     if "_journal/start.json" in names or "header.json" in names:
         # an .eval log of Inspect
         return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
@@ -215,7 +204,7 @@ def _look_into(source: Source) -> Beginning:
 def sheet_as_text(source: Source, sheet: str | None) -> Source:
     """Return a sheet as the text table that it would be in CSV."""
     memory = io.BytesIO()
-    read_sheet(source, sheet).write_csv(memory)
+    tables.read_sheet(source, sheet).write_csv(memory)
     return Source(source.name, ".csv", memory.getvalue(), None)
 
 
@@ -230,7 +219,7 @@ def _first_sheet_rows(source: Source) -> list[list[str]]:
     try:
         page = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:])).get_sheet_by_index(0)
         cells = page.to_python(skip_empty_area=False, nrows=_SHEET_ROWS)
-    except (CalamineError, *DAMAGED_ARCHIVE):
+    except (CalamineError, *tables.DAMAGED_ARCHIVE):
         return []
     return [[str(cell) for cell in row] for row in cells if any(cell != "" for cell in row)]
 
@@ -241,7 +230,7 @@ def text_members(
     """Return the JSON and CSV files of an archive, or the first of them, each up to so many bytes of it."""
     members: list[Source] = []
     try:
-        with open_archive(source) as archive:
+        with tables.open_archive(source) as archive:
             for name in archive.namelist():
                 suffix = PurePosixPath(name).suffix.lower()
                 if suffix not in _TEXTS or name.startswith("__MACOSX") or len(members) == files:
@@ -251,7 +240,7 @@ def text_members(
                 data = _member_bytes(archive, name, most)
                 if data.strip():
                     members.append(Source(name, suffix, data, None))
-    except (*DAMAGED_ARCHIVE, pl.exceptions.PolarsError):
+    except (*tables.DAMAGED_ARCHIVE, pl.exceptions.PolarsError):
         raise JudgmentError(f"{source.name} is a damaged zip archive; copy or download it again") from None
     return members
 
@@ -289,7 +278,7 @@ def records(source: Source, fields: Sequence[str] | None = None, shape: Shape = 
 
 def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
     """Each object or row, as it is."""
-    form = table_format(source)
+    form = tables.table_format(source)
     if form in ("json", "jsonl"):
         for number, value in enumerate(json_values(source), 1):
             if not isinstance(value, dict):
@@ -300,7 +289,7 @@ def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
         return
     if form == "parquet":
         wanted = None if fields is None else (lambda names: [name for name in names if name in set(fields)] or names)
-        frame = read_source(source, choose=wanted)[0]
+        frame = tables.read_source(source, choose=wanted)[0]
     else:
         frame = read_delimited(source)
     for start in range(0, frame.height, _ROWS_AT_ONCE):
@@ -322,8 +311,8 @@ def check_shape(value: Any, shape: Shape, where: str, path: str = "") -> None:
     allowed = shape if isinstance(shape, tuple) else (shape,)
     fitting = next((one for one in allowed if isinstance(value, one if isinstance(one, type) else type(one))), None)
     if fitting is None:
-        kinds = either([json_kind(one() if isinstance(one, type) else one) for one in allowed])
-        holds = f"{json_kind(value)} where {kinds} is needed; export the file again"
+        kinds = either([tables.json_kind(one() if isinstance(one, type) else one) for one in allowed])
+        holds = f"{tables.json_kind(value)} where {kinds} is needed; export the file again"
         raise JudgmentError(f"{where}: {path!r} holds {holds}" if path else f"{where} is {holds}")
     if isinstance(fitting, dict):
         for name, inner in fitting.items():
@@ -424,7 +413,7 @@ def text_rows(source: Source) -> list[list[str]]:
 
 def text_table(source: Source) -> pl.DataFrame:
     """Return a table with all cells as text, blank ones null, from a text table or objects of plain values."""
-    if table_format(source) == "csv":
+    if tables.table_format(source) == "csv":
         return read_delimited(source)
     table = text_columns(list(records(source)))
     if not table.width:
@@ -444,4 +433,4 @@ def frame_of(rows: list[list[str]], names: Sequence[str], source: Source) -> pl.
     if long is not None:
         wanted = f"where the header has {len(names)}; export it again"
         raise JudgmentError(f"{source.name}: row {long} has {len(rows[long - 1])} cells {wanted}")
-    return rows_table(source, [[cell or None for cell in row] for row in rows], names)
+    return tables.rows_table(source, [[cell or None for cell in row] for row in rows], names)

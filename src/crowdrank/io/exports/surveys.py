@@ -14,17 +14,8 @@ from ...data.frames import refuse_ranks
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option
 from ..number_text import without_endings
-from .cells import (
-    are_places,
-    as_number,
-    as_seconds,
-    as_truth,
-    is_scale,
-    layout_of,
-    order_column,
-    place_columns,
-    ranked_columns,
-)
+from . import cells as foreign
+from .cells import as_number, as_seconds, is_scale
 from .imported import Collector, Imported, labels_in
 from .streaming import frame_of, text_rows, text_table
 
@@ -104,7 +95,7 @@ def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
             rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
     if "Finished" in frame.columns:
         share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
-        marks = [as_truth(value) for value in frame["Finished"].to_list()]
+        marks = [foreign.as_truth(value) for value in frame["Finished"].to_list()]
         # true and false follow the language of the survey, and the progress does not
         finished = [
             as_number(part) in (None, 100.0) if one is None else one for one, part in zip(marks, share, strict=True)
@@ -308,7 +299,7 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Items, cells: Mappin
 
 def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] | None:
     """Return the place of each column whose row is a place (1, 2, ...) and whose cells are the items put there."""
-    if not are_places(list(items.values())):
+    if not foreign.are_places(list(items.values())):
         return None
     places = {column: int(re.sub(r"\D", "", row)) for column, row in items.items()}
     cells = frame.select(list(items))
@@ -332,7 +323,7 @@ def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
 def best_worst(rows: Collector) -> Imported:
     """Return preferences (MaxDiff): the best item of each set over every other, and every other over the worst."""
     frame = rows.choose_rows(text_table(rows.source))
-    layout = layout_of(frame.columns)
+    layout = foreign.layout_of(frame.columns)
     if layout is None:
         rows.refuse("no_columns")
     # an answer may name a column, or the number or letter that it ends in, in place of the item there
@@ -390,12 +381,12 @@ def ballots(rows: Collector) -> Imported:
     """Return the ranking of each ballot."""
     frame = rows.choose_rows(text_table(rows.source))
     who = None if "annotator" in rows.options.columns else person_column(frame.columns)
-    if places := place_columns(frame.columns):
+    if places := foreign.place_columns(frame.columns):
         named = {name: name.replace("_", " ") for name in places}
         if places_of(frame, named) is None:
             rows.refuse("items_or_ranks", names=either(map(repr, places[:8]), "and"))
         return rows.finish(add_survey(rows, frame, named, _who_and_when(rows, frame, who)))
-    column = order_column(frame.columns, frame.fill_null("").rows())
+    column = foreign.order_column(frame.columns, frame.fill_null("").rows())
     if column is None:
         rows.refuse("no_places")
     for number, record in enumerate(frame.iter_rows(named=True), 1):
@@ -421,7 +412,7 @@ def ranked_sets(rows: Collector) -> Imported:
     Ranks below 1 mean that an item was not ranked.
     """
     frame = rows.choose_rows(text_table(rows.source))
-    pairs = ranked_columns(frame.columns)
+    pairs = foreign.ranked_columns(frame.columns)
     if not pairs:
         raise JudgmentError("no columns are called like system1Id and system1rank; write one row per item and rank")
     who = None if "annotator" in rows.options.columns else person_column(frame.columns)
