@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -95,41 +95,30 @@ class Inspection:
         text = [f"{self.file}: {', '.join([*size, self.format, *coding])}: {self.title}{end}"]
         if self.problem is not None:
             text.append(f"  {self.problem}")
-        text += self._role_lines()
-        summary = self._summary()
-        likely = "" if self.would_read else ", most likely"
-        if summary:
-            text.append(f"{summary}. Next:" if self.next else f"{summary}.")
-        elif self.next:
-            text.append(f"Next{likely}:")
-        return [*text, f"  {self.next}"] if self.next else text
-
-    def _role_lines(self) -> list[str]:
-        """A line for each role, then what was left out, not used and is to be known."""
+        # a line for each role, then what was left out, not used and is to be known
         words = [role.word + ("" if role.sure else " ?") for role in self.roles]
-        first = max([10, *map(len, words)])
+        first, before = max([10, *map(len, words)]), ""
         second = max([0, *(len(role.column) for role in self.roles)])
-        lines, before = list[str](), ""
         for word, role in zip(words, self.roles, strict=True):
             # further candidates of one role stand below the first
             shown = f"{'?':>{len(word)}}" if word == before and not role.sure else word
-            lines.append(f"  {shown:<{first}} {role.column:<{second}}  {role.holds}".rstrip())
+            text.append(f"  {shown:<{first}} {role.column:<{second}}  {role.holds}".rstrip())
             before = word
         if self.left_out:
             each = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
-            lines.append(f"  {'left out':<{first}} {each}")
+            text.append(f"  {'left out':<{first}} {each}")
         if self.not_used:
-            named = first_few(self.not_used, shown=_MOST_NAMED)
-            lines.append(f"  {'not used':<{first}} {named}")
-        return lines + [f"  {'note':<{first}} {note}" for note in self.notes]
-
-    def _summary(self) -> str:
-        """How many judgments there are, by whom, on what."""
-        if not self.would_read or self.kind is None or self.n_judgments is None:
-            return ""
-        by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", no annotator is named"
-        queries = f" of {counted(self.n_queries, 'query')}" if self.n_queries and self.n_queries > 1 else ""
-        return f"{counted(self.n_judgments, self.kind)}{by} on {counted(self.n_items or 0, 'item')}{queries}"
+            text.append(f"  {'not used':<{first}} {first_few(self.not_used, shown=_MOST_NAMED)}")
+        text += [f"  {'note':<{first}} {note}" for note in self.notes]
+        if self.would_read and self.kind is not None and self.n_judgments is not None:
+            # how many judgments there are, by whom, on what
+            by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", no annotator is named"
+            queries = f" of {counted(self.n_queries, 'query')}" if self.n_queries and self.n_queries > 1 else ""
+            on = f" on {counted(self.n_items or 0, 'item')}{queries}"
+            text.append(f"{counted(self.n_judgments, self.kind)}{by}{on}{'. Next:' if self.next else '.'}")
+        elif self.next:
+            text.append(f"Next{'' if self.would_read else ', most likely'}:")
+        return [*text, f"  {self.next}"] if self.next else text
 
 
 def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequence[str] = ()) -> Inspection:
@@ -182,13 +171,33 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         blank = replace(blank, source=name or "table", title=title, n_columns=columns)
         blank = replace(blank, format=_FORMATS.get(form, form), encoding=coding)
         table = read_one(source, options)
-        blank = _with_table(blank, table)
+        blank = _with_roles(blank, table)
         judgments = build([table], options)
     except CrowdrankError as error:
         problem = _without_people(_without_name(str(error), blank.file))
         inspection = replace(blank, problem=problem, next=_next_command(str(error), blank.file, given))
         return inspection if table is not None else _with_candidates(inspection, path, options)
     return _of_judgments(blank, judgments, given)
+
+
+def _with_roles(inspection: Inspection, table: Table) -> Inspection:
+    """The same with each column that is used, what it holds, and what is to be known, once columns are understood."""
+    imported, plain = table.imported, table.plain
+    if imported is not None:
+        names, notes = imported.roles, imported.notes
+        title, left_out = imported.title, dict(imported.dropped)
+        inspection = replace(inspection, title=title, left_out=left_out, n_rows=imported.n_read, unit=imported.unit)
+    else:
+        assert plain is not None
+        names, notes, unused = plain.understood.columns, plain.notes, list[str]()
+        for name in plain.understood.ignored:
+            blank = name in plain.whole.columns and ColumnFacts(name, plain.whole[name]).empty
+            unused.append(_without_people(name) + (" (blank)" if blank else ""))
+        inspection = replace(inspection, n_rows=plain.shape[0], n_columns=plain.shape[1], not_used=tuple(unused))
+    words = sorted(names, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
+    told = [(word, names[word], _holds(word, table.frame, table.kind)) for word in words]
+    roles = tuple(Role(word, _without_people(name), _without_people(text)) for word, name, text in told)
+    return replace(inspection, kind=table.kind, roles=roles, notes=tuple(map(_without_people, notes)))
 
 
 def _without_name(text: str, name: str) -> str:
@@ -201,32 +210,7 @@ def _without_people(text: str) -> str:
     return _PERSON.sub("(not shown)", text)
 
 
-def _with_table(inspection: Inspection, table: Table) -> Inspection:
-    """What is known once the columns are understood."""
-    imported, plain = table.imported, table.plain
-    if imported is not None:
-        names, notes = imported.roles, imported.notes
-        title, left_out = imported.title, dict(imported.dropped)
-        known = replace(inspection, title=title, left_out=left_out, n_rows=imported.n_read, unit=imported.unit)
-        return _with_roles(known, table, names, notes)
-    assert plain is not None
-    unused: list[str] = []
-    for name in plain.understood.ignored:
-        blank = name in plain.whole.columns and ColumnFacts(name, plain.whole[name]).empty
-        unused.append(_without_people(name) + (" (blank)" if blank else ""))
-    known = replace(inspection, n_rows=plain.shape[0], n_columns=plain.shape[1], not_used=tuple(unused))
-    return _with_roles(known, table, plain.understood.columns, plain.notes)
-
-
 _ORDER = ("grade", "rank", "left", "right", "winner", "loser", "tie", "strength", "item", "annotator", "query")
-
-
-def _with_roles(inspection: Inspection, table: Table, names: Mapping[str, str], notes: Sequence[str]) -> Inspection:
-    """The same with each column that is used and what it holds, and what is to be known."""
-    words = sorted(names, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
-    held = [_without_people(_holds(word, table.frame, table.kind)) for word in words]
-    roles = tuple(Role(word, _without_people(names[word]), text) for word, text in zip(words, held, strict=True))
-    return replace(inspection, kind=table.kind, roles=roles, notes=tuple(map(_without_people, notes)))
 
 
 def _holds(word: str, frame: pl.DataFrame, kind: str) -> str:
@@ -237,7 +221,14 @@ def _holds(word: str, frame: pl.DataFrame, kind: str) -> str:
     if word in ("grade", "strength", "rank"):
         return _values(cells)
     if word in ("winner", "tie") and "loser" not in frame.columns:
-        return _outcomes(cells)
+        # how often each winner occurs
+        counts = cells.drop_nulls().cast(pl.String).value_counts(sort=True)
+        if len(counts) > _MOST_NAMED:
+            numbers = all(as_float(value) is not None for value in counts.to_series(0))
+            return f"{len(counts):,} different{'' if numbers else ', ids of items'}"
+        parts = [f"{value} {n:,}" for value, n in counts.rows()]
+        parts[:1] = [f"{one} ({percent(counts['count'][0] / int(counts['count'].sum()))})" for one in parts[:1]]
+        return ", ".join(parts)
     if word == "time":
         return _times(cells)
     if word in ("duration", "weight"):
@@ -276,18 +267,6 @@ def _values(cells: pl.Series) -> str:
     if text.any() or not np.isfinite(values).any():
         return f"{len(counts):,} different words"
     return f"{np.nanmin(values):g} to {np.nanmax(values):g}, {len(counts):,} different"
-
-
-def _outcomes(cells: pl.Series) -> str:
-    """How often each winner occurs."""
-    counts = cells.drop_nulls().cast(pl.String).value_counts(sort=True)
-    if len(counts) > _MOST_NAMED:
-        numbers = all(as_float(value) is not None for value in counts.to_series(0))
-        return f"{len(counts):,} different{'' if numbers else ', ids of items'}"
-    total = int(counts["count"].sum())
-    parts = [f"{value} {n:,}" for value, n in counts.rows()]
-    first = f"{parts[0]} ({percent(counts['count'][0] / total)})" if parts else ""
-    return ", ".join([first, *parts[1:]])
 
 
 def _times(cells: pl.Series) -> str:
@@ -355,32 +334,23 @@ def _with_candidates(inspection: Inspection, path: PathLike, options: ReadOption
     if inspection.source != "table" or not inspection.format or inspection.format == "zip":
         return inspection
     try:
-        source = open_votes(path, options.encoding)
-        source = below_title(source, options)
+        source = below_title(open_votes(path, options.encoding), options)
         table, _ = read_source(source, names=options.header, sheet=options.sheet, skip_rows=options.skip_rows)
     except JudgmentError:
         return inspection
     wishes = Wishes(annotators=not options.no_annotators, coded=options.winner_codes is not None)
     given = {word: name for word, name in options.columns.items() if name in table.columns}
     candidates = role_candidates(table, given, wishes)
-    roles = [
-        Role(word, _without_people(name), _without_people(_about_column(word, table, name)), len(names) == 1)
-        for word, names in candidates.items()
-        for name in names
-    ]
+    roles: list[Role] = []
+    for word, name in ((word, name) for word, names in candidates.items() for name in names):
+        facts = ColumnFacts(name, table[name])
+        holds = "objects" if facts.is_nested else f"{facts.distinct:,} different"
+        if word in ("grade", "rank", "winner") and not facts.is_nested:
+            holds = _values(table[name])
+        elif word == "item" and not facts.is_nested:
+            each = _each(table.select(pl.col(name).alias("item")), ["item"], "grade")
+            holds += f", {each} each{' (long text)' if facts.long_text else ''}"
+        roles.append(Role(word, _without_people(name), _without_people(holds), len(candidates[word]) == 1))
     gold = [name for name in table.columns if is_gold(name)]
     roles += [Role("truth", name, _without_people(_values(table[name])), False) for name in gold[:1]]
     return replace(inspection, n_rows=len(table), n_columns=table.width, roles=tuple(roles))
-
-
-def _about_column(word: str, table: pl.DataFrame, name: str) -> str:
-    """What a candidate holds."""
-    facts = ColumnFacts(name, table[name])
-    if facts.is_nested:
-        return "objects"
-    if word in ("grade", "rank", "winner"):
-        return _values(table[name])
-    if word != "item":
-        return f"{facts.distinct:,} different"
-    each = _each(table.select(pl.col(name).alias("item")), ["item"], "grade")
-    return f"{facts.distinct:,} different, {each} each{' (long text)' if facts.long_text else ''}"

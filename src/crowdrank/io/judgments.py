@@ -244,26 +244,24 @@ def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float])
 
     They have no strength any more: what is a weight is not to count twice.
     """
-    graded = [part for part in parts_of(judgments) if isinstance(part, Preferences) and part.strength is not None]
-    if not graded:
-        raise ParameterError(
-            f"{option('strength_weights')} applies to graded preferences, but there are none; leave it out"
-        )
-    parts: list[Judgments] = []
-    for part in parts_of(judgments):
+    parts, n_graded = list(parts_of(judgments)), 0
+    for place, part in enumerate(parts):
         if not isinstance(part, Preferences) or part.strength is None:
-            parts.append(part)
             continue
-        strength = part.strength
-        known = np.isin(strength, np.arange(len(weights) + 1))
+        n_graded += 1
+        known = np.isin(part.strength, np.arange(len(weights) + 1))
         if not known.all():
-            odd = strength[~known][0]
+            odd = part.strength[~known][0]
             raise ParameterError(
                 f"{option('strength_weights')} has {len(weights)} weights, and a preference has strength {odd:g}; give "
                 "one for each of 1, 2, ..."
             )
-        factor = np.concatenate([[1.0], np.asarray(weights, np.float64)])[strength.astype(np.int64)]
-        parts.append(replace(part, weight=part.row_weight * factor, strength=None))
+        factor = np.concatenate([[1.0], np.asarray(weights, np.float64)])[part.strength.astype(np.int64)]
+        parts[place] = replace(part, weight=part.row_weight * factor, strength=None)
+    if not n_graded:
+        raise ParameterError(
+            f"{option('strength_weights')} applies to graded preferences, but there are none; leave it out"
+        )
     return parts[0] if len(parts) == 1 else Mixed(tuple(parts))
 
 
@@ -298,12 +296,12 @@ def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
         raise ParameterError(
             f"{option('levels')} and {option('nominal')} apply to grades, but {files} {held}; leave them out"
         )
-    asked = {
-        "control": (bool(options.covariates), ("preference",)),
-        "winner_codes": (options.winner_codes is not None, ("preference",)),
-        "duplicates": ((options.duplicates or "keep") != "keep", ("grade", "preference")),
-    }
-    for name, (given, about) in asked.items():
+    asked = (
+        ("control", bool(options.covariates), ["preference"]),
+        ("winner_codes", options.winner_codes is not None, ["preference"]),
+        ("duplicates", (options.duplicates or "keep") != "keep", ["grade", "preference"]),
+    )
+    for name, given, about in asked:
         if given and not set(about) & set(kinds):
             what = " and ".join(f"{kind}s" for kind in about)
             raise ParameterError(f"{option(name)} applies to {what}, but {files} {held}; leave it out")
@@ -349,12 +347,12 @@ def build(tables: list[Table], options: ReadOptions) -> Judgments:
 def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Rows of all files below each other; ids become text where one file has text."""
     words = {word for frame in frames for word in frame.columns}
-    if "weight" in words:
-        frames = [frame if "weight" in frame.columns else frame.with_columns(weight=pl.lit(1.0)) for frame in frames]
-    if "ranking" in words:
-        own = [pl.format("{} of file {}", "ranking", pl.lit(number)) for number in range(1, len(frames) + 1)]
-        pairs = zip(frames, own, strict=True)
-        frames = [one.with_columns(ranking=name) if "ranking" in one.columns else one for one, name in pairs]
+    for place, frame in enumerate(frames):
+        if "weight" in words and "weight" not in frame.columns:
+            frames[place] = frame.with_columns(weight=pl.lit(1.0))
+        if "ranking" in frame.columns:
+            own = pl.format("{} of file {}", "ranking", pl.lit(place + 1))
+            frames[place] = frames[place].with_columns(ranking=own)
     differ = {w for w in words if len({frame.schema[w] for frame in frames if w in frame.columns}) > 1}
     stacked: list[pl.DataFrame] = []
     for frame in frames:
@@ -389,7 +387,7 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
         return
     if not len(judgments):
         return
-    words = ("item",) if "item" in plain.frame.columns else ("left", "right")
+    what, words = ("item", ["item"]) if "item" in plain.frame.columns else ("pair", ["left", "right"])
     keys = [word for word in ("query", *words, "annotator") if word in plain.frame.columns]
     named = judgments.n_annotators > 0
     if (named and options.duplicates is not None) or "judgment" in plain.frame.columns:
@@ -413,7 +411,6 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     if named or cells < _SEVERAL or options.no_annotators:
         return
     splitting = _splitting(plain, facts, keys)
-    what = "item" if "item" in keys else "pair"
     each = f"each {what} has {cells:.3g} {judgments.kind}s and no annotator is named"
     if splitting:
         who = splitting[0].name
@@ -502,11 +499,12 @@ def _unused_columns(plain: Plain) -> list[ColumnFacts]:
 
     Lists whose entries were read one by one have columns of their own.
     """
-    facts: list[ColumnFacts] = []
-    for name, cells in ((name, plain.whole[name]) for name in plain.understood.ignored if name in plain.whole.columns):
+    facts, known = list[ColumnFacts](), plain.whole.columns
+    for name in (name for name in plain.understood.ignored if name in known):
+        cells = plain.whole[name]
         if not cells.dtype.is_nested():
             facts.append(ColumnFacts(name, cells))
-        elif not any(column.startswith(f"{name}[]") for column in plain.whole.columns):
+        elif not any(column.startswith(f"{name}[]") for column in known):
             paths = [path for path in short_paths(name, cells) if "[]" not in path]
             facts += [ColumnFacts(path, at_path(cells, path[len(name) + 1 :].split("."))) for path in paths]
     return facts
@@ -538,9 +536,8 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
         return
     column, row = splitting[0].name, _first_repeat(plain.frame, keys)
     who = f"{plain.understood.columns['annotator']} {short(row['annotator'])}"
-    what = (
-        f"grades {short(row['item'])}" if "item" in row else f"compares {short(row['left'])} and {short(row['right'])}"
-    )
+    things = [short(row[word]) for word in ("item", "left", "right") if word in row]
+    what = f"{'grades' if 'item' in row else 'compares'} {' and '.join(things)}"
     of = f" of query {short(row['query'])}" if "query" in row else ""
     values = [value for value in dict.fromkeys(splitting[0].sample) if not is_personal(column, value)]
     more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
@@ -625,9 +622,10 @@ def _must_be_whole(source: Source, options: ReadOptions) -> bool:
         return source_name(source, options) is not None
     if turned or isinstance(source.place, bytes) or form not in ("parquet", "csv"):
         return True
-    if form == "csv" and len(source.data) < LONG_BYTES:
-        return True
     try:
+        # a short text, or a table of few rows
+        if form == "csv" and len(source.data) < LONG_BYTES:
+            return True
         if form == "parquet" and source.scan().select(pl.len()).collect().item() < LONG_ROWS:
             return True
     except (pl.exceptions.PolarsError, OSError):

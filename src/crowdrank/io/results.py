@@ -232,13 +232,13 @@ def written_consensus(source: Source) -> Consensus | None:
             covariance: list[Floats | None] | None = None
             if "covariance" in frame.columns:
                 # a block for each query, those without items included
-                rows, covariance, start = frame["covariance"].to_list(), [], 0
+                rows, covariance, at = frame["covariance"].to_list(), [], 0
                 sizes = {"": len(rows)}
                 if "query" in frame.columns:
                     sizes = dict(frame.group_by("query", maintain_order=True).len().iter_rows())
                 for query in header["queries"] if header["queries"] is not None else [""]:
-                    part = rows[start : start + sizes.get(query, 0)]
-                    start += len(part)
+                    part = rows[at : at + sizes.get(query, 0)]
+                    at += len(part)
                     missing = bool(part) and part[0] is None
                     covariance.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
             return _rebuild(header, frame, covariance, **arrays)
@@ -542,8 +542,8 @@ def _quality_from_json(document: Mapping[str, Any]) -> Quality:
         name: decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
         for name, form in document["parameters"].items()
     }
-    numbers = (decode_array([row[name] for row in rows], "float64") for name in ("quality", "n_judgments"))
-    return Quality(Index(ids), *numbers, {**parameters, **decode_params(document["shared"])})
+    quality, n = (decode_array([row[name] for row in rows], "float64") for name in ("quality", "n_judgments"))
+    return Quality(Index(ids), quality, n, {**parameters, **decode_params(document["shared"])})
 
 
 _VALUES = ("kind", "n_annotators", "effective_annotators")

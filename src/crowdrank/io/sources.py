@@ -15,8 +15,8 @@ import sys
 import tempfile
 import threading
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -169,19 +169,35 @@ def open_source(path: PathLike, *, archives: bool = False) -> Source:
 
     Zip archives are refused unless ``archives`` says that their reader looks inside.
     """
+    data: bytes | mmap.mmap
+    where: Path | None
     if isinstance(path, str) and path == "-":
-        return _unpack("standard input", "", _standard_input(), None, archives=archives)
-    table = place_of(path)
-    if table is not None:
-        return table
-    if not isinstance(path, str | os.PathLike):
-        raise JudgmentError(f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input")
-    where = Path(path)
-    suffixes = [suffix.lower() for suffix in where.suffixes if suffix.lower() != ".gz"]
-    data, as_it_is = _bytes_of(where)
-    return _unpack(
-        plain(str(where)), suffixes[-1] if suffixes else "", data, where if as_it_is else None, archives=archives
-    )
+        name, suffix, data, where = "standard input", "", _standard_input(), None
+    else:
+        table = place_of(path)
+        if table is not None:
+            return table
+        if not isinstance(path, str | os.PathLike):
+            raise JudgmentError(
+                f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input"
+            )
+        suffix = next((one.lower() for one in reversed(Path(path).suffixes) if one.lower() != ".gz"), "")
+        name, (data, where) = plain(str(Path(path))), _bytes_of(Path(path))
+    if data[:2] == b"\x1f\x8b":
+        data, where = _gunzip(name, data), None
+    magic = next((magic for magic in _PACKED if data[: len(magic)] == magic), None)
+    if magic is not None and not (archives and magic == ZIP):
+        raise not_unpacked(name, magic)
+    if not len(data):
+        raise JudgmentError(f"{name} is empty; check that it was written in full")
+    # UTF-16 or UTF-32, told by a byte-order mark or by zeros at every second byte
+    head, source = data[:_LOOKED_AT], Source(name, suffix, data, where)
+    wide = [encoding for mark, encoding in _MARKS.items() if head.startswith(mark)]
+    if not wide and head[:4] not in (b"PAR1", ZIP, OLD_SPREADSHEET) and len(head) >= _FEWEST_BYTES:
+        even, odd = head[0 : len(head) // 2 * 2 : 2], head[1::2]
+        for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+            wide += [encoding] if zeros.count(0) > _MOSTLY * len(zeros) and not others.count(0) else []
+    return as_utf8(source, wide[0]) if wide else source
 
 
 def check_source(path: PathLike) -> None:
@@ -216,15 +232,15 @@ def plain_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
-    """The file's bytes, mapped where it is a plain file, and whether it is one."""
+def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, Path | None]:
+    """The file's bytes, mapped where it is a plain file, and then its path."""
     name = plain(str(path))
     try:
         with path.open("rb") as handle:
             status = os.fstat(handle.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size:
-                return mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), True
-            return handle.read(), False
+                return mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), path
+            return handle.read(), None
     except (FileNotFoundError, NotADirectoryError):
         address = web_address(path)
         if address is not None:
@@ -251,37 +267,9 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
         raise JudgmentError(f"{name} cannot be opened: {reason}; check the path") from None
 
 
-def _unpack(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None, *, archives: bool) -> Source:
-    """The source with gzip taken off and other packings refused."""
-    if data[:2] == b"\x1f\x8b":
-        data, path = _gunzip(name, data), None
-    magic = next((magic for magic in _PACKED if data[: len(magic)] == magic), None)
-    if magic is not None and not (archives and magic == ZIP):
-        raise not_unpacked(name, magic)
-    if not len(data):
-        raise JudgmentError(f"{name} is empty; check that it was written in full")
-    encoding = _wide_encoding(data)
-    source = Source(name, suffix, data, path)
-    return source if encoding is None else as_utf8(source, encoding)
-
-
-def _wide_encoding(data: bytes | mmap.mmap) -> str | None:
-    """UTF-16 or UTF-32, told by a byte-order mark or by zeros at every second byte; ``None`` for anything else."""
-    head = data[:_LOOKED_AT]
-    marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
-    if marked is not None or head[:4] in (b"PAR1", ZIP, OLD_SPREADSHEET) or len(head) < _FEWEST_BYTES:
-        return marked
-    even, odd = head[0 : len(head) // 2 * 2 : 2], head[1::2]
-    for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
-        if zeros.count(0) > _MOSTLY * len(zeros) and not others.count(0):
-            return encoding
-    return None
-
-
 def as_windows_text(source: Source) -> tuple[Source, str]:
     """Return a file that is not UTF-8 as Windows-1252, Latin-1 where that has no character, and the first such word."""
-    raw = bytes(source.data[:])
-    text = raw.decode("cp1252", "latin-1-where-undefined")
+    text = bytes(source.data[:]).decode("cp1252", "latin-1-where-undefined")
     position = next(n for n, letter in enumerate(text) if not letter.isascii())
     before, after = text[max(position - 40, 0) : position], text[position : position + 40]
     word = re.split(r"[^\w'-]", before)[-1] + re.split(r"[^\w'-]", after)[0]
@@ -317,17 +305,17 @@ def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:
                     position += len(block)
                     if not block:
                         raise EOFError
-                part = unpacker.decompress(block, BLOCK)
-                parts.append(part)
-                total += len(part)
+                parts.append(unpacker.decompress(block, BLOCK))
+                total += len(parts[-1])
                 if total > most or (total > _LARGE and total > _MOST_TIMES * len(data)):
-                    limit = f"{_MOST_TIMES} times its size, which is unlike a table"
-                    remedy = "unpack it yourself if that is intended"
+                    limit = (
+                        f"{_MOST_TIMES} times its size, which is unlike a table; unpack it yourself if that is intended"
+                    )
                     if total > most:
-                        limit = f"a quarter of the free memory ({in_words(most)})"
-                        remedy = "split it, or use a machine with more memory"
+                        quarter = f"a quarter of the free memory ({in_words(most)})"
+                        limit = f"{quarter}; split it, or use a machine with more memory"
                     packed, unpacked = in_words(len(data)), in_words(total)
-                    raise JudgmentError(f"{name} ({packed}) unpacks to more than {unpacked}, beyond {limit}; {remedy}")
+                    raise JudgmentError(f"{name} ({packed}) unpacks to more than {unpacked}, beyond {limit}")
             position -= len(unpacker.unused_data)
             # zeros may stand behind the last member, as tapes pad them
             while position < len(data) and data[position] == 0:
@@ -520,18 +508,35 @@ def _of_address(scheme: str, rest: str, name: str) -> Source | None:
         address = os.path.abspath(local)
     else:
         address = f"postgresql://{address}?{options.strip('&')}".rstrip("?")
+
+    @contextmanager
+    def fetch(names: Sequence[str] | None, n_rows: int | None) -> Iterator[Any]:
+        """Rows of the query, of a database that is opened for reading only where it is a file."""
+        listed = "*" if names is None else ", ".join(map(_quote, names))
+        limit = "" if n_rows is None else f" LIMIT {n_rows}"
+        asked = f"SELECT {listed} FROM ({query.strip().rstrip(';')}) AS votes{limit}"
+        if scheme == "duckdb":
+            import duckdb
+
+            with duckdb.connect(address, read_only=True) as connection:
+                yield connection.sql(asked).to_arrow_reader(_ROWS_AT_ONCE)
+        else:
+            from adbc_driver_postgresql import dbapi
+
+            with dbapi.connect(address) as connection, connection.cursor() as cursor:
+                cursor.execute(asked)
+                yield cursor.fetch_record_batch()
+
     try:
-        return replace(blank, table=_scan_rows(_asking(scheme, address, query.strip().rstrip(";"))))
+        return replace(blank, table=_scan_rows(fetch))
     except ImportError:
         raise MissingExtraError(f"{name} is a database; pip install 'crowdrank[sql]' to read it") from None
     except Exception as error:
         raise blank.unreadable(error) from None
 
 
-Rows = Generator[Any]
-"""Arrow's schema, and its batches after that."""
-Fetch = Callable[["Sequence[str] | None", "int | None"], Rows]
-"""Given the names of columns and a number of rows, ``None`` for all, returns these."""
+Fetch = Callable[["Sequence[str] | None", "int | None"], AbstractContextManager[Any]]
+"""Given the names of columns and a number of rows, ``None`` for all, opens a reader of Arrow's batches of these."""
 
 
 def _scan_rows(fetch: Fetch) -> pl.LazyFrame:
@@ -541,8 +546,8 @@ def _scan_rows(fetch: Fetch) -> pl.LazyFrame:
     def batches(
         names: Sequence[str] | None, where: pl.Expr | None, n_rows: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        with closing(fetch(names, None if where is not None else n_rows)) as found:
-            for batch in chain([next(found).empty_table()], found if n_rows != 0 else ()):
+        with fetch(names, None if where is not None else n_rows) as reader:
+            for batch in chain([reader.schema.empty_table()], reader if n_rows != 0 else ()):
                 frame = pl.DataFrame(pl.from_arrow(batch))
                 # decimals of a database are numbers like others; some drivers give them as text of a type of its own
                 odd = {name: dtype for name, dtype in frame.schema.items() if isinstance(dtype, pl.BaseExtension)}
@@ -552,33 +557,6 @@ def _scan_rows(fetch: Fetch) -> pl.LazyFrame:
                 yield frame if where is None else frame.filter(where)
 
     return register_io_source(batches, schema=next(batches(None, None, 0, None)).schema)
-
-
-def _asking(scheme: str, address: str, query: str) -> Fetch:
-    """What asks a database, opened for reading only where it is a file, for columns and rows of a query."""
-
-    def fetch(names: Sequence[str] | None, n_rows: int | None) -> Rows:
-        listed = "*" if names is None else ", ".join(map(_quote, names))
-        asked = f"SELECT {listed} FROM ({query}) AS votes{'' if n_rows is None else f' LIMIT {n_rows}'}"
-        if scheme == "duckdb":
-            import duckdb
-
-            with duckdb.connect(address, read_only=True) as connection:
-                yield from _of_reader(connection.sql(asked).to_arrow_reader(_ROWS_AT_ONCE))
-        else:
-            from adbc_driver_postgresql import dbapi
-
-            with dbapi.connect(address) as connection, connection.cursor() as cursor:
-                cursor.execute(asked)
-                yield from _of_reader(cursor.fetch_record_batch())
-
-    return fetch
-
-
-def _of_reader(reader: Any) -> Rows:
-    """The schema and the batches of a reader of Arrow's."""
-    yield reader.schema
-    yield from reader
 
 
 def _quote(name: str) -> str:
@@ -593,8 +571,8 @@ def _scan_table(data: Any) -> pl.LazyFrame:
     if not hasattr(data, "to_arrow_reader") or not hasattr(data, "project"):
         return to_frame(data).lazy()
 
-    def fetch(names: Sequence[str] | None, n_rows: int | None) -> Rows:
+    def fetch(names: Sequence[str] | None, n_rows: int | None) -> AbstractContextManager[Any]:
         chosen = data if names is None else data.project(", ".join(map(_quote, names)))
-        return _of_reader((chosen if n_rows is None else chosen.limit(n_rows)).to_arrow_reader(_ROWS_AT_ONCE))
+        return nullcontext((chosen if n_rows is None else chosen.limit(n_rows)).to_arrow_reader(_ROWS_AT_ONCE))
 
     return _scan_rows(fetch)

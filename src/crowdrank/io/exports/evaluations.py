@@ -99,7 +99,8 @@ def arena(rows: Collector) -> Imported:
             if word is not None and winner is None:
                 rows.refuse("unknown_winner", number=number, word=word)
         else:
-            flags = {name: _flag(record[name]) for name in _HOT if name in record}
+            hot = {name: as_number(record[name]) for name in _HOT if name in record}
+            flags = {name: foreign.as_truth(record[name] if cell is None else cell) for name, cell in hot.items()}
             won = [name for name, flag in flags.items() if flag]
             if len(won) != 1 or None in flags.values():
                 rows.refuse("several_winners", number=number, n=len(won))
@@ -119,12 +120,6 @@ def arena(rows: Collector) -> Imported:
     if both_bad:
         rows.notes.append(f"{both_bad:,} battles with both bad are ties")
     return rows.finish("preference")
-
-
-def _flag(value: Any) -> bool | None:
-    """Whether a one-hot cell is set."""
-    number = as_number(value)
-    return foreign.as_truth(value) if number is None else {0.0: False, 1.0: True}.get(number)
 
 
 def arena_hard(rows: Collector) -> Imported:
@@ -467,7 +462,11 @@ def inspect_log(rows: Collector) -> Imported:
     values: list[_Score] = []
     for number, sample in enumerate(log["samples"], 1):
         name = as_text(sample.get("id")) or str(number)
-        scores = [_Score(sample, f"{task}: {name}" if task else name, *one) for one in _sample_scores(sample)]
+        query, scores = f"{task}: {name}" if task else name, list[_Score]()
+        for scorer, score in (sample.get("scores") or {"scorer": sample.get("score") or None}).items():
+            value = score.get("value") if isinstance(score, Mapping) else score
+            held = value if isinstance(value, Mapping) else {} if value is None else {"value": value}
+            scores += [_Score(sample, query, str(scorer), str(part), one) for part, one in held.items()]
         wanted = [score for score in scores if rows.is_wanted({"scorer": score.scorer}, sample)]
         if scores and not wanted:
             continue
@@ -508,17 +507,6 @@ def _archived_log(source: Source) -> Record:
     # a sample that was tried again is in the archive as it was at last
     last = {(str(foreign.at_path(one, "id")), str(foreign.at_path(one, "epoch"))): one for one in samples}
     return {"status": "started", **log, "samples": list(last.values()) or None}
-
-
-def _sample_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Scorer, part and value of each score of a sample."""
-    by_scorer = sample.get("scores") or ({"scorer": sample["score"]} if sample.get("score") else {})
-    for scorer, score in by_scorer.items():
-        value = score.get("value") if isinstance(score, Mapping) else score
-        if isinstance(value, Mapping):
-            yield from ((str(scorer), str(part), one) for part, one in value.items())
-        elif value is not None:
-            yield str(scorer), "value", value
 
 
 def _expect_one_scale(scores: list[_Score], *, pooled: bool) -> None:
@@ -598,10 +586,21 @@ def promptfoo(rows: Collector) -> Imported:
     """Return the score of each provider and prompt on each test."""
     if table_format(rows.source) == "csv":
         rows.refuse("csv")
+
+    def results() -> Iterator[Record]:
+        """The results that are wanted, of a whole evaluation or one on each line."""
+        for value in json_values(rows.source):
+            inner = value.get("results") if isinstance(value, Mapping) else None
+            listed = inner.get("results") if isinstance(inner, Mapping) else inner
+            for number, result in enumerate(listed if isinstance(listed, list) else [value], 1):
+                check_shape(result, _PROMPTFOO, f"result {number}")
+                if rows.is_wanted(result):
+                    yield result
+
     tests: dict[str, int] = {}
     names: dict[str, None] = {}
     outputs: list[tuple[Any, str, str, Any, dict[str, Any]]] = []
-    for result in _promptfoo_results(rows):
+    for result in results():
         rows.n_read += 1
         failed = as_number(result.get("failureReason")) == _PROMPTFOO_ERROR
         if failed or (result.get("error") and result.get("score") is None):
@@ -609,8 +608,8 @@ def promptfoo(rows: Collector) -> Imported:
             continue
         parts: dict[str, Any] = {}
         for one in foreign.at_path(result, "gradingResult.componentResults") or ():
-            name = as_text(foreign.at_path(one, "assertion.metric")) or as_text(foreign.at_path(one, "assertion.type"))
-            if name:
+            assertion = one.get("assertion") or {}
+            if name := foreign.first_text(assertion, "metric", "type"):
                 parts.setdefault(name, one.get("score"))
         parts |= result.get("namedScores") or {}
         names |= dict.fromkeys(parts)
@@ -634,17 +633,6 @@ def promptfoo(rows: Collector) -> Imported:
         rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
     rows.roles["grade"] = part or "score"
     return rows.finish("grade")
-
-
-def _promptfoo_results(rows: Collector) -> Iterator[Record]:
-    """The results that are wanted, of a whole evaluation or one on each line."""
-    for value in json_values(rows.source):
-        inner = value.get("results") if isinstance(value, Mapping) else None
-        listed = inner.get("results") if isinstance(inner, Mapping) else inner
-        for number, result in enumerate(listed if isinstance(listed, list) else [value], 1):
-            check_shape(result, _PROMPTFOO, f"result {number}")
-            if rows.is_wanted(result):
-                yield result
 
 
 # platforms: where each tool writes what is in ``exports.toml``, and one reader for all --------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
@@ -35,7 +36,7 @@ _NOBODY = "unknown"
 _MOST_CLASSES = 12  # so many different words are classes however few answers there are
 
 Cells = dict[str, Any]
-Answers = Sequence[tuple[Any, str | None, Sequence[str], Cells]]  # record, item, labels given, further cells
+Answer = tuple[Any, str | None, list[str], Cells]  # record, item, labels given, further cells
 
 
 @dataclass(frozen=True)
@@ -167,17 +168,13 @@ class Collector:
         A list of cells is one thing that was read and makes several rows.
         """
         for number, record in enumerate(records, 1):
-            if not self.is_wanted(record):
-                continue
-            for judged in judgments(record, number):
+            for judged in judgments(record, number) if self.is_wanted(record) else ():
                 self.n_read += 1
-                if isinstance(judged, dict):
-                    self.add(record, **judged)
-                elif isinstance(judged, str):
+                if isinstance(judged, str):
                     self.drop(judged)
-                else:
-                    for cells in judged:
-                        self.add(record, **cells)
+                    continue
+                for cells in judged if isinstance(judged, list) else [judged]:
+                    self.add(record, **cells)
 
     def add(self, record: Any = None, **cells: Any) -> None:
         """Add a row; the user's own choice of a field for a word goes before the importer's."""
@@ -207,93 +204,56 @@ class Collector:
         self._column_hits |= dict.fromkeys(self._column_hits.keys() & set(frame.columns), True)
         self._parts.append(frame)
 
-    def add_labels(self, answers: Answers) -> None:
+    def add_labels(self, answers: Sequence[Answer]) -> None:
         """Add multi-label answers: a query for each label seen, with grade 1 where it was given and 0 where not."""
         labels = list(dict.fromkeys(label for _, _, given, _ in answers for label in given))
-        for record, item, given, cells in answers:
-            for label in labels:
-                self.add(record, query=label, item=item, grade=int(label in given), **cells)
+        for (record, item, given, cells), label in product(answers, labels):
+            self.add(record, query=label, item=item, grade=int(label in given), **cells)
         self.notes.append(label_note(labels))
 
-    def add_classes(self, answers: Answers, what: str = "the label") -> bool:
+    def add_classes(self, answers: Sequence[Answer]) -> bool:
         """Add the one class of each answer, or labels where some answer has several; return whether it is so."""
         several = any(len(labels) > 1 for _, _, labels, _ in answers)
         if several:
             self.add_labels(answers)
-            self.roles["query"] = what
+            self.roles["query"] = "the label"
         for record, item, labels, cells in [] if several else answers:
             self.add(record, item=item, grade=labels[0], **cells)
         return several
 
-    def add_ranking(self, record: Any, names: Sequence[Any], ranks: Sequence[Any] | None, **cells: Any) -> bool:
-        """Add one ranking, best first or with its ranks; return whether it could be read."""
-        items = [as_text(name) for name in names]
-        if not items or None in items or len(set(items)) < len(items):
-            return False
-        if ranks is not None and len(ranks) != len(items):
-            return False
-        for place, item in enumerate(items):
-            self.add(record, item=item, rank=place + 1 if ranks is None else ranks[place], **cells)
-        return True
-
-    def choose_question(self, names: Iterable[str], *, what: str = "answers to", field: str | None = None) -> str:
-        """Return the question that is meant: the only one, or the one that ``answer`` names.
-
-        Where ``field`` names them in each record, rows may be chosen by it too.
-        """
+    def choose_question(self, names: Iterable[str], what: str = "answers to", field: str | None = None) -> str:
+        """Return the question that is meant: the only one, or the one that ``answer`` names."""
         return choose_question(names, self.options.answer, what=what, field=field)
 
     def settle_direction(self, metric: str, small_is_good: bool | None) -> None:
         """Say in the options which way a metric counts: as the user says, else as the file tells; never assumed."""
-        if self.options.small_is_good is not None:
-            return
-        if small_is_good is None:
-            raise JudgmentError(
-                f"the file does not say whether large values of {metric!r} are good; give "
-                f"{option('small_is_good', False)} or {option('small_is_good', True)}"
-            )
-        self.options = replace(self.options, small_is_good=small_is_good)
+        if self.options.small_is_good is None and small_is_good is None:
+            ways = f"{option('small_is_good', False)} or {option('small_is_good', True)}"
+            raise JudgmentError(f"the file does not say whether large values of {metric!r} are good; give {ways}")
+        if self.options.small_is_good is None:
+            self.options = replace(self.options, small_is_good=small_is_good)
 
     def _flush(self) -> None:
         """Turn the rows so far into a table, which takes a fraction of the memory."""
         if not self._length:
             return
         part = pl.DataFrame([_series(name, values) for name, values in self._columns.items()])
-        self._parts.append(self._with_style(part) if self.options.covariates else part)
-        self._columns, self._length = {}, 0
-
-    def _with_style(self, part: pl.DataFrame) -> pl.DataFrame:
-        """The rows with covariates: those that the file counts, else counted in texts, which are let go of."""
+        # covariates are those that the file counts, else counted in texts, which are let go of
         for name in parse_covariates(self.options.covariates):
             sides = [f"{name}_{side}" for side in SIDES]
             given = all(side in part.columns and part[side].null_count() < len(part) for side in sides)
             part = part if given else part.drop(sides, strict=False)
             self._styles.setdefault(name, set()).add(given)
         texts = [name for name in ("left_text", "right_text") if name in part.columns]
-        if len(texts) < 2 or self.options.add_columns is None:
-            return part.drop(texts)
-        counted = self.options.add_columns(part)
-        new = [name for name in counted.columns if name not in part.columns]
-        # an answer whose text is not known is not one of length 0
-        text_of = {name: pl.col(f"{name.rpartition('_')[2]}_text") for name in new}
-        known = (pl.when(text.is_not_null()).then(name).alias(name) for name, text in text_of.items())
-        return counted.with_columns(known).drop(texts)
-
-    def _style_columns(self, frame: pl.DataFrame) -> list[str]:
-        """The columns of covariates; refuse those that are not known, or that stand in two units."""
-        for name, given in self._styles.items():
-            sides = [f"{name}_{side}" for side in SIDES]
-            if any(side not in frame.columns or frame[side].null_count() == len(frame) for side in sides):
-                named = option("columns", dict.fromkeys(sides, ...))
-                raise JudgmentError(
-                    f"the file holds neither {name!r} of both answers nor their texts to count it in; name the fields "
-                    f"that hold it with {named}, or leave {option('control')} out"
-                )
-            if len(given) > 1:
-                raise JudgmentError(
-                    f"some records count {name!r} and others have texts only, which is another unit; read them apart"
-                )
-        return covariate_columns(frame, self.options.covariates) if self._styles else []
+        if len(texts) == 2 and self.options.add_columns is not None:
+            old, part = part.columns, self.options.add_columns(part)
+            # an answer whose text is not known is not one of length 0
+            text_of = {name: pl.col(f"{name.rpartition('_')[2]}_text") for name in part.columns if name not in old}
+            part = part.with_columns(
+                pl.when(text.is_not_null()).then(name).alias(name) for name, text in text_of.items()
+            )
+        self._parts.append(part.drop(texts))
+        self._columns, self._length = {}, 0
 
     def finish(
         self, kind: str, *, recorded: bool = False, classes: bool = False, metric: str | None = None
@@ -327,7 +287,19 @@ class Collector:
             if asked.height > asked["query"].n_unique():
                 frame = frame.with_columns(query=pl.format("{}, turn {}", "query", "turn"))
                 self.roles["query"] = "question_id, turn"
-        style = self._style_columns(frame)
+        for name, given in self._styles.items():
+            sides = [f"{name}_{side}" for side in SIDES]
+            if any(side not in frame.columns or frame[side].null_count() == len(frame) for side in sides):
+                named = option("columns", dict.fromkeys(sides, ...))
+                raise JudgmentError(
+                    f"the file holds neither {name!r} of both answers nor their texts to count it in; name the fields "
+                    f"that hold it with {named}, or leave {option('control')} out"
+                )
+            if len(given) > 1:
+                raise JudgmentError(
+                    f"some records count {name!r} and others have texts only, which is another unit; read them apart"
+                )
+        style = covariate_columns(frame, self.options.covariates) if self._styles else []
         frame, left_out = without_missing(frame, self.options.missing)
         self.notes += left_out
         frame = self._tidy(frame.select([*(name for name in COLUMNS if name in frame.columns), *style]))
@@ -389,8 +361,7 @@ class Collector:
             self._note_classes(grade)
             return frame, truth, None, True
         numbers = numbers_in("grade", grade, commas=False)
-        levels = numbers.levels
-        order = order_of(grade) if levels is None else None
+        levels, order = numbers.levels, order_of(grade) if numbers.levels is None else None
         if order is not None and (
             # yes and no, or good and bad, of a tool for labels are classes
             order.kind == "codes" or (order.sure and self.survey) or (order.kind == "grades" and len(order.levels) > 2)
@@ -464,18 +435,15 @@ def choose_question(
     Where ``field`` names them in each record, rows may be chosen by it too.
     """
     known = list(dict.fromkeys(names))
-    if answer is not None:
-        if answer in known:
-            return answer
-        named = first_few(map(repr, known), shown=12)
-        raise JudgmentError(f"there is no {answer!r}; {did_you_mean(answer, known)}the file has {what} {named}")
-    if len(known) == 1:
-        return known[0]
-    if not known:
-        if what != "answers to":
-            raise JudgmentError(f"the file has no {what.removeprefix('the ')}; write it with them")
-        raise JudgmentError("the file has no answers to any question; export it once somebody has answered")
+    if answer in known or (answer is None and len(known) == 1):
+        return known[0] if answer is None else answer
     named = first_few(map(repr, known), shown=12)
+    if answer is not None:
+        raise JudgmentError(f"there is no {answer!r}; {did_you_mean(answer, known)}the file has {what} {named}")
+    if not known and what == "answers to":
+        raise JudgmentError("the file has no answers to any question; export it once somebody has answered")
+    if not known:
+        raise JudgmentError(f"the file has no {what.removeprefix('the ')}; write it with them")
     way = option("answer", known[0]) if field is None else option("where", {field: known[0]})
     raise JudgmentError(f"the file has {what} {named}; choose one with {way}")
 

@@ -15,7 +15,7 @@ from ..read_options import SIDES
 from ..sources import ZIP, Source
 from . import cells as foreign
 from .cells import as_number, as_text, first_text, message_text, pair_columns, side
-from .imported import Answers, Cells, Collector, Imported, as_labels, choose_question, refuse_kind
+from .imported import Answer, Cells, Collector, Imported, as_labels, choose_question, refuse_kind
 from .streaming import EACH, Record, Shape, check_shape, records, text_members
 
 
@@ -28,7 +28,7 @@ def doccano(rows: Collector) -> Imported:
     if rows.source.data[:4] == ZIP:
         parts = [(PurePosixPath(part.name).stem, part) for part in text_members(rows.source)]
         members = [(None if stem == "all" else stem, part) for stem, part in parts]
-    answers: Answers = []
+    answers: list[Answer] = []
     for member, part in members:
         for number, record in enumerate(records(part, shape={"annotations": ([{}], str)}), 1):
             if not rows.is_wanted(record):
@@ -210,7 +210,7 @@ def labelbox(rows: Collector) -> Imported:
             raise JudgmentError(not_supported("the labels are", kind, other=False))
         raise JudgmentError("no label answers a classification question; export labels with one")
     wanted = rows.choose_question(asked)
-    several: Answers = []
+    several: list[Answer] = []
     for record in records(rows.source, shape=_DATA_ROW):
         for held, label in _labels(rows, record) if rows.is_wanted(record) else ():
             rows.n_read += 1
@@ -312,7 +312,7 @@ def label_studio(rows: Collector) -> Imported:
 def _read_tasks(rows: Collector, read_tasks: Callable[[], Tasks]) -> Imported:
     """One question's answers of all tasks."""
     options, (name, kind) = rows.options, _question(rows, read_tasks)
-    labels: list[tuple[Any, str | None, list[str], Cells]] = []
+    labels: list[Answer] = []
     parts: list[dict[str, Any]] = []
     n_bare = n_predictions = n_gold_lists = 0
     named, sides = {"left", "right"} <= options.columns.keys(), ("", "")
