@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import polars as pl
 from ..data.features import Features
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Floats
 from .output import write_text
 from .sources import Source, blaming, open_source, plain_line_ends, show_value
 
@@ -24,20 +23,6 @@ _MOST_CELLS = 1 << 31
 _SHAPE = "a line should look like '2 qid:10 1:0.5 2:0 #docid = D7'"
 _FIRST = re.compile(rb"\s*[-+.\deE]+\s+(qid:\S+(\s|$)|\d+:\S)")
 _MISSING = ("null", "nan", "na")
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Some lines of the file, taken apart."""
-
-    grade: Floats
-    query: pl.Series
-    item: pl.Series
-    """Id from the comment; null where there is none."""
-    row: Ints
-    feature: Ints
-    value: Floats
-    line: Counts
 
 
 def read_letor(path: PathLike, *, groups: PathLike | None = None) -> Features:
@@ -69,19 +54,33 @@ def read_letor(path: PathLike, *, groups: PathLike | None = None) -> Features:
 
 def letor_of(source: Source, groups: PathLike | None) -> Features:
     """Return the features of an opened LETOR or svmlight file; ``groups`` is used where no line names its query."""
-    blocks = list(_blocks(source))
-    if not sum(len(block.grade) for block in blocks):
+    parts = list(_blocks(source))
+    lines = pl.concat([part for part, _ in parts]) if parts else pl.DataFrame()
+    if not len(lines):
         raise JudgmentError(f"{source.name} holds no rows; {_SHAPE}")
-    query = _queries(source, groups, blocks)
-    item = pl.concat([block.item for block in blocks])
+    query = _queries(source, groups, lines)
+    item = lines["item"]
     if item.null_count():
         number = pl.int_range(1, pl.len() + 1).cast(pl.String)
         keyed = pl.DataFrame({"item": item, "query": query})
         item = item.fill_null(keyed.select(number if query is None else number.over("query")).to_series())
-    matrix, names = _matrix(source, blocks)
-    grade = np.concatenate([block.grade for block in blocks])
+    pairs = [pair for _, pair in parts]
+    highest = max((int(pair["feature"].max() or 0) for pair in pairs if len(pair)), default=-1)  # type: ignore[arg-type]
+    lowest = min((int(pair["feature"].min() or 0) for pair in pairs if len(pair)), default=1)  # type: ignore[arg-type]
+    lowest, width = min(lowest, 1), max(highest - min(lowest, 1) + 1, 0)
+    if len(lines) * width > _MOST_CELLS:
+        own, pair = next(one for one in parts if highest in one[1]["feature"])
+        line = own["number"][pair["row"][int(pair["feature"].arg_max() or 0)]]
+        too_many = f"has feature {highest}, too many for a matrix of {len(lines)} rows"
+        raise source.broken_line(line, too_many, "renumber the features")
+    absent = float("nan") if any(pair["value"].is_nan().any() for pair in pairs) else 0.0
+    matrix, start = np.full((len(lines), width), absent), 0
+    for own, pair in parts:
+        matrix[start + pair["row"].to_numpy(), pair["feature"].to_numpy() - lowest] = pair["value"].to_numpy()
+        start += len(own)
+    names = tuple(map(str, range(lowest, highest + 1)))
     with blaming(source.name):
-        return Features.from_arrays(query, item, matrix, names=names, grade=grade)
+        return Features.from_arrays(query, item, matrix, names=names, grade=lines["grade"].to_numpy())
 
 
 def write_letor(features: Features, path: PathLike | None) -> None:
@@ -132,7 +131,7 @@ def write_training(features: Features, weight: Floats | None, path: PathLike) ->
     return [str(path), *(f"{path}{ending}" for ending in beside)]
 
 
-def _blocks(source: Source) -> Iterator[_Block]:
+def _blocks(source: Source) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """The file in pieces small enough to be taken apart all at once."""
     start, line = source.start, 1
     if source.data.find(b"\0") >= 0:
@@ -150,8 +149,8 @@ def _blocks(source: Source) -> Iterator[_Block]:
         start = end
 
 
-def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
-    """Grades, queries, ids and features of some lines."""
+def _take_apart(source: Source, lines: pl.Series, first_line: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Number, grade, query and item of some lines, null where none is said; and row, feature and value of each pair."""
     parts = (
         pl.DataFrame({"line": lines})
         .with_row_index("number", offset=first_line)
@@ -160,8 +159,7 @@ def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
         .with_columns(pl.col("body").str.strip_chars())
         .filter(pl.col("body") != "")
     )
-    line = parts["number"].to_numpy().astype(np.int64)
-    body = parts["body"]
+    line, body = parts["number"], parts["body"]
     if body.str.contains(r"[\t ]{2}|\t").any():
         body = body.str.replace_all(r"\s+", " ")
     tokens = body.str.split(" ")
@@ -174,26 +172,14 @@ def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
     query = second.str.strip_prefix("qid:").set(~second.str.starts_with("qid:").fill_null(False), None)
     # one row for each feature given on each line
     table = pl.DataFrame({"tokens": tokens, "skip": query.is_not_null().cast(pl.Int64) + 1}).with_row_index("row")
-    features = table.select("row", pl.col("tokens").list.slice(pl.col("skip")).alias("token"))
+    features = table.select(pl.col("row").cast(pl.Int32), pl.col("tokens").list.slice(pl.col("skip")).alias("token"))
     features = features.filter(pl.col("token").list.len() > 0).explode("token")
     halves = pl.col("token").str.splitn(":", 2).struct.rename_fields(["feature", "value"])
     pairs = features.with_columns(halves.alias("pair")).unnest("pair")
     comment = parts["comment"]
     named = comment.str.extract(r"(?i)docid\s*[=:]\s*(\S+)")
     item = named.fill_null(comment.str.strip_chars().str.extract(r"^#*\s*(\S+)"))
-    row = pairs["row"].to_numpy().astype(np.int32)
-    feature, value = _numbers(source, pairs, line)
-    if (np.diff(feature)[np.diff(row) == 0] <= 0).any():
-        order = np.lexsort((feature, row))
-        twice = (np.diff(row[order]) == 0) & (np.diff(feature[order]) == 0)
-        if twice.any():
-            first = order[int(np.argmax(twice))]
-            raise source.broken_line(line[row[first]], f"has feature {feature[first]} twice", _SHAPE)
-    return _Block(grade.to_numpy(), query, item, row, feature, value, line)
-
-
-def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, Floats]:
-    """Feature numbers and values; NaN where the file says NULL."""
+    # numbers of features, and values, NaN where the file says NULL
     feature = pairs["feature"].cast(pl.Int32, strict=False)
     value = pairs["value"].cast(pl.Float64, strict=False)
     failed = value.is_null() | ~value.is_finite().fill_null(False)
@@ -201,31 +187,20 @@ def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, F
         missing = pairs["value"].filter(failed).str.to_lowercase().is_in(_MISSING).fill_null(False)
         value = value.set(failed, float("nan"))
         failed = failed.scatter(failed.arg_true(), ~missing)
-    bad = feature.is_null() | (feature < 0).fill_null(True) | failed
-    if bad.any():
-        first = int(bad.arg_max() or 0)
+    wrong = feature.is_null() | (feature < 0).fill_null(True) | failed
+    if wrong.any():
+        first = int(wrong.arg_max() or 0)
         token = show_value(pairs["token"][first])
         raise source.broken_line(line[pairs["row"][first]], f"has {token} where feature:value was expected", _SHAPE)
-    return feature.to_numpy(), value.to_numpy()
-
-
-def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ...]]:
-    """Dense matrix over all lines, and the features' numbers as names."""
-    highest = max((int(block.feature.max(initial=-1)) for block in blocks), default=-1)
-    lowest = min((int(block.feature.min(initial=1)) for block in blocks), default=1)
-    n_rows, width = sum(len(block.grade) for block in blocks), max(highest - lowest + 1, 0)
-    if n_rows * width > _MOST_CELLS:
-        block = next(block for block in blocks if highest in block.feature)
-        line = block.line[block.row[int(np.argmax(block.feature))]]
-        too_many = f"has feature {highest}, too many for a matrix of {n_rows} rows"
-        raise source.broken_line(line, too_many, "renumber the features")
-    absent = float("nan") if any(np.isnan(block.value).any() for block in blocks) else 0.0
-    matrix = np.full((n_rows, width), absent)
-    start = 0
-    for block in blocks:
-        matrix[start + block.row, block.feature - lowest] = block.value
-        start += len(block.grade)
-    return matrix, tuple(str(number) for number in range(lowest, highest + 1))
+    row, number = pairs["row"].to_numpy(), feature.to_numpy()
+    if (np.diff(number)[np.diff(row) == 0] <= 0).any():
+        order = np.lexsort((number, row))
+        twice = (np.diff(row[order]) == 0) & (np.diff(number[order]) == 0)
+        if twice.any():
+            first = int(order[int(np.argmax(twice))])
+            raise source.broken_line(line[int(row[first])], f"has feature {number[first]} twice", _SHAPE)
+    kept = pl.DataFrame({"number": line, "grade": grade, "query": query, "item": item})
+    return kept, pl.DataFrame({"row": pairs["row"], "feature": feature, "value": value})
 
 
 def looks_like_letor(source: Source) -> bool:
@@ -235,13 +210,13 @@ def looks_like_letor(source: Source) -> bool:
     return _FIRST.match(next(lines, b"")) is not None
 
 
-def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> pl.Series | None:
+def _queries(source: Source, groups: PathLike | None, lines: pl.DataFrame) -> pl.Series | None:
     """Query id of each line, from the lines or from a file of group sizes; ``None`` where neither says."""
-    query = pl.concat([block.query for block in blocks])
+    query = lines["query"]
     if query.null_count() == 0:
         return query
     if query.null_count() < len(query):
-        line = np.concatenate([block.line for block in blocks])[int(query.is_null().arg_max() or 0)]
+        line = lines["number"][int(query.is_null().arg_max() or 0)]
         raise source.broken_line(line, "has no qid: while other lines have one", _SHAPE)
     if groups is None:
         return None
@@ -249,9 +224,8 @@ def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> p
     sizes: list[int] = []
     for number, text in enumerate(listed.text().split("\n"), 1):
         if text.strip() and (not text.strip().isdecimal() or int(text) < 1):
-            raise JudgmentError(
-                f"{listed.name}: line {number} holds {show_value(text)}; each line should count the lines of one query"
-            )
+            counts = "each line should count the lines of one query"
+            raise JudgmentError(f"{listed.name}: line {number} holds {show_value(text)}; {counts}")
         sizes += [int(text)] if text.strip() else []
     if sum(sizes) != len(query):
         raise JudgmentError(

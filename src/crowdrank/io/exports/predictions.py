@@ -15,12 +15,14 @@ from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_number, as_text, at_path, context_of, pair_columns, side
 from .imported import choose_question
-from .labels import argilla_records, data_of, questions, responses_to, results_of, tasks
+from .labels import argilla_records, data_of, plain_fields, questions, responses_to, results_of, tasks
 
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
 _HALF = 0.5
 
 Records = list[dict[str, Any]]
+Answer = tuple[Any, float | None]
+"""What is predicted, and how sure it is."""
 
 
 class Answers:
@@ -47,12 +49,27 @@ class Answers:
         """The row of an item, whose query the consensus may not name."""
         return self.rows.get((query, item)) or self.rows.get((None, item))
 
-    def value(self, query: str | None, item: str | None) -> tuple[Any, float | None] | None:
+    def value(self, item: str | None) -> Answer | None:
         """Grade or class of an item, else its score, with how sure it is."""
-        row = self.row(query, item)
+        row = self.row(None, item)
         if row is None or ("grade" in row and row["grade"] is None):
             return None
         return row.get("grade", row["score"]), row.get("confidence")
+
+    def labels(self, item: str | None) -> Answer | None:
+        """Labels that an item has by a consensus with a query for each of them; ``None`` where it is not such a one."""
+        asked = [(query, self.rows[query, item]) for query in self.by_item.get(item, []) if query is not None]
+        if not asked:
+            return None
+        given = [query for query, row in asked if (as_number(row.get("grade", row["score"])) or 0.0) > _HALF]
+        sure = [row["confidence"] for _, row in asked if row.get("confidence") is not None]
+        return given, min(sure) if sure else None
+
+    def order(self, query: str | None) -> Answer | None:
+        """Items of a query, best first, with the smallest probability that one stands above the next."""
+        order = self.by_query.get(query, [])
+        known = [self.probability(query, *pair) for pair in pairwise(order)]
+        return (order, min((one for one in known if one is not None), default=None)) if order else None
 
     def expect_scale(self, given: list[float]) -> None:
         """Refuse scores for grades where they are not on the scale of the answers, as those of pairs are not."""
@@ -64,7 +81,7 @@ class Answers:
                 f"{max(given):g}; aggregate with {option('want', 'grade')}"
             )
 
-    def winner(self, query: str | None, left: str | None, right: str | None) -> tuple[str, float | None] | None:
+    def winner(self, query: str | None, left: str | None, right: str | None) -> Answer | None:
         """The better side of two, with the probability that it is; ``None`` where they tie or are not known."""
         one, other = self.row(query, left), self.row(query, right)
         if one is None or other is None or one["score"] == other["score"]:
@@ -79,6 +96,14 @@ class Answers:
             return None
         codes = [self.codes.get((query, item), self.codes.get((None, item), -1)) for item in (first, second)]
         return float(self.consensus.beats_each(np.array(codes[:1]), np.array(codes[1:]))[0])
+
+    def expect_any(self, made: Records, source: Source, what: str) -> None:
+        """Refuse a file of which nothing is an item of the consensus."""
+        if not made:
+            some = first_few([repr(item) for _, item in list(self.rows)[:3]], len(self.rows), 3)
+            raise JudgmentError(
+                f"{source.name}: no {what} is an item of the result ({some}); were these the votes it came from?"
+            )
 
 
 def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOptions) -> tuple[Records, list[str]]:
@@ -105,69 +130,37 @@ def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOption
             prediction: dict[str, Any] = {"model_version": f"crowdrank {consensus.method}", "result": [result]}
             prediction |= {} if sure is None else {"score": sure}
             tasks_out.append({"id": task["id"], "data": data_of(task), "predictions": [prediction]})
-    if not tasks_out:
-        raise JudgmentError(
-            f"{source.name}: no task is an item of the result ({_some(answers)}); were these the votes it came from?"
-        )
+    answers.expect_any(tasks_out, source, "task")
     return tasks_out, [f"{missing} tasks without a prediction: ties, or items that the result lacks"] if missing else []
 
 
-def _prediction(
-    answers: Answers, task: Mapping[str, Any], kind: str, options: ReadOptions
-) -> tuple[Any, float | None] | None:
+def _prediction(answers: Answers, task: Mapping[str, Any], kind: str, options: ReadOptions) -> Answer | None:
     """Value of a prediction for a task, with its confidence."""
     data, item = data_of(task), as_text(task.get("id"))
     context = context_of(data)
     query = context[1] if context else item
     if kind == "pairwise":
-        sides = _sides(task, data, options)
-        chosen = None if sides is None else answers.winner(query, *sides)
+        if {"left", "right"} <= options.columns.keys():
+            sides = [as_text(at_path(task, options.columns[side])) for side in ("left", "right")]
+        else:
+            sides = [as_text(data[name]) for name in pair_columns(plain_fields(data)) or ()]
+        chosen = answers.winner(query, *sides) if sides else None
         return None if chosen is None else ({"selected": chosen[0]}, chosen[1])
     if kind == "ranker":
-        order = answers.by_query.get(query, answers.by_query.get(None, []))
-        return ({"ranker": order}, _least_sure(answers, query, order)) if order else None
-    labels = _labels(answers, item)
-    if labels is not None and kind in ("choices", "taxonomy"):
-        chosen_labels, sure = labels
-        return ({kind: _as_choices(chosen_labels, kind)}, sure) if chosen_labels else None
-    value = answers.value(None, item)
+        order = answers.order(query if query in answers.by_query else None)
+        return None if order is None else ({"ranker": order[0]}, order[1])
+    value = answers.labels(item) if kind in ("choices", "taxonomy") else None
     if value is None:
-        return None
-    if kind in ("rating", "number"):
-        number = as_number(value[0])
-        return None if number is None else ({kind: round(number) if kind == "rating" else number}, value[1])
-    return {kind: _as_choices([str(value[0])], kind)}, value[1]
-
-
-def _as_choices(labels: list[str], kind: str) -> list[Any]:
-    """Labels as a result holds them: paths where they are of a taxonomy."""
-    return [label.split(" / ") for label in labels] if kind == "taxonomy" else labels
-
-
-def _labels(answers: Answers, item: str | None) -> tuple[list[str], float | None] | None:
-    """Labels that an item has by a consensus with a query for each of them; ``None`` where it is not such a one."""
-    asked = [(query, answers.rows[query, item]) for query in answers.by_item.get(item, []) if query is not None]
-    if not asked:
-        return None
-    given = [query for query, row in asked if (as_number(row.get("grade", row["score"])) or 0.0) > _HALF]
-    sure = [row["confidence"] for _, row in asked if row.get("confidence") is not None]
-    return given, min(sure) if sure else None
-
-
-def _sides(
-    task: Mapping[str, Any], data: Mapping[str, Any], options: ReadOptions
-) -> tuple[str | None, str | None] | None:
-    """The two items of a task."""
-    if {"left", "right"} <= options.columns.keys():
-        return as_text(at_path(task, options.columns["left"])), as_text(at_path(task, options.columns["right"]))
-    names = pair_columns(name for name, value in data.items() if isinstance(value, str | int | float))
-    return None if names is None else (as_text(data[names[0]]), as_text(data[names[1]]))
-
-
-def _least_sure(answers: Answers, query: str | None, order: list[str]) -> float | None:
-    """The smallest probability that an item of an order stands above the next."""
-    known = [answers.probability(query, *pair) for pair in pairwise(order)]
-    return min((one for one in known if one is not None), default=None)
+        value = answers.value(item)
+        if value is None:
+            return None
+        if kind in ("rating", "number"):
+            number = as_number(value[0])
+            return None if number is None else ({kind: round(number) if kind == "rating" else number}, value[1])
+        value = [str(value[0])], value[1]
+    # labels of a taxonomy are paths
+    labels = [label.split(" / ") for label in value[0]] if kind == "taxonomy" else value[0]
+    return ({kind: labels}, value[1]) if labels else None
 
 
 def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptions) -> tuple[Records, list[str]]:
@@ -182,45 +175,27 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     lists = any(isinstance(value, list | Mapping) for value in given)
     suggestions, missing = Records(), 0
     for item, record in argilla_records(source):
-        answer = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
-            answers, _fields(record), item, labels
-        )
+        fields = _fields(record)
+        if lists:
+            answer = answers.labels(item) or answers.order(item)
+        else:
+            answer = answers.value(item)
+            number = as_number(answer[0]) if answer is not None and numbers else None
+            if answer is not None:
+                whole = str(answer[0]) if number is None else round(min(max(number, min(numbers)), max(numbers)))
+                answer = whole, answer[1]
+        answer = answer or _preferred_label(answers, fields, item, labels)
         missing += answer is None
         if answer is not None:
-            value, sure = answer
-            suggestion = {"value": value, "score": sure, "agent": "crowdrank"}
-            suggestions.append({"id": item, "fields": _fields(record), "suggestions": {name: suggestion}})
-    if not suggestions:
-        raise JudgmentError(
-            f"{source.name}: no record is an item of the result ({_some(answers)}); were these the votes it came from?"
-        )
+            suggestion = {"value": answer[0], "score": answer[1], "agent": "crowdrank"}
+            suggestions.append({"id": item, "fields": fields, "suggestions": {name: suggestion}})
+    answers.expect_any(suggestions, source, "record")
     return suggestions, [f"{missing} records without a suggestion: the result lacks them"] if missing else []
 
 
-def _suggestion(answers: Answers, item: str, numbers: list[float], *, lists: bool) -> tuple[Any, float | None] | None:
-    """Value of a suggestion for a record, with its confidence."""
-    if lists:
-        labels = _labels(answers, item)
-        if labels is not None:
-            return labels
-        order = answers.by_query.get(item, [])
-        return (order, _least_sure(answers, item, order)) if order else None
-    value = answers.value(None, item)
-    if value is None:
-        return None
-    number = as_number(value[0]) if numbers else None
-    if number is None:
-        return str(value[0]), value[1]
-    return round(min(max(number, min(numbers)), max(numbers))), value[1]
-
-
-def _preferred_label(
-    answers: Answers, fields: Mapping[str, Any], item: str, labels: set[str]
-) -> tuple[str, float | None] | None:
+def _preferred_label(answers: Answers, fields: Mapping[str, Any], item: str, labels: set[str]) -> Answer | None:
     """The label that names the better of two fields of a record, where the labels do name them."""
-    if not any(map(side, labels)) and not labels & fields.keys():
-        return None
-    names = pair_columns(fields)
+    names = pair_columns(fields) if any(map(side, labels)) or labels & fields.keys() else None
     if names is None:
         return None
     context = context_of(fields)
@@ -235,13 +210,5 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(fields, Mapping):
         return dict(fields)
     aside = ("id", "external_id", "status", "_server_id", "metadata")
-    return {
-        name: value
-        for name, value in record.items()
-        if isinstance(value, str) and name not in aside and ".suggestion" not in name and "-suggestion" not in name
-    }
-
-
-def _some(answers: Answers) -> str:
-    """The first items of a result."""
-    return first_few([repr(item) for _, item in list(answers.rows)[:3]], len(answers.rows), 3)
+    plain = {name: value for name, value in record.items() if isinstance(value, str) and name not in aside}
+    return {name: value for name, value in plain.items() if ".suggestion" not in name and "-suggestion" not in name}
