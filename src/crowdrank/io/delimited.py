@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -56,9 +56,8 @@ def read_delimited(source: Source, *, names: Sequence[str] | None = None, separa
         frame = _careful(source, layout)
     if not frame.height:
         raise JudgmentError(f"{source.name} has a header but no rows; add the rows below it")
-    if _may_have_escapes(source):
-        frame = frame.with_columns(pl.col(pl.String).str.replace(r"^'('*[=+\-@\t\r])", "$1"))
-    return frame
+    escaped = pl.col(pl.String).str.replace(r"^'('*[=+\-@\t\r])", "$1")
+    return frame.with_columns(escaped) if _may_have_escapes(source) else frame
 
 
 def _may_have_escapes(source: Source) -> bool:
@@ -163,10 +162,8 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     header = tuple(names or (cell or f"column_{number}" for number, cell in enumerate(cells, 1)))
     if len(set(header)) < len(header):
         doubled = next(name for name in header if header.count(name) > 1)
-        times = header.count(doubled)
-        raise JudgmentError(
-            f"{source.name}: column {show_value(doubled)} appears {times} times in the header; rename one of them"
-        )
+        times = f"appears {header.count(doubled)} times in the header"
+        raise JudgmentError(f"{source.name}: column {show_value(doubled)} {times}; rename one of them")
     quotes, loose, bare_return = _scan(source, separator)
     plain = not bare_return and (not quotes or _well_quoted(source, start, separator))
     nameless = sum(1 for _ in takewhile(lambda cell: not cell, reversed(cells))) if names is None else 0
@@ -326,16 +323,11 @@ def _careful(source: Source, layout: _Layout) -> pl.DataFrame:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise source.not_utf8(layout.start + error.start) from None
-    first_line = source.line_at(layout.start)
-    parts: list[pl.DataFrame] = []
-    rows: list[list[str | None]] = []
+    schema, parts = dict.fromkeys(layout.names, pl.String), list[pl.DataFrame]()
+    rows = _records(source.name, text, layout, source.line_at(layout.start))
     with long_cells():
-        for row in _records(source.name, text, layout, first_line):
-            rows.append(row)
-            if len(rows) == _ROWS_AT_ONCE:
-                parts.append(_frame(rows, layout))
-                rows.clear()
-    parts.append(_frame(rows, layout))
+        while not parts or len(parts[-1]) == _ROWS_AT_ONCE:
+            parts.append(pl.DataFrame(list(islice(rows, _ROWS_AT_ONCE)), schema=schema, orient="row"))
     return pl.concat(parts)
 
 
@@ -375,11 +367,6 @@ def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator
 def _quoting(place: str) -> str:
     """Sentence for a cell whose quotes do not fit together."""
     return f'{place} has a quote that is not closed or is followed by more text; write a quote within a cell as ""'
-
-
-def _frame(rows: list[list[str | None]], layout: _Layout) -> pl.DataFrame:
-    """Text columns from rows of cells."""
-    return pl.DataFrame(rows, schema=dict.fromkeys(layout.names, pl.String), orient="row")
 
 
 @contextmanager

@@ -55,13 +55,19 @@ def read_features(
     >>> read_features(path).matrix.tolist()
     [[5.0, 0.5], [3.0, 1.5]]
     """
-    source = open_source(path)
+    source, beside = open_source(path), extractor_file(path)
     with blaming(source.name):
         if table_format(source) == "csv" and looks_like_letor(source):
             letor = letor_of(source, groups_beside(path))
             return letor if features is None else _with_absent(letor, features, source.name).select(features)
         table = Features.from_frame(read_source(source)[0], columns=columns, features=features)
-        return _with_extractor(table, path)
+        if path == "-" or not os.path.isfile(beside):
+            return table
+        # the extractor that lies beside the file, if it makes these columns
+        from ..rankers.saving import read_extractor
+
+        extractor = read_extractor(beside)
+        return replace(table, extractor=extractor) if set(table.names) <= set(extractor.names) else table
 
 
 def extractor_file(path: PathLike) -> str:
@@ -95,17 +101,6 @@ def write_features(features: Features, path: PathLike | None, format: str | None
         from ..rankers.saving import write_extractor
 
         write_extractor(features.extractor, extractor_file(path))
-
-
-def _with_extractor(features: Features, path: PathLike) -> Features:
-    """The features with the extractor that lies beside their file, if it makes their columns."""
-    beside = extractor_file(path)
-    if path == "-" or not os.path.isfile(beside):
-        return features
-    from ..rankers.saving import read_extractor
-
-    extractor = read_extractor(beside)
-    return replace(features, extractor=extractor) if set(features.names) <= set(extractor.names) else features
 
 
 def _with_absent(present: Features, wanted: Sequence[str], name: str) -> Features:
@@ -176,32 +171,25 @@ def describe_votes(
     >>> describe_votes([path]).rows()
     [('x', 'Why not?', None), ('y', 'Why?', None)]
     """
-    tables = [table for path in paths if str(path) != "-" for table in _describe_file(path, kind, columns)]
-    return pl.concat(tables, how="diagonal") if tables else None
-
-
-def _describe_file(path: PathLike, kind: str | None, columns: Mapping[str, str] | None) -> list[pl.DataFrame]:
-    """What one file of judgments tells of items, a table for each side."""
-    try:
-        source = open_source(path, archives=True)
-        if source.suffix in SUFFIXES or exports.detect(source) is not None:
-            return []
-        frame = read_source(source)[0]
-        understood = understand(frame, kind, columns)
-    except JudgmentError:
-        # read with options that say more, so that its columns are not these
-        return []
-    free = {plain_name(name): name for name in reversed(understood.ignored)}
-    tables = []
-    sides = ("winner", "loser") if "loser" in understood.columns else ("item", "left", "right")
-    for side in sides:
-        if side not in understood.columns:
+    tables: list[pl.DataFrame] = []
+    for path in (path for path in paths if str(path) != "-"):
+        try:
+            source = open_source(path, archives=True)
+            if source.suffix in SUFFIXES or exports.detect(source) is not None:
+                continue
+            frame = read_source(source)[0]
+            understood = understand(frame, kind, columns)
+        except JudgmentError:
+            # read with options that say more, so that its columns are not these
             continue
-        about = _columns_about(free, _FORMS[side])
-        if any(about.values()):
-            query = {"query": understood.columns["query"]} if "query" in understood.columns else {}
-            tables.append(_first_rows(frame, {**query, "item": understood.columns[side]}, about))
-    return tables
+        free = {plain_name(name): name for name in reversed(understood.ignored)}
+        words = understood.columns
+        query = {"query": words["query"]} if "query" in words else {}
+        for side in ("winner", "loser") if "loser" in words else ("item", "left", "right"):
+            about = _columns_about(free, _FORMS[side])
+            if side in words and any(about.values()):
+                tables.append(_first_rows(frame, {**query, "item": words[side]}, about))
+    return pl.concat(tables, how="diagonal") if tables else None
 
 
 def _columns_about(free: Mapping[str, str], forms: Sequence[str] = ("{}",)) -> dict[str, str | None]:

@@ -65,9 +65,9 @@ def letor_of(source: Source, groups: PathLike | None) -> Features:
         keyed = pl.DataFrame({"item": item, "query": query})
         item = item.fill_null(keyed.select(number if query is None else number.over("query")).to_series())
     pairs = [pair for _, pair in parts]
-    highest = max((int(pair["feature"].max() or 0) for pair in pairs if len(pair)), default=-1)  # type: ignore[arg-type]
-    lowest = min((int(pair["feature"].min() or 0) for pair in pairs if len(pair)), default=1)  # type: ignore[arg-type]
-    lowest, width = min(lowest, 1), max(highest - min(lowest, 1) + 1, 0)
+    highest = max(int(pair["feature"].to_numpy().max(initial=-1)) for pair in pairs)
+    lowest = min(int(pair["feature"].to_numpy().min(initial=1)) for pair in pairs)
+    width = max(highest - lowest + 1, 0)
     if len(lines) * width > _MOST_CELLS:
         own, pair = next(one for one in parts if highest in one[1]["feature"])
         line = own["number"][pair["row"][int(pair["feature"].arg_max() or 0)]]

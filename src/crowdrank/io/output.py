@@ -87,7 +87,13 @@ def write_table(
                 f"column {show_value(nested[0])} holds lists, which {chosen} cannot hold; write parquet or json"
             )
         if SAFE_CSV.get() if safe is None else safe:
-            frame = _without_formulas(frame)
+            # an apostrophe before text that a spreadsheet would compute
+            for name, dtype in frame.schema.items():
+                if dtype in (pl.String, pl.Categorical, pl.Enum):
+                    text = pl.col(name).cast(pl.String)
+                    safe_text = pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text)
+                    frame = frame.with_columns(safe_text.alias(name))
+            frame = frame.rename({name: f"'{name}" for name in frame.columns if re.match(_FORMULA, name)})
 
     def write(handle: IO[bytes]) -> None:
         if chosen in ("markdown", "latex"):
@@ -212,19 +218,6 @@ def write_parquet(frame: pl.DataFrame, handle: IO[bytes], metadata: Any = None) 
     handle.write(memory.getbuffer())
 
 
-def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with an apostrophe before text that a spreadsheet would compute."""
-    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
-    safe = frame.with_columns(
-        pl.when(pl.col(name).cast(pl.String).str.contains(_FORMULA))
-        .then("'" + pl.col(name).cast(pl.String))
-        .otherwise(pl.col(name).cast(pl.String))
-        .alias(name)
-        for name in texts
-    )
-    return safe.rename({name: f"'{name}" for name in safe.columns if re.match(_FORMULA, name)})
-
-
 def _write_delimited(frame: pl.DataFrame, handle: IO[bytes], separator: str) -> None:
     """CSV whose header names its separator beyond doubt; a NUL, which no reader takes, is refused."""
     for name, dtype in frame.schema.items():
@@ -282,7 +275,7 @@ def _latex(frame: pl.DataFrame) -> str:
     """A tabular with the rules of booktabs."""
     sides = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
     rows = [[_for_people(cell).translate(_LATEX) for cell in row] for row in (frame.columns, *frame.iter_rows())]
-    head, *body = [f"{' & '.join(row)} \\\\\n" for row in rows]
+    head, *body = (f"{' & '.join(row)} \\\\\n" for row in rows)
     return f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n\\end{{tabular}}\n"
 
 
@@ -301,12 +294,10 @@ def write_qrels(frame: pl.DataFrame, path: PathLike | None = None) -> None:
     >>> write_qrels(pl.DataFrame({"query": ["q1"], "item": ["d3"], "grade": [2.0]}))
     q1 0 d3 2
     """
-    _check_ids(frame, ("query", "item"))
     grade = frame["grade"]
     if grade.dtype.is_float() and (grade == grade.round()).all() and (grade.abs() < 2**53).all():
         frame = frame.with_columns(grade.cast(pl.Int64))
-    line = pl.format("{} 0 {} {}\n", "query", "item", "grade")
-    write_text("".join(frame.select(line).to_series().to_list()), path)
+    _write_lines(frame, "{} 0 {} {}", ("query", "item", "grade"), path)
 
 
 def write_run(frame: pl.DataFrame, path: PathLike | None = None) -> None:
@@ -317,9 +308,7 @@ def write_run(frame: pl.DataFrame, path: PathLike | None = None) -> None:
     >>> write_run(pl.DataFrame({"run": ["ours"], "query": ["q1"], "item": ["d3"], "rank": [1], "score": [0.5]}))
     q1 Q0 d3 1 0.5 ours
     """
-    _check_ids(frame, ("query", "item", "run"))
-    line = pl.format("{} Q0 {} {} {} {}\n", "query", "item", "rank", "score", "run")
-    write_text("".join(frame.select(line).to_series().to_list()), path)
+    _write_lines(frame, "{} Q0 {} {} {} {}", ("query", "item", "rank", "score", "run"), path)
 
 
 def write_trec(frame: pl.DataFrame, path: PathLike | None, form: str, run: str = "crowdrank") -> None:
@@ -343,15 +332,15 @@ def write_trec(frame: pl.DataFrame, path: PathLike | None, form: str, run: str =
         write_run(frame if "run" in frame.columns else frame.with_columns(pl.lit(run).alias("run")), path)
 
 
-def _check_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> None:
-    """Refuse ids that cannot stand in a file whose columns are parted by white space."""
-    for name in names:
+def _write_lines(frame: pl.DataFrame, form: str, columns: Sequence[str], path: PathLike | None) -> None:
+    """Write a line for each row, whose ids must not hold the white space that stands between columns."""
+    for name in (name for name in columns if name in ("query", "item", "run")):
         text = frame[name].cast(pl.String)
         bad = text.filter((text == "") | text.str.contains(r"\s") | text.is_null())
         if len(bad):
-            raise ParameterError(
-                f"{name} {show_value(bad[0])} is blank or has white space in it, which TREC files cannot hold"
-            )
+            what = "is blank or has white space in it, which TREC files cannot hold"
+            raise ParameterError(f"{name} {show_value(bad[0])} {what}")
+    write_text("".join(frame.select(pl.format(f"{form}\n", *columns)).to_series().to_list()), path)
 
 
 def write_records(records: Sequence[Mapping[str, Any]], to: str, path: PathLike | None = None) -> None:

@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -73,7 +74,14 @@ def read_table(
     if encoding.lower() not in ("utf-8", "utf8") and table_format(source) not in ("parquet", "excel"):
         source = sources.as_utf8(source, encoding)
     frame, _ = read_source(source, names=names, separator=separator)
-    return frame if text_ids else _with_numbers(frame)
+    for name in frame.columns if not text_ids else ():
+        # text of nothing but numbers as integers or floats
+        for dtype in (pl.Int64, pl.Float64) if frame.schema[name] == pl.String else ():
+            numbers = frame[name].cast(dtype, strict=False)
+            if numbers.null_count() == frame[name].null_count():
+                frame = frame.with_columns(numbers)
+                break
+    return frame
 
 
 def read_source(
@@ -90,7 +98,17 @@ def read_source(
     if form == "excel":
         return read_sheet(source, sheet, names, skip_rows=skip_rows), {}
     if form == "parquet":
-        return _read_parquet(source, choose), {}
+        if source.table is None and source.data[:4] != _PARQUET:
+            raise JudgmentError(f"{source.name} is not a Parquet file, despite its name; check what wrote it")
+        try:
+            with sources.without_panics():
+                scan = source.scan()
+                frame = (scan if choose is None else scan.select(choose(scan.collect_schema().names()))).collect()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError) as error:
+            raise source.unreadable(error) from None
+        if not frame.height or not frame.width:
+            raise source.no_rows()
+        return frame, {}
     if form == "csv":
         return in_any_encoding(source, partial(read_delimited, names=names, separator=separator)), {}
     return in_any_encoding(source, read_array if form == "json" else read_lines)
@@ -126,35 +144,6 @@ def table_format(source: Source) -> str:
     return "jsonl" if first == b"{" else "csv"
 
 
-def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
-    """The table of a Parquet file."""
-    if source.table is None and source.data[:4] != _PARQUET:
-        raise JudgmentError(f"{source.name} is not a Parquet file, despite its name; check what wrote it")
-    try:
-        with sources.without_panics():
-            scan = source.scan()
-            frame = (scan if choose is None else scan.select(choose(scan.collect_schema().names()))).collect()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError) as error:
-        raise source.unreadable(error) from None
-    if not frame.height or not frame.width:
-        raise source.no_rows()
-    return frame
-
-
-def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with text columns of nothing but numbers turned into integers or floats."""
-    columns = []
-    for column in frame.iter_columns():
-        if column.dtype == pl.String:
-            for dtype in (pl.Int64, pl.Float64):
-                numbers = column.cast(dtype, strict=False)
-                if numbers.null_count() == column.null_count():
-                    column = numbers
-                    break
-        columns.append(column)
-    return pl.DataFrame(columns)
-
-
 # JSON: one object per line, or one array of objects ------------------------------------------------------------------
 
 
@@ -174,15 +163,12 @@ def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
 
     A file that is one object may hold the table as a list of objects, or by columns, as pandas writes it.
     """
+    rows = None
     if not has_lines(source):
-        try:
+        with suppress(ValueError, RecursionError):
             parsed = _parse(source.text())
-        except (ValueError, RecursionError):
-            parsed = None
-        rows = rows_inside(parsed) if isinstance(parsed, dict) else None
-        if rows is not None:
-            return _frame(source, rows)
-    return lines_table(source)
+            rows = rows_inside(parsed) if isinstance(parsed, dict) else None
+    return lines_table(source) if rows is None else _frame(source, rows)
 
 
 def lines_table(source: Source, *, first_line: int = 1) -> tuple[pl.DataFrame, Mixed]:
@@ -341,13 +327,11 @@ def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
             pass
     if str in kinds and len(kinds) > 1:
-        first = next(value for value in values if value is not None)
-        mixed[name] = 1 + next(
-            row
-            for row, value in enumerate(values)
-            if value is not None and isinstance(value, str) != isinstance(first, str)
-        )
-    return pl.Series(name, [_text(value) for value in values], pl.String)
+        is_text = {row: isinstance(value, str) for row, value in enumerate(values, 1) if value is not None}
+        first = next(iter(is_text.values()))
+        mixed[name] = next(row for row, text in is_text.items() if text != first)
+    texts = [one if one is None or isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values]
+    return pl.Series(name, texts, pl.String)
 
 
 def _float(value: float) -> float:
@@ -356,11 +340,6 @@ def _float(value: float) -> float:
         return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
-
-
-def _text(value: Any) -> str | None:
-    """A value of any kind as text."""
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 # long files of JSON lines, some megabytes at a time and with long text cut -------------------------------------------
@@ -615,7 +594,4 @@ def _cell_text(cell: Any) -> str | None:
 
 def _letters(column: int) -> str:
     """A column as spreadsheets call it: A, B, ..., AA."""
-    letters = ""
-    while column >= 0:
-        letters, column = chr(65 + column % 26) + letters, column // 26 - 1
-    return letters
+    return (_letters(column // 26 - 1) if column > 25 else "") + chr(65 + column % 26)

@@ -50,7 +50,7 @@ def mturk(rows: Collector) -> Imported:
         raise JudgmentError(f"which Answer column is meant? there are {listed}; choose one with {one}")
     inputs = {name.removeprefix("Input."): name for name in frame.columns if name.startswith("Input.")}
     cells = {"annotator": "WorkerId", "time": "SubmitTime", "duration": "WorkTimeInSeconds"}
-    return rows.finish(_add_answers(rows, frame, answers[0], inputs, cells, item=_only_input(frame, inputs) or "HITId"))
+    return _read_answers(rows, frame, answers[0], inputs, cells, item=_only_input(frame, inputs) or "HITId")
 
 
 def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
@@ -128,8 +128,7 @@ def toloka(rows: Collector) -> Imported:
         together = pl.concat_str(list(inputs.values()), separator=" | ", ignore_nulls=True)
         frame = frame.with_columns(together.alias(item))
     cells = {"annotator": "ASSIGNMENT:worker_id", "time": time}
-    kind = _add_answers(rows, frame, f"OUTPUT:{answer}", inputs, cells, item=item, gold=f"GOLDEN:{answer}")
-    return rows.finish(kind)
+    return _read_answers(rows, frame, f"OUTPUT:{answer}", inputs, cells, item=item, gold=f"GOLDEN:{answer}")
 
 
 def _tasks_of(assignment: Mapping[str, Any]) -> Iterator[Record]:
@@ -178,10 +177,8 @@ def appen(rows: Collector) -> Imported:
     cells = {"annotator": "_worker_id", "time": "_created_at", "duration": duration}
     cells |= {"query": named["query"]} if "query" in named else {}
     inputs = {name: name for name in (*names, duration) if name != answer}
-    kind = _add_answers(
-        rows, frame, answer, inputs, cells, item=named.get("item", _UNIT), gold=f"{answer}_gold", may_grade_pairs=True
-    )
-    return rows.finish(kind)
+    item, gold = named.get("item", _UNIT), f"{answer}_gold"
+    return _read_answers(rows, frame, answer, inputs, cells, item=item, gold=gold, may_grade_pairs=True)
 
 
 def _varying_answer(frame: pl.DataFrame, names: list[str]) -> str:
@@ -205,15 +202,14 @@ def _named_item(frame: pl.DataFrame, answer: str) -> dict[str, str]:
     free = {plain_name(name): name for name in reversed(frame.columns) if name != answer and not name.startswith("_")}
     columns: dict[str, str] = {}
     for word in ("item", "query"):
-        name = next(
-            (free[one] for one in (word, *FOREIGN[word]) if one in free and free[one] not in columns.values()), None
-        )
+        names = (free[one] for one in (word, *FOREIGN[word]) if one in free and free[one] not in columns.values())
+        name = next(names, None)
         if name is not None and not frame[name].null_count():
             columns[word] = name
     if "item" not in columns:
         return {}
-    same = frame.select(_UNIT, *columns.values()).n_unique() == frame.select(*columns.values()).n_unique()
-    return columns if same and frame.select(*columns.values()).n_unique() == frame[_UNIT].n_unique() else {}
+    n = frame.select(*columns.values()).n_unique()
+    return columns if frame.select(_UNIT, *columns.values()).n_unique() == n == frame[_UNIT].n_unique() else {}
 
 
 # answers about inputs ------------------------------------------------------------------------------------------------
@@ -225,13 +221,11 @@ def _without_status(
     """Return the rows whose status is kept: one of ``kept``, or none of ``dropped`` where all others are."""
     if column not in frame.columns:
         return frame
-    status = frame[column].fill_null("no status")
-    kept = rows.options.keep or kept
+    status, kept = frame[column].fill_null("no status"), rows.options.keep or kept
+    fits = ~status.is_in(list(dropped))
     if kept is not None:
-        known = {word.strip().lower() for word in kept}
-        fits = status.str.to_lowercase().is_in(list(known)) | ((status == "no status") & (rows.options.keep is None))
-    else:
-        fits = ~status.is_in(list(dropped))
+        known = [word.strip().lower() for word in kept]
+        fits = status.str.to_lowercase().is_in(known) | ((status == "no status") & (rows.options.keep is None))
     for reason, count in status.filter(~fits).value_counts(sort=True).iter_rows():
         rows.drop(reason, count)
     return frame.filter(fits)
@@ -243,18 +237,11 @@ def _only_input(frame: pl.DataFrame, inputs: Mapping[str, str]) -> str | None:
     return used[0] if len(used) == 1 and frame[used[0]].null_count() == 0 else None
 
 
-def _add_answers(
-    rows: Collector,
-    frame: pl.DataFrame,
-    answer: str,
-    inputs: Mapping[str, str],
-    cells: Mapping[str, str],
-    *,
-    item: str,
-    gold: str | None = None,
-    may_grade_pairs: bool = False,
-) -> str:
-    """Add the answers of a column as preferences between two inputs, or as grades of an item; return the kind.
+def _read_answers(
+    rows: Collector, frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], cells: Mapping[str, str],
+    *, item: str, gold: str = "", may_grade_pairs: bool = False,
+) -> Imported:  # fmt: skip
+    """Answers of a column as preferences between two inputs, or as grades of an item.
 
     ``inputs`` has the columns that all workers saw by their short names, ``cells`` the house's other words with their
     columns, ``item`` the column that is the item of a grade, and ``gold`` the one of known answers. Answers that name
@@ -271,7 +258,8 @@ def _add_answers(
     rows.drop("without an answer", frame.height - answered.height)
     if rows.options.codes:
         answered = answered.with_columns(pl.col(answer).replace(rows.options.codes))
-    answered = _with_signs(rows, answered, answer)
+    if rows.options.strength is not None:
+        answered = _with_signs(rows, answered, answer, *rows.options.strength)
     sides = None if "item" in given else _sides(answered, answer, inputs, given)
     if sides is None and not may_grade_pairs and "item" not in given:
         _refuse_pairs(answered, answer, inputs, item)
@@ -298,7 +286,7 @@ def _add_answers(
             grade = pl.Series([str(int(label in named)) for named in labels], dtype=pl.String)
             add(item=answered[item], query=pl.Series([label] * answered.height, dtype=pl.String), grade=grade)
         rows.notes.append(label_note(seen))
-        return "grade"
+        return rows.finish("grade")
     if sides is None:
         rows.roles |= {"item": item, "grade": answer}
         add(item=answered[item], grade=answered[answer])
@@ -313,16 +301,13 @@ def _add_answers(
             rows.roles["query"] = known_ids["query"] = inputs[context[0]]
         asked = {"query": answered[known_ids["query"]]} if context is not None and "query" not in others else {}
         add(left=answered[left], right=answered[right], winner=winner, **asked)
-    if gold is not None and gold in frame.columns:
+    if gold in frame.columns:
         _add_gold(rows, frame, gold, known_ids, names)
-    return "grade" if sides is None else "preference"
+    return rows.finish("grade" if sides is None else "preference")
 
 
-def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> pl.DataFrame:
-    """The table with signed answers as the side they speak for, and their size, where they are said to be signed."""
-    if rows.options.strength is None:
-        return frame
-    column, better = rows.options.strength
+def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str, column: str, better: str) -> pl.DataFrame:
+    """The table with signed answers as the side they speak for, and their size."""
     if column not in (answer, answer.split(".")[-1].split(":")[-1]):
         raise JudgmentError(f"{option('strength')} names {column!r}, and the answers are in {answer!r}; name that one")
     numbers = frame[answer].cast(pl.Float64, strict=False)
@@ -335,9 +320,7 @@ def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> pl.DataFra
     return frame.with_columns(pl.Series(answer, sides, dtype=pl.String), numbers.abs().alias(_STRENGTH))
 
 
-def _add_gold(
-    rows: Collector, frame: pl.DataFrame, gold: str, ids: Mapping[str, str], names: tuple[str, str] = ("", "")
-) -> None:
+def _add_gold(rows: Collector, frame: pl.DataFrame, gold: str, ids: Mapping[str, str], names: tuple[str, str]) -> None:
     """Known answers as truth; of several that are accepted none is the truth."""
     known = frame.filter(pl.col(gold).is_not_null()).select(*ids.values(), gold).unique(maintain_order=True)
     several = 0
