@@ -116,7 +116,7 @@ def chosen_rows(source: Source, options: ReadOptions) -> pl.DataFrame:
     source = below_title(source, options)
     table, _ = read_source(source, names=options.header, sheet=options.sheet, skip_rows=options.skip_rows)
     with blaming(source.name):
-        table = _chosen(table, options)
+        table = _choose_rows(table, options)
         named = column_names.given_columns(table.columns, options.columns)
     lost = [word for word, name in named.items() if word in table.columns and word != name]
     return table.drop(lost).rename({name: word for word, name in named.items()})
@@ -302,7 +302,7 @@ def _with_entries(table: pl.DataFrame, paths: Iterable[str]) -> pl.DataFrame:
     return table.with_columns(pl.col(root).struct.field(name).alias(f"{root}[].{name}") for name in fields)
 
 
-def _chosen(table: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
+def _choose_rows(table: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     """Only the rows that have the wanted values."""
     for path, value in options.where.items():
         table = _with_path(table, path, f"{option('where')} is about {path!r}")
@@ -329,7 +329,7 @@ Turned = tuple[pl.DataFrame, dict[str, str]]
 """A table, and our word -> the column that was named for it, or made."""
 
 
-def _lengthened(table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source) -> Turned:
+def _lengthen(table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source) -> Turned:
     """One row per filled cell of the columns that hold answers, of one annotator or of one item each."""
     wide = wide_columns(table.columns, options.wide or ())
     rest = [name for name in table.columns if name not in wide]
@@ -392,7 +392,7 @@ def wide_columns(names: list[str], wanted: Iterable[str]) -> list[str]:
     return [name for name in names if name in chosen]
 
 
-def _signed(table: pl.DataFrame, columns: dict[str, str], path: str, better: str) -> Turned:
+def _sign_winners(table: pl.DataFrame, columns: dict[str, str], path: str, better: str) -> Turned:
     """Winners and strengths from a signed column, or a difference such as ``score_a-score_b`` or ``rating-4``."""
     number, parts, reached = None, [path], table
     for at in [at for at, mark in enumerate(path) if mark == "-"] if path not in table.columns else []:
@@ -491,7 +491,7 @@ def _flags(cells: pl.Series) -> Bools | None:
 def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
     """Return the table with rows chosen and columns reached and turned, understood."""
     columns, notes, shape = dict(options.columns), list[str](), table.shape
-    table = _chosen(_with_entries(table, [*columns.values(), *options.where]), options)
+    table = _choose_rows(_with_entries(table, [*columns.values(), *options.where]), options)
     for word, path in side_words(options).items():
         # the covariates of one side, whose fields the user names
         del columns[word]
@@ -513,9 +513,9 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
             kind = "preference" if {"left", "right"} <= sides or {"model_a", "model_b"} <= sides else "grade"
         columns[{"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]] = options.answer
     if options.wide is not None:
-        table, columns = _lengthened(table, columns, options, source)
+        table, columns = _lengthen(table, columns, options, source)
     if options.strength is not None:
-        table, columns = _signed(table, columns, *options.strength)
+        table, columns = _sign_winners(table, columns, *options.strength)
     elif options.kind in (None, "preference"):
         table, columns = with_winner(*table_columns.with_loser(table, columns))
     if options.swapped is not None and options.swapped != presented.NOT_SWAPPED:

@@ -81,10 +81,8 @@ def alpaca_eval(rows: Collector) -> Imported:
     return rows.finish("preference", recorded=True)
 
 
-_HOT = {
-    "winner_model_a": "left", "winner_model_b": "right", "winner_tie": "tie", "winner_tie (bothbad)": "tie",
-    "winner_tie_bothbad": "tie",
-}  # fmt: skip
+_HOT = {"winner_model_a": "left", "winner_model_b": "right"}
+_HOT |= dict.fromkeys(("winner_tie", "winner_tie (bothbad)", "winner_tie_bothbad"), "tie")
 
 
 def arena(rows: Collector) -> Imported:

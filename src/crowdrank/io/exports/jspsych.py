@@ -97,8 +97,7 @@ def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[
 
 def _commonest(rows: Collector, trials: list[Record]) -> str:
     """The type of rating trial of which there are most: sliders and scales, buttons with numbers, or pairs."""
-    counts: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
+    counts, answered = Counter[str](), Counter[str]()
     for trial in trials:
         kind, given = as_text(trial.get("trial_type")) or "", _response(trial)
         rated = "slider" in kind or "likert" in kind or ("button" in kind and as_number(given) is not None)
@@ -224,9 +223,8 @@ def _check_winners(rows: Collector, sides: _Sides, trials: Sequence[Trial]) -> N
 
 def _two(values: Sequence[str | None]) -> tuple[str, str] | None:
     """Two values where both are there."""
-    if len(values) != 2 or values[0] is None or values[1] is None:
-        return None
-    return values[0], values[1]
+    both = [value for value in values if value is not None]
+    return (both[0], both[1]) if len(both) == len(values) == 2 else None
 
 
 def _entries(value: Any) -> list[str]:

@@ -281,10 +281,7 @@ def _labels(rows: Collector, record: Record) -> Iterator[tuple[Record, Record]]:
 
 
 # type of a result -> the key of its value
-_ANSWERS = {
-    "pairwise": "selected", "rating": "rating", "choices": "choices", "taxonomy": "taxonomy", "ranker": "ranker",
-    "number": "number",
-}  # fmt: skip
+_ANSWERS = {"pairwise": "selected"} | {name: name for name in ("rating", "choices", "taxonomy", "ranker", "number")}
 _REGION = {"start", "end", "x", "y", "points", "labels", "start_offset"}
 _ROW_KEYS = {"annotation_id", "annotator", "lead_time", "created_at", "updated_at", "id", "inner_id", "agreement"}
 _ANNOTATION: Shape = {"result": [{"value": {}}]}
@@ -624,9 +621,7 @@ def argilla(rows: Collector) -> Imported:
     """Return the submitted answers to one question; suggestions are ignored."""
     name = rows.choose_question(questions(rows.source))
     kept = {status.lower() for status in rows.options.keep or ("submitted",)}
-    answers: list[_Answer] = []
-    fields: list[Mapping[str, Any]] = []
-    without_status = False
+    answers, fields, without_status = list[_Answer](), list[Mapping[str, Any]](), False
     for item, record in argilla_records(rows.source):
         for response in responses_to(record, name) if rows.is_wanted(record) else ():
             rows.n_read += 1

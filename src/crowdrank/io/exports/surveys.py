@@ -40,18 +40,16 @@ def qualtrics(rows: Collector) -> Imported:
         rows.refuse(
             "all_left_out", responses=counted(rows.n_read, "response"), reasons=reasons, keep=option("keep", every)
         )
-    columns: dict[str, dict[str, str]] = {}
-    for name in frame.columns:
-        match, loop = _MATRIX.fullmatch(name), _LOOP.fullmatch(name)
-        if loop and not match:
-            columns.setdefault(loop[2], {})[name] = ""
-        elif match and name not in rows.export.fields["own"]:
-            columns.setdefault(match[1], {})[name] = ""
     asked = [name for name in frame.columns if name not in rows.export.fields["own"]]
-    none = (
-        f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no items; "
-    )
-    none += "a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
+    columns: dict[str, dict[str, str]] = {}
+    for name in asked:
+        if match := _MATRIX.fullmatch(name):
+            columns.setdefault(match[1], {})[name] = ""
+        elif loop := _LOOP.fullmatch(name):
+            columns.setdefault(loop[2], {})[name] = ""
+    answers = f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))})"
+    needs = "a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
+    none = f"{answers}, each for one question, no items; {needs}"
     question = list(_choose_scale(rows, frame, columns, none))
     who = rows.options.columns.get("annotator", "ResponseId")
     if who not in frame.columns:
@@ -69,8 +67,7 @@ def qualtrics(rows: Collector) -> Imported:
     ends = [text[cut if cut > 2 else 0 :].strip() for text in full]
     if not all(ends) or len(set(ends)) < len(ends):
         ends = question
-    kind = add_survey(rows, frame, dict(zip(question, ends, strict=True)), cells)
-    return rows.finish(kind)
+    return rows.finish(add_survey(rows, frame, dict(zip(question, ends, strict=True)), cells))
 
 
 _MATRIX = re.compile(r"(.+?)_(\d+)")
@@ -81,30 +78,30 @@ _TESTS = ("Survey Preview", "Survey Test", "Spam")
 def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
     """The responses that are neither tests nor unfinished."""
     if "Status" in frame.columns:
-        status = frame["Status"].fill_null("")
-        kept = rows.options.keep
-        bad = [
-            value not in kept if kept is not None else value in _TESTS or as_number(value) not in (None, 0.0)
-            for value in status.to_list()
-        ]
-        for value in status.filter(pl.Series(bad, dtype=pl.Boolean)):
+        status, kept = frame["Status"].fill_null(""), rows.options.keep
+        known = status.unique().to_list()
+        bad = [one for one in known if one in _TESTS or as_number(one) not in (None, 0.0)]
+        bad = bad if kept is None else [one for one in known if one not in kept]
+        for value in status.filter(status.is_in(bad)):
             rows.drop(value if as_number(value) is None else f"Status {value}")
-        frame = frame.filter(~pl.Series(bad, dtype=pl.Boolean))
+        frame = frame.filter(~status.is_in(bad))
         words = sorted(set(frame["Status"].drop_nulls().to_list()) - {"0", "IP Address"})
         if words:
             rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
     if "Finished" in frame.columns:
         share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
-        marks = [foreign.as_truth(value) for value in frame["Finished"].to_list()]
+        marks = zip(map(foreign.as_truth, frame["Finished"].to_list()), share, strict=True)
         # true and false follow the language of the survey, and the progress does not
-        finished = [
-            as_number(part) in (None, 100.0) if one is None else one for one, part in zip(marks, share, strict=True)
-        ]
-        done = pl.Series(finished, dtype=pl.Boolean)
-        if not done.all():
-            rows.drop("not finished", int((~done).sum()))
-        frame = frame.filter(done)
+        finished = [as_number(part) in (None, 100.0) if one is None else one for one, part in marks]
+        frame = _drop_others(rows, frame, pl.Series(finished, dtype=pl.Boolean), "not finished")
     return frame
+
+
+def _drop_others(rows: Collector, frame: pl.DataFrame, fits: pl.Series, reason: str) -> pl.DataFrame:
+    """The rows that fit; the others are left out for a reason."""
+    if not fits.all():
+        rows.drop(reason, int((~fits).sum()))
+    return frame.filter(fits)
 
 
 _GRID = re.compile(r"(.*?)\s*\[(.+)\]", re.DOTALL)
@@ -159,10 +156,9 @@ def surveymonkey(rows: Collector) -> Imported:
             questions.setdefault(question, {})[name] = row
     frame = rows.choose_rows(frame_of([line[:width] for line in lines[2:]], names, rows.source))
     named = f" ({first_few(map(repr, questions))})" if questions else ""
-    none = (
-        f"no question{named} has several rows that are rated or ranked: a ranking needs a matrix or ranking question, "
-    )
-    items = _choose_scale(rows, frame, questions, f"{none}with one column for each row")
+    needs = "a ranking needs a matrix or ranking question, with one column for each row"
+    none = f"no question{named} has several rows that are rated or ranked: {needs}"
+    items = _choose_scale(rows, frame, questions, none)
     who = next((name for name in names if re.sub(r"[^a-z]", "", name.lower()) == "respondentid"), None)
     if who is None:
         raise JudgmentError("no column is called Respondent ID; export all responses with it")
@@ -184,9 +180,7 @@ def limesurvey(rows: Collector) -> Imported:
     if who is None or sent is None:
         raise JudgmentError("the columns id and submitdate are missing; export the responses with them")
     done = frame[sent].is_not_null() & (frame[sent].fill_null("") != "1980-01-01 00:00:00")
-    if not done.all() and rows.options.keep is None:
-        rows.drop("not submitted", int((~done).sum()))
-        frame = frame.filter(done)
+    frame = frame if rows.options.keep is not None else _drop_others(rows, frame, done, "not submitted")
     if not frame.height:
         raise JudgmentError(f"no response was submitted; to read them all the same: {option('keep', ['incomplete'])}")
     questions: dict[str, dict[str, str]] = {}
@@ -262,8 +256,8 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Items, cells: Mappin
     def add(keep: pl.Series, **answer: Any) -> None:
         """Answers of a column, of those respondents that are kept."""
         parts = {name: series.filter(keep) for name, series in cells.items()}
-        own = {word: value for word, value in answer.items() if isinstance(value, pl.Series)}
         same = {word: pl.lit(value) for word, value in answer.items() if not isinstance(value, pl.Series)}
+        own = {word: value for word, value in answer.items() if word not in same}
         rows.add_frame(pl.DataFrame({**own, **parts}).with_columns(**same))
 
     if places is not None:
