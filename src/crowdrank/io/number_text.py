@@ -71,8 +71,7 @@ def without_missing(
     texts = frame[word].cast(pl.String).str.strip_chars()
     numbers = [number for value in missing if (number := as_float(value)) is not None]
     left_out = texts.str.to_lowercase().is_in([value.strip().lower() for value in missing])
-    left_out |= texts.cast(pl.Float64, strict=False).is_in(numbers)
-    left_out = left_out.fill_null(False)
+    left_out = (left_out | texts.cast(pl.Float64, strict=False).is_in(numbers)).fill_null(False)
     listed = either(map(repr, missing))
     if left_out.all():
         raise JudgmentError(f"each answer is {listed}, so {option('missing')} leaves none; name fewer of them")
@@ -83,15 +82,6 @@ def without_missing(
 # numbers that forms and scripts write where there is no answer
 _NO_ANSWER = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 _LARGEST_SCALE, _FEWEST_LEVELS, _MOST_LEVELS = 10.0, 3, 20
-
-
-def _far_values(cells: pl.Series) -> list[float]:
-    """A number that recurs at an end of a scale, farther away than the others reach thrice."""
-    values = cells.unique().drop_nulls().sort().to_list()
-    if not _FEWEST_LEVELS < len(values) <= _MOST_LEVELS:
-        return []
-    ends = ((values[0], values[1], values[-1]), (values[-1], values[-2], values[0]))
-    return [one for one, near, far in ends if abs(one - near) > 3 * abs(near - far) and int((cells == one).sum()) > 1]
 
 
 def no_answer_note(name: str, cells: pl.Series) -> list[str]:
@@ -112,7 +102,11 @@ def no_answer_note(name: str, cells: pl.Series) -> list[str]:
     lowest, highest = cells.min(), cells.max()
     if not isinstance(lowest, float) or not isinstance(highest, float) or 0 <= lowest <= highest <= _LARGEST_SCALE:
         return []
-    odd = [value for value in _NO_ANSWER if bool((cells == value).any())] or _far_values(cells)
+    odd, values = [value for value in _NO_ANSWER if bool((cells == value).any())], cells.unique().drop_nulls().sort()
+    if not odd and _FEWEST_LEVELS < len(values) <= _MOST_LEVELS:
+        # a number that recurs at an end of a scale, farther away than the others reach thrice
+        ends = ((values[0], values[1], values[-1]), (values[-1], values[-2], values[0]))
+        odd = [one for one, near, far in ends if abs(one - near) > 3 * abs(near - far) and (cells == one).sum() > 1]
     if not odd:
         return []
     rest = cells.filter(~cells.is_in(odd)).drop_nulls()
@@ -146,8 +140,7 @@ def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:
     if plain.null_count() == cells.null_count() and not plain.is_nan().any():
         return Numbers(plain)
     cells = without_blanks(cells)
-    texts = cells.drop_nulls().str.strip_chars().unique().to_list()
-    texts = [text for text in texts if text]
+    texts = [text for text in cells.drop_nulls().str.strip_chars().unique().to_list() if text]
     if not texts or len(texts) > _MOST_VALUES or all(as_float(text) is not None for text in texts):
         return Numbers(cells)
     for form, pattern in _FORMS.items():

@@ -53,8 +53,7 @@ def preflib_of(source: Source) -> Rankings:
         raise JudgmentError(f"{source.name} holds no rankings; {_SHAPE}")
     rows: list[tuple[int, int, int, int]] = []
     for ranking, (line, count, order) in enumerate(orders, 1):
-        weight = _whole(source, line, count, "a count")
-        places = _order(source, line, order, n_items)
+        weight, places = _whole(source, line, count, "a count"), _order(source, line, order, n_items)
         rows += [(number, rank, ranking, weight) for rank, place in enumerate(places, 1) for number in place]
     # an item is called by its name, or by its number where names are not distinct
     names = {number: given.get(number, str(number)) for number in sorted({*given, *(row[0] for row in rows)})}
@@ -109,8 +108,7 @@ def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int
     """Numbers of the alternatives in order, tied ones together."""
     if not _ORDER.fullmatch(order):
         raise source.broken_line(line, f"has the order {show_value(order.strip())}", _SHAPE)
-    places = []
-    seen: set[int] = set()
+    places, seen = list[list[int]](), set[int]()
     for text in re.findall(r"\{[^}]*\}|\d+", order):
         place = [_whole(source, line, number, "an alternative") for number in text.strip("{}").split(",")]
         for number in place:
