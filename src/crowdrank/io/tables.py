@@ -426,7 +426,14 @@ def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
             kinds[name] = pl.Float64()
         elif not any(dtype.is_nested() for dtype in dtypes):
             kinds[name] = pl.String()
-            _note_mixed(name, parts, mixed)
+            # the first row of text below numbers, or of numbers below text
+            former, row = dtypes[0] == pl.String, 1
+            for part in parts:
+                filled = name in part.columns and not _is_blank(part[name])
+                if filled and (part.schema[name] == pl.String) != former:
+                    mixed.setdefault(name, row + (part[name].is_not_null().arg_max() or 0))
+                    break
+                row += len(part)
     try:
         aligned = [
             part.with_columns(
@@ -439,21 +446,6 @@ def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     return frame.with_columns(pl.col(name).cast(pl.String) for name in names if frame.schema[name] == pl.Null)
-
-
-def _note_mixed(name: str, parts: list[pl.DataFrame], mixed: Mixed) -> None:
-    """Remember the first row of text below numbers, or of numbers below text."""
-    text: bool | None = None
-    row = 1
-    for part in parts:
-        if name in part.columns and not _is_blank(part[name]):
-            is_text = part.schema[name] == pl.String
-            if text is not None and is_text != text:
-                at = part[name].is_not_null().arg_max() or 0
-                mixed.setdefault(name, row + at)
-                return
-            text = is_text
-        row += len(part)
 
 
 def _is_blank(column: pl.Series) -> bool:

@@ -208,8 +208,8 @@ def _platform_seconds(text: str) -> float | None:
     """A time as Mechanical Turk, Appen or Google Forms write it."""
     try:
         if match := _MTURK.fullmatch(text):
-            month, *parts, zone, year = match.groups()
-            when = datetime(int(year), 1 + _MONTHS.index(month), *map(int, parts))
+            month, day, hour, minute, second, zone, year = match.groups()
+            when = datetime(int(year), 1 + _MONTHS.index(month), int(day), int(hour), int(minute), int(second))
             return _stamp(when - timedelta(hours=_ZONES[zone]))
         if match := _SLASHED.fullmatch(text):
             first, second_, third, hour, minute, second, half, zone, zone_minutes = match.groups()

@@ -57,7 +57,20 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with one column for a question whose options have a true or false column each, or that is JSON."""
     if "Answer.taskAnswers" in frame.columns:
         # newer forms put all answers into one cell
-        given = [_task_answers(value) for value in frame["Answer.taskAnswers"].to_list()]
+        given: list[dict[str, str | None]] = []
+        for value in frame["Answer.taskAnswers"].to_list():
+            parsed: Any = parse_json(value or "{}")
+            parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
+            given.append({})
+            for key, answer in parsed.items() if isinstance(parsed, Mapping) else ():
+                boxes = isinstance(answer, Mapping) and answer and all(isinstance(one, bool) for one in answer.values())
+                if boxes:
+                    # of a group of boxes or buttons the one that is on
+                    on = [str(name) for name, flag in answer.items() if flag]
+                    given[-1][str(key)] = on[0] if len(on) == 1 else None
+                else:
+                    label = answer.get("label", answer) if isinstance(answer, Mapping) else answer
+                    given[-1][str(key)] = as_text(label)
         keys = dict.fromkeys(key for answers in given for key in answers)
         columns = [pl.Series(f"Answer.{key}", [one.get(key) for one in given], dtype=pl.String) for key in keys]
         frame = frame.drop("Answer.taskAnswers").with_columns(columns)
@@ -77,21 +90,6 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
         answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
         frame = frame.drop(names).with_columns(pl.Series(question, answers, dtype=pl.String))
     return frame
-
-
-def _task_answers(value: str | None) -> dict[str, str | None]:
-    """The answers in a JSON cell by question; of a group of boxes or buttons the one that is on."""
-    parsed: Any = parse_json(value or "{}")
-    parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
-    answers: dict[str, str | None] = {}
-    for key, answer in parsed.items() if isinstance(parsed, Mapping) else ():
-        if isinstance(answer, Mapping):
-            on = [str(name) for name, flag in answer.items() if flag is True]
-            boxes = answer and all(isinstance(flag, bool) for flag in answer.values())
-            answers[str(key)] = (on[0] if len(on) == 1 else None) if boxes else as_text(answer.get("label", answer))
-        else:
-            answers[str(key)] = as_text(answer)
-    return answers
 
 
 _TOLOKA_KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
@@ -165,7 +163,15 @@ def appen(rows: Collector) -> Imported:
     names = [name for name in frame.columns if not name.startswith("_") and not name.endswith(golden)]
     answer = rows.options.answer
     if answer is None:
-        answer = _varying_answer(frame, names)
+        # the only column that differs within a unit, or of several the one with gold answers
+        filled = {name: frame.select(name, _UNIT).drop_nulls(name) for name in names}
+        varying = [name for name, cells in filled.items() if cells.n_unique() > cells[_UNIT].n_unique()]
+        gold = [name for name in varying or names if f"{name}_gold" in frame.columns]
+        if len(varying) != 1 and len(gold) != 1:
+            several = varying or names
+            listed, one = first_few(map(repr, several), shown=20), option("answer", (several or ["x"])[0])
+            raise JudgmentError(f"which column holds the answers? {listed}; choose one with {one}")
+        answer = varying[0] if len(varying) == 1 else gold[0]
     elif answer not in names:
         raise JudgmentError(f"there is no column {answer!r}; there are {first_few(map(repr, names), shown=20)}")
     named = _named_item(frame, answer)
@@ -177,24 +183,8 @@ def appen(rows: Collector) -> Imported:
     cells = {"annotator": "_worker_id", "time": "_created_at", "duration": duration}
     cells |= {"query": named["query"]} if "query" in named else {}
     inputs = {name: name for name in (*names, duration) if name != answer}
-    item, gold = named.get("item", _UNIT), f"{answer}_gold"
-    return _read_answers(rows, frame, answer, inputs, cells, item=item, gold=gold, may_grade_pairs=True)
-
-
-def _varying_answer(frame: pl.DataFrame, names: list[str]) -> str:
-    """The column of answers: the only one that differs within a unit, or of several the one with gold answers."""
-    varying = []
-    for name in names:
-        filled = frame.select(_UNIT, name).drop_nulls(name)
-        if filled.n_unique() > filled[_UNIT].n_unique():
-            varying.append(name)
-    gold = [name for name in varying or names if f"{name}_gold" in frame.columns]
-    if len(varying) == 1 or len(gold) == 1:
-        return varying[0] if len(varying) == 1 else gold[0]
-    listed = first_few(map(repr, varying or names), shown=20)
-    raise JudgmentError(
-        f"which column holds the answers? {listed}; choose one with {option('answer', (varying or names or ['x'])[0])}"
-    )
+    about = {"item": named.get("item", _UNIT), "gold": f"{answer}_gold"}
+    return _read_answers(rows, frame, answer, inputs, cells, **about, may_grade_pairs=True)
 
 
 def _named_item(frame: pl.DataFrame, answer: str) -> dict[str, str]:

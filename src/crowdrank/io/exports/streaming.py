@@ -189,8 +189,20 @@ def _empty_value(dtype: Any) -> Any:
 def _look_into(source: Source) -> Beginning:
     """The beginning of a sheet, or of the first JSON or CSV file in a zip archive."""
     if tables.is_sheet(source):
-        rows = _first_sheet_rows(source)
-        return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
+        # the first rows of the first sheet; none where it is large, damaged or the package for it is missing
+        if len(source.data) > _SMALL_SHEET_BYTES:
+            return Beginning()
+        try:
+            from python_calamine import CalamineError, CalamineWorkbook
+        except ImportError:
+            return Beginning()
+        try:
+            page = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:])).get_sheet_by_index(0)
+            cells = page.to_python(skip_empty_area=False, nrows=_SHEET_ROWS)
+        except (CalamineError, *tables.DAMAGED_ARCHIVE):
+            return Beginning()
+        rows = [tuple(map(str, row)) for row in cells if any(cell != "" for cell in row)]
+        return Beginning(header=rows[0], rows=tuple(rows[1:])) if rows else Beginning()
     names = tables.member_names(source)
     if "_journal/start.json" in names or "header.json" in names:
         # an .eval log of Inspect
@@ -206,22 +218,6 @@ def sheet_as_text(source: Source, sheet: str | None) -> Source:
     memory = io.BytesIO()
     tables.read_sheet(source, sheet).write_csv(memory)
     return Source(source.name, ".csv", memory.getvalue(), None)
-
-
-def _first_sheet_rows(source: Source) -> list[list[str]]:
-    """The first rows of the first sheet; none where it is large, damaged or the package for it is missing."""
-    if len(source.data) > _SMALL_SHEET_BYTES:
-        return []
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError:
-        return []
-    try:
-        page = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:])).get_sheet_by_index(0)
-        cells = page.to_python(skip_empty_area=False, nrows=_SHEET_ROWS)
-    except (CalamineError, *tables.DAMAGED_ARCHIVE):
-        return []
-    return [[str(cell) for cell in row] for row in cells if any(cell != "" for cell in row)]
 
 
 def text_members(
