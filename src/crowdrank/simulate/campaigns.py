@@ -171,7 +171,13 @@ def campaign(
         if chosen:
             raise ParameterError(f"recorded judgments are by those who gave them; leave {option('chosen', True)} out")
         crowd = Recorded(pool, seed=seed)
-    known, kind = _truth(truth), "class" if crowd.nominal else crowd.kind
+    if isinstance(truth, LatentTruth):
+        known = truth.truth
+    elif isinstance(truth, tuple):
+        known = Truth("grade", truth[0], np.asarray(truth[1], np.float64))
+    else:
+        known = Truth.from_frame(truth)
+    kind = "class" if crowd.nominal else crowd.kind
     measures = measures or (USUAL[kind] if known.form != "pairs" else ("preference_accuracy",))
     aggregator = _make_aggregator(_USUAL_AGGREGATORS[kind]) if aggregator is None else aggregator
     asked = Asked(crowd)
@@ -203,8 +209,12 @@ def campaign(
                 break
             asked.add(requests, answers)
         if len(asked) > n_before:
-            read = _read_measures(asked.judgments(), known, aggregator, measures, trained)
-            rows.append({"round": number + 1, "cost": asked.cost, "n_judgments": len(asked), **read})
+            judgments = asked.judgments()
+            consensus = fit_quietly(aggregator, judgments)
+            row = {"round": number + 1, "cost": asked.cost, "n_judgments": len(asked)}
+            rows.append(row | {measure: _value(measure, consensus, known, judgments) for measure in measures})
+            if trained is not None:
+                rows[-1]["ranker"] = _train(judgments, aggregator, trained)
         elif limit - asked.cost >= price:
             break
         if progress is not None:
@@ -216,38 +226,22 @@ def campaign(
     return Campaign(called, pl.DataFrame(rows), asked.judgments(), stopped)
 
 
-def _truth(truth: Any) -> Truth:
-    """The truth, of whatever form simulations take."""
-    if isinstance(truth, LatentTruth):
-        return truth.truth
-    if isinstance(truth, tuple):
-        return Truth("grade", truth[0], np.asarray(truth[1], np.float64))
-    return Truth.from_frame(truth)
-
-
 def _make_aggregator(name: str) -> Any:
     """An aggregator by its name."""
     module, _, attribute = _AGGREGATORS[name].partition(":")
     return getattr(import_module(f"..models.{module}", __package__), attribute)()
 
 
-def _read_measures(
-    judgments: Judgments, truth: Truth, aggregator: Any, measures: Sequence[str], trained: Trained | None
-) -> dict[str, float]:
-    """Each measure of the consensus of what is known, and of a ranker trained on it, on other queries."""
-    consensus = fit_quietly(aggregator, judgments)
-    read = {measure: _value(measure, consensus, truth, judgments) for measure in measures}
-    if trained is not None:
-        from ..models.staged.two_stage import TwoStage
+def _train(judgments: Judgments, aggregator: Any, trained: Trained) -> float:
+    """The nDCG, on other queries, of a ranker trained on a consensus of what is known."""
+    from ..models.staged.two_stage import TwoStage
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            fit = TwoStage(aggregator=aggregator, ranker=trained.ranker).fit(judgments, trained.features)
-        test = trained.test
-        assert test.grade is not None
-        values = parse(f"ndcg@{trained.k}")(test.grade, fit.ranker.predict(test), test.items.query)
-        read["ranker"] = float(np.nanmean(values))
-    return read
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        fit = TwoStage(aggregator=aggregator, ranker=trained.ranker).fit(judgments, trained.features)
+    test = trained.test
+    assert test.grade is not None
+    return float(np.nanmean(parse(f"ndcg@{trained.k}")(test.grade, fit.ranker.predict(test), test.items.query)))
 
 
 def _value(measure: str, consensus: Consensus, truth: Truth, judgments: Judgments) -> float:

@@ -19,8 +19,18 @@ from .known import Seed, spread_offsets
 _LISTED_PAIRS = 1 << 21
 
 
+class _Design:
+    """What all designs check: their numbers are whole and at least 1."""
+
+    def __post_init__(self) -> None:
+        for name in ("k", "panel", "length", "n_items", "n_judgments"):
+            count = getattr(self, name, None)
+            if count is not None and not (count >= 1 and float(count).is_integer()):
+                raise ParameterError(f"{name} must be a whole number of at least 1, not {count}")
+
+
 @dataclass(frozen=True, kw_only=True)
-class PerItem:
+class PerItem(_Design):
     """Every item is graded by k annotators.
 
     Parameters
@@ -35,9 +45,6 @@ class PerItem:
     k: int = 3
     panel: int | None = None
 
-    def __post_init__(self) -> None:
-        _check_counts(k=self.k, panel=self.panel)
-
     def rows(self, items: Items, n_annotators: int, *, seed: Seed = 0) -> tuple[Ints, Ints]:
         """Return item and annotator of each grade to ask for."""
         counts = np.full(len(items), self.k, np.int64)
@@ -46,7 +53,7 @@ class PerItem:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundRobin:
+class RoundRobin(_Design):
     """Grades bought one after the other: items of a random order once each, then the same items again [KumarLease11]_.
 
     Designs of one seed are nested. The first rows do not change when ``n_judgments`` grows, nor do the first
@@ -67,9 +74,6 @@ class RoundRobin:
     n_judgments: int
     distinct: bool = True
 
-    def __post_init__(self) -> None:
-        _check_counts(n_items=self.n_items, n_judgments=self.n_judgments)
-
     def rows(self, items: Items, n_annotators: int, *, seed: Seed = 0) -> tuple[Ints, Ints]:
         """Return item and annotator of each grade, in the order asked."""
         if self.n_items > len(items):
@@ -88,7 +92,7 @@ class RoundRobin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomPairs:
+class RandomPairs(_Design):
     """Random pairs of items of one query, each pair by k annotators.
 
     No pair is drawn twice; where a query has too few pairs, further annotators are asked about them, in turn.
@@ -111,7 +115,7 @@ class RandomPairs:
     panel: int | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(k=self.k, panel=self.panel)
+        super().__post_init__()
         if not 0 < self.per_item < np.inf:
             raise ParameterError(f"per_item must be a positive number, not {self.per_item}")
 
@@ -123,7 +127,18 @@ class RandomPairs:
         wanted = np.where(possible > 0, np.ceil(sizes * self.per_item / 2), 0).astype(np.int64)
         tree = np.maximum(sizes - 1, 0) if self.connected else np.zeros_like(sizes)
         n_pairs = np.minimum(np.maximum(-(-wanted // self.k), tree), possible)
-        query, number = _random_pairs(sizes, n_pairs, tree, pair_rng)
+        query = np.repeat(np.arange(len(sizes)), n_pairs)
+        number = _distinct_pairs(n_pairs, possible, pair_rng)
+        if tree.any():
+            base, tree_query = spread_offsets(possible), np.repeat(np.arange(len(sizes)), tree)
+            tree_number = _tree_pairs(sizes, pair_rng)
+            # as many pairs were drawn as are wanted, so enough are left beside the tree, whose pairs come first
+            fresh = ~np.isin(base[query] + number, base[tree_query] + tree_number)
+            query, number = query[fresh], number[fresh]
+            kept = np.arange(len(query)) - np.searchsorted(query, query) < (n_pairs - tree)[query]
+            query, number = np.concatenate([tree_query, query[kept]]), np.concatenate([tree_number, number[kept]])
+            by_query = np.argsort(query, kind="stable")
+            query, number = query[by_query], number[by_query]
         # preferences left over once every pair has its share go to the first pairs of the query
         judged = np.maximum(wanted, n_pairs * self.k)
         place = np.arange(len(query)) - spread_offsets(n_pairs)[query]
@@ -143,7 +158,7 @@ class ConnectedPairs(RandomPairs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllPairs:
+class AllPairs(_Design):
     """Every pair of items of one query by k annotators; the sides are drawn by a fair coin.
 
     Parameters
@@ -158,9 +173,6 @@ class AllPairs:
     k: int = 1
     panel: int | None = None
 
-    def __post_init__(self) -> None:
-        _check_counts(k=self.k, panel=self.panel)
-
     def rows(self, items: Items, n_annotators: int, *, seed: Seed = 0) -> tuple[Ints, Ints, Ints]:
         """Return left item, right item and annotator of each preference to ask for."""
         pair_rng, annotator_rng = np.random.default_rng(seed).spawn(2)
@@ -173,7 +185,7 @@ class AllPairs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerQuery:
+class PerQuery(_Design):
     """Every query is ranked by k annotators.
 
     Parameters
@@ -189,7 +201,7 @@ class PerQuery:
     length: int | None = None
 
     def __post_init__(self) -> None:
-        _check_counts(k=self.k, length=self.length)
+        super().__post_init__()
         if self.length == 1:
             raise ParameterError("length must be at least 2: a ranking of one item says nothing")
 
@@ -211,13 +223,6 @@ class PerQuery:
             drawn = distinct_draws(subset_rng.random(len(ranking)), offsets, sizes)
             place = drawn[np.lexsort((drawn, ranking))]
         return query, annotator, place, offsets
-
-
-def _check_counts(**counts: int | None) -> None:
-    """Refuse anything but whole numbers of at least 1."""
-    for name, count in counts.items():
-        if count is not None and not (count >= 1 and float(count).is_integer()):
-            raise ParameterError(f"{name} must be a whole number of at least 1, not {count}")
 
 
 def all_pairs(sizes: Counts) -> tuple[Ints, Counts]:
@@ -244,25 +249,6 @@ def _sides(items: Items, query: Ints, number: Counts, counts: Counts, rng: np.ra
     second = np.repeat((start + second).astype(np.int32), counts)
     turned = rng.random(len(first)) < 0.5
     return np.where(turned, second, first), np.where(turned, first, second)
-
-
-def _random_pairs(sizes: Counts, n_pairs: Counts, tree: Counts, rng: np.random.Generator) -> tuple[Ints, Counts]:
-    """Query and number of distinct random pairs, ``n_pairs`` of each query, sorted by query, a tree's pairs first."""
-    possible = sizes * (sizes - 1) // 2
-    query = np.repeat(np.arange(len(sizes)), n_pairs)
-    number = _distinct_pairs(n_pairs, possible, rng)
-    if tree.any():
-        base, tree_query = spread_offsets(possible), np.repeat(np.arange(len(sizes)), tree)
-        tree_number = _tree_pairs(sizes, rng)
-        # as many pairs were drawn as are wanted, so enough are left beside the tree
-        fresh = ~np.isin(base[query] + number, base[tree_query] + tree_number)
-        query, number = query[fresh], number[fresh]
-        place = np.arange(len(query)) - np.searchsorted(query, query)
-        kept = place < (n_pairs - tree)[query]
-        query, number = np.concatenate([tree_query, query[kept]]), np.concatenate([tree_number, number[kept]])
-        by_query = np.argsort(query, kind="stable")
-        query, number = query[by_query], number[by_query]
-    return query.astype(np.int32), number
 
 
 def _distinct_pairs(n_pairs: Counts, possible: Counts, rng: np.random.Generator) -> Counts:

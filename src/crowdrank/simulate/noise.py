@@ -210,7 +210,20 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
         name = name.strip() or (names[place] if place < len(names) else "")
         if name not in names or name in given:
             raise ParameterError(f"{part!r} has a number too many or misnamed; the form is {model.signature}")
-        given[name] = _parse_value(model, model.parameters[names.index(name)], text.strip())
+        parameter, text = model.parameters[names.index(name)], text.strip()
+        bounds, of = text.split(".."), f"{parameter.name} of {model.name}"
+        if not all(_NUMBER.fullmatch(bound.strip()) for bound in bounds) or len(bounds) > 2:
+            raise ParameterError(f"{of} must be a number ({parameter.range}), not {text!r}")
+        if len(bounds) == 2 and not parameter.varies:
+            raise ParameterError(f"{of} takes one number ({parameter.range}), not a range {text!r}")
+        numbers = [float(bound) for bound in bounds]
+        for number in numbers:
+            if not parameter.low <= number <= parameter.high or (parameter.whole and number != round(number)):
+                raise ParameterError(f"{of} must be {parameter.range}, not {number:g}")
+        if numbers[0] > numbers[-1]:
+            rising = f"{numbers[1]:g}..{numbers[0]:g}"
+            raise ParameterError(f"{of} ranges from low to high; write {rising}, not {text}")
+        given[name] = (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
     for parameter in model.parameters:
         value = given.setdefault(parameter.name, parameter.default)
         if value is None:
@@ -218,25 +231,6 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
                 f"{model.name} needs {parameter.name} ({parameter.range}); write for example {model.example}"
             )
     return model, tuple(given[name] for name in names)
-
-
-def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
-    """The number or range in a text, once it lies in the parameter's range."""
-    bounds = text.split("..")
-    if not all(_NUMBER.fullmatch(bound.strip()) for bound in bounds) or len(bounds) > 2:
-        raise ParameterError(f"{parameter.name} of {model.name} must be a number ({parameter.range}), not {text!r}")
-    if len(bounds) == 2 and not parameter.varies:
-        raise ParameterError(
-            f"{parameter.name} of {model.name} takes one number ({parameter.range}), not a range {text!r}"
-        )
-    numbers = [float(bound) for bound in bounds]
-    for number in numbers:
-        if not parameter.low <= number <= parameter.high or (parameter.whole and number != round(number)):
-            raise ParameterError(f"{parameter.name} of {model.name} must be {parameter.range}, not {number:g}")
-    if numbers[0] > numbers[-1]:
-        rising = f"{numbers[1]:g}..{numbers[0]:g}"
-        raise ParameterError(f"{parameter.name} of {model.name} ranges from low to high; write {rising}, not {text}")
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
 
 
 _COIN, _GRADE, _RANKING = ("grade", "preference"), ("grade",), ("ranking",)

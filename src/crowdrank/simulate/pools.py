@@ -111,8 +111,14 @@ class Pool:
 
     def grade_quality(self, known: Known) -> Floats:
         """Return the quality of each annotator as a grader."""
-        chunks = [np.arange(s, min(s + _CHUNK, len(self)), dtype=np.int32) for s in range(0, len(self), _CHUNK)]
-        return np.concatenate([confusion_quality(self.confusions(known, chunk), known.level_pairs) for chunk in chunks])
+        right, wrong = np.zeros(len(self)), np.zeros(len(self))
+        for start in range(0, len(self), _CHUNK):
+            shares = self.confusions(known, np.arange(start, min(start + _CHUNK, len(self)), dtype=np.int32))
+            # by the true levels of two items, the probability that the first is given the higher grade
+            above = np.einsum("akg,alg->akl", shares, np.cumsum(shares, axis=2) - shares)
+            right[start : start + _CHUNK] = (above * known.level_pairs).sum(axis=(1, 2))
+            wrong[start : start + _CHUNK] = (above * known.level_pairs.T).sum(axis=(1, 2))
+        return np.asarray(np.divide(right, right + wrong, out=np.full(len(self), 0.5), where=right + wrong > 0))
 
     def draw_preferences(self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: Generator) -> Outcomes:
         """Return the outcome of each comparison."""
@@ -378,22 +384,6 @@ def with_spammers(pool: Pool, *, random: float = 0.0, malicious: float = 0.0, se
     return Crowd(pool, np.random.default_rng(seed).permutation(roles))
 
 
-def confusion_quality(confusions: Floats, level_pairs: Floats) -> Floats:
-    """Return the probability of ordering a pair of unequal items right, once the grades given differ.
-
-    Parameters
-    ----------
-    confusions
-        Probability of each given level by true level, shape (n_annotators, n_levels, n_levels).
-    level_pairs
-        Weight of each pair of levels, the better one first, shape (n_levels, n_levels).
-    """
-    above = np.einsum("akg,alg->akl", confusions, np.cumsum(confusions, axis=2) - confusions)
-    right = (above * level_pairs).sum(axis=(1, 2))
-    wrong = (above * level_pairs.T).sum(axis=(1, 2))
-    return np.asarray(np.divide(right, right + wrong, out=np.full(len(right), 0.5), where=right + wrong > 0))
-
-
 def check_range(name: str, value: Any, low: float, high: float, count: int | None = None) -> Floats:
     """Return the values as floats, one per annotator where ``count`` says so; an error outside ``low`` to ``high``."""
     values = np.asarray(value, float)
@@ -548,7 +538,15 @@ class LatentGraders(Pool):
 
     def confusions(self, known: Known, annotator: Ints) -> Floats:
         """Return the probability of each given level by true level, averaged over the items of that level."""
-        z, values = _support(known), np.stack([values[annotator] for values in self.parameters().values()], axis=1)
+        # relevances that stand for the items of each level, shape (n_levels, n_support): means of equal parts
+        relevance, z = known.latent[0], np.zeros((known.n_levels, _SUPPORT))
+        for level in range(known.n_levels):
+            own = np.sort(relevance[known.level == level])
+            if len(own) >= _SUPPORT:
+                z[level] = [part.mean() for part in np.array_split(own, _SUPPORT)]
+            elif len(own):
+                z[level] = np.quantile(own, (np.arange(_SUPPORT) + 0.5) / _SUPPORT, method="inverted_cdf")
+        values = np.stack([values[annotator] for values in self.parameters().values()], axis=1)
         distinct, where = np.unique(values, axis=0, return_inverse=True)
         below = np.stack([_probability_below(cut, z, distinct).mean(axis=2) for cut in known.latent[1]], axis=2)
         edges = np.zeros((len(distinct), known.n_levels, 1))
@@ -672,19 +670,6 @@ def _probability_below(cut: float, z: Floats, values: Floats) -> Floats:
     return below
 
 
-def _support(known: Known) -> Floats:
-    """Relevances that stand for the items of each level, shape (n_levels, n_support): means of equal parts."""
-    relevance, _ = known.latent
-    support = np.zeros((known.n_levels, _SUPPORT))
-    for level in range(known.n_levels):
-        z = np.sort(relevance[known.level == level])
-        if len(z) >= _SUPPORT:
-            support[level] = [part.mean() for part in np.array_split(z, _SUPPORT)]
-        elif len(z):
-            support[level] = np.quantile(z, (np.arange(_SUPPORT) + 0.5) / _SUPPORT, method="inverted_cdf")
-    return support
-
-
 _MAX_PAIRS = 1 << 21
 _MAX_GROUPS_OF_GAPS = 2048
 
@@ -729,9 +714,26 @@ class PlackettLuce(Pool):
         """Return the mean probability of a right answer over pairs of unequal items, or over 2M of them."""
         from scipy.special import expit
 
-        gap, share = _grade_gaps(known)
+        sizes = np.diff(known.items.offsets)
+        possible = sizes * (sizes - 1) // 2
+        if possible.sum() <= _MAX_PAIRS:
+            query, number = all_pairs(sizes)
+        else:
+            rng = np.random.default_rng(0)
+            query = rng.choice(len(sizes), _MAX_PAIRS, p=possible / possible.sum()).astype(np.int32)
+            number = (rng.random(_MAX_PAIRS) * possible[query]).astype(np.int64)
+        first, second = pair_places(number)
+        start = known.items.offsets[query]
+        gap = np.abs(known.grade[start + first] - known.grade[start + second])
+        gap = np.sort(gap[gap > 0])
+        if not len(gap):
+            return np.full(len(self), np.nan)
+        values, counts = np.unique(gap, return_counts=True)
+        if len(values) > _MAX_GROUPS_OF_GAPS:
+            parts = np.array_split(gap, _MAX_GROUPS_OF_GAPS)
+            values, counts = np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
         slopes, where = np.unique(self.slope, return_inverse=True)
-        return np.array([share @ expit(slope * gap) for slope in slopes])[where]
+        return np.array([counts / counts.sum() @ expit(slope * values) for slope in slopes])[where]
 
     def ranking_quality(self, known: Known, lists: Lists) -> Floats:
         """Return the same as for preferences: the order of two items does not depend on the others."""
@@ -940,26 +942,3 @@ def _pairs_apart(lengths: Counts, longest: int) -> Counts:
     apart = np.append(np.cumsum(at_least[::-1])[::-1][1:], 0)
     apart[0] = 0
     return apart
-
-
-def _grade_gaps(known: Known) -> tuple[Floats, Floats]:
-    """Differences of the grades of unequal items of one query, and the share of each."""
-    sizes = np.diff(known.items.offsets)
-    possible = sizes * (sizes - 1) // 2
-    if possible.sum() <= _MAX_PAIRS:
-        query, number = all_pairs(sizes)
-    else:
-        rng = np.random.default_rng(0)
-        query = rng.choice(len(sizes), _MAX_PAIRS, p=possible / possible.sum()).astype(np.int32)
-        number = (rng.random(_MAX_PAIRS) * possible[query]).astype(np.int64)
-    first, second = pair_places(number)
-    start = known.items.offsets[query]
-    gap = np.abs(known.grade[start + first] - known.grade[start + second])
-    gap = gap[gap > 0]
-    if not len(gap):
-        return np.zeros(1), np.full(1, np.nan)
-    values, counts = np.unique(gap, return_counts=True)
-    if len(values) > _MAX_GROUPS_OF_GAPS:
-        parts = np.array_split(np.sort(gap), _MAX_GROUPS_OF_GAPS)
-        values, counts = np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
-    return values, counts / counts.sum()
