@@ -15,7 +15,7 @@ import polars as pl
 from tests.tiring_crowds import order_right, share_right, tiring_classes, tiring_preferences
 
 import crowdrank as cr
-from crowdrank.auditing.corrected import Figure, corrected_row
+from crowdrank.auditing.program_audit import Figure, corrected_row
 
 JUDGES = ("gpt_4", "claude_3_opus", "gpt_3_5")
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "audit.md"

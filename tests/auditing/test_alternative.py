@@ -8,8 +8,8 @@ import pytest
 from tests.oracles import alternative as slow
 
 import crowdrank as cr
-from crowdrank.auditing.alternative import alternative_test, below, rejections
 from crowdrank.auditing.labels import Labels, Sides
+from crowdrank.auditing.program_audit import alternative_test, below, rejections
 
 NOMINAL = {"wax": True, "mtbench": True, "summeval": False, "lesion": False, "cebab_stars": False}
 

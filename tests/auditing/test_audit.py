@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.auditing.corrected import Figure, corrected_row, rogan_gladen
+from crowdrank.auditing.program_audit import Figure, corrected_row, rogan_gladen
 from crowdrank.errors import JudgmentError, ParameterError
 
 N = 120

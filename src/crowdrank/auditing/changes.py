@@ -125,7 +125,21 @@ def changed(
             "to judge the same items in both"
         )
     pairs = pairs.with_columns(move=pl.col("value_new") - pl.col("value"))
-    span = _span(sides, np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()]), scale)
+    # how far two values may be apart: by the scale or levels declared; of a share of a win 1
+    values, span = np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()]), 1.0
+    if sides[0].kind == "grade" and scale is None:
+        span = float(np.ptp(np.concatenate([one.level_values for one in sides])))
+    elif sides[0].kind == "grade":
+        if len(scale) != 2 or not scale[0] < scale[1]:
+            raise ParameterError(
+                f"{option('scale', tuple(scale))} is not the lowest and the highest grade; give two numbers, as in 1,5"
+            )
+        if values.min() < scale[0] or values.max() > scale[1]:
+            raise JudgmentError(
+                f"grades go from {values.min():g} to {values.max():g}, beyond the scale of {scale[0]:g} to "
+                f"{scale[1]:g}; give the whole scale"
+            )
+        span = float(scale[1] - scale[0])
     rows = []
     groups = [(item[0], part) for item, part in pairs.group_by("item", maintain_order=True)]
     alpha = (1 - level) / max(len(groups), 1)
@@ -154,26 +168,21 @@ def changed(
     word = pl.when(better).then(pl.lit("better")).when(worse).then(pl.lit("worse")).otherwise(pl.lit("none"))
     table = table.with_columns(p_holm=pl.Series(adjusted), change=word)
     table = table.sort(pl.col("difference").abs(), descending=True, maintain_order=True)
-    moved = table.filter(pl.col("change") != "none")["item"].to_list()
-    return Change(table=table, causes=_causes(pairs, moved), level=level, looks=looks)
-
-
-def _span(sides: list[Any], values: Floats, scale: Sequence[float] | None) -> float:
-    """How far two values may be apart: by the scale or levels declared; of a share of a win 1."""
-    if sides[0].kind != "grade":
-        return 1.0
-    if scale is None:
-        return float(np.ptp(np.concatenate([one.level_values for one in sides])))
-    if len(scale) != 2 or not scale[0] < scale[1]:
-        raise ParameterError(
-            f"{option('scale', tuple(scale))} is not the lowest and the highest grade; give two numbers, as in 1,5"
-        )
-    if values.min() < scale[0] or values.max() > scale[1]:
-        raise JudgmentError(
-            f"grades go from {values.min():g} to {values.max():g}, beyond the scale of {scale[0]:g} to {scale[1]:g}; "
-            "give the whole scale"
-        )
-    return float(scale[1] - scale[0])
+    # share of the difference of each item that moved, by annotator and by query, the largest first
+    texts = dict.fromkeys(("item", "unit", "id"), pl.String)
+    causes = [pl.DataFrame(schema={**texts, "share": pl.Float64, "n_pairs": pl.UInt32})]
+    for item in table.filter(pl.col("change") != "none")["item"]:
+        part = pairs.filter(pl.col("item") == item)
+        total = part["move"].sum()
+        for unit in ("annotator", "query"):
+            if part[unit].n_unique() > 1 and total:
+                own = part.group_by(pl.col(unit).alias("id"))
+                shares = own.agg((pl.col("move").sum() / total).alias("share"), n_pairs=pl.len())
+                shares = shares.sort(["share", "id"], descending=[True, False]).head(20)
+                causes.append(
+                    shares.select(item=pl.lit(item), unit=pl.lit(unit), id="id", share="share", n_pairs="n_pairs")
+                )
+    return Change(table=table, causes=pl.concat(causes), level=level, looks=looks)
 
 
 def _rows(judgments: Any) -> pl.DataFrame:
@@ -190,22 +199,6 @@ def _rows(judgments: Any) -> pl.DataFrame:
     won = table.with_columns(value=0.5 + 0.5 * pl.col("value"))
     turned = won.with_columns(item="other", other="item", value=1 - pl.col("value"))
     return pl.concat([won, turned.select(won.columns)])
-
-
-def _causes(pairs: pl.DataFrame, items: list[str]) -> pl.DataFrame:
-    """Share of the difference of each item by annotator and by query, the largest first."""
-    frames = [pl.DataFrame(schema={"item": pl.String, "unit": pl.String, "id": pl.String, "share": pl.Float64,
-                                   "n_pairs": pl.UInt32})]  # fmt: skip
-    for item in items:
-        part = pairs.filter(pl.col("item") == item)
-        total = part["move"].sum()
-        for unit in ("annotator", "query"):
-            if part[unit].n_unique() > 1 and total:
-                table = part.group_by(unit).agg((pl.col("move").sum() / total).alias("share"), n_pairs=pl.len())
-                table = table.sort(["share", unit], descending=[True, False]).head(20)
-                frames.append(table.select(pl.lit(item).alias("item"), pl.lit(unit).alias("unit"),
-                                           pl.col(unit).alias("id"), "share", "n_pairs"))  # fmt: skip
-    return pl.concat(frames)
 
 
 def log_capital(values: Floats, mean: float) -> float:

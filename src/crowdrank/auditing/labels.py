@@ -98,31 +98,25 @@ def _put_together(people: Judgments, programs: Judgments) -> tuple[Judgments, Bo
     if both:
         raise JudgmentError(f"{first_few(map(repr, sorted(both)))} stand among people and programs; rename one of them")
     if isinstance(people, Grades) and isinstance(programs, Grades) and people.declared != programs.declared:
-        people, programs = _on_one_scale(people, programs)
-    aligned = align_judgments([people, programs])
-    is_person = np.isin(np.arange(len(aligned[0].annotators)), aligned[0].annotator)
-    return stack_judgments(aligned), is_person
-
-
-def _on_one_scale(people: Grades, programs: Grades) -> tuple[Grades, Grades]:
-    """Grades with the levels of both: classes with all classes, levels in words only if they are the same."""
-    if people.nominal and programs.nominal:
+        # classes with all classes; levels in words only if they are the same
+        mine, theirs = (first_few(map(repr, one.levels)) for one in (people, programs))
+        if not (people.nominal and programs.nominal):
+            raise JudgmentError(
+                f"people and programs grade on different scales, {mine} and {theirs}; give {option('levels')} from "
+                "worst to best for both"
+            )
         levels = tuple(sorted({*people.levels, *programs.levels}, key=str))
         if not set(map(str, people.levels)) & set(map(str, programs.levels)):
             raise JudgmentError(
-                f"people and programs have no class in common: {first_few(map(repr, people.levels))} and "
-                f"{first_few(map(repr, programs.levels))}; give both the same classes"
+                f"people and programs have no class in common: {mine} and {theirs}; give both the same classes"
             )
         place = {level: number for number, level in enumerate(levels)}
-        moved = []
-        for one in (people, programs):
-            codes = np.array([place[level] for level in one.levels], np.float64)
-            moved.append(replace(one, grade=codes[one.level_place], declared=levels))
-        return moved[0], moved[1]
-    raise JudgmentError(
-        f"people and programs grade on different scales, {first_few(map(repr, people.levels))} and "
-        f"{first_few(map(repr, programs.levels))}; give {option('levels')} from worst to best for both"
-    )
+        codes = (np.array([place[level] for level in one.levels], np.float64) for one in (people, programs))
+        people = replace(people, grade=next(codes)[people.level_place], declared=levels)
+        programs = replace(programs, grade=next(codes)[programs.level_place], declared=levels)
+    aligned = align_judgments([people, programs])
+    is_person = np.isin(np.arange(len(aligned[0].annotators)), aligned[0].annotator)
+    return stack_judgments(aligned), is_person
 
 
 @dataclass(frozen=True, eq=False)

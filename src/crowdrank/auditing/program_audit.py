@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import comb
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ..api import aggregate, as_judgments, check_level, diagnose, evaluate_runs, propose
-from ..data.consensus import Consensus
 from ..data.frames import to_frame
+from ..data.judged import pairs_of_groups
 from ..data.judgments import Grades, Judgments
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
@@ -22,14 +23,12 @@ from ..io.features import describe_items
 from ..io.notices import collect_notices
 from ..metrics.agreement import cohen_kappa
 from ..metrics.correlation import spearman
-from ..metrics.significance import holm, mean_interval
-from ..protocols import Counts, Floats
+from ..metrics.significance import PoweredMean, holm, mean_interval, prediction_powered_mean
+from ..protocols import Bools, Counts, Floats
 from ..quality import held_out_quality
 from ..registry import method_class
 from ..review.diagnosis import match_items
 from ..wording import counted, percent
-from .alternative import Alternative, alternative_test
-from .corrected import MAX_NEXT, Figure, corrected_row, figures, next_labels
 from .labels import Labels, Sides, check_people, check_program
 
 MARGIN = 0.1
@@ -51,6 +50,18 @@ _METHODS = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "pl
 _RANKS = ("rank", "rank_lower", "rank_upper")
 _MIN_SLICE = 5
 _CLEAR = 0.05
+_FALSE_DISCOVERIES = 0.05
+_FEW = 30
+"""Items of a person below which the test is exact."""
+
+_EQUAL = 1e-9
+
+_MAX_CLASSES = 20
+_MIN_CASES = 10
+"""Cases with labels of both, below which a figure is not corrected."""
+
+MAX_NEXT = 1000
+
 _TABLES = ("corrected", "people", "confusion", "disagreements", "slices", "leaderboard", "next_labels")
 
 
@@ -225,7 +236,15 @@ def audit(
         with suppress(CrowdrankError):
             quality = _quality_of_programs(method, sides)
         tables: dict[str, dict[str, pl.DataFrame]] = {name: {} for name in ("programs", *_TABLES)}
-        habits = [] if labels.kind == "grade" else _habits_of_pairs(sides, consensus, control)
+        # sides, ties, length, own family and shared errors of programs that compare items
+        habits: list[str] = []
+        if labels.kind != "grade" and control:
+            # beside people, whose likings tell what is the program's own
+            habits += diagnose(sides.judgments, control=control).annotator_messages
+        elif labels.kind != "grade":
+            by_programs = sides.judgments.select(~sides.is_person[sides.judgments.annotator])
+            with suppress(CrowdrankError):
+                habits += diagnose(by_programs, match_items(consensus, by_programs)).annotator_messages
         for code, own in values.items():
             one, reason = _Program(sides, of_people, int(code), own, quality.get(code, {}), level), reasons[code]
             if reason is not None and not ((of_people.number > 1) & ~np.isnan(own)).any():
@@ -246,8 +265,12 @@ def audit(
     # those that could be tested first
     tables["programs"] = dict(sorted(tables["programs"].items(), key=lambda pair: "advantage" not in pair[1].columns))
     joined = {name: _join(parts, "program") for name, parts in tables.items()}
-    if not len(joined["next_labels"]):
-        joined["next_labels"] = _labels_by_propose(sides.of_people())
+    if not len(joined["next_labels"]) and labels.kind != "ranking":
+        # where people judged all that programs did: what says most about their consensus
+        with warnings.catch_warnings(), collect_notices():
+            warnings.simplefilter("ignore")
+            asked = propose(sides.of_people()).head(MAX_NEXT).drop("annotator", "cost")
+        joined["next_labels"] = asked.rename({"left": "item", "right": "other"}, strict=False)
     for name in ("disagreements", "next_labels"):
         joined[name] = _with_texts(joined[name], sides.judgments, items)
     return Audit(
@@ -478,16 +501,6 @@ def _join(parts: Mapping[str, pl.DataFrame], column: str) -> pl.DataFrame:
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
 
-def _labels_by_propose(people: Judgments) -> pl.DataFrame:
-    """What to ask people where they judged all that programs did: what says most about their consensus."""
-    if people.kind == "ranking":
-        return pl.DataFrame()
-    with warnings.catch_warnings(), collect_notices():
-        warnings.simplefilter("ignore")
-        table = propose(people).head(MAX_NEXT).drop("annotator", "cost")
-    return table.rename({"left": "item", "right": "other"}, strict=False)
-
-
 def _with_texts(table: pl.DataFrame, judged: Judgments, about: Any | None) -> pl.DataFrame:
     """The table with the text of each item where there is one, and without queries where there are none."""
     if "query" in table.columns and (table["query"].cast(pl.String) == "").all():
@@ -546,13 +559,245 @@ def _quality_of_programs(method: Any, sides: Sides) -> dict[int, dict[str, float
     return rows
 
 
-def _habits_of_pairs(sides: Sides, consensus: Consensus, control: str | Sequence[str] | None) -> list[str]:
-    """Sentences about sides, ties, length, own family and shared errors of programs that compare items."""
-    if control:
-        # beside people, whose likings tell what is the program's own
-        return list(diagnose(sides.judgments, control=control).annotator_messages)
-    own = sides.judgments.select(~sides.is_person[sides.judgments.annotator])
-    try:
-        return list(diagnose(own, match_items(consensus, own)).annotator_messages)
-    except CrowdrankError:
-        return []
+class Alternative(NamedTuple):
+    """What the test found of a program: the share of people it wins against, and how it does against each.
+
+    ``advantage`` is the mean over people of the probability that the program agrees with the others as well as that
+    person or better, with the ends of its interval; ``share_lost`` is the share of people who are clearly better.
+    ``table`` has a row per person. ``gain`` is the program's agreement with people less that of people with each other,
+    by cell.
+    """
+
+    winning_rate: float
+    share_lost: float
+    advantage: float
+    lower: float
+    upper: float
+    n_items: int
+    table: pl.DataFrame
+    gain: Floats
+
+
+def alternative_test(people: Labels, values: Floats, margin: float, level: float, ids: pl.Series) -> Alternative:
+    r"""Return the test of a program whose values are given by cell.
+
+    Person :math:`j` is left out; on each of their items the program's mean agreement with the other people is compared
+    with the person's own. With :math:`W^p` and :math:`W^h` whether the program, or the person, agrees at least as well,
+    the program wins against :math:`j` where :math:`\overline{W^h} - \overline{W^p}` is below the margin by Student's t,
+    by all exchanges of sign where items are fewer than 30, with Benjamini and Yekutieli's bound of .05 on false
+    discoveries over people.
+    """
+    one, other = pairs_of_groups([people.cell.astype(np.int32)])
+    first, second = np.concatenate([one, other]), np.concatenate([other, one])
+    n = len(people.cell)
+    given = values[people.cell]
+    n_others = np.bincount(first, minlength=n)
+    agreed = {}
+    for name, own in (("person", people.value), ("program", given)):
+        sums = np.bincount(first, people.agree(own[first], people.value[second]), n)
+        agreed[name] = np.divide(sums, n_others, out=np.full(n, np.nan), where=n_others > 0)
+    rows = pl.DataFrame({
+        "person": people.annotator, "instance": people.instance[people.cell], "own": agreed["person"],
+        "program": agreed["program"],
+    }).filter(pl.Series((n_others > 0) & ~np.isnan(given)))  # fmt: skip
+    rows = rows.group_by("person", "instance").agg(pl.col("own", "program").mean()).sort("person", "instance")
+    own, program = rows["own"].to_numpy(), rows["program"].to_numpy()
+    wins, losses = program >= own - _EQUAL, own >= program - _EQUAL
+    person, instance = rows["person"].to_numpy(), rows["instance"].to_numpy()
+    table = []
+    for code in np.unique(person):
+        mine = person == code
+        lead = losses[mine].astype(np.float64) - wins[mine]
+        table.append({
+            "person": ids[int(code)], "n_items": int(mine.sum()), "program_better": float(wins[mine].mean()),
+            "person_better": float(losses[mine].mean()), "difference": float(lead.mean()),
+            "spread": float(lead.std(ddof=1)) if mine.sum() > 1 else 0.0,
+            "p_value": below(lead, margin), "p_worse": below(-lead, -margin),
+        })  # fmt: skip
+    frame = pl.DataFrame(table, infer_schema_length=None)
+    won, lost = (rejections(frame[name].to_numpy()) for name in ("p_value", "p_worse"))
+    frame = frame.with_columns(won=pl.Series(won), lost=pl.Series(lost))
+    # mean over people of how often the program is as good or better, and its standard error over items
+    known, code = np.unique(person, return_inverse=True)
+    own_items = np.bincount(code)
+    share = np.bincount(code, wins) / own_items
+    moves = (wins - share[code]) / (own_items[code] * len(known))
+    by_item = np.bincount(np.unique(instance, return_inverse=True)[1], moves)
+    n_items, advantage = len(by_item), float(share.mean())
+    error = float(np.sqrt((by_item**2).sum() * n_items / max(n_items - 1, 1)))
+    half = NormalDist().inv_cdf(0.5 + level / 2) * error
+    cells = np.bincount(people.cell, np.where(n_others > 0, agreed["program"] - agreed["person"], 0.0), len(values))
+    number = np.bincount(people.cell, n_others > 0, len(values))
+    gain = np.divide(cells, number, out=np.full(len(values), np.nan), where=number > 0)
+    return Alternative(
+        float(won.mean()), float(lost.mean()), advantage, max(advantage - half, 0.0), min(advantage + half, 1.0),
+        n_items, frame, gain,
+    )  # fmt: skip
+
+
+def below(lead: Floats, margin: float) -> float:
+    """Return the p value of a mean below the margin: Student's t, of few values by all exchanges of sign."""
+    from scipy.special import stdtr
+
+    n, gap = len(lead), lead - margin
+    if n < _FEW:
+        # the share of all patterns of sign whose sum is as small as the one seen; values are few, so it is counted
+        sizes, counts = np.unique(np.round(np.abs(gap), 9), return_counts=True)
+        sums, chances = np.zeros(1), np.ones(1)
+        for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+            sums = (sums[:, None] + size * (2 * np.arange(count + 1) - count)).ravel()
+            chances = (chances[:, None] * [comb(count, flips) / 2**count for flips in range(count + 1)]).ravel()
+        return float(min(chances[sums <= gap.sum() + 1e-7].sum(), 1.0))
+    spread = float(gap.std(ddof=1))
+    if spread <= _EQUAL:
+        return 0.0 if gap[0] < 0 else 1.0
+    return float(stdtr(n - 1, float(gap.mean()) / (spread / np.sqrt(n))))
+
+
+def rejections(p_values: Floats, level: float = _FALSE_DISCOVERIES) -> Bools:
+    """Return which hypotheses Benjamini and Yekutieli reject: false discoveries at most ``level``, however dependent.
+
+    Examples
+    --------
+    >>> rejections(np.array([0.001, 0.2, 0.01])).tolist()
+    [True, False, True]
+    """
+    n = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    bound = level * np.arange(1, n + 1) / (n * (1.0 / np.arange(1, n + 1)).sum())
+    passing = np.flatnonzero(p_values[order] <= bound)
+    mask = np.zeros(n, bool)
+    mask[order[: passing[-1] + 1 if len(passing) else 0]] = True
+    return mask
+
+
+class Figure(NamedTuple):
+    """A figure as a mean: the value of each case by people and by a program, NaN where there is none."""
+
+    name: str
+    people: Floats
+    program: Floats
+
+
+def figures(people: Labels, values: Floats, threshold: float | None, classes: tuple[Any, ...]) -> Iterator[Figure]:
+    """Return the means, rates and win rates that labels of a kind have."""
+    n = len(values)
+    if people.kind != "grade":
+        both = people.cells.filter(pl.Series((people.number > 0) & ~np.isnan(values)))
+        names = pl.concat([both["item"], both["other"].alias("item")]).value_counts().sort("item")
+        ahead = (0.5 + 0.5 * people.mean, 0.5 + 0.5 * values)
+        for name in names.filter(pl.col("count") >= _MIN_CASES)["item"]:
+            left = (people.cells["item"] == name).to_numpy()
+            plays = left | (people.cells["other"] == name).to_numpy()
+            sides = [np.where(plays, np.where(left, one, 1.0 - one), np.nan) for one in ahead]
+            yield Figure(f"win rate of {name}", sides[0], sides[1])
+    elif people.nominal:
+        for code in np.unique(people.value)[:_MAX_CLASSES]:
+            share = _share(people, people.value == code, n)
+            yield Figure(f"share of {classes[int(code)]}", share, _holds(values, values == code))
+    else:
+        yield Figure("mean grade", people.mean, values)
+        if threshold is not None:
+            share = _share(people, people.value >= threshold, n)
+            yield Figure(f"share of at least {threshold:g}", share, _holds(values, values >= threshold))
+
+
+def _share(people: Labels, named: Bools, n: int) -> Floats:
+    """Share of people's labels of each cell for which something holds, NaN where there are none."""
+    sums = np.bincount(people.cell, named, n)
+    return np.divide(sums, people.number, out=np.full(n, np.nan), where=people.number > 0)
+
+
+def _holds(values: Floats, mask: Bools) -> Floats:
+    """1 or 0 for each value, NaN where there is none."""
+    return np.where(np.isnan(values), np.nan, mask.astype(np.float64))
+
+
+def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, Any] | None:
+    """Return a figure by people alone, by the program alone and corrected, and how many labels would halve its width.
+
+    ``None`` where too few cases have both.
+    """
+    known, said = ~np.isnan(figure.people), ~np.isnan(figure.program)
+    both, rest = known & said, said & ~known
+    n = int(both.sum())
+    if n < _MIN_CASES:
+        return None
+    h, f, other = figure.people[both], figure.program[both], figure.program[rest]
+    n_clusters = len(np.unique(cluster[both]))
+    # queries with several cases are clusters; where each has one, cases are independent
+    clusters = (cluster[both], cluster[rest]) if 1 < n_clusters < n else None
+    joint, alone = (
+        _of_few(prediction_powered_mean(h, f, other, level=level, lam=lam, clusters=clusters), level, n, n_clusters)
+        for lam in (None, 0.0)
+    )
+    width = alone.upper - alone.lower
+    # at m labels the variance is that of the residuals over m, and that of the program over what it judged besides
+    left = float(np.var(h)) / (4 * n) - (joint.lam**2 * float(np.var(other)) / len(other) if len(other) else 0.0)
+    halving = float(np.var(h - joint.lam * f)) / left if left > 0 else np.inf
+    return {
+        "figure": figure.name, "people": alone.mean, "people_lower": alone.lower, "people_upper": alone.upper,
+        "program_says": float(figure.program[said].mean()), "corrected": joint.mean, "lower": joint.lower,
+        "upper": joint.upper, "relative_width": (joint.upper - joint.lower) / width if width > 0 else 1.0,
+        "weight": joint.lam, "n_people": n, "n_program": int(said.sum()),
+        "labels_to_halve": int(min(np.ceil(halving), 4 * n)), "labels_to_halve_alone": 4 * n,
+        **rogan_gladen(h, f, figure.program[said], level),
+    }  # fmt: skip
+
+
+def _of_few(found: PoweredMean, level: float, n: int, n_clusters: int) -> PoweredMean:
+    """The mean with the interval of Student's t: its spread, and the weight of the program, are learned from few."""
+    from scipy.special import stdtrit
+
+    # the variance of clusters makes up for their mean already
+    number, spread = (n_clusters, n_clusters - 1) if 1 < n_clusters < n else (n, n)
+    degrees = max(number - 1 - (found.lam > 0), 1)
+    factor = stdtrit(degrees, 0.5 + level / 2) / NormalDist().inv_cdf(0.5 + level / 2) * (spread / degrees) ** 0.5
+    half = float(factor) * (found.upper - found.mean)
+    return replace(found, lower=found.mean - half, upper=found.mean + half)
+
+
+def rogan_gladen(h: Floats, f: Floats, everywhere: Floats, level: float) -> dict[str, float | None]:
+    """Return the rate of a test with errors, corrected by its sensitivity and specificity [Rogan78]; of rates alone."""
+    names = ("rogan_gladen", "rogan_gladen_lower", "rogan_gladen_upper")
+    good, bad = float(h.sum()), float((1 - h).sum())
+    if not np.isin(f, (0.0, 1.0)).all() or not ((h >= 0) & (h <= 1)).all() or min(good, bad) < 1:
+        return dict.fromkeys(names)
+    sensitivity, specificity = float((h * f).sum()) / good, float(((1 - h) * (1 - f)).sum()) / bad
+    youden = sensitivity + specificity - 1
+    if youden <= 0.05:
+        # hardly better than chance: any rate would do
+        return dict.fromkeys(names)
+    said = float(everywhere.mean())
+    rate = min(max((said + specificity - 1) / youden, 0.0), 1.0)
+    variance = said * (1 - said) / len(everywhere)
+    variance += rate**2 * sensitivity * (1 - sensitivity) / good
+    variance += (1 - rate) ** 2 * specificity * (1 - specificity) / bad
+    half = NormalDist().inv_cdf(0.5 + level / 2) * variance**0.5 / youden
+    return dict(zip(names, (rate, max(rate - half, 0.0), min(rate + half, 1.0)), strict=True))
+
+
+def next_labels(people: Labels, values: Floats, seed: int) -> pl.DataFrame:
+    """Return cells that the program labelled and people did not, best first for the corrected figure.
+
+    They are drawn without replacement with chances in proportion to the spread of people's labels less the program's,
+    given what the program says: where it is a poor guide, people are asked more.
+    """
+    both = (people.number > 0) & ~np.isnan(values)
+    wanted = np.flatnonzero((people.number == 0) & ~np.isnan(values))
+    if people.nominal:
+        residual = _share(people, people.value != values[people.cell], len(values))
+    else:
+        residual = people.mean - values
+    overall = max(float(residual[both].std()), 1e-9)
+    said, code = np.unique(values[both], return_inverse=True)
+    number = np.bincount(code)
+    mean = np.bincount(code, residual[both]) / number
+    square = np.bincount(code, (residual[both] - mean[code]) ** 2)
+    # two cases of the overall spread stand beside what was seen of a label
+    spread = np.sqrt((square + 2 * overall**2) / (number + 2))
+    place = np.clip(np.searchsorted(said, values[wanted]), 0, len(said) - 1)
+    chance = np.where(said[place] == values[wanted], spread[place], overall)
+    keys = np.random.default_rng(seed).exponential(size=len(wanted)) / chance
+    order = np.argsort(keys, kind="stable")[:MAX_NEXT]
+    return people.cells[wanted[order]].with_columns(spread=pl.Series(chance[order], dtype=pl.Float64))
