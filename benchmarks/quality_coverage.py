@@ -221,7 +221,7 @@ def drawing(method: str, design: Design) -> Any:
 def covered(method: str, design: Design, seed: int) -> Covered:
     """Return whether the intervals of a method hold the true qualities of a crowd."""
     from crowdrank.registry import make
-    from crowdrank.review.facts import suspects
+    from crowdrank.review.findings import suspects
 
     drawn = drawing(method, design)(design, seed)
     with warnings.catch_warnings():

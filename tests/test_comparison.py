@@ -10,7 +10,7 @@ from tests.adaptive_designs import campaign
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.io.notices import listen
-from crowdrank.report.comparison_displays import OrdersDisplay
+from crowdrank.report.displays import OrdersDisplay
 from crowdrank.validation.prediction import (
     MOST_PAIRS,
     PARTNERS,

@@ -11,7 +11,7 @@ from crowdrank import quality
 from crowdrank.data.judgments import Grades
 from crowdrank.quality import held_out_quality, pair_agreement
 from crowdrank.registry import make
-from crowdrank.review.facts import quality_flags, suspects, verdict
+from crowdrank.review.findings import quality_flags, suspects, verdict
 from crowdrank.review.sentences import DOUBTS
 
 METHODS = [("grade", "mean_grade", 20), ("preference", "borda", 20), ("ranking", "borda", 20),

@@ -8,7 +8,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.io import read_consensus
-from crowdrank.review import coded_judgments, facts
+from crowdrank.review import coded_judgments, findings
 
 OUTPUTS = ("r.csv", "r.tsv", "r.json", "r.jsonl", "r.parquet")
 
@@ -32,7 +32,7 @@ def broken(monkeypatch):
     def fail(*_):
         raise ValueError("shape mismatch")
 
-    monkeypatch.setattr(facts, "diagnose", fail)
+    monkeypatch.setattr(findings, "diagnose", fail)
 
 
 @pytest.mark.parametrize("method", ["dawid_skene", "mace", "majority_vote", "latent_score"])
@@ -100,13 +100,13 @@ def test_what_was_asked_for_and_failed_is_an_error_beside_a_written_result(run, 
 
 def test_the_file_is_there_before_the_annotators_are_looked_at(run, many, monkeypatch):
     seen = []
-    before = facts.diagnose
+    before = findings.diagnose
 
     def look(*given):
         seen.append(json.loads(Path("r.json").read_text()))
         return before(*given)
 
-    monkeypatch.setattr(facts, "diagnose", look)
+    monkeypatch.setattr(findings, "diagnose", look)
     assert run(f"aggregate {many} -m majority_vote -o r.json -q").code == 0
     after = json.loads(Path("r.json").read_text())
     assert seen[0]["quality"] is None

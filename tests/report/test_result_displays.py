@@ -22,7 +22,7 @@ from crowdrank.report import (
     TimeDisplay,
     save_display,
 )
-from crowdrank.report.annotator_displays import MARKS
+from crowdrank.report.displays import MARKS
 
 mpl.use("agg")
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning", "ignore:Glyph")

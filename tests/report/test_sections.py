@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.report.annotator_displays import HabitDisplay
-from crowdrank.report.consensus_displays import percents
+from crowdrank.report.displays import HabitDisplay, percents
 from crowdrank.report.drawing import draw_figure
 from crowdrank.report.page import CAPTIONS
 

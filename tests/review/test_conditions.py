@@ -8,7 +8,7 @@ import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError, UnknownNameError
 from crowdrank.review.conditions import QUANTITIES, check, parse_condition
-from crowdrank.review.facts import facts_of
+from crowdrank.review.findings import facts_of
 
 
 @pytest.fixture(scope="module")

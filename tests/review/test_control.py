@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.review.facts import Facts
+from crowdrank.review.findings import Facts
 
 
 @pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")

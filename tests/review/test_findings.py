@@ -11,8 +11,7 @@ import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError
 from crowdrank.review.crowd_agreement import contested_items
-from crowdrank.review.facts import facts_of
-from crowdrank.review.findings import Finding, Findings, name_ids
+from crowdrank.review.findings import Finding, Findings, facts_of, name_ids
 from crowdrank.wording import of_all, percent
 
 

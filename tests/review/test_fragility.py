@@ -9,9 +9,9 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import ParameterError, UnknownNameError
-from crowdrank.review import facts as facts_module
+from crowdrank.review import findings as findings_module
 from crowdrank.review.conditions import check, parse_condition
-from crowdrank.review.facts import facts_of
+from crowdrank.review.findings import facts_of
 from crowdrank.review.fragility import fragility_of, votes_by_query
 
 
@@ -159,7 +159,7 @@ def test_it_is_a_finding_and_a_condition(monkeypatch):
     assert check(parse_condition(f"fragility<={number}"), facts).holds
     assert not check(parse_condition(f"fragility<{number}"), facts).holds
     # beyond some size a report does not refit a slow method
-    monkeypatch.setattr(facts_module, "_MAX_ROWS_REFITTED", 10)
+    monkeypatch.setattr(findings_module, "_MAX_ROWS_REFITTED", 10)
     quick = facts_of(consensus, judged).fragility.votes
     assert quick.number == quick.by_influence == facts.fragility.votes.by_influence
 

@@ -17,8 +17,7 @@ from ..registry import method_class
 from ..review import diagnosis as review
 from ..review import findings as found
 from ..review.actions import Actions, suggest_actions
-from ..review.facts import facts_of
-from ..review.findings import Findings
+from ..review.findings import Findings, facts_of
 from ..review.fragility import Fragility, fragility_of
 from ..wording import first_few, option
 from .aggregation import aggregate, as_judgments, expect_one_kind, names_to_control

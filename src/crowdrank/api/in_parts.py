@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..data.features import Features
     from ..data.joint_fit import JointFit
     from ..resampling import Refitted, Replicates
-    from ..review.facts import Facts
+    from ..review.findings import Facts
 
 
 # threshold (equal): judgments, packed or not, fitted as a whole
@@ -366,7 +366,7 @@ def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensu
     """Return what findings are made of where judgments are packed: habits of annotators are those in a sample."""
     from ..cluster.results import StoredConsensus, of_sample, sample_of
     from ..review.diagnosis import diagnose
-    from ..review.facts import facts_of
+    from ..review.findings import facts_of
 
     sample = sample_of(packed)
     if isinstance(consensus, StoredConsensus):
@@ -377,7 +377,7 @@ def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensu
 def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
     """Return the facts of a report: the consensus of the items in the sample that annotators are judged by."""
     from ..cluster.results import of_sample, sample_of
-    from ..review.facts import facts_of
+    from ..review.findings import facts_of
 
     sample = sample_of(packed)
     if len(sample) < packed.rows:

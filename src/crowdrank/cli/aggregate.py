@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..data.consensus import Consensus
-    from ..review.facts import Facts
+    from ..review.findings import Facts
 
 _MOST_VALUES = 100
 """Values of a column that ``--by`` makes a ranking for."""
@@ -208,8 +208,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
     from ..io.output import write_sheets, write_text
     from ..io.results import consensus_table, json_text
     from ..review.conditions import check
-    from ..review.facts import facts_of
-    from ..review.findings import findings_of
+    from ..review.findings import facts_of, findings_of
 
     packed = judged if isinstance(judged, PackedJudgments) else None
     if packed is None and asked.annotators and not judged.n_annotators:

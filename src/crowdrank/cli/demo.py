@@ -94,7 +94,7 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     """The annotators worth dropping; returns their names."""
     from rich.text import Text
 
-    from ..review.facts import annotator_table, suspects
+    from ..review.findings import annotator_table, suspects
     from ..review.sentences import FLAGS
     from .aggregate import annotator_name, interval
     from .terminal_tables import Grid

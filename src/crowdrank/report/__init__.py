@@ -3,20 +3,20 @@
 Displays compute in ``from_...`` and draw in ``plot(ax=None)``; :func:`write` writes everything as one page.
 """
 
-from .annotator_displays import ConfusionDisplay, PositionBiasDisplay, QualityDisplay
-from .comparison_displays import (
+from .displays import (
+    AgreementDisplay,
+    BeatsDisplay,
     CampaignDisplay,
     ComparisonDisplay,
+    ConfusionDisplay,
+    ConsensusDisplay,
+    ConvergenceDisplay,
     DifferencesDisplay,
     ImportanceDisplay,
     LearningCurveDisplay,
     OrdersDisplay,
-)
-from .consensus_displays import (
-    AgreementDisplay,
-    BeatsDisplay,
-    ConsensusDisplay,
-    ConvergenceDisplay,
+    PositionBiasDisplay,
+    QualityDisplay,
     QueriesDisplay,
     TimeDisplay,
 )

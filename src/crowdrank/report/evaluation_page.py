@@ -25,7 +25,7 @@ from ..validation.run_evaluation import (
     verdicts,
 )
 from ..wording import counted, percent
-from .comparison_displays import BoundsDisplay, ComparisonDisplay, DifferencesDisplay, SlicesDisplay
+from .displays import BoundsDisplay, ComparisonDisplay, DifferencesDisplay, SlicesDisplay
 from .drawing import short
 from .page import Picture, Section, Table, as_sentences, columns_of, headline, origin, picture, render_page
 
@@ -83,6 +83,12 @@ def render_evaluation(
     names, n_queries = list(evaluation.runs), int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
     parts = [_values(evaluation), *_pairs(evaluation, first, items), _slices(evaluation)]
     parts += [_unjudged_effect(evaluation, first), _provenance_section(evaluation, command)]
+    of_title = f"{len(names)} runs compared" if len(names) > 2 else " and ".join(names)
+    if len(names) == 1:
+        of_title = f"How good {names[0]} is"
+    elif evaluation.baseline is not None:
+        others = [name for name in names if name != evaluation.baseline]
+        of_title = f"{others[0] if len(others) == 1 else f'{len(others)} runs'} against {evaluation.baseline}"
     summary = "What was measured"
     if len(first) == 1:
         summary = first[0].sentence.split(": ")[0]
@@ -90,7 +96,7 @@ def render_evaluation(
         clear = sum(one.clear for one in first)
         summary = f"{clear} of {counted(len(first), 'pair')} of runs are clearly different by {metric}"
     return render_page(
-        title=title or _title(evaluation, names),
+        title=title or of_title,
         lead=f"{counted(len(names), 'run')} on {counted(n_queries, 'query')}, by "
         f"{', '.join(measure.name for measure in evaluation.measures)}.",
         cards=[(f"{n_queries:,}", "queries"), *_cards(evaluation, all_verdicts)],
@@ -99,16 +105,6 @@ def render_evaluation(
         findings=_findings(evaluation, all_verdicts),
         sections=[part for part in parts if part is not None],
     )
-
-
-def _title(evaluation: Evaluation, names: list[str]) -> str:
-    """A title that names the runs."""
-    if len(names) == 1:
-        return f"How good {names[0]} is"
-    if evaluation.baseline is not None:
-        others = [name for name in names if name != evaluation.baseline]
-        return f"{others[0] if len(others) == 1 else f'{len(others)} runs'} against {evaluation.baseline}"
-    return " and ".join(names) if len(names) == 2 else f"{len(names)} runs compared"
 
 
 def _cards(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[tuple[str, str]]:

@@ -20,22 +20,11 @@ from ..data.parted import fingerprint
 from ..errors import ParameterError, UnknownNameError
 from ..io.features import describe_items, web_link
 from ..io.output import check_target, write_text
-from ..protocols import Floats
 from ..registry import card
-from ..review.facts import Facts, facts_of
-from ..review.findings import Finding, Findings, annotator_habits, findings_of, name_ids
+from ..review.findings import Facts, Finding, Findings, annotator_habits, facts_of, findings_of, name_ids
 from ..review.sentences import BY_QUALITY
 from ..wording import counted, percent, shell_words
-from .annotator_displays import ConfusionDisplay, HabitDisplay, PositionBiasDisplay, QualityDisplay, mark_annotators
-from .consensus_displays import (
-    LEVEL,
-    AgreementDisplay,
-    BeatsDisplay,
-    ConsensusDisplay,
-    ConvergenceDisplay,
-    QueriesDisplay,
-    TimeDisplay,
-)
+from . import displays
 from .drawing import Display
 from .page import (
     CAPTIONS,
@@ -127,8 +116,14 @@ def render(
             from ..review.actions import suggest_actions
 
             actions = suggest_actions(consensus, judged)
-    described = _describe_items(consensus, items)
-    material = Material(consensus, judged, facts, findings_of(facts), described, actions, comparison)
+    # text and links of the items: from a table about them, or their ids where those are addresses
+    ids, described = consensus.items.ids, None
+    if items is not None:
+        described = describe_items(items, consensus.items)
+    elif ids.dtype == pl.String and len(ids) and ids.str.contains(r"^https?://").any():
+        links = {"text": [None] * len(ids), "link": list(map(web_link, ids.to_list()))}
+        described = pl.DataFrame(links, schema={"text": pl.String, "link": pl.String})
+    material = Material(consensus, judged, facts, findings_of(facts), described, actions)
     parts = [_ranking(material), _control(material), _annotators(material, command), _agreement(material)]
     parts += [_time(material), _methods(comparison), _provenance(material, command)]
     findings, whole = material.findings.worst_first(), material.findings.of("judgments")
@@ -157,18 +152,6 @@ class Material:
     findings: Findings
     described: pl.DataFrame | None = None
     actions: Any = None
-    comparison: Any = None
-
-
-def _describe_items(consensus: Consensus, items: Any | None) -> Any:
-    """Text and links of the items: from a table about them, or their ids where those are addresses."""
-    if items is not None:
-        return describe_items(items, consensus.items)
-    ids = consensus.items.ids
-    if ids.dtype != pl.String or not len(ids) or not ids.str.contains(r"^https?://").any():
-        return None
-    links = [web_link(one) for one in ids.to_list()]
-    return pl.DataFrame({"text": [None] * len(ids), "link": links}, schema={"text": pl.String, "link": pl.String})
 
 
 def _cards(material: Material) -> list[tuple[str, str]]:
@@ -241,24 +224,31 @@ def _ranking(material: Material) -> Section:
     if not consensus.nominal and items.n_queries == 1 and len(items):
         pictures = _one_query(consensus, None, "q")
         if consensus.uncertainty is not None:
-            pictures += _draw_picture(lambda: BeatsDisplay.from_consensus(consensus), "q-beats")
+            pictures += _draw_picture(lambda: displays.BeatsDisplay.from_consensus(consensus), "q-beats")
     elif not consensus.nominal and len(items):
         if consensus.uncertainty is not None:
-            pictures = _draw_picture(lambda: QueriesDisplay.from_consensus(consensus), "queries")
+            pictures = _draw_picture(lambda: displays.QueriesDisplay.from_consensus(consensus), "queries")
         sizes = np.diff(items.offsets)
         largest = np.argsort(-sizes, kind="stable")[:_SHOWN_QUERIES]
         for number in largest[sizes[largest] > 1].tolist():
             pictures += _one_query(consensus, items.queries.ids[number], f"q{number}")
+    tables = [_item_table(material)]
     across = isinstance(material.judgments, Preferences) and material.judgments.block is not None
-    tables = (*(_leaderboard(consensus) if across else ()), _item_table(material))
-    return Section("ranking", "Ranking", *_words(findings, [first], "the items"), pictures, tables)
+    if across and items.n_queries == 1 and consensus.uncertainty is not None and len(items) > 1:
+        # differences to the leader with intervals, and tiers, where scores are log-odds
+        with suppress(ParameterError):
+            ratings = consensus.rating(items.ids[int(np.argmax(consensus.scores))], level=displays.LEVEL)
+            frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0)
+            columns = columns_of("leaderboard")
+            tables.insert(0, Table.of("leaderboard", CAPTIONS["leaderboard"], frame, columns, 200_000))
+    return Section("ranking", "Ranking", *_words(findings, [first], "the items"), pictures, tuple(tables))
 
 
 def _one_query(consensus: Consensus, query: Any, key: str) -> tuple[Picture, ...]:
     """A picture of the scores of the items of one query."""
     name = "score" if consensus.uncertainty is None else "score-with-interval"
-    words: dict[str, Any] = {"of": "" if query is None else f" of query {query}", "level": 100 * LEVEL}
-    make = partial(ConsensusDisplay.from_consensus, consensus, query=query)
+    words: dict[str, Any] = {"of": "" if query is None else f" of query {query}", "level": 100 * displays.LEVEL}
+    make = partial(displays.ConsensusDisplay.from_consensus, consensus, query=query)
     return _draw_picture(make, name, f"{key}-score", **words, not_covered=CAPTIONS["not-covered"])
 
 
@@ -282,18 +272,6 @@ def _item_table(material: Material) -> Table:
     return Table.of("items", "Items", _without_query(frame, consensus), columns_of("items"))
 
 
-def _leaderboard(consensus: Consensus) -> list[Table]:
-    """The items as differences to the leader with intervals, and in tiers; none where scores are no log-odds."""
-    if consensus.items.n_queries != 1 or consensus.uncertainty is None or len(consensus.items) < 2:
-        return []
-    try:
-        ratings = consensus.rating(consensus.items.ids[int(np.argmax(consensus.scores))], level=LEVEL)
-    except ParameterError:
-        return []
-    frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0)
-    return [Table.of("leaderboard", CAPTIONS["leaderboard"], frame, columns_of("leaderboard"), 200_000)]
-
-
 def _is_habit(finding: Finding) -> bool:
     """Whether a finding is about what annotators like, which the section on control shows."""
     return finding.kind.startswith(("likes_", "prefers_own", "leans_left"))
@@ -312,26 +290,24 @@ def _control(material: Material) -> Section | None:
             # another picture shows it
             continue
         what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
-        pictures.append(picture(HabitDisplay(habit), CAPTIONS["habit"].format(what=what), f"habit-{habit.covariate}"))
-    tables = () if plain is None else _rank_moves(consensus, plain)
+        drawn, caption = displays.HabitDisplay(habit), CAPTIONS["habit"].format(what=what)
+        pictures.append(picture(drawn, caption, f"habit-{habit.covariate}"))
+    tables: tuple[Table, ...] = ()
+    if plain is not None:
+        # ranks before and after control, the largest moves first
+        items = consensus.items
+        ids = {"query": items.query_ids(), "item": items.ids, "code": items.query}
+        frame = pl.DataFrame({**ids, "before": -plain, "after": -consensus.scores})
+        ranked = frame.with_columns(pl.col("before", "after").round(9).rank("min").over("code").cast(pl.Int64))
+        ranked = ranked.with_columns(moved=pl.col("before") - pl.col("after"))
+        largest = ranked.filter(pl.col("moved") != 0).sort(pl.col("moved").abs(), "after", descending=[True, False])
+        mean = float(np.abs(ranked["moved"].to_numpy()).mean())
+        caption = CAPTIONS["control-moves"].format(moved=len(largest), n=len(ranked), mean=mean)
+        shown = _without_query(largest.head(_SHOWN_MOVES).drop("code"), consensus)
+        moves = Table.of("control-moves", caption, shown, columns_of("control-moves"), 50_000)
+        tables = (moves,) if len(largest) else ()
     words = (headline(about_control[0].sentence), (*sentences, CAPTIONS["control"]))
     return Section("control", "Control", *words, tuple(pictures), tables)
-
-
-def _rank_moves(consensus: Consensus, plain: Floats) -> tuple[Table, ...]:
-    """Ranks before and after control, the largest moves first."""
-    items = consensus.items
-    ids = {"query": items.query_ids(), "item": items.ids, "code": items.query}
-    frame = pl.DataFrame({**ids, "before": -plain, "after": -consensus.scores})
-    ranked = frame.with_columns(pl.col("before", "after").round(9).rank("min").over("code").cast(pl.Int64))
-    ranked = ranked.with_columns(moved=pl.col("before") - pl.col("after"))
-    largest = ranked.filter(pl.col("moved") != 0).sort(pl.col("moved").abs(), "after", descending=[True, False])
-    if not len(largest):
-        return ()
-    mean = float(np.abs(ranked["moved"].to_numpy()).mean())
-    caption = CAPTIONS["control-moves"].format(moved=len(largest), n=len(ranked), mean=mean)
-    shown = _without_query(largest.head(_SHOWN_MOVES).drop("code"), consensus)
-    return (Table.of("control-moves", caption, shown, columns_of("control-moves"), 50_000),)
 
 
 def _annotators(material: Material, command: str | None) -> Section:
@@ -347,16 +323,16 @@ def _annotators(material: Material, command: str | None) -> Section:
     table = material.facts.table
     if table is None or not len(table):
         return Section("annotators", "Annotators", heading, sentences)
-    pictures = _draw_picture(lambda: QualityDisplay.from_consensus(consensus), "quality")
+    pictures = _draw_picture(lambda: displays.QualityDisplay.from_consensus(consensus), "quality")
     if findings.of("leans", "one_side"):
-        pictures += _draw_picture(lambda: PositionBiasDisplay.from_consensus(consensus), "position")
-    confusion = partial(ConfusionDisplay.from_consensus, consensus)
+        pictures += _draw_picture(lambda: displays.PositionBiasDisplay.from_consensus(consensus), "position")
+    confusion = partial(displays.ConfusionDisplay.from_consensus, consensus)
     confusions = _draw_picture(confusion, "confusion", wide=False)
     for number, who in enumerate(one.annotator for one in material.facts.suspects[:_SHOWN_CONFUSIONS]):
         own, key = partial(confusion, annotator=who), f"confusion-{number}"
         confusions += _draw_picture(own, "confusion-of-one", key, wide=False, who=who) if confusions else ()
     # all annotators with what to do about them, the worst first, and what would become of the ranking
-    frame, changes, commands = mark_annotators(consensus).reverse(), pl.DataFrame(), []
+    frame, changes, commands = displays.mark_annotators(consensus).reverse(), pl.DataFrame(), []
     if material.actions is not None:
         sentences += as_sentences(material.actions.sentences())
         suggested = material.actions.frame().select("annotator", "action", "reason")
@@ -382,7 +358,7 @@ def _agreement(material: Material) -> Section | None:
     first = findings.of("agreement", "no_overlap", "self_consistency")
     if first is None:
         return None
-    pictures = _draw_picture(lambda: AgreementDisplay.from_judgments(material.judgments), "agreement")
+    pictures = _draw_picture(lambda: displays.AgreementDisplay.from_judgments(material.judgments), "agreement")
     tables = []
     if facts.diagnostics is not None and facts.consistency is not None:
         # those who gave the same answer again least often come first
@@ -408,7 +384,7 @@ def _time(material: Material) -> Section | None:
         return None
     low, high = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
     name = "time-of-some" if changing and not consensus.nominal else "time"
-    pictures = _draw_picture(lambda: TimeDisplay.from_judgments(judgments, consensus, changing), name, "time")
+    pictures = _draw_picture(lambda: displays.TimeDisplay.from_judgments(judgments, consensus, changing), name, "time")
     span = f"between {low:g} and {high:g}"
     if 1e8 < low <= high < 4e9:
         first, last = (datetime.fromtimestamp(time, UTC) for time in (low, high))
@@ -423,14 +399,12 @@ def _methods(comparison: Any) -> Section | None:
     """Other methods on the same judgments."""
     if comparison is None:
         return None
-    from .comparison_displays import ComparisonDisplay, OrdersDisplay
-
     sentences = comparison.sentences()
     pictures: tuple[Picture, ...] = ()
     for number, measure in enumerate(comparison.measures):
-        make = partial(ComparisonDisplay.from_comparison, comparison, measure=measure.name)
+        make = partial(displays.ComparisonDisplay.from_comparison, comparison, measure=measure.name)
         pictures += _draw_picture(make, "measure", f"measure-{number}", title=headline(measure.title))
-    pictures += _draw_picture(lambda: OrdersDisplay.from_comparison(comparison), "orders")
+    pictures += _draw_picture(lambda: displays.OrdersDisplay.from_comparison(comparison), "orders")
     frame, columns = comparison.frame(), []
     for name, dtype in frame.schema.items():
         digits = 3 if dtype.is_float() else 0 if dtype.is_integer() else None
@@ -452,7 +426,7 @@ def _provenance(material: Material, command: str | None) -> Section:
     short_ones = {name: value for name, value in consensus.estimates.items() if np.size(value) <= _MOST_ESTIMATES}
     facts += [(f"estimated {name}", _value(value)) for name, value in short_ones.items()]
     facts += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
-    pictures = _draw_picture(lambda: ConvergenceDisplay.from_consensus(consensus), "convergence")
+    pictures = _draw_picture(lambda: displays.ConvergenceDisplay.from_consensus(consensus), "convergence")
     commands = (command,) if command else ()
     heading = headline(convergence.sentence, convergence) if convergence else "How this was made"
     return Section("making", "How this was made", heading, (), pictures, facts=tuple(facts), commands=commands)

@@ -11,9 +11,7 @@ from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Grades, Mixed, Preferences, Rankings
 from ..errors import ParameterError, expect_package
 from ..simulate import Campaign
-from .annotator_displays import ConfusionDisplay, QualityDisplay
-from .comparison_displays import CampaignDisplay, ComparisonDisplay, DifferencesDisplay, ImportanceDisplay
-from .consensus_displays import ConsensusDisplay, ConvergenceDisplay, QueriesDisplay
+from . import displays
 from .drawing import STYLE, Display
 
 _CURVES = {"scheme", "seed", "round", "cost"}
@@ -56,54 +54,44 @@ def plot(result: Any, ax: Any = None, *, query: Any = None) -> Display:
     if query is not None and not isinstance(result, Consensus):
         raise ParameterError(f"query= is for a consensus, not for {_result_name(result)}; leave it out")
     display = _display(result, query)
-    if ax is not None:
-        display.plot(ax)
-        return display
-    with mpl.rc_context(STYLE):
-        display.plot()
-    return display
+    with mpl.rc_context({} if ax is not None else STYLE):
+        return display.plot(ax)
 
 
 def _display(result: Any, query: Any) -> Display:
     """The display that fits a result."""
-    if isinstance(result, Consensus):
-        return _of_consensus(result, query)
-    if isinstance(result, Quality):
-        return QualityDisplay.from_quality(result)
-    if isinstance(result, Trace):
-        return ConvergenceDisplay.from_trace(result)
-    if isinstance(result, Comparison):
-        return ComparisonDisplay.from_comparison(result)
-    if isinstance(result, Evaluation) and len(result.comparisons):
-        return DifferencesDisplay.from_evaluation(result)
-    if isinstance(result, pl.DataFrame) and _CURVES.issubset(result.columns):
-        return CampaignDisplay.from_curves(result)
-    if isinstance(result, Campaign):
-        curve = result.curve.with_columns(scheme=pl.lit(result.scheme), seed=pl.lit(0))
-        return CampaignDisplay.from_curves(curve)
-    if hasattr(getattr(result, "ranker", result), "importance"):
-        return ImportanceDisplay.from_ranker(result)
-    raise ParameterError(f"there is no picture of {_result_name(result)}; {_what_to_draw_instead(result)}")
-
-
-def _of_consensus(consensus: Consensus, query: Any) -> Display:
-    """The display of a consensus: of its classes, its only query, the query named, or all queries."""
-    if consensus.nominal:
-        return ConfusionDisplay.from_consensus(consensus)
-    if query is None and consensus.items.n_queries > 1 and consensus.uncertainty is not None:
-        return QueriesDisplay.from_consensus(consensus)
-    return ConsensusDisplay.from_consensus(consensus, query=query)
-
-
-def _what_to_draw_instead(result: Any) -> str:
-    """What to draw in place of a result that there is no picture of."""
-    if isinstance(result, Grades | Preferences | Rankings | Mixed):
-        return "draw what comes of them, as in plot(aggregate(judgments))"
-    if isinstance(result, Evaluation) or (isinstance(result, pl.DataFrame) and "metric" in result.columns):
-        return "methods are drawn side by side with plot(compare_methods(judgments, truth=truth))"
-    if isinstance(result, pl.DataFrame) and "method" in result.columns:
-        return "draw plot(compare_methods(judgments)), which holds what is behind the table"
-    return f"drawn are {_DRAWN}"
+    columns = set(result.columns) if isinstance(result, pl.DataFrame) else set()
+    match result:
+        case Consensus(nominal=True):
+            return displays.ConfusionDisplay.from_consensus(result)
+        case Consensus() if query is None and result.items.n_queries > 1 and result.uncertainty is not None:
+            return displays.QueriesDisplay.from_consensus(result)
+        case Consensus():
+            return displays.ConsensusDisplay.from_consensus(result, query=query)
+        case Quality():
+            return displays.QualityDisplay.from_quality(result)
+        case Trace():
+            return displays.ConvergenceDisplay.from_trace(result)
+        case Comparison():
+            return displays.ComparisonDisplay.from_comparison(result)
+        case Evaluation() if len(result.comparisons):
+            return displays.DifferencesDisplay.from_evaluation(result)
+        case pl.DataFrame() if columns >= _CURVES:
+            return displays.CampaignDisplay.from_curves(result)
+        case Campaign():
+            curve = result.curve.with_columns(scheme=pl.lit(result.scheme), seed=pl.lit(0))
+            return displays.CampaignDisplay.from_curves(curve)
+        case _ if hasattr(getattr(result, "ranker", result), "importance"):
+            return displays.ImportanceDisplay.from_ranker(result)
+        case Grades() | Preferences() | Rankings() | Mixed():
+            instead = "draw what comes of them, as in plot(aggregate(judgments))"
+        case _ if isinstance(result, Evaluation) or "metric" in columns:
+            instead = "methods are drawn side by side with plot(compare_methods(judgments, truth=truth))"
+        case _ if "method" in columns:
+            instead = "draw plot(compare_methods(judgments)), which holds what is behind the table"
+        case _:
+            instead = f"drawn are {_DRAWN}"
+    raise ParameterError(f"there is no picture of {_result_name(result)}; {instead}")
 
 
 def _result_name(result: Any) -> str:

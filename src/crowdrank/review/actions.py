@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus, Diagnostics
+from ..data.consensus import Consensus
 from ..data.intake import short
 from ..data.judgments import Judgments, Mixed
 from ..data.preferences import FEWEST
@@ -19,11 +19,11 @@ from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, takes_argument
 from ..quality import fit_quietly, held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
-from ..wording import of_all, option, percent
+from ..wording import of_all, option
 from .dependence import false_discovery_rates
 from .diagnosis import INTERVAL_WIDTH, diagnose, flagged_habits, match_items
-from .facts import POOR, annotator_table, quality_flags
-from .sentences import ACTIONS, BY_QUALITY, DOUBTS, EMPTY, FLAGS
+from .findings import POOR, annotator_table, quality_flags
+from .sentences import ACTIONS, BY_QUALITY, DOUBTS, EMPTY, FLAGS, fill
 
 FALSE_DROPS = 0.05
 """Share of those left out for their quality alone that may be left out wrongly."""
@@ -151,26 +151,28 @@ class Actions(Shown):
         effect, after = self.effect, self.without
         if effect is None or after is None:
             return ""
-        words: dict[str, Any] = {"them": "that one" if len(self.dropped) == 1 else "them", "tau": effect.tau}
+        them = "that one" if len(self.dropped) == 1 else "them"
         moved = of_all(effect.n_moved, effect.n_items, "item") if effect.n_moved else "no item"
         if after.nominal:
-            return ACTIONS["classes"].format(moved=moved, **words)
+            return fill(ACTIONS["classes"], moved=moved, them=them)
         n_changed = effect.n_winners_changed
         if effect.n_queries > 1:
             queries = of_all(n_changed, effect.n_queries, "query") if n_changed else "no query"
-            words["winners"] = ACTIONS["winners"].format(queries=queries)
+            winners = fill(ACTIONS["winners"], queries=queries)
         else:
-            old, new = _top_item(self.consensus), _top_item(after)
-            words["winners"] = ACTIONS["new_winner" if n_changed else "same_winner"].format(old=old, new=new)
+            top = {"old": _top_item(self.consensus), "new": _top_item(after)}
+            winners = fill(ACTIONS["new_winner" if n_changed else "same_winner"], **top)
         size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
-        moves = f"{moved} {'moves' if effect.n_moved == 1 else 'move'}"
-        return ACTIONS["order" if effect.n_moved else "same_order"].format(size=size, moved=moves, **words)
+        words = {"size": size, "moves": "moves" if effect.n_moved == 1 else "move", "tau": effect.tau}
+        return fill(
+            ACTIONS["order" if effect.n_moved else "same_order"], moved=moved, them=them, winners=winners, **words
+        )
 
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each."""
         n, drop, review = len(self.table), len(self.dropped), len(self.reviewed)
         code = "both" if drop and review else "drop" if drop else "review" if review else "fine"
-        said = ACTIONS["only_one" if n <= 1 and code == "fine" else code].format(n=n, drop=drop, review=review)
+        said = fill(ACTIONS["only_one" if n <= 1 and code == "fine" else code], n=n, drop=drop, review=review)
         return [said, *([self.sentence] if self.sentence else []), *self.notes]
 
 
@@ -192,24 +194,56 @@ def suggest_actions(
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
     trusted = consensus.estimates.get("trusted") if trusted is None else trusted
-    known, notes = match_items(consensus, judged), list[str]()
-    aggregator = _aggregator(consensus, method, notes)
+    known, notes, aggregator = match_items(consensus, judged), list[str](), method
+    if method is None or isinstance(method, str):
+        try:
+            aggregator = make("aggregator", method or consensus.method, None if method else dict(consensus.params))
+        except CrowdrankError:
+            if method is not None:
+                raise
+            why = f"{consensus.method} is not a method of this package; give the aggregator with method="
+            notes.append(fill(ACTIONS["unknown"], why=why))
     table = _table(consensus, judged, aggregator)
-    flags = _flag_annotators(table, judged, known, _diagnostics(consensus, judged, known))
+    flags = _flag_annotators(table, judged, consensus, known)
     sure = judged.annotators.ids.filter(pl.Series(trusted_annotators(judged, trusted))).to_list()
     action = _choose_actions(table, flags, sure, notes)
     while True:
         # once as suggested, and again without those who do better by the consensus of the others
         dropped = np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
-        without, better = None, pl.DataFrame()
+        gone, without = dropped[judged.annotator], None
         if aggregator is not None and dropped.any():
-            without = _refit(aggregator, judged, dropped, consensus, trusted, notes)
-        if without is not None and "better" not in flags["flag"]:
-            better = _better_by_others(judged, dropped, flags, without)
+            given = {"start": consensus} if trusted is None else {"start": consensus, "trusted": trusted}
+            extra = {name: value for name, value in given.items() if takes_argument(aggregator, name)}
+            try:
+                # what is wrong with all judgments was said when they were fitted
+                without = fit_quietly(aggregator, judged.select(~gone), **extra)
+            except CrowdrankError as error:
+                notes.append(fill(ACTIONS["unknown"], why=error))
+        if without is None or without.nominal or "better" in flags["flag"]:
+            break
+        # many bad annotators spoil the consensus that all are measured by, and good ones with it
+        quality = pair_accuracy(judged.select(gone), without.scores)
+        assert quality is not None
+        found = flags.filter(pl.col("flag").is_in([*EMPTY, "copies"]))["annotator"].to_list()
+        frame = quality.frame()
+        frame = frame.filter((frame["n_judgments"] > 0) & ~frame["annotator"].is_in(found))
+        better = frame.filter(~pl.Series(_surely_bad(frame), dtype=pl.Boolean))
         if not len(better):
             break
-        flags = pl.concat([flags, better])
+        more = [(row["annotator"], "better", _quality_in_words(row)) for row in better.iter_rows(named=True)]
+        flags = pl.concat([flags, _with_reasons(more, flags.schema)])
         action |= dict.fromkeys(better["annotator"], "review")
+    effect = None
+    if without is not None:
+        lost, n_changed = judged.judged_items & ~judged.select(~gone).judged_items, 0
+        if known.nominal and known.grade is not None and without.grade is not None:
+            moved = known.grade != without.grade
+            tau = float((~moved).mean())
+        else:
+            first, then = known.ranks(), without.ranks()
+            moved, tau = first != then, float(kendall_tau(known.scores, without.scores, known.items.query))
+            n_changed = len(np.unique(known.items.query[(first == 1) != (then == 1)]))
+        effect = Effect(tau, int(moved.sum()), len(known.items), n_changed, known.items.n_queries, int(lost.sum()))
     reasons = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
     shown = table.join(reasons, on="annotator", how="left", maintain_order="left")
     plain = pl.Series([_quality_in_words(row) for row in table.iter_rows(named=True)], dtype=pl.String)
@@ -221,26 +255,12 @@ def suggest_actions(
     return Actions(
         table=shown.sort(place, "quality", "annotator").select(columns),
         flags=flags,
-        n_judgments_dropped=float(judged.row_weight[dropped[judged.annotator]].sum()),
+        n_judgments_dropped=float(judged.row_weight[gone].sum()),
         consensus=known,
         without=without,
-        effect=None if without is None else _effect(known, without, judged, dropped),
+        effect=effect,
         notes=tuple(notes),
     )
-
-
-def _aggregator(consensus: Consensus, method: Any | None, notes: list[str]) -> Any:
-    """The method to fit again with, or nothing where it is not known."""
-    if method is not None and not isinstance(method, str):
-        return method
-    try:
-        return make("aggregator", method or consensus.method, None if method else dict(consensus.params))
-    except CrowdrankError:
-        if method is not None:
-            raise
-        why = f"{consensus.method} is not a method of this package; give the aggregator with method="
-        notes.append(ACTIONS["unknown"].format(why=why))
-        return None
 
 
 def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> pl.DataFrame:
@@ -265,26 +285,28 @@ def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> 
     return here.select("annotator", "quality", *bounds, "n_judgments")
 
 
-def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consensus) -> Diagnostics | None:
-    """What is odd about the judgments; nothing for several kinds, each of which has habits of its own."""
-    if isinstance(judged, Mixed):
-        return None
-    odd, ids = consensus.diagnostics, judged.annotators.ids
-    if odd is None or odd.dependence_table is None:
-        return diagnose(judged, known)
-    return odd if odd.annotators()["annotator"].equals(ids, check_names=False) else diagnose(judged, known)
-
-
 def _flag_annotators(
-    table: pl.DataFrame, judged: Judgments | Mixed, known: Consensus, odd: Diagnostics | None
+    table: pl.DataFrame, judged: Judgments | Mixed, consensus: Consensus, known: Consensus
 ) -> pl.DataFrame:
     """Annotator, flag and reason, one row for each flag of each annotator."""
     habits: list[tuple[Any, str, str]] = []
-    if odd is not None and not isinstance(judged, Mixed):
+    # several kinds together have no habits, each has its own
+    if not isinstance(judged, Mixed):
+        odd, ids = consensus.diagnostics, judged.annotators.ids
+        if odd is None or odd.dependence_table is None or not odd.annotators()["annotator"].equals(ids):
+            odd = diagnose(judged, known)
         for habit, (codes, words) in flagged_habits(judged, odd.annotators(), known.scores).items():
-            ids = judged.annotators.ids.gather(codes).to_list()
-            habits += [(who, habit, numbers) for who, numbers in zip(ids, words, strict=True)]
-        habits += _copies(odd)
+            habits += [(who, habit, numbers) for who, numbers in zip(ids.gather(codes).to_list(), words, strict=True)]
+        # those of a family that was found who err much as another of it does, with the one they agree with most
+        family = odd.annotators().filter(pl.col("family").is_not_null()).select("annotator", "family")
+        pairs = odd.dependence()
+        both = pl.concat([pairs, pairs.rename({"annotator": "other", "other": "annotator"}).select(pairs.columns)])
+        inside = both.join(family, on="annotator").join(family, left_on="other", right_on="annotator", suffix="_other")
+        inside = inside.filter(pl.col("family") == pl.col("family_other"), pl.col("correlation") >= ALIKE)
+        inside = inside.sort("excess", "annotator", "other", descending=[True, False, False])
+        for row in inside.unique("annotator", keep="first", maintain_order=True).iter_rows(named=True):
+            same = fill(ACTIONS["copies"], **{**row, "other": short(row["other"])})
+            habits.append((row["annotator"], "copies", same))
     # answers that have little to do with the items are why nothing more can be told of whoever gave them
     explained = {who for who, habit, _ in habits if habit in EMPTY}
     flags = [
@@ -305,24 +327,7 @@ def _with_reasons(flags: list[tuple[Any, str, str]], schema: Any) -> pl.DataFram
 
 def _quality_in_words(row: Mapping[str, Any]) -> str:
     """The quality of an annotator with its interval, in words."""
-    return ACTIONS["quality" if row.get("lower") is None else "quality_between"].format(**row)
-
-
-def _copies(odd: Diagnostics) -> list[tuple[Any, str, str]]:
-    """Those of a family that was found who err much as another of it does, with the one they agree with most."""
-    family = odd.annotators().filter(pl.col("family").is_not_null()).select("annotator", "family")
-    if not len(family) or odd.dependence_table is None:
-        return []
-    pairs = odd.dependence()
-    both = pl.concat([pairs, pairs.rename({"annotator": "other", "other": "annotator"}).select(pairs.columns)])
-    inside = both.join(family, on="annotator").join(family, left_on="other", right_on="annotator", suffix="_other")
-    inside = inside.filter(pl.col("family") == pl.col("family_other"), pl.col("correlation") >= ALIKE)
-    inside = inside.sort("excess", "annotator", "other", descending=[True, False, False])
-    copies = []
-    for row in inside.unique("annotator", keep="first", maintain_order=True).iter_rows(named=True):
-        words = {"other": short(row["other"]), "same": percent(row["agreement"]), "expected": percent(row["expected"])}
-        copies.append((row["annotator"], "copies", ACTIONS["copies"].format(n_common=row["n_common"], **words)))
-    return copies
+    return fill(ACTIONS["quality" if row.get("lower") is None else "quality_between"], **row)
 
 
 def _choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes: list[str]) -> dict[Any, str]:
@@ -348,7 +353,7 @@ def _choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any]
         action.pop(who, None)
     weight = sum(rows[who]["n_judgments"] for who, what in action.items() if what == "drop")
     if weight > MOST_DROPPED * float(table["n_judgments"].sum()):
-        notes.append(ACTIONS["doubtful"].format(trusted=option("trusted")))
+        notes.append(fill(ACTIONS["doubtful"], trusted=option("trusted")))
         return dict.fromkeys(action, "review")
     return action
 
@@ -362,51 +367,3 @@ def _surely_bad(table: pl.DataFrame) -> Bools:
     quality, lower, upper = (table[name].to_numpy() for name in ("quality", "lower", "upper"))
     error = np.maximum((upper - lower) / INTERVAL_WIDTH, 1e-9)
     return np.asarray(false_discovery_rates(ndtr(-(POOR - quality) / error)) <= FALSE_DROPS)
-
-
-def _better_by_others(
-    judged: Judgments | Mixed, dropped: Bools, flags: pl.DataFrame, without: Consensus
-) -> pl.DataFrame:
-    """Flags of those left out for their quality who do better by the consensus of the others.
-
-    Many bad annotators spoil the consensus that all are measured by, and good ones with it.
-    """
-    if without.nominal:
-        return pl.DataFrame()
-    names = flags.filter(pl.col("flag").is_in([*EMPTY, "copies"]))["annotator"].to_list()
-    quality = pair_accuracy(judged.select(dropped[judged.annotator]), without.scores)
-    assert quality is not None
-    frame = quality.frame()
-    frame = frame.filter((frame["n_judgments"] > 0) & ~frame["annotator"].is_in(names))
-    better = frame.filter(~pl.Series(_surely_bad(frame), dtype=pl.Boolean))
-    rows = [(row["annotator"], "better", _quality_in_words(row)) for row in better.iter_rows(named=True)]
-    return _with_reasons(rows, flags.schema)
-
-
-def _refit(
-    aggregator: Any, judged: Judgments | Mixed, dropped: Bools, start: Consensus, trusted: Any | None, notes: list[str]
-) -> Consensus | None:
-    """The consensus without some annotators, started from that of all."""
-    given = {"start": start} if trusted is None else {"start": start, "trusted": trusted}
-    extra = {name: value for name, value in given.items() if takes_argument(aggregator, name)}
-    try:
-        # what is wrong with all judgments was said when they were fitted
-        fitted: Consensus = fit_quietly(aggregator, judged.select(~dropped[judged.annotator]), **extra)
-    except CrowdrankError as error:
-        notes.append(ACTIONS["unknown"].format(why=error))
-        return None
-    return fitted
-
-
-def _effect(before: Consensus, after: Consensus, judged: Judgments | Mixed, dropped: Bools) -> Effect:
-    """How far two consensus differ."""
-    items, n_changed = before.items, 0
-    lost = judged.judged_items & ~judged.select(~dropped[judged.annotator]).judged_items
-    if before.nominal and before.grade is not None and after.grade is not None:
-        moved = before.grade != after.grade
-        tau = float((~moved).mean())
-    else:
-        first, then = before.ranks(), after.ranks()
-        moved, tau = first != then, float(kendall_tau(before.scores, after.scores, items.query))
-        n_changed = len(np.unique(items.query[(first == 1) != (then == 1)]))
-    return Effect(tau, int(moved.sum()), len(items), n_changed, items.n_queries, int(lost.sum()))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
+from .sentences import MESSAGES, fill
 
 MOST_CLASSES = 7
 """Grades of more levels are cut into this many classes."""
@@ -194,7 +195,7 @@ def fewer_items(judgments: Judgments, most: int | None = None) -> tuple[Judgment
     kept = drawn < (share if judgments.kind == "grade" else np.sqrt(share))
     # of very few items with very many judgments each, at least two are looked at
     kept[np.argsort(drawn)[:2]] = True
-    note = f"there are {n_judgments:,} answers, so habits and dependence were looked at on {kept.sum():,} of the items"
+    note = fill(MESSAGES["fewer_items"], n=n_judgments, n_items=int(kept.sum()))
     if isinstance(judgments, Preferences):
         return judgments.select(kept[judgments.left] & kept[judgments.right]), note
     rows = kept[judgments.item]

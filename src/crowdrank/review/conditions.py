@@ -14,8 +14,7 @@ import polars as pl
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Bools, Floats
 from ..wording import did_you_mean, first_few
-from .facts import Facts
-from .findings import name
+from .findings import Facts, name
 from .fragility import Fragility
 from .sentences import BY_QUALITY, SURE
 
@@ -35,13 +34,12 @@ class Values(NamedTuple):
     ids: pl.Series
 
 
-def _column(facts: Facts, name: str) -> Values | None:
-    """A column of the annotators' table."""
-    table = facts.table
+def _column(table: pl.DataFrame | None, name: str, whose: str = "annotator") -> Values | None:
+    """A column of a table of annotators or items."""
     known = None if table is None or name not in table.columns else table.drop_nulls(name)
     if known is None or not len(known):
         return None
-    return Values(known[name].cast(pl.Float64).to_numpy(), known["annotator"])
+    return Values(known[name].cast(pl.Float64).to_numpy(), known[whose])
 
 
 def _of(known: Any, read: Callable[[Any], Any]) -> Any:
@@ -63,15 +61,6 @@ def _winner(facts: Facts) -> Values | None:
     return Values(pairs.probability[top], items.queries.ids.gather(items.query[pairs.first[top]]))
 
 
-def _confidence(facts: Facts) -> Values | None:
-    """Probability of the chosen grade of each item."""
-    frame = facts.consensus.frame()
-    if "confidence" not in frame.columns:
-        return None
-    known = frame.drop_nulls("confidence")
-    return Values(known["confidence"].to_numpy(), known["item"])
-
-
 def _fragility(facts: Facts) -> Values | float | None:
     """Votes that decide the first place of each query where any number does."""
     if facts.fragility is None or isinstance(facts.fragility, Fragility):
@@ -81,21 +70,15 @@ def _fragility(facts: Facts) -> Values | float | None:
     return Values(votes[known].astype(np.float64), facts.consensus.items.queries.ids.gather(queries[known]))
 
 
-def _n_annotators(facts: Facts) -> float | None:
-    """The annotators who judged something."""
-    counts = facts.per_annotator
-    return getattr(facts.judgments, "n_annotators", None) if counts is None else int((counts > 0).sum())
-
-
 QUANTITIES: dict[str, Callable[[Facts], Values | float | None]] = {
-    "quality": lambda facts: _column(facts, "quality"),
-    "mean_quality": lambda facts: _of(_column(facts, "quality"), lambda own: float(own.values.mean())),
+    "quality": lambda facts: _column(facts.table, "quality"),
+    "mean_quality": lambda facts: _of(_column(facts.table, "quality"), lambda own: float(own.values.mean())),
     "n_guessing": lambda facts: _n_suspects(facts, "guessing"),
     "n_reversed": lambda facts: _n_suspects(facts, "reversed"),
     "n_suspects": lambda facts: _n_suspects(facts, *BY_QUALITY),
     "share_suspects": lambda facts: _of(facts.table, lambda table: len(facts.suspects) / max(len(table), 1)),
     "position_bias": lambda facts: _of(
-        _column(facts, "position_bias"), lambda own: Values(np.abs(own.values), own.ids)
+        _column(facts.table, "position_bias"), lambda own: Values(np.abs(own.values), own.ids)
     ),
     "effective_annotators": lambda facts: _of(facts.diagnostics, lambda odd: odd.effective_annotators),
     "agreement": lambda facts: _of(facts.agreement, lambda one: one.same),
@@ -103,11 +86,15 @@ QUANTITIES: dict[str, Callable[[Facts], Values | float | None]] = {
     "winner_probability": _winner,
     "separated": lambda facts: _of(facts.neighbours.probability, lambda known: float((known >= SURE).mean())),
     "fragility": _fragility,
-    "confidence": _confidence,
+    "confidence": lambda facts: _column(facts.consensus.frame(), "confidence", "item"),
     "judgments_per_item": lambda facts: _of(facts.per_item, lambda own: Values(own * 1.0, facts.consensus.items.ids)),
     "n_unjudged": lambda facts: _of(facts.is_unjudged, lambda own: int(own.sum())),
     "n_judgments": lambda facts: _of(facts.judgments, lambda judged: judged.n_judgments),
-    "n_annotators": _n_annotators,
+    "n_annotators": lambda facts: (
+        getattr(facts.judgments, "n_annotators", None)
+        if facts.per_annotator is None
+        else int((facts.per_annotator > 0).sum())
+    ),
     "n_items": lambda facts: _of(facts.judgments, lambda judged: judged.n_items),
     "n_queries": lambda facts: _of(facts.judgments, lambda judged: judged.n_queries),
     "converged": lambda facts: facts.consensus.trace.converged,

@@ -124,12 +124,25 @@ def dependence(
     if listed is None:
         return None
     one, other, events = listed
-    part, n, learned = _parts(panel), panel.n_annotators, panel.known is None
+    n, learned = panel.n_annotators, panel.known is None
+    # parts of the things, from unclear to clear, as many as answers allow; each has confusions of its own
+    part, n_parts = np.zeros(panel.n_things, np.int32), min(_MOST_PARTS, len(panel.thing) // (_PART_JUDGMENTS * n))
+    if panel.clear is not None and n_parts > 1:
+        edges = np.unique(np.quantile(panel.clear, np.linspace(0, 1, n_parts + 1)[1:-1]))
+        part = np.searchsorted(edges, panel.clear, side="right").astype(np.int32)
+    few = len(panel.thing) <= FEW and len(events.pair) <= _FEW_EVENTS
     family = _first_families(panel, one, other, events) if learned else np.arange(n, dtype=np.int32)
     inflation, dependent = None, np.zeros(len(one), bool)
     seen: list[Bools] = []
     for _ in range(_N_ROUNDS if learned else 1):
-        sums = _sum_pairs(panel, part, events, family, len(one))
+        of_parts = []
+        for number in range(int(part.max(initial=0)) + 1):
+            inside = part[panel.thing] == number
+            row, some = (np.cumsum(inside) - 1).astype(np.int32), inside[events.first]
+            chosen = Events(row[events.first[some]], row[events.second[some]], events.pair[some])
+            things = panel.keep(part == number)
+            of_parts.append(add_up(chosen, things, expected_classes(things, family), len(one), few=few))
+        sums = Sums(*(np.sum(columns, axis=0) for columns in zip(*of_parts, strict=True)))
         inflation = _inflation(sums, events, panel) if inflation is None else inflation
         tested = _test_pairs(sums, inflation, level=learned, named=dependent)
         dependent = (tested["false_discovery"] <= FALSE_DISCOVERY) & (tested["correlation"] >= MIN_CORRELATION)
@@ -145,15 +158,6 @@ def dependence(
 def effective_number(n: int, correlation: float) -> float:
     """Return what ``n`` annotators are worth whose errors have this correlation on average, a pair with the other."""
     return n / (1.0 + (n - 1) * min(max(correlation, 0.0), 1.0))
-
-
-def _parts(panel: Panel) -> Ints:
-    """Part of each thing, (n_things,), from unclear to clear, as many as answers allow; 0 where that is not known."""
-    n_parts = min(_MOST_PARTS, len(panel.thing) // max(_PART_JUDGMENTS * panel.n_annotators, 1))
-    if panel.clear is None or n_parts < 2 or not panel.n_things:
-        return np.zeros(panel.n_things, np.int32)
-    edges = np.unique(np.quantile(panel.clear, np.linspace(0, 1, n_parts + 1)[1:-1]))
-    return np.searchsorted(edges, panel.clear, side="right").astype(np.int32)
 
 
 def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
@@ -177,20 +181,6 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
     use = np.flatnonzero(pair >= 0)
     events = Events(first[use].astype(np.int32), second[use].astype(np.int32), pair[use])
     return (pairs[enough] // n).astype(np.int32), (pairs[enough] % n).astype(np.int32), events
-
-
-def _sum_pairs(panel: Panel, part: Ints, events: Events, family: Ints, n_pairs: int) -> Sums:
-    """Sums over things of each pair of annotators, given who is of one family; each part has confusions of its own."""
-    sums = []
-    few = len(panel.thing) <= FEW and len(events.pair) <= _FEW_EVENTS
-    for number in range(int(part.max(initial=0)) + 1):
-        inside = part[panel.thing] == number
-        row = (np.cumsum(inside) - 1).astype(np.int32)
-        use = inside[events.first]
-        chosen = Events(row[events.first[use]], row[events.second[use]], events.pair[use])
-        some = panel.keep(part == number)
-        sums.append(add_up(chosen, some, expected_classes(some, family), n_pairs, few=few))
-    return Sums(*(np.sum(columns, axis=0) for columns in zip(*sums, strict=True)))
 
 
 def _test_pairs(sums: Sums, inflation: Floats, *, level: bool, named: Bools) -> dict[str, Any]:
@@ -285,16 +275,8 @@ def _first_families(panel: Panel, one: Ints, other: Ints, events: Events) -> Int
     same = np.bincount(events.pair, panel.code[events.first] == panel.code[events.second], n_pairs) / number
     chance = (habits[one] * habits[other]).sum(axis=1)
     most = np.sqrt(np.maximum(1.0 - (habits**2).sum(axis=1), 1e-3))
-    strength = _strengths(one, other, same - chance, chance, number, most)
-    expected = np.clip(chance + strength[one] * strength[other], 0.01, 0.99)
-    far = (same - expected) / np.sqrt(expected * (1.0 - expected) / number)
-    return _families(one, other, far > _MIN_STANDARD_ERRORS, (same - expected) / (1.0 - expected), n)
-
-
-def _strengths(one: Ints, other: Ints, beyond: Floats, chance: Floats, number: Floats, most: Floats) -> Floats:
-    """Numbers of annotators whose products are near the agreement of most pairs beyond chance, (n_annotators,)."""
-    n = len(most)
-    own, partner, seen = np.append(one, other), np.append(other, one), np.append(beyond, beyond)
+    # numbers of annotators whose products are near the agreement of most pairs beyond chance
+    own, partner, seen = np.append(one, other), np.append(other, one), np.append(same - chance, same - chance)
     weights, by_chance = np.append(number, number), np.append(chance, chance)
     order = np.lexsort((seen, own))
     counts = np.bincount(own, minlength=n)
@@ -313,7 +295,9 @@ def _strengths(one: Ints, other: Ints, beyond: Floats, chance: Floats, number: F
         strength = strength + 0.5 * change
         if np.abs(change).max(initial=0.0) < 1e-4:
             break
-    return strength
+    expected = np.clip(chance + strength[one] * strength[other], 0.01, 0.99)
+    far = (same - expected) / np.sqrt(expected * (1.0 - expected) / number)
+    return _families(one, other, far > _MIN_STANDARD_ERRORS, (same - expected) / (1.0 - expected), n)
 
 
 ALPHA = 4.0
@@ -398,7 +382,20 @@ def expected_classes(panel: Panel, family: Ints) -> Expected:
         _, cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     cell = cells.astype(np.int32)
     weight = None if sizes.max(initial=1) == 1 else 1.0 / sizes[cell]
-    confusion, prior = _fit_classes(panel, weight)
+    # confusions and shares of the classes, from the vote shares on
+    packed = None
+    if len(panel.thing) > FEW:
+        from ..kernels.confusion import pack_grades
+
+        numbers = (panel.n_things, panel.n_annotators, panel.n_classes)
+        packed = pack_grades(panel.thing, panel.annotator, panel.code, weight, *numbers)
+    confusion, prior = _learn_confusions(*_count_classes(panel, weight, packed, None), panel.mirrored)
+    for _ in range(_MAX_ITER if panel.known is None else 0):
+        before = confusion
+        counts = _count_classes(panel, weight, packed, (confusion, prior))
+        confusion, prior = _learn_confusions(*counts, panel.mirrored)
+        if float(np.abs(confusion - before).max(initial=0.0)) <= _TOL:
+            break
     if panel.known is not None:
         certain = np.where(np.arange(panel.n_classes) == panel.known[:, None], 0.0, -np.inf)
         return Expected(confusion, certain, np.zeros((1, panel.n_classes)), np.zeros(len(cell), np.int32))
@@ -407,24 +404,6 @@ def expected_classes(panel: Panel, family: Ints) -> Expected:
         voice *= weight[:, None]
     parts, whole = _sums(voice, cell, len(sizes)), _sums(voice, panel.thing, panel.n_things)
     return Expected(confusion, whole + np.log(prior), parts, cell)
-
-
-def _fit_classes(panel: Panel, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Confusions and shares of the classes, from the vote shares on."""
-    packed = None
-    if len(panel.thing) > FEW:
-        from ..kernels.confusion import pack_grades
-
-        sizes = (panel.n_things, panel.n_annotators, panel.n_classes)
-        packed = pack_grades(panel.thing, panel.annotator, panel.code, weight, *sizes)
-    confusion, prior = _learn_confusions(*_count_classes(panel, weight, packed, None), panel.mirrored)
-    for _ in range(_MAX_ITER if panel.known is None else 0):
-        before = confusion
-        counts = _count_classes(panel, weight, packed, (confusion, prior))
-        confusion, prior = _learn_confusions(*counts, panel.mirrored)
-        if float(np.abs(confusion - before).max(initial=0.0)) <= _TOL:
-            break
-    return confusion, prior
 
 
 def _count_classes(
@@ -525,7 +504,15 @@ def _known_classes(judgments: Judgments, coded: CodedJudgments, truth: Truth) ->
     if isinstance(judgments, Grades):
         known = _known_grades(judgments, coded, truth)
     elif truth.form == "pairs":
-        known = _known_winners(judgments, coded, truth)
+        left, right, outcome = truth.align_pairs(judgments.items)
+        turned = left > right
+        low, high = np.where(turned, right, left).astype(np.int64), np.where(turned, left, right)
+        keys = np.append(low * judgments.n_items + high, -1)
+        order = np.argsort(keys, kind="stable")
+        wanted = coded.first.astype(np.int64) * judgments.n_items + coded.second
+        place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+        winner = np.append(np.where(turned, -outcome, outcome), 0) + 1
+        known = np.where(keys[place] == wanted, winner[place], -1).astype(np.int32)
     else:
         grade = truth.align(judgments.items)
         gap = grade[coded.first] - grade[coded.second]
@@ -533,19 +520,6 @@ def _known_classes(judgments: Judgments, coded: CodedJudgments, truth: Truth) ->
     if not (known >= 0).any():
         raise JudgmentError("the truth covers nothing that was judged; give truth of the same queries and items")
     return known
-
-
-def _known_winners(judgments: Judgments, coded: CodedJudgments, truth: Truth) -> Ints:
-    """The same from winners of pairs."""
-    left, right, outcome = truth.align_pairs(judgments.items)
-    turned = left > right
-    low, high = np.where(turned, right, left).astype(np.int64), np.where(turned, left, right)
-    keys = np.append(low * judgments.n_items + high, -1)
-    order = np.argsort(keys, kind="stable")
-    wanted = coded.first.astype(np.int64) * judgments.n_items + coded.second
-    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    winner = np.append(np.where(turned, -outcome, outcome), 0) + 1
-    return np.where(keys[place] == wanted, winner[place], -1).astype(np.int32)
 
 
 def _known_grades(grades: Grades, coded: CodedJudgments, truth: Truth) -> Ints:

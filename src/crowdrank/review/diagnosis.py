@@ -18,11 +18,11 @@ from ..errors import JudgmentError
 from ..metrics.significance import holm
 from ..pair_counts import one_way_parts, open_place
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import SHOWN, first_few, percent
-from .coded_judgments import CodedJudgments, code_judgments
+from ..wording import SHOWN, first_few
+from .coded_judgments import code_judgments
 from .dependence import MIN_COMMON, Dependence, dependence, effective_number
 from .habits import Flagged, all_ties, consistency_sentence, flag_sentence, habits, one_side, recorded_sentences
-from .sentences import FLAGS, MESSAGES
+from .sentences import FLAGS, MESSAGES, fill
 
 RELATIONS = ("apart", "won", "lost")
 
@@ -61,17 +61,37 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     n = len(np.unique(judgments.annotator))
     pairs = dependence(judgments, coded, consensus, truth)
     worth = _effective_number(pairs, n, known=truth is not None) if n else None
-    sentences = _habit_sentences(judgments, table, consensus.scores)
-    sentences += [] if worth is None else _dependence_sentences(judgments.annotators, pairs, n, worth)
+    sentences: list[str] = []
     if judgments.n_annotators:
+        for habit, flagged in flagged_habits(judgments, table, consensus.scores).items():
+            asked = habit == "leans" and (table["n_both_orders"].to_numpy()[flagged.codes] >= FEWEST).all()
+            advice = FLAGS["flips" if asked else habit].advice
+            sentences += flag_sentence(habit, judgments.annotators, flagged, advice)
+        consistency = consistency_sentence(judgments.kind, table)
+        sentences += [] if consistency is None else [consistency]
         table = table.with_columns(family=_family_numbers(pairs, judgments.n_annotators))
+    elif "position_bias" in table.columns and table["position_lower"][0] is not None:
+        words = {name: float(table[f"position_{name}"][0]) for name in ("bias", "lower", "upper")}
+        side = "left" if words["lower"] > 0 else "right"
+        if not words["lower"] <= 0.0 <= words["upper"]:
+            sentences.append(fill(MESSAGES["chosen_by_side"], side=side, **words))
+    sentences += [] if worth is None else _dependence_sentences(judgments.annotators, pairs, n, worth)
+    # what could not be looked at
+    notes = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
+    notes += [] if coded.note is None or not n else [coded.note]
+    if not n:
+        notes.append(MESSAGES["no_annotators"])
+    elif pairs is None and n > 1:
+        notes.append(fill(MESSAGES["nothing_common"], least=MIN_COMMON))
+    elif pairs is not None and pairs.n_looked_at < pairs.n_things:
+        notes.append(fill(MESSAGES["sample"], n=pairs.n_looked_at, n_things=pairs.n_things))
     return Diagnostics(
         kind=judgments.kind,
         n_annotators=n,
         effective_annotators=worth,
         annotator_messages=tuple(sentences),
         group_messages=tuple(group_sentences(judgments.items, groups).values()),
-        notes=tuple(_notes(judgments, coded, pairs, n)),
+        notes=tuple(notes),
         annotator_table=table,
         dependence_table=_dependence_table(judgments.annotators, pairs),
         family_table=_family_table(judgments, pairs),
@@ -188,24 +208,6 @@ def _family_table(judgments: Judgments, pairs: Dependence | None) -> pl.DataFram
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> list[str]:
-    """What there is to say of single annotators, or of all together where nobody is named."""
-    if not judgments.n_annotators:
-        if "position_bias" not in table.columns or table["position_lower"][0] is None:
-            return []
-        bias, lower, upper = (float(table[f"position_{name}"][0]) for name in ("bias", "lower", "upper"))
-        side = "left" if lower > 0 else "right"
-        words = {"side": side, "bias": bias, "lower": lower, "upper": upper}
-        return [] if lower <= 0.0 <= upper else [MESSAGES["chosen_by_side"].format(**words)]
-    sentences: list[str] = []
-    for habit, flagged in flagged_habits(judgments, table, scores).items():
-        asked = habit == "leans" and (table["n_both_orders"].to_numpy()[flagged.codes] >= FEWEST).all()
-        advice = FLAGS["flips" if asked else habit].advice
-        sentences += flag_sentence(habit, judgments.annotators, flagged, advice)
-    consistency = consistency_sentence(judgments.kind, table)
-    return sentences + ([] if consistency is None else [consistency])
-
-
 def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> dict[str, Flagged]:
     """Return the annotators with a bad habit, and in a few words what shows it, by habit.
 
@@ -221,18 +223,15 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
             return {}
         share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
         lazy = np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
-        same = table["same_grade"].to_list()
-        words = [
-            f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in lazy
-        ]
-        return {"one_grade": Flagged(lazy, words)} | changes
+        numbers = {"grade": table["same_grade"], "share": share, "number": number, "others": others}
+        return {"one_grade": Flagged.of("one_grade", lazy, **numbers)} | changes
     counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
-    sided = one_side(judgments, scores)
+    sided = one_side(judgments, scores)[0]
     bias, low, high = _columns(table, "position_bias", "position_lower", "position_upper")
     # those who always choose one side lean to it, which goes without saying
     leaning = np.array([a for a in rows_with_side_bias(table) if a not in sided.codes], np.int64)
-    share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
-    flips = np.flatnonzero((lower >= _MIN_SHARE_FLIPPED) & (number >= FEWEST))
+    share, lower, both = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
+    flips = np.flatnonzero((lower >= _MIN_SHARE_FLIPPED) & (both >= FEWEST))
     flips = flips[np.argsort(-share[flips], kind="stable")]
     circles, least, most, triads = _columns(table, "share_circular", "circular_lower", "circular_upper", "n_triads")
     guessing = (most >= _CIRCULAR_SHARE_OF_GUESSING) & (least >= _MIN_SHARE_CIRCULAR)
@@ -240,9 +239,9 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     return {
         "one_side": sided,
         "always_ties": all_ties(counts),
-        "leans": Flagged(leaning, [f"{bias[a]:+.2f}, {low[a]:+.2f} to {high[a]:+.2f}" for a in leaning]),
-        "flips": Flagged(flips, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in flips]),
-        "circular": Flagged(circular, [f"{percent(circles[a])} of {triads[a]:,.0f} triads" for a in circular]),
+        "leans": Flagged.of("leans", leaning, bias=bias, lower=low, upper=high),
+        "flips": Flagged.of("flips", flips, share=share, number=both),
+        "circular": Flagged.of("circular", circular, share=circles, number=triads),
     } | changes
 
 
@@ -254,17 +253,17 @@ def _changes(judgments: Judgments, table: pl.DataFrame) -> dict[str, Flagged]:
     looked_at = np.flatnonzero(~np.isnan(p_value))
     order = looked_at[np.argsort(p_value[looked_at], kind="stable")]
     drifting = order[holm(p_value[order]) <= _MAX_FALSE_CHANGES] if len(order) else order
+    if isinstance(judgments, Preferences):
+        kind, before, after = "change_order", 0.5 + 0.5 * before, 0.5 + 0.5 * after
+    elif isinstance(judgments, Grades) and judgments.nominal:
+        kind = "change_classes"
+    else:
+        kind, before, after = "change_grades", -before, -after
     words = []
     for a in drifting:
-        if isinstance(judgments, Preferences):
-            share = [percent(0.5 + 0.5 * value) for value in (before[a], after[a])]
-            change = f"agrees with the order in {share[0]} before, {share[1]}"
-        elif isinstance(judgments, Grades) and judgments.nominal:
-            change = f"agrees with {percent(before[a])} of the others before, {percent(after[a])}"
-        else:
-            change = f"off the others' mean by {-before[a]:.2g} before, {-after[a]:.2g}"
         date = datetime.fromtimestamp(at[a], UTC).strftime("%Y-%m-%d %H:%M") if _EARLIEST <= at[a] < _LATEST else None
-        words.append(f"{change} from {date or f'time {at[a]:g}'} on")
+        change = fill(MESSAGES[kind], before=before[a], after=after[a])
+        words.append(fill(FLAGS["changes"].numbers, change=change, time=date or f"time {at[a]:g}"))
     return {"changes": Flagged(drifting, words)}
 
 
@@ -290,30 +289,17 @@ def _dependence_sentences(annotators: Index, pairs: Dependence | None, n: int, w
         return []
     named = np.flatnonzero(pairs.dependent)
     named = named[np.argsort(-pairs.excess[named], kind="stable")]
-    names, number = [], pairs.sums.number
+    names = []
     for p in named[:SHOWN].tolist():
         one, other = (short(annotators.ids[int(who[p])]) for who in (pairs.one, pairs.other))
-        same = pairs.sums.same[p] / number[p]
-        expected = percent(same - pairs.excess[p])
-        names.append(f"{one} with {other} ({percent(same)} of {number[p]:,.0f}, {expected} expected)")
+        number, same = pairs.sums.number[p], pairs.sums.same[p] / pairs.sums.number[p]
+        words = {"one": one, "other": other, "same": same, "number": number, "expected": same - pairs.excess[p]}
+        names.append(fill(MESSAGES["alike"], **words))
     what = "1 pair of annotators agrees" if len(named) == 1 else f"{len(named):,} pairs of annotators agree"
-    words = {"pairs": what, "names": first_few(names, len(named)), "advice": FLAGS["copies"].advice}
-    sentences = [MESSAGES["agree_too_much"].format(**words)]
+    listed = first_few(names, len(named))
+    sentences = [fill(MESSAGES["agree_too_much"], pairs=what, names=listed, advice=FLAGS["copies"].advice)]
     if worth < _MAX_SHARE_EFFECTIVE * n:
-        sentences.append(MESSAGES["worth"].format(n=n, worth=worth, factor=np.sqrt(n / worth)))
-    return sentences
-
-
-def _notes(judgments: Judgments, coded: CodedJudgments, pairs: Dependence | None, n: int) -> list[str]:
-    """What could not be looked at."""
-    sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
-    if not n:
-        return [*sentences, MESSAGES["no_annotators"]]
-    sentences += [coded.note] if coded.note else []
-    if pairs is None and n > 1:
-        sentences.append(MESSAGES["nothing_common"].format(least=MIN_COMMON))
-    elif pairs is not None and pairs.n_looked_at < pairs.n_things:
-        sentences.append(MESSAGES["sample"].format(n=pairs.n_looked_at, n_things=pairs.n_things))
+        sentences.append(fill(MESSAGES["worth"], n=n, worth=worth, factor=np.sqrt(n / worth)))
     return sentences
 
 
@@ -329,7 +315,7 @@ def open_groups(judgments: Judgments) -> pl.DataFrame:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        winner, loser = _wins(judgments) if isinstance(judgments, Preferences) else _neighbours(judgments)
+        winner, loser = _wins(judgments)
         graph = csr_array((np.ones(len(winner), bool), (winner, loser)), shape=(n, n))
         connected = connected_components(graph, directed=False)[1]
         judged = np.zeros(n, bool)
@@ -350,8 +336,17 @@ def open_groups(judgments: Judgments) -> pl.DataFrame:
     return frame.with_columns(relation=pl.Series(RELATIONS).gather(frame["relation"]))
 
 
-def _wins(preferences: Preferences) -> tuple[Ints, Ints]:
-    """Winner and loser of comparisons, each pair at least once; a tie is a win of either."""
+def _wins(preferences: Preferences | Rankings) -> tuple[Ints, Ints]:
+    """Winner and loser of comparisons, each pair at least once; a tie is a win of either.
+
+    Of rankings they are those between neighbours, from which ways lead on as from all pairs.
+    """
+    if isinstance(preferences, Rankings):
+        rankings = preferences
+        inside = np.diff(rankings.ranking) == 0
+        better, worse = rankings.item[:-1][inside], rankings.item[1:][inside]
+        tied = (rankings.rank[1:] == rankings.rank[:-1])[inside]
+        return np.append(better, worse[tied]), np.append(worse, better[tied])
     first, second = preferences.left, preferences.right
     forth, back = preferences.outcome >= 0, preferences.outcome <= 0
     if len(preferences) >= LONG:
@@ -363,21 +358,13 @@ def _wins(preferences: Preferences) -> tuple[Ints, Ints]:
     return np.append(first[forth], second[back]), np.append(second[forth], first[back])
 
 
-def _neighbours(rankings: Rankings) -> tuple[Ints, Ints]:
-    """The same between neighbours in rankings, from which ways lead on as from all pairs."""
-    inside = np.diff(rankings.ranking) == 0
-    better, worse = rankings.item[:-1][inside], rankings.item[1:][inside]
-    tied = (rankings.rank[1:] == rankings.rank[:-1])[inside]
-    return np.append(better, worse[tied]), np.append(worse, better[tied])
-
-
 def group_sentences(items: Items, table: pl.DataFrame) -> dict[str, str]:
     """Return what there is to say of items whose place is left open, by relation: apart, won, lost."""
     sentences = {}
     apart = table.filter(pl.col("relation") == "apart")
     if len(apart):
         heads = apart.unique("group", keep="first", maintain_order=True)
-        sentences["apart"] = MESSAGES["apart"].format(n=len(heads), names=_name_items(items, heads))
+        sentences["apart"] = fill(MESSAGES["apart"], n=len(heads), names=_name_items(items, heads))
     for word in ("won", "lost"):
         rows = table.filter(pl.col("relation") == word)
         parts = [part for _, part in rows.group_by("group", maintain_order=True) if not _is_rest(items, part, table)]

@@ -1,33 +1,37 @@
-"""Findings: what there is to say of a consensus and its judgments, as codes with numbers and as sentences."""
+"""Findings: what there is to say of a consensus and its judgments, as codes with numbers and as sentences.
+
+``Facts`` holds what they are made of, each computed once and only where it is asked for.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus
+from ..data.consensus import Consensus, Diagnostics, Quality
 from ..data.covariates import GIVEN, more_of, typical_difference
 from ..data.intake import short
-from ..data.judgments import Grades, Mixed, Preferences, count_kinds
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, count_kinds, parts_of
 from ..data.preferences import FEWEST
 from ..data.showing import Shown, html_table
-from ..errors import ParameterError
-from ..protocols import Floats, takes_argument
-from ..quality import INTERVAL
+from ..errors import CrowdrankError, ParameterError
+from ..protocols import Bools, Counts, Floats, takes_argument
+from ..quality import INTERVAL, fit_quietly, scores_quietly
 from ..registry import method_class
 from ..wording import SHOWN, counted, either, first_few, of_all, option, percent
-from .diagnosis import FEWEST_OVERLAPPING, group_sentences
-from .facts import POOR, Facts
-from .fragility import Fragility
-from .habits import consistency, recorded_sentences
-from .sentences import BY_QUALITY, DOUBTS, FINDINGS, FLAGS, HABITS, MESSAGES, NAME_WORDS, SURE
+from .crowd_agreement import Agreement, agreement, contested_items
+from .diagnosis import FEWEST_OVERLAPPING, diagnose, flagged_habits, group_sentences
+from .fragility import Fragility, fragility_of, votes_by_query
+from .habits import Flagged, consistency, consistency_sentence, recorded_sentences
+from .sentences import BY_QUALITY, DOUBTS, EMPTY, FINDINGS, FLAGS, HABITS, MESSAGES, NAME_WORDS, SURE, fill
 
 SEVERITIES = ("problem", "warning", "info", "good")
 """From what calls for action to what is well."""
@@ -56,6 +60,28 @@ _NO_SHARE = 1e-3
 
 _OWN_SIDE = "side"
 _KINDS = {"length": "likes_long", "self": "prefers_own_family", _OWN_SIDE: "leans_left"}
+
+POOR = 0.6
+"""Annotators of a lower quality are worth a look."""
+
+WIDE = 0.4
+"""An interval wider than this, as fewer than some 17 pairs have it, says nothing against an annotator."""
+
+ENOUGH_JUDGMENTS = 50
+"""Three times the pairs that an interval needs to tell: one that is still too wide is not so for want of judgments."""
+
+_FEW_PAIRS, _FEW_JUDGMENTS = 0.99, 0.999
+"""Levels of the interval that has to lie below one half where pairs are fewer than that, and judgments too.
+
+Among thousands of annotators, intervals of 90 % are wrong of hundreds; at the last level ten pairs accuse nobody.
+"""
+
+_LEAST_SHAPE, _NO_WIDTH = 0.5, 1e-6
+
+_QUICK_METHODS = ("bradley_terry", "mean_grade")
+# threshold (sample): judgments up to which a report fits again, by slower methods, to see how few of them decide
+_MAX_ROWS_REFITTED = 100_000
+"""Judgments up to which a finding about how few of them decide is confirmed by refits of slower methods."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +177,284 @@ class Findings(Shown, Sequence[Finding]):
         return [one.plain() for one in self]
 
 
+class Neighbours(NamedTuple):
+    """Items that follow each other in the order of their query, and the probability that the first is the better."""
+
+    first: Counts
+    second: Counts
+    place: Counts
+    probability: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A consensus and, where they are at hand, the judgments it was made from."""
+
+    consensus: Consensus
+    judgments: Judgments | Mixed | None
+    sampled: bool = False
+    """Whether the judgments are a sample of those that the consensus is of."""
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics | None:
+        """What is odd about the judgments; of several kinds together there are no diagnostics."""
+        if self.consensus.diagnostics is not None or self.judgments is None or isinstance(self.judgments, Mixed):
+            return self.consensus.diagnostics
+        return diagnose(self.judgments, self.consensus)
+
+    @cached_property
+    def reviewed_consensus(self) -> Consensus:
+        """The consensus with its diagnostics, for files and pictures."""
+        return replace(self.consensus, diagnostics=self.diagnostics)
+
+    @cached_property
+    def table(self) -> pl.DataFrame | None:
+        """The annotators who judged something, best first, with habits."""
+        return annotator_table(self.consensus.quality, self.diagnostics)
+
+    @cached_property
+    def suspects(self) -> list[Suspect]:
+        """The annotators worth a look, the worst first."""
+        return [] if self.table is None else suspects(self.table)
+
+    @cached_property
+    def habits(self) -> dict[str, Flagged]:
+        """Annotators with a bad habit, and what shows it, by habit; of several kinds together there are none."""
+        if self.diagnostics is None or self.judgments is None or isinstance(self.judgments, Mixed):
+            return {}
+        return flagged_habits(self.judgments, self.diagnostics.annotators(), self.consensus.scores)
+
+    @cached_property
+    def doubts(self) -> dict[Any, str]:
+        """Those who cannot be distinguished from guessing, with the flag that says why, unless a habit explains it."""
+        if self.table is None:
+            return {}
+        explained: set[Any] = set()
+        if self.judgments is not None:
+            codes = [code for habit, flagged in self.habits.items() if habit in EMPTY for code in flagged.codes]
+            explained = set(self.judgments.annotators.ids.gather(codes).to_list())
+        each = zip(self.table["annotator"].to_list(), quality_flags(self.table), strict=True)
+        return {who: code for who, code in each if code in DOUBTS and who not in explained}
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """How far annotators agree."""
+        if self.judgments is None or not len(self.judgments):
+            return None
+        return agreement(max(parts_of(self.judgments), key=len))
+
+    @cached_property
+    def consistency(self) -> str | None:
+        """How far annotators agree with themselves, in a sentence; ``None`` where nothing was asked again."""
+        odd = self.diagnostics
+        return None if odd is None or not odd.n_annotators else consistency_sentence(odd.kind, odd.annotators())
+
+    @cached_property
+    def uncontrolled_scores(self) -> Floats | None:
+        """Scores that the method gives without control for covariates; ``None`` where nothing is controlled for."""
+        if not self.consensus.estimates.get("control") or not isinstance(self.judgments, Preferences):
+            return None
+        method = method_class("aggregator", self.consensus.method)(**self.consensus.params)
+        given = {key: self.consensus.estimates[key] for key in ("trusted", "known") if key in self.consensus.estimates}
+        if not given:
+            return scores_quietly(method, self.judgments)
+        return fit_quietly(method, self.judgments, **given).scores
+
+    @cached_property
+    def per_item(self) -> Counts | None:
+        """Number of judgments that each item is part of."""
+        if self.judgments is None:
+            return None
+        counts = np.zeros(len(self.consensus.items), np.int64)
+        for part in parts_of(self.judgments):
+            columns = (part.left, part.right) if isinstance(part, Preferences) else (part.item,)
+            for column in columns:
+                counts += np.bincount(column, minlength=len(counts))
+        return counts
+
+    @cached_property
+    def per_annotator(self) -> Counts | None:
+        """Number of judgments that each annotator gave."""
+        if self.judgments is None or not self.judgments.n_annotators:
+            return None
+        return np.bincount(self.judgments.annotator, minlength=self.judgments.n_annotators)
+
+    @cached_property
+    def has_order(self) -> bool:
+        """Whether there is an order to speak of."""
+        return not self.consensus.nominal
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Items that follow each other in the order of their query."""
+        items, scores = self.consensus.items, self.consensus.scores
+        order = np.lexsort((np.arange(len(items)), -scores, items.query))
+        same = items.query[order[1:]] == items.query[order[:-1]]
+        first, second = order[:-1][same], order[1:][same]
+        place = (np.arange(len(order)) - items.offsets[items.query[order]])[:-1][same]
+        known = self.has_order and self.consensus.uncertainty is not None and len(first)
+        return Neighbours(first, second, place, self.consensus.beats_each(first, second) if known else None)
+
+    @cached_property
+    def intervals(self) -> pl.DataFrame | None:
+        """Intervals of scores and ranks, best first in each query."""
+        return None if self.consensus.uncertainty is None else self.consensus.intervals(SURE)
+
+    @cached_property
+    def fragility(self) -> Fragility | tuple[Counts, Counts] | None:
+        """How few votes decide the first place, of several queries each; ``None`` where that is not known."""
+        if self.judgments is None or self.sampled or not self.has_order or not len(self.neighbours.first):
+            return None
+        try:
+            if self.consensus.items.n_queries > 1:
+                return votes_by_query(self.consensus, self.judgments)
+            quick = self.consensus.method in _QUICK_METHODS or len(self.judgments) <= _MAX_ROWS_REFITTED
+            return fragility_of(self.consensus, self.judgments, refit=quick)
+        except CrowdrankError:
+            return None
+
+    @cached_property
+    def is_unjudged(self) -> Bools | None:
+        """Whether each item was never judged."""
+        return None if self.judgments is None else ~self.judgments.judged_items
+
+    @cached_property
+    def contested_items(self) -> pl.DataFrame:
+        """Where the crowd disagrees most."""
+        assert self.judgments is not None
+        return contested_items(self.judgments, self.consensus)
+
+    @property
+    def what(self) -> str:
+        """What annotators agree or disagree on."""
+        return "item" if self.judgments is None or isinstance(self.judgments, Grades) else "pair"
+
+
+def facts_of(consensus: Consensus, judgments: Judgments | Mixed | None) -> Facts:
+    """Return what findings are made of."""
+    if not isinstance(consensus, Consensus):
+        raise ParameterError(
+            f"findings are about a consensus, not about a {type(consensus).__name__}; make one with aggregate"
+        )
+    # the same items have the same codes
+    mine, theirs = consensus.items, consensus.items if judgments is None else judgments.items
+    same = mine is theirs or all(
+        one.cast(pl.String).equals(other.cast(pl.String), check_names=False)
+        for one, other in ((mine.ids, theirs.ids), (mine.query_ids(), theirs.query_ids()))
+    )
+    if judgments is not None and not same:
+        raise ParameterError(
+            f"the consensus has {len(consensus.items):,} items and the judgments {judgments.n_items:,}, which are not "
+            "the same; give the judgments it was made from"
+        )
+    return Facts(consensus, judgments)
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An annotator worth a look, and why."""
+
+    annotator: str | int
+    quality: float
+    lower: float
+    upper: float
+    n_judgments: float
+    n_pairs: float
+    verdict: str
+
+
+def annotator_table(quality: Quality | None, odd: Diagnostics | None = None) -> pl.DataFrame | None:
+    """Return the annotators who judged something, best first, with habits; ``None`` where nobody is named."""
+    if quality is None:
+        return None
+    frame = quality.frame()
+    if odd is not None:
+        habits = odd.annotators().drop("n_judgments")
+        new = [name for name in habits.columns if name == "annotator" or name not in frame.columns]
+        frame = frame.join(habits.select(new), on="annotator", how="left", maintain_order="left")
+    return frame.filter(frame["n_judgments"] > 0)
+
+
+def suspects(frame: pl.DataFrame) -> list[Suspect]:
+    """Return the annotators worth a look, the worst first.
+
+    They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one
+    half, ``guessing`` where it holds one half, ``poor`` above. Without an interval the quality stands for it. Of fewer
+    than 50 pairs ``reversed`` is said only where an interval of 99 % lies below one half, of 99.9 % where judgments are
+    fewer than 50 too.
+
+    Examples
+    --------
+    >>> columns = {"annotator": ["ann", "bob"], "quality": [0.8, 0.2], "n_judgments": [9, 30]}
+    >>> found = suspects(pl.DataFrame({**columns, "lower": [0.6, 0.1], "upper": [0.9, 0.3]}))
+    >>> [(one.annotator, one.verdict) for one in found]
+    [('bob', 'reversed')]
+    """
+    suspicious = []
+    for code, row in zip(quality_flags(frame), frame.iter_rows(named=True), strict=True):
+        if code in BY_QUALITY:
+            lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
+            number, pairs = row["n_judgments"], row.get("n_pairs", row["n_judgments"])
+            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, number, pairs, code))
+    return sorted(suspicious, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
+
+
+def quality_flags(frame: pl.DataFrame) -> list[str]:
+    """Return the flag of each annotator for a low quality, or for why it cannot be told; empty for the others.
+
+    Those on whom no verdict is passed and whose interval does not lie above 0.5 cannot be distinguished from guessing:
+    ``unsure`` judged too little, ``unmatched`` enough, but others judged too little of the same, or contradict each
+    other, as two camps do.
+
+    Examples
+    --------
+    >>> columns = {"quality": [0.5, 0.5, 0.8], "n_judgments": [4, 80, 80]}
+    >>> quality_flags(pl.DataFrame({**columns, "lower": [0.1, 0.1, 0.7], "upper": [0.9, 0.9, 0.9]}))
+    ['unsure', 'unmatched', '']
+    """
+    number = frame["n_judgments"]
+    columns = [frame[name] if name in frame.columns else frame["quality"] for name in ("quality", "lower", "upper")]
+    columns += [number, frame["n_pairs"] if "n_pairs" in frame.columns else number]
+    codes = []
+    for quality, lower, upper, n_judgments, n_pairs in zip(*columns, strict=True):
+        code = verdict(quality, lower, upper, n_judgments, n_pairs)
+        if not code and "lower" in frame.columns and lower <= 0.5:
+            code = "unmatched" if n_judgments >= ENOUGH_JUDGMENTS else "unsure"
+        codes.append(code)
+    return codes
+
+
+def verdict(quality: float, lower: float, upper: float, n_judgments: float, n_pairs: float) -> str:
+    """Return what an annotator of this quality is, nothing where it is not worth a word."""
+    if quality >= POOR or upper - lower > WIDE:
+        return ""
+    if upper < 0.5:
+        level = _FEW_PAIRS if n_judgments >= ENOUGH_JUDGMENTS else _FEW_JUDGMENTS
+        return "reversed" if n_pairs >= ENOUGH_JUDGMENTS or _upper_bound(lower, upper, level) < 0.5 else ""
+    return "guessing" if lower <= 0.5 else "poor"
+
+
+def _upper_bound(lower: float, upper: float, level: float) -> float:
+    """Upper end of the interval of a level, of the beta distribution that has this 90 % interval."""
+    from scipy.optimize import brentq
+    from scipy.special import betainc, betaincinv
+
+    tail = (1 - INTERVAL) / 2
+    if upper - lower < _NO_WIDTH:
+        return upper
+    lower = max(lower, 1e-9)
+
+    def second(first: float) -> float:
+        # the other parameter that puts the upper end in its place
+        return brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
+
+    if betainc(_LEAST_SHAPE, second(_LEAST_SHAPE), lower) < tail:
+        first = _LEAST_SHAPE
+    else:
+        first = brentq(lambda a: betainc(a, second(a), lower) - tail, _LEAST_SHAPE, 1e5)
+    return float(betaincinv(first, second(first), (1 + level) / 2))
+
+
 def name_ids(ids: Sequence[Any]) -> str:
     """Return the first five ids in words, then how many more there are; quoted where they are no plain word.
 
@@ -177,7 +481,7 @@ def say(
     numbers, ids = numbers or {}, tuple(ids)
     words |= {"sure": percent(SURE), "names": name_ids(ids)}
     words |= dict(zip(("first", "second"), map(name, ids), strict=False))
-    text = sentence.format(**{**numbers, **words})
+    text = fill(sentence, **{**numbers, **words})
     return Finding(kind.partition("/")[0], about, severity or usual, text, numbers, ids)
 
 
@@ -186,9 +490,8 @@ def findings_of(facts: Facts) -> Findings:
     annotators = annotator_findings(facts)
     leaning = [who for one in annotators if one.kind in ("leans", "one_side") for who in one.ids]
     habits = habit_findings(facts.consensus, leaning=leaning)
-    agreement = [*agreement_findings(facts), *_disagreement(facts)]
-    method = [*_judgments(facts), _convergence(facts.consensus), *_control(facts.consensus)]
-    return Findings([*item_findings(facts), *annotators, *habits, *agreement, *method])
+    rest = [*agreement_findings(facts), *_disagreement(facts), *_judgments(facts), *_method(facts.consensus)]
+    return Findings([*item_findings(facts), *annotators, *habits, *rest])
 
 
 def item_findings(facts: Facts) -> list[Finding]:
@@ -200,8 +503,7 @@ def item_findings(facts: Facts) -> list[Finding]:
         counts = consensus.labels().drop_nulls().value_counts(sort=True)
         n_items = int(counts["count"].sum())
         sizes = first_few([f"{count:,} {name(level)}" for level, count in counts.head(SHOWN).iter_rows()], len(counts))
-        words = {"items": counted(n_items, "item"), "classes": counted(len(counts), "class"), "sizes": sizes}
-        findings = [say("classes", {"n_items": n_items, "n_classes": len(counts)}, **words)]
+        findings = [say("classes", {"n_items": n_items, "n_classes": len(counts)}, sizes=sizes)]
     else:
         findings = [*(_winners(facts) if items.n_queries > 1 else _winner(facts)), *_order(facts), *_fragility(facts)]
     frame = consensus.frame()
@@ -210,19 +512,25 @@ def item_findings(facts: Facts) -> list[Finding]:
         low = known.filter(pl.col("confidence") < _MIN_CONFIDENCE)["item"].to_list()
         if len(known):
             numbers = {"n_items": len(known), "n_uncertain": len(low)}
-            words = {"of_all": of_all(len(low), len(known), "item"), "least": percent(_MIN_CONFIDENCE)}
-            findings.append(say("uncertain_grades" if low else "grades", numbers, low, **words))
+            findings.append(say("uncertain_grades" if low else "grades", numbers, low, least=_MIN_CONFIDENCE))
     if facts.is_unjudged is not None and facts.is_unjudged.any():
-        ids, n = items.ids.filter(pl.Series(facts.is_unjudged)).to_list(), len(items)
-        words = {"of_all": of_all(len(ids), n, "item"), "were": "was" if len(ids) == 1 else "were"}
-        findings.append(say("unjudged", {"n_unjudged": len(ids), "n_items": n}, ids, **words))
+        ids = items.ids.filter(pl.Series(facts.is_unjudged)).to_list()
+        were = "was" if len(ids) == 1 else "were"
+        findings.append(say("unjudged", {"n_unjudged": len(ids), "n_items": len(items)}, ids, were=were))
     if facts.per_item is not None and len(items) > 1 and facts.per_item.any():
         judged = facts.per_item[facts.per_item > 0]
         fewest, most = int(judged.min()), int(judged.max())
         spread = {"fewest": fewest, "median": float(np.median(judged)), "most": most}
-        kind = "coverage/even" if fewest == most else "coverage"
-        findings.append(say(kind, spread, number=counted(fewest, "judgment")))
-    return findings + _open_places(facts)
+        findings.append(say("coverage/even" if fewest == most else "coverage", spread))
+    # items whose place the judgments leave open
+    odd = facts.diagnostics
+    if odd is not None and odd.group_messages and odd.group_table is None:
+        findings += [say("open_place", {"n_items": 0}, sentence=one) for one in odd.group_messages]
+    elif odd is not None and odd.group_messages:
+        for relation, sentence in group_sentences(items, odd.group_table).items():
+            ids = odd.group_table.filter(pl.col("relation") == relation)["item"].to_list()
+            findings.append(say(f"items_{relation}", {"n_items": len(ids)}, ids, sentence=sentence))
+    return findings
 
 
 def _winner(facts: Facts) -> list[Finding]:
@@ -233,17 +541,17 @@ def _winner(facts: Facts) -> list[Finding]:
     if n == 1:
         return [say("only_item", {"n_items": 1}, ids)]
     if len(best) == n:
-        return [say("all_tied", {"n_items": n}, of_all=of_all(n, n, "item"))]
+        return [say("all_tied", {"n_items": n})]
     if len(best) > 1:
         return [say("shared_first", {"n_first": len(best), "n_items": n}, ids)]
     ids.append(items.ids[int(pairs.second[0])])
     if pairs.probability is None:
         return [say("winner/unknown", {"n_items": n}, ids)]
     probability = float(pairs.probability[0])
-    numbers, belief = {"probability": probability, "n_items": n}, percent(probability, of_belief=True)
+    numbers = {"probability": probability, "n_items": n}
     if probability >= SURE:
-        return [say("winner", numbers, ids, belief=belief)]
-    first = say("winner/unsure", numbers, ids, belief=belief)
+        return [say("winner", numbers, ids)]
+    first = say("winner/unsure", numbers, ids)
     # how many judgments it would take, if the lead stays what it is
     lead = NormalDist().inv_cdf(min(max(probability, 0.5), 1 - 1e-12))
     times = (NormalDist().inv_cdf(SURE) / lead) ** 2 if lead > 0 else math.inf
@@ -264,9 +572,9 @@ def _winners(facts: Facts) -> list[Finding]:
     unsure = top[pairs.probability[top] < SURE]
     numbers = {"n_queries": n, "n_sure": n - len(unsure), "lowest_probability": float(pairs.probability[top].min())}
     if not len(unsure):
-        return [say("winners", numbers, of_all=of_all(n, n, "query"))]
+        return [say("winners", numbers)]
     queries = items.queries.ids.gather(items.query[pairs.first[unsure]]).to_list()
-    return [say("winners/unsure", numbers, queries, of_all=of_all(len(unsure), n, "query"))]
+    return [say("winners/unsure", numbers, queries, n_unsure=len(unsure))]
 
 
 def _order(facts: Facts) -> list[Finding]:
@@ -276,8 +584,7 @@ def _order(facts: Facts) -> list[Finding]:
         return []
     findings, n, apart = [], len(probability), int((probability >= SURE).sum())
     if n > 1:
-        numbers = {"n_neighbours": n, "n_apart": apart}
-        findings = [say("order" if apart else "order/none", numbers, of_all=of_all(apart, n, "neighbour"))]
+        findings = [say("order" if apart else "order/none", {"n_neighbours": n, "n_apart": apart})]
     if items.n_queries == 1 and probability[0] < SURE and facts.intervals is not None:
         # a rank interval begins at 1 just where an item may be first
         first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
@@ -301,23 +608,8 @@ def _fragility(facts: Facts) -> list[Finding]:
     if not len(decided):
         return []
     ids = facts.consensus.items.queries.ids.gather(decided).to_list()
-    words = {"of_all": of_all(len(ids), len(queries), "query"), "one": facts.judgments.kind if facts.judgments else ""}
-    return [say("fragility/queries", {"n_decided": len(ids), "n_queries": len(queries)}, ids, **words)]
-
-
-def _open_places(facts: Facts) -> list[Finding]:
-    """Items whose place the judgments leave open."""
-    odd = facts.diagnostics
-    if odd is None or not odd.group_messages:
-        return []
-    table = odd.group_table
-    if table is None:
-        return [Finding("open_place", "items", "warning", one, {"n_items": 0}) for one in odd.group_messages]
-    findings = []
-    for relation, sentence in group_sentences(facts.consensus.items, table).items():
-        ids = tuple(table.filter(pl.col("relation") == relation)["item"].to_list())
-        findings.append(Finding(f"items_{relation}", "items", "warning", sentence, {"n_items": len(ids)}, ids))
-    return findings
+    one = facts.judgments.kind if facts.judgments else ""
+    return [say("fragility/queries", {"n_decided": len(ids), "n_queries": len(queries)}, ids, one=one)]
 
 
 def annotator_findings(facts: Facts) -> list[Finding]:
@@ -330,7 +622,30 @@ def annotator_findings(facts: Facts) -> list[Finding]:
     quality = table["quality"].to_numpy()
     numbers = {"lowest": float(quality.min()), "median": float(np.median(quality)), "highest": float(quality.max())}
     findings.append(say("quality", {**numbers, "n_below": int((quality < POOR).sum())}))
-    return [*findings, *_habits(facts), *_dependent(facts)]
+    # those with habits that have nothing to do with the items
+    odd, judged = facts.diagnostics, facts.judgments
+    if odd is None or not odd.n_annotators:
+        return findings
+    if judged is not None and not isinstance(judged, Mixed):
+        for habit, (codes, words) in facts.habits.items():
+            ids = judged.annotators.ids.gather(codes).to_list()
+            names = [f"{name(one)} ({word})" for one, word in zip(ids[:SHOWN], words, strict=False)]
+            findings += _flag_finding(habit, tuple(ids), odd.n_annotators, first_few(names, len(ids)))
+        unseen = _unseen_sides(facts)
+        if "leans" in facts.habits and not unseen and not {"leans", "one_side"} & {one.kind for one in findings}:
+            findings.append(say("no_bias", {"n_annotators": odd.n_annotators}))
+        findings += unseen
+    # families of annotators who err together, and what the crowd is worth
+    numbers = {"n_annotators": odd.n_annotators}
+    n = int((odd.families()["origin"] == "found").sum()) if len(odd.families()) else 0
+    if n and odd.effective_annotators is not None:
+        ids = odd.annotators().filter(pl.col("family").is_not_null())["annotator"].to_list()
+        numbers = {"n_families": n, "effective_annotators": odd.effective_annotators, **numbers}
+        findings.append(say("dependent", numbers, ids, groups=f"{n} group errs" if n == 1 else f"{n} groups err"))
+    elif odd.effective_annotators is not None and odd.n_annotators < FEWEST_OVERLAPPING:
+        known = facts.consensus.std_error is not None
+        findings += [say("shared_unseen", numbers, tell=_what_intervals_tell(facts))] if known else []
+    return findings
 
 
 def verdict_findings(facts: Facts) -> list[Finding]:
@@ -404,10 +719,7 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     number = table["n_judgments"].to_numpy()
     share = float(number[[kinds[one] is True for one in ids]].sum() / number.sum())
     if programs and not others:
-        words = {
-            "programs": counted(len(programs), "program"), "trusted": option("trusted"),
-            "tell": _what_intervals_tell(facts),
-        }  # fmt: skip
+        words = {"trusted": option("trusted"), "tell": _what_intervals_tell(facts)}
         return [say("only_programs", {"n_programs": len(programs)}, programs, **words)]
     if not programs or share <= 0.5:
         return []
@@ -416,8 +728,7 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     if not takes_argument(method_class("aggregator", facts.consensus.method), "trusted"):
         trusted = f"{option('method', 'latent_score')} {trusted}"
     numbers = {"n_programs": len(programs), "n_others": len(others), "share": share}
-    words = {"programs": counted(len(programs), "program"), "named": name_ids(programs), "trusted": trusted}
-    words |= {"by_programs": percent(share), "by_people": percent(1.0 - share)}
+    words = {"named": name_ids(programs), "trusted": trusted, "rest": 1.0 - share}
     words["people"] = counted(len(others), "person") if sure else name_ids(others)
     words["let"] = "let the people" if sure else "if these are people, let them"
     return [say("mostly_programs", numbers, others, **words)]
@@ -443,46 +754,13 @@ def _shortest_name(wanted: list[str], ids: list[str], of_group: dict[str, str]) 
     return ",".join(wanted) if len(wanted) <= SHOWN else "FILE"
 
 
-def _habits(facts: Facts) -> list[Finding]:
-    """Those with habits that have nothing to do with the items."""
-    odd, judged = facts.diagnostics, facts.judgments
-    if odd is None or not odd.n_annotators or judged is None or isinstance(judged, Mixed):
-        return []
-    findings: list[Finding] = []
-    for habit, (codes, words) in facts.habits.items():
-        ids = judged.annotators.ids.gather(codes).to_list()
-        names = [f"{name(one)} ({word})" for one, word in zip(ids[:SHOWN], words, strict=False)]
-        findings += _flag_finding(habit, tuple(ids), odd.n_annotators, first_few(names, len(ids)))
-    unseen = _unseen_sides(facts)
-    if "leans" in facts.habits and not unseen and not {"leans", "one_side"} & {one.kind for one in findings}:
-        findings.append(say("no_bias", {"n_annotators": odd.n_annotators}))
-    return findings + unseen
-
-
 def _unseen_sides(facts: Facts) -> list[Finding]:
     """That left and right are not what annotators saw."""
     judged = facts.judgments
     if not isinstance(judged, Preferences):
         return []
     numbers = {"n_unknown": int((~judged.shown).sum()), "n_judgments": len(judged)}
-    sentences = recorded_sentences(judged)
-    return [Finding("sides_unknown", "annotators", "info", sentence, numbers) for sentence in sentences]
-
-
-def _dependent(facts: Facts) -> list[Finding]:
-    """Families of annotators who err together, and what the crowd is worth."""
-    odd = facts.diagnostics
-    if odd is None or odd.effective_annotators is None or not odd.n_annotators:
-        return []
-    n = int((odd.families()["origin"] == "found").sum()) if len(odd.families()) else 0
-    if not n:
-        few = odd.n_annotators < FEWEST_OVERLAPPING and facts.consensus.std_error is not None
-        people = counted(odd.n_annotators, "annotator")
-        words = {"annotators": people, "tell": _what_intervals_tell(facts)}
-        return [say("shared_unseen", {"n_annotators": odd.n_annotators}, **words)] if few else []
-    ids = odd.annotators().filter(pl.col("family").is_not_null())["annotator"].to_list()
-    numbers = {"n_families": n, "effective_annotators": odd.effective_annotators, "n_annotators": odd.n_annotators}
-    return [say("dependent", numbers, ids, groups=f"{n} group errs" if n == 1 else f"{n} groups err")]
+    return [say("sides_unknown", numbers, sentence=sentence) for sentence in recorded_sentences(judged)]
 
 
 def agreement_findings(facts: Facts) -> list[Finding]:
@@ -499,8 +777,7 @@ def agreement_findings(facts: Facts) -> list[Finding]:
             severity = "warning" if agreement.alpha < _LOW_ALPHA else "info"
             chance = f" (Krippendorff's alpha {agreement.alpha:.2f}; 0 is chance, 1 is full agreement)"
         who = "two annotators who judge" if judged.n_annotators else "two judgments of"
-        words = {"who": who, "what": facts.what, "share": percent(agreement.same), "chance": chance}
-        findings.append(say("agreement", numbers, severity=severity, **words))
+        findings.append(say("agreement", numbers, severity=severity, who=who, what=facts.what, chance=chance))
     elif facts.per_annotator is None or (facts.per_annotator > 0).sum() != 1:
         by = "twice" if facts.consistency is None else "by two annotators"
         findings.append(say("no_overlap", what=facts.what, by=by))
@@ -513,8 +790,7 @@ def agreement_findings(facts: Facts) -> list[Finding]:
         numbers = {"correlation": correlation, "shared_error": shared, "n_each": each, "effective_each": worth}
         severity = "warning" if shared >= _MANY_SHARED else "info"
         if shared >= _FEW_SHARED:
-            words = {"share": percent(shared), "known": option("known")}
-            findings.append(say("shared_errors", numbers, severity=severity, **words))
+            findings.append(say("shared_errors", numbers, severity=severity, known=option("known")))
     odd = facts.diagnostics
     if facts.consistency is None or odd is None:
         return findings
@@ -528,8 +804,8 @@ def agreement_findings(facts: Facts) -> list[Finding]:
             ids += repeats.annotators
             by_chance |= repeats.n >= FEWEST and repeats.lower <= _CHANCE
     severity = "warning" if by_chance and not isinstance(judged, Grades) else "info"
-    whose = tuple(dict.fromkeys(ids))
-    return [*findings, Finding("self_consistency", "agreement", severity, facts.consistency, numbers, whose)]
+    whose = dict.fromkeys(ids)
+    return [*findings, say("self_consistency", numbers, whose, severity, sentence=facts.consistency)]
 
 
 def _disagreement(facts: Facts) -> list[Finding]:
@@ -562,29 +838,22 @@ def _judgments(facts: Facts) -> list[Finding]:
     n = 0 if counts is None else int((counts > 0).sum())
     sizes = {"n_judgments": judged.n_judgments, "n_annotators": n}
     numbers = {**sizes, "n_items": judged.n_items, "n_queries": judged.n_queries}
-    on = counted(judged.n_items, "item")
-    on += "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
+    of = "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
     by = f" by {counted(n, 'annotator')}" if n else ""
-    findings = [say("judgments", numbers, given=count_kinds(judged), by=by, on=on)]
+    findings = [say("judgments", numbers, given=count_kinds(judged), by=by, of=of)]
     if counts is not None and n > 1:
         falling = np.sort(counts)[::-1]
         half = int(np.searchsorted(np.cumsum(falling), 0.5 * counts.sum())) + 1
         severity = "warning" if n >= 10 and half <= _FEW_GAVE_HALF * n else "info"
         numbers = {"n": half, "n_annotators": n}
-        findings.append(say("load", numbers, severity=severity, of_all=of_all(half, n, "annotator")))
+        findings.append(say("load", numbers, severity=severity))
     return findings
 
 
-def _convergence(consensus: Consensus) -> Finding:
-    """How the fit went."""
-    n = consensus.trace.n_iter
-    kind = "converged" if consensus.trace.converged else "not_converged"
-    return say(kind, {"n_iter": n}, method=consensus.method, rounds=counted(n, "round"))
-
-
-def _control(consensus: Consensus) -> list[Finding]:
-    """What controlling for covariates means, and how much wider intervals by cluster are."""
-    estimates, findings = consensus.estimates, []
+def _method(consensus: Consensus) -> list[Finding]:
+    """How the fit went, what controlling for covariates means, and how much wider intervals by cluster are."""
+    estimates, kind = consensus.estimates, "converged" if consensus.trace.converged else "not_converged"
+    findings = [say(kind, {"n_iter": consensus.trace.n_iter}, method=consensus.method)]
     for covariate, estimate in (estimates.get("control") or {}).items():
         numbers = {key: estimate[key] for key in ("coefficient", "std_error", "identified")}
         sentence = _control_sentence(covariate, estimate)
@@ -596,9 +865,7 @@ def _control(consensus: Consensus) -> list[Finding]:
         findings.append(say("robust", numbers, by=estimates["robust"]["by"]))
     if estimates.get("shared"):
         numbers = dict(estimates["shared"])
-        unseen = "unseen" in numbers
-        words = {"share": percent(numbers["unseen"])} if unseen else {}
-        findings.append(say("shared/unseen" if unseen else "shared", numbers, **words))
+        findings.append(say("shared/unseen" if "unseen" in numbers else "shared", numbers))
     return findings
 
 
@@ -642,8 +909,8 @@ def _control_sentence(covariate: str, estimate: Mapping[str, Any]) -> str:
     odds = dict(zip(("low", "middle", "high"), np.exp(np.clip(bounds, -30.0, 30.0)), strict=True))
     spread = estimate.get("sd_between_annotators")
     between = f"; annotators differ by a factor of {math.exp(min(spread * step, 30.0)):.1f}" if spread else ""
-    what, share = more_of(covariate, estimate["unit"], way), percent(estimate["identified"])
-    return MESSAGES["control"].format(what=what, between=between, share=share, covariate=covariate, **odds)
+    words = {"what": more_of(covariate, estimate["unit"], way), "identified": estimate["identified"]}
+    return fill(MESSAGES["control"], between=between, covariate=covariate, **words, **odds)
 
 
 def annotator_habits(consensus: Consensus) -> list[Habit]:

@@ -186,30 +186,24 @@ class _Wanted(NamedTuple):
 
         number = self.by_influence
         if refit and not self.exact:
-            number = _least_change(changes, self.by_influence or len(self.order), len(self.order))
+            # the least number at which something changes, near the guess, if it stays changed from there on
+            guess, most = self.by_influence or len(self.order), len(self.order)
+            low, number, step = 0, guess, max(1, guess // 8)
+            while number is not None and (not 0 < number <= most or not changes(number)):
+                low, number = number, None if number >= most or not guess else min(number + step, most)
+                step *= 2
+            # most often the guess is right or a little too large
+            step = max(1, guess // 16)
+            while number is not None and number - low > 1:
+                middle = max((low + number) // 2, number - step)
+                if changes(middle):
+                    number, step = middle, 2 * step
+                else:
+                    low = middle
         ids: tuple[str | int, ...] = ()
         if number is not None and self.ids is not None:
             ids = tuple(self.ids.gather(self.order[:number]).to_list())
         return Least(number, self.by_influence, self.total, ids)
-
-
-def _least_change(changes: Callable[[int], bool], guess: int, most: int) -> int | None:
-    """The least number at which something changes, near a guess, if it stays changed from there on."""
-    low, high, step = 0, guess, max(1, guess // 8)
-    while not 0 < high <= most or not changes(high):
-        low = high
-        if high >= most or not guess:
-            return None
-        high, step = min(high + step, most), 2 * step
-    # most often the guess is right or a little too large
-    step = max(1, guess // 16)
-    while high - low > 1:
-        middle = max((low + high) // 2, high - step)
-        if changes(middle):
-            high, step = middle, 2 * step
-        else:
-            low = middle
-    return high
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,23 +263,19 @@ class _Crowd:
         for one, other in zip(first, second, strict=True):
             begin = offsets[query[one]]
             block = None if self.covariance is None else self.covariance[query[one]]
-            if block is None:
-                lean += self._solve_lean(int(one), int(other))
-            else:
+            if block is not None:
                 lean[begin : begin + len(block)] = block[:, one - begin] - block[:, other - begin]
+                continue
+            # of a query too large for a covariance by the squares of gradients in place of the curvature
+            from scipy.sparse import coo_matrix, identity
+            from scipy.sparse.linalg import cg
+
+            assert self.gradients is not None
+            n, own, wanted = len(query), self.gradients, np.zeros(len(query))
+            rows = coo_matrix((own.value, (own.judgment, own.item)), shape=(len(self.judgments), n)).tocsr()
+            wanted[one], wanted[other] = 1.0, -1.0
+            lean += np.asarray(cg(rows.T @ rows + max(own.prior, 1e-6) * identity(n), wanted, rtol=1e-4)[0])
         return lean
-
-    def _solve_lean(self, first: int, other: int) -> Floats:
-        """The same of a query too large for a covariance, by the squares of gradients in place of the curvature."""
-        from scipy.sparse import coo_matrix, identity
-        from scipy.sparse.linalg import cg
-
-        assert self.gradients is not None
-        n, own = len(self.consensus.items), self.gradients
-        rows = coo_matrix((own.value, (own.judgment, own.item)), shape=(len(self.judgments), n)).tocsr()
-        wanted = np.zeros(n)
-        wanted[first], wanted[other] = 1.0, -1.0
-        return np.asarray(cg(rows.T @ rows + max(own.prior, 1e-6) * identity(n), wanted, rtol=1e-4)[0])
 
     def influence(self, lean: Floats) -> Floats:
         """Return how much each vote adds to the gap."""
@@ -321,16 +311,14 @@ class _Crowd:
             scale = 10.0 ** (np.floor(np.log10(float(influence.max()))) + 1 - _DIGITS)
             rounded = np.round(influence / scale)
             top = np.flatnonzero((rounded >= rounded[top].min()) & (influence > 0))
-            return top[np.lexsort((*self._alike(top), -rounded[top]))]
+            # columns by which votes of equal influence are put in order
+            judged, named = self.judgments, self.judgments.n_annotators > 0
+            if self.unit is not None or isinstance(judged, Rankings):
+                columns = [judged.row_annotator[top] if self.unit is None and named else top]
+            else:
+                columns = [getattr(judged, name)[top] for name in (*judged.answers, *(["annotator"] if named else []))]
+            return top[np.lexsort((*columns, -rounded[top]))]
         return top
-
-    def _alike(self, votes: Counts) -> list[Any]:
-        """Columns by which votes of equal influence are put in order."""
-        judged = self.judgments
-        if self.unit is not None or isinstance(judged, Rankings):
-            return [judged.row_annotator[votes]] if self.unit is None and judged.n_annotators else [votes]
-        columns = [getattr(judged, name)[votes] for name in judged.answers]
-        return columns + ([judged.annotator[votes]] if judged.n_annotators else [])
 
     def least_votes_each(self, first: Counts, second: Counts) -> Counts:
         """Return the number of votes by influence for pairs of different queries, 0 where no number will do."""
@@ -358,7 +346,17 @@ class _Crowd:
         if self.gradients is None:
             each = [(int(one), self._least_grades(best, int(one))) for one in rivals]
         else:
-            bound = self._fewest(best, rivals)
+            # no fewer votes than this many can close the gap of the best to each rival
+            own, bound = self.gradients, np.where(np.arange(len(rivals)) < _NEAREST, 0.0, np.inf)
+            block = None if self.covariance is None else self.covariance[self.consensus.items.query[best]]
+            # where that is not known, in the order of the gaps; the nearest are looked at
+            if block is not None and own.shared is None and self.unit is None:
+                begin = int(self.consensus.items.offsets[self.consensus.items.query[best]])
+                lean = block[:, [best - begin]] - block[:, rivals - begin]
+                # a vote's gradients sum to zero
+                size = np.bincount(own.judgment, np.abs(own.value)).max() / 2
+                spread = lean.max(axis=0) - lean.min(axis=0)
+                bound = np.floor((scores[best] - scores[rivals]) / np.maximum(size * spread, 1e-300))
             rivals, bound = rivals[np.argsort(bound, kind="stable")], np.sort(bound, kind="stable")
             each, fewest = [], np.inf
             for one, at_least in zip(rivals, bound, strict=True):
@@ -367,22 +365,6 @@ class _Crowd:
                 each.append((int(one), self.least_votes(best, int(one))))
                 fewest = min(fewest, each[-1][1].by_influence or np.inf)
         return min(each, key=lambda pair: pair[1].by_influence or np.inf)
-
-    def _fewest(self, best: int, rivals: Counts) -> Floats:
-        """No fewer votes than this many can close the gap of the best to each rival."""
-        own = self.gradients
-        assert own is not None
-        gaps = self.consensus.scores[best] - self.consensus.scores[rivals]
-        block = None if self.covariance is None else self.covariance[self.consensus.items.query[best]]
-        if block is None or own.shared is not None or self.unit is not None:
-            # in the order of the gaps; the nearest are looked at
-            return np.where(np.arange(len(rivals)) < _NEAREST, 0.0, np.inf)
-        begin = int(self.consensus.items.offsets[self.consensus.items.query[best]])
-        lean = block[:, [best - begin]] - block[:, rivals - begin]
-        # a vote's gradients sum to zero
-        size = np.bincount(own.judgment, np.abs(own.value)).max() / 2
-        spread = lean.max(axis=0) - lean.min(axis=0)
-        return np.asarray(np.floor(gaps / np.maximum(size * spread, 1e-300)))
 
     def _least_grades(self, first: int, other: int) -> _Wanted:
         """The grades to drop so that another mean is the larger: the highest of one item, the lowest of the other."""

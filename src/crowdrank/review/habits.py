@@ -15,9 +15,9 @@ from ..data.judgments import Grades, Judgments, Preferences
 from ..data.preferences import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
-from ..wording import SHOWN, counted, first_few, percent
+from ..wording import SHOWN, counted, first_few
 from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments, fewer_items
-from .sentences import FLAGS, MESSAGES
+from .sentences import FLAGS, MESSAGES, fill
 
 _MIN_TIMED = 40
 """Judgments of an annotator with a time, from which on a change of their agreement is looked for."""
@@ -41,7 +41,20 @@ def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.Da
     ids = judgments.annotators.ids if judgments.n_annotators else pl.Series([None], dtype=pl.String)
     columns: dict[str, Any] = {"annotator": ids, "n_judgments": np.bincount(who[judgments.first_rows()], minlength=n)}
     if isinstance(judgments, Grades):
-        columns |= _same_grade(judgments, who, n)
+        # the commonest grade of each annotator, its share, and its share among the grades of all others
+        counts = pl.DataFrame({"who": who.astype(np.int64), "grade": judgments.grade})
+        counts = counts.group_by("who", "grade").agg(same=pl.len())
+        given = counts.group_by("grade").agg(given=pl.sum("same"))
+        levels = pl.DataFrame({"grade": judgments.level_values, "same_grade": pl.Series(judgments.levels)})
+        # rising, so the commonest comes last; of two as common the higher one
+        best = counts.sort("same", "grade").group_by("who").agg(pl.last("same", "grade"))
+        best = best.join(given, on="grade").join(levels, on="grade", how="left")
+        number = np.bincount(who, minlength=n)
+        each = pl.DataFrame({"who": np.arange(n), "number": number, "others": len(who) - number})
+        each = each.join(best, on="who", how="left", maintain_order="left")
+        of_others = each["given"].cast(pl.Int64) - each["same"].cast(pl.Int64)
+        columns |= {"same_grade": each["same_grade"], "share_same": each["same"] / each["number"]}
+        columns["share_same_others"] = of_others / each["others"]
     elif isinstance(judgments, Preferences):
         columns |= _sides(judgments, coded, scores, who, n)
     if judgments.n_annotators:
@@ -56,33 +69,13 @@ def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.Da
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
 
 
-def _same_grade(grades: Grades, who: Ints, n: int) -> dict[str, Any]:
-    """The commonest grade of each annotator, its share, and its share among the grades of all others."""
-    counts = (
-        pl.DataFrame({"who": who.astype(np.int64), "grade": grades.grade}).group_by("who", "grade").agg(same=pl.len())
-    )
-    given = counts.group_by("grade").agg(given=pl.sum("same"))
-    levels = pl.DataFrame({"grade": grades.level_values, "same_grade": pl.Series(grades.levels)})
-    # rising, so the commonest comes last; of two as common the higher one
-    best = counts.sort("same", "grade").group_by("who").agg(pl.last("same", "grade"))
-    best = best.join(given, on="grade").join(levels, on="grade", how="left")
-    number = np.bincount(who, minlength=n)
-    each = pl.DataFrame({"who": np.arange(n), "number": number, "others": len(who) - number})
-    each = each.join(best, on="who", how="left", maintain_order="left")
-    return {
-        "same_grade": each["same_grade"],
-        "share_same": each["same"] / each["number"],
-        "share_same_others": (each["given"].cast(pl.Int64) - each["same"].cast(pl.Int64)) / each["others"],
-    }
-
-
 def _sides(preferences: Preferences, coded: CodedJudgments, scores: Floats, who: Ints, n: int) -> dict[str, Any]:
     """What sides each annotator chose, as far as they are those that were shown; ties; circles."""
     shown = preferences.shown
     right, _, left = outcome_counts(who[shown], preferences.outcome[shown], n).T.astype(np.float64)
     number = np.bincount(who, minlength=n)
     seen = coded if shown.all() else code_judgments(preferences.select(shown))
-    unclear = OneSided.of(preferences, scores).looks if preferences.n_annotators else np.zeros(n, bool)
+    unclear = one_side(preferences, scores)[1] if preferences.n_annotators else np.zeros(n, bool)
     columns = {"share_left": share_of(left, left + right)}
     columns |= {name: np.where(unclear, np.nan, values) for name, values in position_bias(seen, scores, n).items()}
     columns["share_tied"] = share_of(np.bincount(who, preferences.outcome == 0, n), number)
@@ -280,7 +273,16 @@ def count_triads(annotator: Ints, place: Ints, low: Ints, high: Ints, won: Bools
     key = corner * n_items + high
     order = np.argsort(key, kind="stable")
     key, corner, owner = key[order], corner[order], owner[order]
-    first, second = _wedges(corner)
+    # rows of every two pairs with the same lower item
+    new = np.flatnonzero(np.diff(corner, prepend=-1))
+    ends = np.append(new[1:], len(corner))[: len(new)]
+    sizes, position = ends - new, np.arange(len(corner))
+    n_wedges, ends = int((sizes * (sizes - 1) // 2).sum()), np.repeat(ends, sizes)
+    if n_wedges > MOST_WEDGES:
+        # the first pair of each wedge is drawn, which leaves the share of circular ones as it is
+        kept = np.random.default_rng(0).random(len(corner)) < MOST_WEDGES / n_wedges
+        ends = np.where(kept, ends, position + 1)
+    first, second = pairs_within(position, ends)
     # the pair that closes two pairs from one item to two higher ones
     wanted = (owner[first] * n_items + key[first] % n_items) * n_items + key[second] % n_items
     third = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
@@ -289,21 +291,6 @@ def count_triads(annotator: Ints, place: Ints, low: Ints, high: Ints, won: Bools
     circular = (won[first] == won[third]) & (won[first] != won[second])
     who = annotator[first]
     return np.bincount(who, minlength=n), np.bincount(who[circular], minlength=n)
-
-
-def _wedges(corner: Counts) -> tuple[Counts, Counts]:
-    """Rows of every two pairs with the same lower item, or of a part of them; ``corner`` rises."""
-    new = np.flatnonzero(np.diff(corner, prepend=-1))
-    ends = np.append(new[1:], len(corner))[: len(new)]
-    sizes = ends - new
-    n_wedges = int((sizes * (sizes - 1) // 2).sum())
-    ends = np.repeat(ends, sizes)
-    position = np.arange(len(corner))
-    if n_wedges > MOST_WEDGES:
-        # the first pair of each wedge is drawn, which leaves the share of circular ones as it is
-        kept = np.random.default_rng(0).random(len(corner)) < MOST_WEDGES / n_wedges
-        ends = np.where(kept, ends, position + 1)
-    return pairs_within(position, ends)
 
 
 class Things(NamedTuple):
@@ -384,7 +371,13 @@ def repeats(judgments: Judgments) -> Repeats:
     alike = np.bincount(of, (given * (given - 1.0)).sum(axis=1), n_cells).astype(np.float64)
     n_again, again = _by_owner(alike, (number * (number - 1.0)).sum(axis=1), owner, n)
     if isinstance(part, Grades):
-        apart = None if part.nominal else _differences(cell, part.grade[rows], owner, n)
+        if part.nominal:
+            return Repeats(n_again, again)
+        # the k-th of m rising grades is the higher one of k pairs and the lower one of m - 1 - k
+        order, size = np.lexsort((part.grade[rows], cell)), np.bincount(cell)
+        place = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+        sums = np.bincount(cell[order], (2.0 * place - size[cell[order]] + 1.0) * part.grade[rows][order])
+        apart = np.bincount(owner, 2.0 * sums / (size * (size - 1.0)), n).astype(np.float64)
         return Repeats(n_again, again, difference=apart)
     if not isinstance(judgments, Preferences):
         return Repeats(n_again, again)
@@ -397,16 +390,6 @@ def _by_owner(alike: Floats, pairs: Floats, owner: Counts, n: int) -> tuple[Coun
     some = pairs > 0
     shares = np.bincount(owner[some], alike[some] / pairs[some], n).astype(np.float64)
     return np.bincount(owner[some], minlength=n), shares
-
-
-def _differences(cell: Counts, grade: Floats, owner: Counts, n: int) -> Floats:
-    """Sum over each annotator's cells of the mean difference of two grades."""
-    order = np.lexsort((grade, cell))
-    size = np.bincount(cell)
-    place = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
-    # the k-th of m rising grades is the higher one of k pairs and the lower one of m - 1 - k
-    sums = np.bincount(cell[order], (2.0 * place - size[cell[order]] + 1.0) * grade[order])
-    return np.bincount(owner, 2.0 * sums / (size * (size - 1.0)), n).astype(np.float64)
 
 
 class Consistency(NamedTuple):
@@ -438,17 +421,13 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     has_sides = "share_left" in table.columns and table["share_left"].null_count() < len(table)
     in_order = "asked again in the same order" if has_sides else "asked again"
     repeated = {"grade": "graded again", "ranking": "ranked again", "preference": in_order}
-    parts = []
+    parts, whose = [], list[object]()
     for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
         if repeats is not None:
-            number = counted(repeats.n, "item" if kind == "grade" else "pair")
-            bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
-            parts.append(f"in {percent(repeats.share)} of {number} {how} ({bounds})")
-    if not parts:
-        return None
-    whose = list(dict.fromkeys([*(again.annotators if again else ()), *(swapped.annotators if swapped else ())]))
+            parts.append(fill(MESSAGES["again" if kind == "grade" else "again_pairs"], how=how, **repeats._asdict()))
+            whose += [one for one in repeats.annotators if one not in whose]
     of = short(whose[0]) if len(whose) == 1 else f"{len(whose):,} annotators"
-    return f"self-consistency of {of}: the same answer {' and '.join(parts)}"
+    return fill(MESSAGES["self_consistency"], of=of, parts=" and ".join(parts)) if parts else None
 
 
 def share_of(part: Any, whole: Any) -> Floats:
@@ -495,9 +474,9 @@ def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = F
     n = preferences.n_annotators
     if not n or (glance and not _seen_at_a_glance(preferences)):
         return []
-    ties = all_ties(outcome_counts(preferences.annotator, preferences.outcome, n))
-    sided = flag_sentence("one_side", preferences.annotators, one_side(preferences, scores))
-    return sided + flag_sentence("always_ties", preferences.annotators, ties)
+    flags = {"one_side": one_side(preferences, scores)[0]}
+    flags["always_ties"] = all_ties(outcome_counts(preferences.annotator, preferences.outcome, n))
+    return [one for code, some in flags.items() for one in flag_sentence(code, preferences.annotators, some)]
 
 
 def _seen_at_a_glance(preferences: Preferences) -> bool:
@@ -516,7 +495,7 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     if known is not None and known.any():
         which = "the preferences do not say" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not say"
         rest = "nothing can be said" if known.all() else "they say nothing"
-        return [MESSAGES["sides_unknown"].format(which=which, rest=rest)]
+        return [fill(MESSAGES["sides_unknown"], which=which, rest=rest)]
     if glance and not _seen_at_a_glance(preferences):
         return []
     n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
@@ -525,7 +504,7 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     side, won = ("left", n_left) if n_left >= n_right else ("right", n_right)
     n_annotators = len(np.unique(preferences.annotator))
     whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
-    return [MESSAGES["winners_recorded"].format(side=side, won=won, n=n_left + n_right, whom=whom)]
+    return [fill(MESSAGES["winners_recorded"], side=side, won=won, n=n_left + n_right, whom=whom)]
 
 
 class Flagged(NamedTuple):
@@ -533,6 +512,12 @@ class Flagged(NamedTuple):
 
     codes: Counts
     words: list[str]
+
+    @classmethod
+    def of(cls, flag: str, codes: Counts, **numbers: Any) -> Flagged:
+        """Return some annotators with a flag, of the numbers behind it of all annotators by name."""
+        rows = pl.DataFrame(numbers)[codes].iter_rows(named=True)
+        return cls(codes, [fill(FLAGS[flag].numbers, **row) for row in rows])
 
 
 def flag_sentence(code: str, annotators: Index, flagged: Flagged, advice: str | None = None) -> list[str]:
@@ -548,83 +533,42 @@ def flag_sentence(code: str, annotators: Index, flagged: Flagged, advice: str | 
     return [f"{flag.sentence(counted(n, 'annotator'), n)}: {first_few(names, n)}; {advice or flag.advice}"]
 
 
-class OneSided(NamedTuple):
-    """What the sides of each annotator's answers are, (n_annotators,) each.
+def one_side(preferences: Preferences, scores: Floats) -> tuple[Flagged, Bools]:
+    """Return those who choose one side, also where the other item has the higher score; and who only seem to.
 
-    Parameters
-    ----------
-    decided, most, side
-        Answers that are no tie, how many of them are on the side of most, and that side: 1 left, -1 right.
-    always
-        Whether nearly all are on that side.
-    against, kept
-        Of those, in how many answers the other item scores higher, and in how many of these the side was kept to.
-    looks
-        Of those, whose winners are the better items far more often than on that side, so it is the winner who was
-        put there.
+    The winners of the latter are the better items far more often than if they went by the side, so it is the winner who
+    was put there: they are wrong by half as often at most, since their own answers move the scores; or less often by a
+    standard error where several together clearly are, since several who go by the side would not be.
     """
-
-    decided: Counts
-    most: Counts
-    side: Counts
-    always: Bools
-    against: Counts
-    kept: Counts
-    looks: Bools
-
-    @classmethod
-    def of(cls, preferences: Preferences, scores: Floats) -> OneSided:
-        """Return what the answers with sides as they were shown tell."""
-        rows, n = np.flatnonzero(preferences.shown & (preferences.outcome != 0)), preferences.n_annotators
-        who, outcome = preferences.annotator[rows], preferences.outcome[rows]
-        right, _, left = outcome_counts(who, outcome, n).T
-        decided, most, side = left + right, np.maximum(left, right), np.where(left >= right, 1, -1)
-        always = (decided >= FEWEST) & (most >= NEARLY_ALL * decided)
-        if not always.any():
-            none = np.zeros(n, np.int64)
-            return cls(decided, most, side, always, none, none, always)
-        lead = np.sign(scores[preferences.left[rows]] - scores[preferences.right[rows]])
-        behind = always[who] & (lead * side[who] < 0)
-        against = np.bincount(who[behind], minlength=n)
-        kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], n).astype(np.int64)
+    rows, n = np.flatnonzero(preferences.shown & (preferences.outcome != 0)), preferences.n_annotators
+    who, outcome = preferences.annotator[rows], preferences.outcome[rows]
+    right, _, left = outcome_counts(who, outcome, n).T
+    decided, most, side = left + right, np.maximum(left, right), np.where(left >= right, 1, -1)
+    always, looks = (decided >= FEWEST) & (most >= NEARLY_ALL * decided), np.zeros(n, bool)
+    if not always.any():
+        return Flagged(np.flatnonzero(always), []), looks
+    # in how many answers the other item scores higher, and in how many of these the side was kept to
+    lead = np.sign(scores[preferences.left[rows]] - scores[preferences.right[rows]])
+    behind = always[who] & (lead * side[who] < 0)
+    against = np.bincount(who[behind], minlength=n)
+    kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], n).astype(np.int64)
+    # who writes winners down has one side for all of them
+    if min(int((side[always] > 0).sum()), int((side[always] < 0).sum())) < _TURNED * always.sum():
         # the others show how often the worse item stands on a side, which is how often one who goes by it is wrong
         others = lead[~always[who]]
         worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
         wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)
-        # who writes winners down has one side for all of them
-        turned = min(int((side[always] > 0).sum()), int((side[always] < 0).sum()))
-        one_recorder = turned < _TURNED * always.sum()
-        looks = _look(always, against, wrong, decided) if one_recorder else np.zeros(n, bool)
-        return cls(decided, most, side, always, against, kept, looks)
-
-
-def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Bools:
-    """Which of those who always keep to a side are wrong far less often than they would be if they went by it.
-
-    By half at least, since their own answers move the scores; or by a standard error where several together clearly
-    are, since several who go by the side would not be.
-    """
-    variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
-    looks = (against < _MAX_SHARE_OF_EXPECTED * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
-    expected, spread = float(wrong[always].sum()), float(variance[always].sum()) ** 0.5
-    together = against[always].sum() < min(_MAX_SHARE_OF_CROWD * expected, expected - _FAR_BELOW * spread)
-    if always.sum() >= _MIN_ANNOTATORS and together:
-        looks |= against < wrong - np.sqrt(variance)
-    return always & looks
-
-
-def one_side(preferences: Preferences, scores: Floats) -> Flagged:
-    """Return those who choose one side, also where the other item has the higher score."""
-    of = OneSided.of(preferences, scores)
-    places = np.flatnonzero(
-        of.always & ~of.looks & (of.against >= _MIN_ANSWERS_AGAINST) & (of.kept >= _MIN_SHARE_AGAINST * of.against)
-    )
-    numbers = [
-        f"{'left' if of.side[a] > 0 else 'right'} in {of.most[a]:,} of {of.decided[a]:,} answers, "
-        f"also in {of.kept[a]:,} of {of.against[a]:,} where the other item scores higher"
-        for a in places.tolist()
-    ]
-    return Flagged(places, numbers)
+        variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
+        looks = (against < _MAX_SHARE_OF_EXPECTED * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
+        expected, spread = float(wrong[always].sum()), float(variance[always].sum()) ** 0.5
+        together = against[always].sum() < min(_MAX_SHARE_OF_CROWD * expected, expected - _FAR_BELOW * spread)
+        if always.sum() >= _MIN_ANNOTATORS and together:
+            looks |= against < wrong - np.sqrt(variance)
+        looks &= always
+    enough = (against >= _MIN_ANSWERS_AGAINST) & (kept >= _MIN_SHARE_AGAINST * against)
+    sides = np.where(side > 0, "left", "right")
+    numbers = {"side": sides, "most": most, "decided": decided, "kept": kept, "against": against}
+    return Flagged.of("one_side", np.flatnonzero(always & ~looks & enough), **numbers), looks
 
 
 def all_ties(counts: Counts) -> Flagged:
@@ -632,5 +576,4 @@ def all_ties(counts: Counts) -> Flagged:
     number, tied = counts.sum(axis=1), counts[:, 1]
     rest = (tied.sum() - tied) / np.maximum(number.sum() - number, 1)
     places = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
-    numbers = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in places.tolist()]
-    return Flagged(places, numbers)
+    return Flagged.of("always_ties", places, tied=tied, number=number, others=rest)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from ..wording import counted, of_all, percent
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -26,6 +30,8 @@ class Flag:
         ``"problem"``, ``"warning"``, ``"info"`` or ``"good"``, as of findings.
     advice
         What to do about it.
+    numbers
+        The numbers behind it, of one annotator.
     scale
         How to read the numbers behind it, in brackets after the words; empty where they need none.
     empty
@@ -37,6 +43,7 @@ class Flag:
     several: str
     severity: str
     advice: str
+    numbers: str = ""
     scale: str = ""
     empty: bool = False
 
@@ -53,6 +60,33 @@ class Flag:
     def noun(self) -> str:
         """What the annotator is or does without the verb to be, for legends and reasons."""
         return self.one.removeprefix("is ")
+
+
+class _Sentence(Formatter):
+    """Writes shares and numbers of things as the table says after the colon."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a number in words."""
+        how, _, rest = format_spec.partition(" ")
+        if how in ("percent", "belief"):
+            return percent(value, of_belief=how == "belief")
+        if how == "count":
+            return counted(value, rest)
+        if how == "of":
+            total, _, word = rest.partition(" ")
+            return of_all(value, int(total), word)
+        return str(super().format_field(value, format_spec))
+
+
+def fill(sentence: str, /, **numbers: Any) -> str:
+    """Return a sentence of the table with its numbers.
+
+    Examples
+    --------
+    >>> fill("{n:of {total} item} {what} in {share:percent}", n=2, total=2, what="differ", share=0.999)
+    'both items differ in over 99 %'
+    """
+    return _Sentence().vformat(sentence, (), numbers)
 
 
 FLAGS = {code: Flag(code, **words) for code, words in _TABLE["flags"].items()}
