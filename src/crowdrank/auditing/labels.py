@@ -79,10 +79,6 @@ class Sides:
         """Return the judgments of people alone."""
         return self.judgments.select(self.is_person[self.judgments.annotator])
 
-    def of_program(self, code: int) -> Judgments:
-        """Return the judgments of one program."""
-        return self.judgments.select(self.judgments.annotator == code)
-
 
 def _put_together(people: Judgments, programs: Judgments) -> tuple[Judgments, Bools]:
     """Two sets as one, and which annotators are of the first."""

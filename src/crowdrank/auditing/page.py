@@ -9,7 +9,7 @@ import polars.selectors as cs
 
 from ..report.colours import BLUE, GREEN, GREY, ORANGE
 from ..report.drawing import RowsDisplay, name_rows
-from ..report.page import Column, Section, Table, headline, origin, picture, render_page
+from ..report.page import Column, Section, Table, as_sentences, headline, origin, picture, render_page
 from ..review.findings import Finding
 from ..wording import counted
 
@@ -72,12 +72,23 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
     findings = [Finding("verdict", "annotators", _SEVERITY[row["verdict"]], row["sentence"], {}, (row["program"],))
                 for row in programs.iter_rows(named=True)]  # fmt: skip
     findings += [Finding("habit", "annotators", "info", text) for text in found.habits[:_MAX_LINES]]
+    # the narrowest interval against people alone
+    figures = "No figure could be corrected"
+    if len(found.corrected):
+        best = found.corrected.sort("relative_width").row(0, named=True)
+        said = "{corrected:.3g} ({lower:.3g} to {upper:.3g})".format(**best)
+        more = " with {program}; the interval is {relative_width:.2f} times as wide as that of people alone".format(
+            **best
+        )
+        if _nothing_left(found):
+            more = "; people judged all that programs did, so nothing is left to correct"
+        figures = f"{headline(_of_criterion(best, 'figure'))} is {said}{more}"
     sections = [
         _section("test", "The test", "How often each program agrees with people as well as a person does",
                  [("People", found.people)], pictures=_verdict_picture(found)),
         _section("quality", "Against the consensus", "How good each program is by the consensus of people alone",
                  [("Programs", programs), ("Labels of people beside each of a program", _matrix(found.confusion))]),
-        _section("figures", "Figures", _figures_heading(found), [("Figures", found.corrected)],
+        _section("figures", "Figures", figures, [("Figures", found.corrected)],
                  ("People alone, the program alone, and corrected by prediction-powered inference: the corrected "
                   "interval holds however bad the program is.",), _figures_picture(found)),
         _section("leaderboard", "Leaderboard", "Ranks by people, by the program, and with its help",
@@ -92,12 +103,12 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
              ("intervals", f"{100 * found.level:g} %"), *origin()]  # fmt: skip
     commands = (command,) if command else ()
     making = Section("making", "How this was made", "How this was made", facts=tuple(facts), commands=commands)
-    advice = [f"{headline(text)}." for text in _advice(found)]
     return render_page(
         title=title or "May these programs stand in for people?",
         lead=f"{counted(n_programs, 'program')}{on} against {counted(found.n_people, 'person')}, by {found.kind}s.",
         cards=cards, summary=f"{number['yes']} of {len(programs)}{each} may stand in for people{undecided}",
-        advice=advice, findings=findings, sections=[*[one for one in sections if one is not None], making],
+        advice=as_sentences(_advice(found)), findings=findings,
+        sections=[*[one for one in sections if one is not None], making],
     )  # fmt: skip
 
 
@@ -108,26 +119,27 @@ def _section(
     """A part of the page with its tables; ``None`` where they are empty."""
     shown = []
     for number, (caption, frame) in enumerate(tables):
-        rows = _with_bounds(frame.head(_MOST_ROWS))
+        rows = frame.head(_MOST_ROWS)
+        # intervals stand beside their values in one column, and who won a comparison in words
+        for name in rows.select(cs.numeric()).columns:
+            stem = name.removesuffix("_rank")
+            low, high = _BOUNDS.get(name, (f"{stem}_lower", f"{stem}_upper"))
+            if low in rows.columns and high in rows.columns:
+                form = "{:.0f} ({:.0f} to {:.0f})" if name != stem else "{:.3f} ({:.3f} to {:.3f})"
+                texts = [None if None in row else form.format(*row) for row in rows.select(name, low, high).iter_rows()]
+                rows = rows.with_columns(pl.Series(name, texts, pl.String)).drop(low, high)
+        if "won" in rows.columns:
+            word = pl.when("won").then(pl.lit("program")).when("lost").then(pl.lit("person")).otherwise(pl.lit("open"))
+            rows = rows.with_columns(word.alias("as good or better"))
+        columns = tuple(
+            Column(name, name.replace("_", " "), _DIGITS if dtype.is_float() else 0 if dtype.is_integer() else None)
+            for name, dtype in rows.schema.items()
+            if name not in _UNSEEN and rows[name].null_count() < len(rows)
+        )
         more = f": the first {_MOST_ROWS} of {len(frame):,}, JSON has all" if len(frame) > _MOST_ROWS else ""
         if len(rows):
-            shown.append(Table.of(f"{key}-{number}", f"{caption}{more}", rows, _columns(rows)))
+            shown.append(Table.of(f"{key}-{number}", f"{caption}{more}", rows, columns))
     return Section(key, kicker, heading, sentences, pictures, tuple(shown)) if shown else None
-
-
-def _with_bounds(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with intervals beside their values in one column, and who won a comparison in words."""
-    for name in frame.select(cs.numeric()).columns:
-        stem = name.removesuffix("_rank")
-        low, high = _BOUNDS.get(name, (f"{stem}_lower", f"{stem}_upper"))
-        if low in frame.columns and high in frame.columns:
-            form = "{:.0f} ({:.0f} to {:.0f})" if name != stem else "{:.3f} ({:.3f} to {:.3f})"
-            texts = [None if None in row else form.format(*row) for row in frame.select(name, low, high).iter_rows()]
-            frame = frame.with_columns(pl.Series(name, texts, pl.String)).drop(low, high)
-    if "won" in frame.columns:
-        word = pl.when("won").then(pl.lit("program")).when("lost").then(pl.lit("person")).otherwise(pl.lit("open"))
-        frame = frame.with_columns(word.alias("as good or better"))
-    return frame
 
 
 def _verdict_picture(found: Audit) -> tuple[Any, ...]:
@@ -189,28 +201,6 @@ def _matrix(confusion: pl.DataFrame) -> pl.DataFrame:
     return wide.with_columns(pl.exclude(keys).fill_null(0.0)).rename({
         name: f"people say {name}" for name in wide.columns if name not in keys
     })  # fmt: skip
-
-
-def _columns(frame: pl.DataFrame) -> tuple[Column, ...]:
-    """The columns of a table, numbers with their decimals."""
-    return tuple(
-        Column(name, name.replace("_", " "), _DIGITS if dtype.is_float() else 0 if dtype.is_integer() else None)
-        for name, dtype in frame.schema.items()
-        if name not in _UNSEEN and frame[name].null_count() < len(frame)
-    )
-
-
-def _figures_heading(found: Audit) -> str:
-    """The narrowest interval against people alone, in a sentence."""
-    if not len(found.corrected):
-        return "No figure could be corrected"
-    best = found.corrected.sort("relative_width").row(0, named=True)
-    figure = headline(_of_criterion(best, "figure"))
-    said = f"{figure} is {best['corrected']:.3g} ({best['lower']:.3g} to {best['upper']:.3g})"
-    if _nothing_left(found):
-        return f"{said}; people judged all that programs did, so nothing is left to correct"
-    width = best["relative_width"]
-    return f"{said} with {best['program']}; the interval is {width:.2f} times as wide as that of people alone"
 
 
 def _of_criterion(row: dict[str, Any], name: str) -> str:

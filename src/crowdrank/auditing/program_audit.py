@@ -356,22 +356,19 @@ class _Program:
         rows = [corrected_row(one, self.people.query, self.level)
                 for one in figures(self.people, self.values, threshold, classes)]  # fmt: skip
         if run is not None:
-            rows.append(self._of_run(run, metric))
+            # query by query: by people's grades where they graded, by the program's everywhere
+            if self.people.kind != "grade" or self.people.nominal:
+                raise ParameterError("a run is measured by grades that have an order; leave it out")
+            by_query = []
+            for number, part in enumerate((self.sides.of_people(), judged.select(judged.annotator == self.code))):
+                labels = Labels.of(part)
+                truth = labels.cells.with_columns(grade=pl.Series(labels.mean))
+                table = evaluate_runs(run, truth, [metric], bounds=False).per_query
+                by_query.append(table.select("query", pl.col("value").alias(f"v{number}")))
+            both = by_query[1].join(by_query[0], on="query", how="full", coalesce=True).sort("query")
+            sides = [both[name].fill_null(float("nan")).to_numpy() for name in ("v0", "v1")]
+            rows.append(corrected_row(Figure(metric, *sides), np.arange(len(both)), self.level))
         return pl.DataFrame([row for row in rows if row is not None], infer_schema_length=None)
-
-    def _of_run(self, run: Any, metric: str) -> dict[str, Any] | None:
-        """A measure of a ranking, query by query: by people's grades where they graded, by the program's everywhere."""
-        if self.people.kind != "grade" or self.people.nominal:
-            raise ParameterError("a run is measured by grades that have an order; leave it out")
-        by_query = []
-        for number, part in enumerate((self.sides.of_people(), self.sides.of_program(self.code))):
-            labels = Labels.of(part)
-            truth = labels.cells.with_columns(grade=pl.Series(labels.mean))
-            table = evaluate_runs(run, truth, [metric], bounds=False).per_query
-            by_query.append(table.select("query", pl.col("value").alias(f"v{number}")))
-        both = by_query[1].join(by_query[0], on="query", how="full", coalesce=True).sort("query")
-        sides = [both[name].fill_null(float("nan")).to_numpy() for name in ("v0", "v1")]
-        return corrected_row(Figure(metric, *sides), np.arange(len(both)), self.level)
 
     def confusion(self) -> pl.DataFrame:
         """Return the share of people's labels beside each label of the program."""

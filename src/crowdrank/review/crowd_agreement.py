@@ -12,7 +12,7 @@ from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, parts_of
 from ..metrics.agreement import krippendorff_alpha
 from ..protocols import Counts, Floats
-from .coded_judgments import CodedJudgments, code_judgments
+from .coded_judgments import code_judgments
 from .habits import things_of
 
 
@@ -87,11 +87,23 @@ def contested_items(judgments: Judgments | Mixed, consensus: Consensus) -> pl.Da
     """
     part = max(parts_of(judgments), key=len)
     coded = code_judgments(part)
-    return _divided_grades(part, coded) if isinstance(part, Grades) else _divided_pairs(part, coded, consensus)
-
-
-def _divided_pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus) -> pl.DataFrame:
-    """Pairs of items by how divided the crowd is on them."""
+    if isinstance(part, Grades):
+        # items by how far apart their grades are
+        grade, items = pl.col("grade"), part.items
+        if part.nominal:
+            codes = pl.DataFrame({"code": coded.first[coded.thing], "grade": coded.code})
+            classes = codes.group_by("code", "grade").len()
+            worst, table = "divided", classes.group_by("code").agg(divided=1 - pl.max("len") / pl.sum("len"))
+        else:
+            spread = ((grade**2).mean() - grade.mean() ** 2).clip(0.0).sqrt()
+            by_item = pl.DataFrame({"code": part.item, "grade": part.grade}).group_by("code")
+            worst, table = "spread", by_item.agg(lowest=grade.min(), highest=grade.max(), spread=spread)
+        number = pl.Series(np.bincount(part.item, minlength=part.n_items)).gather(table["code"])
+        table = table.with_columns(n_answers=number).filter(pl.col("n_answers") >= _MIN_ANSWERS)
+        table = table.sort(worst, "code", descending=[True, False]).head(MOST)
+        columns = {} if items.single else {"query": items.query_ids().gather(table["code"])}
+        ids = pl.DataFrame({**columns, "item": items.ids.gather(table["code"])})
+        return ids.hstack(table.select("n_answers", pl.all().exclude("code", "n_answers")))
     n_items = max(part.n_items, 1)
     key = coded.first.astype(np.int64)[coded.thing] * n_items + coded.second[coded.thing]
     pairs, cell = np.unique(key, return_inverse=True)
@@ -111,26 +123,6 @@ def _divided_pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus)
     columns |= {"item": items.ids.gather(item), "other": items.ids.gather(other)}
     counts = {"n_answers": number[order], "n_item": np.where(ahead, won, lost), "n_other": np.where(ahead, lost, won)}
     return pl.DataFrame({**columns, **counts, "n_tied": tied, "divided": divided[order]})
-
-
-def _divided_grades(grades: Grades, coded: CodedJudgments) -> pl.DataFrame:
-    """Items by how far apart their grades are."""
-    grade = pl.col("grade")
-    if grades.nominal:
-        classes = pl.DataFrame({"code": coded.first[coded.thing], "grade": coded.code}).group_by("code", "grade").len()
-        worst, table = "divided", classes.group_by("code").agg(divided=1 - pl.max("len") / pl.sum("len"))
-    else:
-        spread = ((grade**2).mean() - grade.mean() ** 2).clip(0.0).sqrt()
-        by_item = pl.DataFrame({"code": grades.item, "grade": grades.grade}).group_by("code")
-        worst, table = "spread", by_item.agg(lowest=grade.min(), highest=grade.max(), spread=spread)
-    number, items = np.bincount(grades.item, minlength=grades.n_items), grades.items
-    table = table.with_columns(n_answers=pl.Series(number).gather(table["code"])).filter(
-        pl.col("n_answers") >= _MIN_ANSWERS
-    )
-    table = table.sort(worst, "code", descending=[True, False]).head(MOST)
-    columns = {} if items.single else {"query": items.query_ids().gather(table["code"])}
-    ids = pl.DataFrame({**columns, "item": items.ids.gather(table["code"])})
-    return ids.hstack(table.select("n_answers", pl.all().exclude("code", "n_answers")))
 
 
 _FEWEST_LEVELS = 4
@@ -169,10 +161,21 @@ def looks_unordered(grades: Grades) -> str | None:
     """
     if grades.nominal or not _FEWEST_LEVELS <= len(grades.levels) <= MAX_LEVELS:
         return None
-    tables = _tables(grades)
-    together = np.einsum("ik,il->kl", tables / (tables.sum(axis=1, keepdims=True) - 1.0), tables)
+    # number of grades of each level that items with several grades have, (n_items, n_levels)
+    values, n_items = np.sort(grades.level_values), grades.n_items
+    level, n_levels = np.searchsorted(values, grades.grade), len(values)
+    several = np.flatnonzero(np.bincount(grades.item, minlength=n_items) > 1)
+    # many items are as good as all
+    several = several[:: max(1, -(-len(several) * n_levels // _MOST_CELLS))]
+    place = np.full(n_items, -1, np.int64)
+    place[several] = np.arange(len(several))
+    use = place[grades.item] >= 0
+    counts = np.bincount(place[grades.item[use]] * n_levels + level[use], minlength=len(several) * n_levels)
+    tables = counts.reshape(-1, n_levels).astype(np.float64)
+    weighed = tables / (tables.sum(axis=1, keepdims=True) - 1.0)
+    together = np.einsum("ik,il->kl", weighed, tables)
     # a grade is no pair with itself
-    own = (tables / (tables.sum(axis=1, keepdims=True) - 1.0)).sum(axis=0)
+    own = weighed.sum(axis=0)
     n_pairs, same = float(together.sum() - own.sum()), float(np.trace(together) - own.sum())
     apart = together - np.diag(np.diag(together))
     if float(apart.sum()) / 2.0 < _FEWEST_DISAGREEMENTS:
@@ -183,41 +186,20 @@ def looks_unordered(grades: Grades) -> str | None:
     kappa = (same / n_pairs - chance) / max(1.0 - chance, 1e-12)
     if kappa < _LEAST_KAPPA:
         return None
-    ratio, error = _distance(tables, apart)
-    reach = _ONE_IN_HUNDRED * error
-    if ratio + reach < 1.0 or ratio - reach < _ORDERED.get(len(grades.levels), _ORDERED_IN_MANY):
-        return None
-    return f"where two annotators disagree, their grades are as far apart as by chance ({ratio:.2f} of that distance)"
-
-
-def _tables(grades: Grades) -> Floats:
-    """Number of grades of each level that items with several grades have, (n_items, n_levels)."""
-    values = np.sort(grades.level_values)
-    level = np.searchsorted(values, grades.grade)
-    n_items, n_levels = grades.n_items, len(values)
-    several = np.flatnonzero(np.bincount(grades.item, minlength=n_items) > 1)
-    # many items are as good as all
-    several = several[:: max(1, -(-len(several) * n_levels // _MOST_CELLS))]
-    place = np.full(n_items, -1, np.int64)
-    place[several] = np.arange(len(several))
-    use = place[grades.item] >= 0
-    counts = np.bincount(place[grades.item[use]] * n_levels + level[use], minlength=len(several) * n_levels)
-    return counts.reshape(-1, n_levels).astype(np.float64)
-
-
-def _distance(tables: Floats, apart: Floats) -> tuple[float, float]:
-    """Mean distance of grades that disagree, as a share of that by chance, and its standard error over items."""
+    # mean distance of grades that disagree, as a share of that by chance, and its standard error over items
     sums = apart.sum(axis=1)
     size = np.sqrt(sums)
     for _ in range(_MAX_ROUNDS):
         size = np.sqrt(size * sums / np.maximum(size.sum() - size, 1e-12))
-    expected = np.outer(size, size) * (1.0 - np.eye(len(size)))
-    distance = np.abs(np.subtract.outer(np.arange(len(size)), np.arange(len(size)))).astype(np.float64)
+    expected = np.outer(size, size) * (1.0 - np.eye(n_levels))
+    distance = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels))).astype(np.float64)
     total = float((expected * distance).sum())
     ratio = float((apart * distance).sum()) / total
     from_each = (expected * distance).sum(axis=1) / np.maximum(expected.sum(axis=1), 1e-12)
     residual = distance - 0.5 * ratio * (from_each[:, None] + from_each)
     np.fill_diagonal(residual, 0.0)
-    weighed = tables / (tables.sum(axis=1, keepdims=True) - 1.0)
     of_items = np.einsum("ik,kl,il->i", weighed, residual, tables, optimize=True)
-    return ratio, float(np.sqrt((of_items**2).sum())) / total
+    reach = _ONE_IN_HUNDRED * float(np.sqrt((of_items**2).sum())) / total
+    if ratio + reach < 1.0 or ratio - reach < _ORDERED.get(len(grades.levels), _ORDERED_IN_MANY):
+        return None
+    return f"where two annotators disagree, their grades are as far apart as by chance ({ratio:.2f} of that distance)"

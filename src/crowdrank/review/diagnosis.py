@@ -60,7 +60,15 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     groups = open_groups(judgments)
     n = len(np.unique(judgments.annotator))
     pairs = dependence(judgments, coded, consensus, truth)
-    worth = _effective_number(pairs, n, known=truth is not None) if n else None
+    # against a truth every pair that was looked at counts; otherwise those found to be dependent, since the level of
+    # the others is by construction 0
+    worth = float(n) if n else None
+    if pairs is not None and n > 1 and truth is not None:
+        clear = pairs.sums.excess.sum() >= _MIN_STANDARD_ERRORS * np.sqrt(pairs.sums.variance.sum())
+        worth = effective_number(n, _mean_correlation(pairs, slice(None)) if clear else 0.0)
+    elif pairs is not None and n > 1:
+        clipped = np.clip(pairs.correlation, 0.0, 1.0)
+        worth = effective_number(n, 2.0 * float(clipped[pairs.dependent].sum()) / (n * (n - 1)))
     sentences: list[str] = []
     if judgments.n_annotators:
         for habit, flagged in flagged_habits(judgments, table, consensus.scores).items():
@@ -75,7 +83,19 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
         side = "left" if words["lower"] > 0 else "right"
         if not words["lower"] <= 0.0 <= words["upper"]:
             sentences.append(fill(MESSAGES["chosen_by_side"], side=side, **words))
-    sentences += [] if worth is None else _dependence_sentences(judgments.annotators, pairs, n, worth)
+    if worth is not None and pairs is not None and pairs.dependent.any():
+        named, names = np.flatnonzero(pairs.dependent), []
+        named = named[np.argsort(-pairs.excess[named], kind="stable")]
+        for p in named[:SHOWN].tolist():
+            one, other = (short(judgments.annotators.ids[int(who[p])]) for who in (pairs.one, pairs.other))
+            number, same = pairs.sums.number[p], pairs.sums.same[p] / pairs.sums.number[p]
+            figures = {"same": same, "number": number, "expected": same - pairs.excess[p]}
+            names.append(fill(MESSAGES["alike"], one=one, other=other, **figures))
+        what = "1 pair of annotators agrees" if len(named) == 1 else f"{len(named):,} pairs of annotators agree"
+        listed = first_few(names, len(named))
+        sentences.append(fill(MESSAGES["agree_too_much"], pairs=what, names=listed, advice=FLAGS["copies"].advice))
+        if worth < _MAX_SHARE_EFFECTIVE * n:
+            sentences.append(fill(MESSAGES["worth"], n=n, worth=worth, factor=np.sqrt(n / worth)))
     # what could not be looked at
     notes = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
     notes += [] if coded.note is None or not n else [coded.note]
@@ -114,21 +134,6 @@ def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus
     grade = None if consensus.grade is None else consensus.grade[codes]
     same: dict[str, Any] = {name: getattr(consensus, name) for name in ("method", "params", "levels", "nominal")}
     return Consensus(items=items, scores=consensus.scores[codes], grade=grade, **same)
-
-
-def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float:
-    """How many independent annotators these are worth.
-
-    Against a truth every pair that was looked at counts; otherwise those found to be dependent, since the level of
-    the others is by construction 0.
-    """
-    if pairs is None or n < 2:
-        return float(n)
-    if known:
-        clear = pairs.sums.excess.sum() >= _MIN_STANDARD_ERRORS * np.sqrt(pairs.sums.variance.sum())
-        return effective_number(n, _mean_correlation(pairs, slice(None)) if clear else 0.0)
-    clipped = np.clip(pairs.correlation, 0.0, 1.0)
-    return effective_number(n, 2.0 * float(clipped[pairs.dependent].sum()) / (n * (n - 1)))
 
 
 def shared_error_factor(judgments: Judgments, consensus: Consensus) -> float | None:
@@ -217,7 +222,28 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     """
     if not judgments.n_annotators:
         return {}
-    changes = _changes(judgments, table)
+    changes: dict[str, Flagged] = {}
+    if "change_p_value" in table.columns:
+        # whose agreement with the others changed at some time, by Holm's rule over all that were looked at
+        names = ("agreement_before", "agreement_after", "changed_at", "change_p_value")
+        before, after, at, p_value = _columns(table, *names)
+        looked_at = np.flatnonzero(~np.isnan(p_value))
+        order = looked_at[np.argsort(p_value[looked_at], kind="stable")]
+        drifting = order[holm(p_value[order]) <= _MAX_FALSE_CHANGES] if len(order) else order
+        if isinstance(judgments, Preferences):
+            kind, before, after = "change_order", 0.5 + 0.5 * before, 0.5 + 0.5 * after
+        elif isinstance(judgments, Grades) and judgments.nominal:
+            kind = "change_classes"
+        else:
+            kind, before, after = "change_grades", -before, -after
+        words = []
+        for a in drifting:
+            when = f"time {at[a]:g}"
+            if _EARLIEST <= at[a] < _LATEST:
+                when = datetime.fromtimestamp(at[a], UTC).strftime("%Y-%m-%d %H:%M")
+            change = fill(MESSAGES[kind], before=before[a], after=after[a])
+            words.append(fill(FLAGS["changes"].numbers, change=change, time=when))
+        changes["changes"] = Flagged(drifting, words)
     if not isinstance(judgments, Preferences):
         if "share_same" not in table.columns:
             return {}
@@ -245,28 +271,6 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     } | changes
 
 
-def _changes(judgments: Judgments, table: pl.DataFrame) -> dict[str, Flagged]:
-    """Annotators whose agreement with the others changed at some time, by Holm's rule over all that were looked at."""
-    if "change_p_value" not in table.columns:
-        return {}
-    before, after, at, p_value = _columns(table, "agreement_before", "agreement_after", "changed_at", "change_p_value")
-    looked_at = np.flatnonzero(~np.isnan(p_value))
-    order = looked_at[np.argsort(p_value[looked_at], kind="stable")]
-    drifting = order[holm(p_value[order]) <= _MAX_FALSE_CHANGES] if len(order) else order
-    if isinstance(judgments, Preferences):
-        kind, before, after = "change_order", 0.5 + 0.5 * before, 0.5 + 0.5 * after
-    elif isinstance(judgments, Grades) and judgments.nominal:
-        kind = "change_classes"
-    else:
-        kind, before, after = "change_grades", -before, -after
-    words = []
-    for a in drifting:
-        date = datetime.fromtimestamp(at[a], UTC).strftime("%Y-%m-%d %H:%M") if _EARLIEST <= at[a] < _LATEST else None
-        change = fill(MESSAGES[kind], before=before[a], after=after[a])
-        words.append(fill(FLAGS["changes"].numbers, change=change, time=date or f"time {at[a]:g}"))
-    return {"changes": Flagged(drifting, words)}
-
-
 def _columns(table: pl.DataFrame, *names: str) -> list[Floats]:
     """Columns as numbers, NaN where null."""
     return [table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in names]
@@ -281,26 +285,6 @@ def rows_with_side_bias(table: pl.DataFrame) -> Counts:
     chance = 2 * ndtr(-np.abs(bias) / error) * max(int((number > 0).sum()), 1)
     places = np.flatnonzero((np.abs(bias) >= _MIN_POSITION_BIAS) & (number >= FEWEST) & (chance <= _MAX_P_VALUE * 10))
     return places[np.argsort(-np.abs(bias[places]), kind="stable")]
-
-
-def _dependence_sentences(annotators: Index, pairs: Dependence | None, n: int, worth: float) -> list[str]:
-    """What there is to say of annotators who are not independent, and of what the crowd is worth."""
-    if pairs is None or not pairs.dependent.any():
-        return []
-    named = np.flatnonzero(pairs.dependent)
-    named = named[np.argsort(-pairs.excess[named], kind="stable")]
-    names = []
-    for p in named[:SHOWN].tolist():
-        one, other = (short(annotators.ids[int(who[p])]) for who in (pairs.one, pairs.other))
-        number, same = pairs.sums.number[p], pairs.sums.same[p] / pairs.sums.number[p]
-        words = {"one": one, "other": other, "same": same, "number": number, "expected": same - pairs.excess[p]}
-        names.append(fill(MESSAGES["alike"], **words))
-    what = "1 pair of annotators agrees" if len(named) == 1 else f"{len(named):,} pairs of annotators agree"
-    listed = first_few(names, len(named))
-    sentences = [fill(MESSAGES["agree_too_much"], pairs=what, names=listed, advice=FLAGS["copies"].advice)]
-    if worth < _MAX_SHARE_EFFECTIVE * n:
-        sentences.append(fill(MESSAGES["worth"], n=n, worth=worth, factor=np.sqrt(n / worth)))
-    return sentences
 
 
 def open_groups(judgments: Judgments) -> pl.DataFrame:
