@@ -9,7 +9,7 @@ import polars.selectors as cs
 
 from ..report.colours import BLUE, GREEN, GREY, ORANGE
 from ..report.drawing import RowsDisplay, name_rows
-from ..report.page import Column, Section, Table, as_sentences, headline, origin, picture, render_page
+from ..report.page import Section, Table, as_sentences, headline, origin, picture, plain_columns, render_page
 from ..review.findings import Finding
 from ..wording import counted
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .program_audit import Audit
 
 _SEVERITY = {"yes": "good", "no": "problem", "undecided": "warning"}
-_DIGITS = 3
 _MAX_LINES = 24
 _MOST_ROWS = 200
 """Rows of a table on the page."""
@@ -131,11 +130,7 @@ def _section(
         if "won" in rows.columns:
             word = pl.when("won").then(pl.lit("program")).when("lost").then(pl.lit("person")).otherwise(pl.lit("open"))
             rows = rows.with_columns(word.alias("as good or better"))
-        columns = tuple(
-            Column(name, name.replace("_", " "), _DIGITS if dtype.is_float() else 0 if dtype.is_integer() else None)
-            for name, dtype in rows.schema.items()
-            if name not in _UNSEEN and rows[name].null_count() < len(rows)
-        )
+        columns = plain_columns(rows.drop(_UNSEEN, strict=False))
         more = f": the first {_MOST_ROWS} of {len(frame):,}, JSON has all" if len(frame) > _MOST_ROWS else ""
         if len(rows):
             shown.append(Table.of(f"{key}-{number}", f"{caption}{more}", rows, columns))

@@ -19,13 +19,13 @@ from .displays import (
     QualityDisplay,
     QueriesDisplay,
     TimeDisplay,
+    plot,
 )
 from .drawing import picture_format, save_display
 from .evaluation_page import write_evaluation
 from .html import render, write
 from .html import write as write_report
 from .moderation_page import write_moderation
-from .plotting import plot
 
 __all__ = [
     "AgreementDisplay", "BeatsDisplay", "CampaignDisplay", "ComparisonDisplay", "ConfusionDisplay", "ConsensusDisplay",

@@ -8,21 +8,22 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from ..api import Evaluation
+from ..api import Comparison, Evaluation
 from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus, Diagnostics, Quality, Trace
-from ..data.judgments import Judgments, parts_of
-from ..errors import ParameterError
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings, parts_of
+from ..errors import ParameterError, expect_package
 from ..protocols import Bools, Counts, Floats
 from ..review.coded_judgments import code_judgments
 from ..review.diagnosis import rows_with_side_bias
 from ..review.findings import NOTABLE_ODDS, Habit, annotator_habits, annotator_table, facts_of, quality_flags
 from ..review.sentences import BY_QUALITY, FLAGS
-from ..validation.method_comparison import LEADING, Comparison, Measured
+from ..simulate import Campaign
+from ..validation.method_comparison import LEADING, Measured
 from ..validation.run_evaluation import TIE
 from ..wording import percent
 from .colours import AMBER, BLUE, DIVERGING, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RISING, RULE, SHADES, SKY
-from .drawing import ROW, Display, RowsDisplay, name_rows, short
+from .drawing import ROW, STYLE, Display, RowsDisplay, name_rows, short
 
 LEVEL = 0.95
 MOST_ROWS = 40
@@ -598,12 +599,12 @@ class QualityDisplay(Display):
     @classmethod
     def from_consensus(cls, consensus: Consensus, judgments: Any | None = None) -> Self:
         """Return the display of a consensus whose judgments name annotators; with them, of who leans to a side."""
-        return cls(mark_annotators(consensus, judgments))
+        return cls(mark_annotators(consensus.quality, _diagnostics(consensus, judgments)))
 
     @classmethod
     def from_quality(cls, quality: Quality) -> Self:
         """Return the display of the quality alone, without what else is odd about the annotators."""
-        return cls(_mark_quality(quality, None))
+        return cls(mark_annotators(quality, None))
 
     @property
     def alike(self) -> bool:
@@ -672,18 +673,13 @@ class QualityDisplay(Display):
             )  # fmt: skip
 
 
-def mark_annotators(consensus: Consensus, judgments: Any | None = None) -> pl.DataFrame:
-    """Return the annotators, best first, with a mark for what they are and whether they lean to one side."""
-    return _mark_quality(consensus.quality, _diagnostics(consensus, judgments))
-
-
 def _diagnostics(consensus: Consensus, judgments: Any | None) -> Diagnostics | None:
     """What is odd about the judgments, if that is known or they are at hand."""
     return facts_of(consensus, None if judgments is None else as_judgments(judgments)).diagnostics
 
 
-def _mark_quality(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFrame:
-    """The annotators of a quality, with their marks."""
+def mark_annotators(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFrame:
+    """Return the annotators, best first, with a mark for what they are and whether they lean to one side."""
     table = annotator_table(quality, odd)
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so there is no quality to draw")
@@ -1313,3 +1309,85 @@ class BoundsDisplay(_MetricDisplay):
         name_rows(self.ax_, self.table["run"].to_list())
         self.ax_.grid(axis="x")
         self.ax_.set_xlabel(f"{self.metric}: as measured (dot), and whatever the unjudged items are (band)")
+
+
+_CURVES = {"scheme", "seed", "round", "cost"}
+_DRAWN = (
+    "a consensus, its quality or trace, a comparison of methods (compare_methods), two runs (evaluate_runs), "
+    "curves of campaigns, and a trained ranker"
+)
+
+
+def plot(result: Any, ax: Any = None, *, query: Any = None) -> Display:
+    """Draw the picture that fits a result, and return its display, whose ``ax_`` and ``figure_`` are what was drawn on.
+
+    The scores of a consensus with their intervals; of several queries how sure the first item of each is, or the scores
+    of the one named; of classes which are mixed up. The quality of annotators against the number of their judgments;
+    methods by the first measure of a comparison; what schemes reach for what they cost; the log-likelihood of a fit;
+    the features that count most for a ranker.
+
+    Parameters
+    ----------
+    result
+        What :func:`crowdrank.aggregate`, :func:`crowdrank.compare_methods`, :func:`crowdrank.campaigns` or
+        :func:`crowdrank.train` returned; or the ``quality`` or ``trace`` of a consensus.
+    ax
+        Axes of matplotlib to draw on; ``None`` makes a new figure.
+    query
+        The query to draw, for a consensus of several.
+
+    Examples
+    --------
+    >>> from crowdrank.api import aggregate
+    >>> from matplotlib.figure import Figure
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> display = plot(aggregate(votes, "mean_grade"), Figure().subplots())
+    >>> type(display).__name__, display.ax_.get_xlabel()
+    ('ConsensusDisplay', 'score (larger is better), with 95 % interval')
+    """
+    expect_package("matplotlib")
+    import matplotlib as mpl
+
+    word = "table" if isinstance(result, pl.DataFrame) else type(result).__name__
+    name = "nothing (None)" if result is None else f"{'an' if word[0] in 'AEIOUaeiou' else 'a'} {word}"
+    if query is not None and not isinstance(result, Consensus):
+        raise ParameterError(f"query= is for a consensus, not for {name}; leave it out")
+    display = _display(result, query, name)
+    with mpl.rc_context({} if ax is not None else STYLE):
+        return display.plot(ax)
+
+
+def _display(result: Any, query: Any, name: str) -> Display:
+    """The display that fits a result of this name."""
+    columns = set(result.columns) if isinstance(result, pl.DataFrame) else set()
+    match result:
+        case Consensus(nominal=True):
+            return ConfusionDisplay.from_consensus(result)
+        case Consensus() if query is None and result.items.n_queries > 1 and result.uncertainty is not None:
+            return QueriesDisplay.from_consensus(result)
+        case Consensus():
+            return ConsensusDisplay.from_consensus(result, query=query)
+        case Quality():
+            return QualityDisplay.from_quality(result)
+        case Trace():
+            return ConvergenceDisplay.from_trace(result)
+        case Comparison():
+            return ComparisonDisplay.from_comparison(result)
+        case Evaluation() if len(result.comparisons):
+            return DifferencesDisplay.from_evaluation(result)
+        case pl.DataFrame() if columns >= _CURVES:
+            return CampaignDisplay.from_curves(result)
+        case Campaign():
+            curve = result.curve.with_columns(scheme=pl.lit(result.scheme), seed=pl.lit(0))
+            return CampaignDisplay.from_curves(curve)
+        case _ if hasattr(getattr(result, "ranker", result), "importance"):
+            return ImportanceDisplay.from_ranker(result)
+        case Grades() | Preferences() | Rankings() | Mixed():
+            instead = "draw what comes of them, as in plot(aggregate(judgments))"
+        case _ if isinstance(result, Evaluation) or "metric" in columns:
+            instead = "methods are drawn side by side with plot(compare_methods(judgments, truth=truth))"
+        case _ if "method" in columns:
+            instead = "draw plot(compare_methods(judgments)), which holds what is behind the table"
+        case _:
+            instead = f"drawn are {_DRAWN}"
+    raise ParameterError(f"there is no picture of {name}; {instead}")

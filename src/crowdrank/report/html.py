@@ -28,7 +28,6 @@ from . import displays
 from .drawing import Display
 from .page import (
     CAPTIONS,
-    Column,
     Picture,
     Section,
     Table,
@@ -37,6 +36,7 @@ from .page import (
     headline,
     origin,
     picture,
+    plain_columns,
     render_page,
 )
 
@@ -332,7 +332,8 @@ def _annotators(material: Material, command: str | None) -> Section:
         own, key = partial(confusion, annotator=who), f"confusion-{number}"
         confusions += _draw_picture(own, "confusion-of-one", key, wide=False, who=who) if confusions else ()
     # all annotators with what to do about them, the worst first, and what would become of the ranking
-    frame, changes, commands = displays.mark_annotators(consensus).reverse(), pl.DataFrame(), []
+    frame = displays.mark_annotators(consensus.quality, consensus.diagnostics).reverse()
+    changes, commands = pl.DataFrame(), list[str]()
     if material.actions is not None:
         sentences += as_sentences(material.actions.sentences())
         suggested = material.actions.frame().select("annotator", "action", "reason")
@@ -405,11 +406,8 @@ def _methods(comparison: Any) -> Section | None:
         make = partial(displays.ComparisonDisplay.from_comparison, comparison, measure=measure.name)
         pictures += _draw_picture(make, "measure", f"measure-{number}", title=headline(measure.title))
     pictures += _draw_picture(lambda: displays.OrdersDisplay.from_comparison(comparison), "orders")
-    frame, columns = comparison.frame(), []
-    for name, dtype in frame.schema.items():
-        digits = 3 if dtype.is_float() else 0 if dtype.is_integer() else None
-        columns.append(Column(name, name.replace("_", " "), digits))
-    table = Table.of("methods-table", "Methods", frame, tuple(columns), 100_000)
+    frame = comparison.frame()
+    table = Table.of("methods-table", "Methods", frame, plain_columns(frame), 100_000)
     heading = headline(sentences[0]) if sentences else "Other methods on the same judgments"
     return Section("methods", "Methods", heading, as_sentences(sentences[1:]), pictures, (table,))
 

@@ -187,6 +187,14 @@ def columns_of(table: str, **words: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
+def plain_columns(frame: pl.DataFrame) -> tuple[Column, ...]:
+    """Return columns by the names of a table, numbers that are no counts with three decimals."""
+    return tuple(
+        Column(name, name.replace("_", " "), 3 if dtype.is_float() else 0 if dtype.is_integer() else None)
+        for name, dtype in frame.schema.items()
+    )
+
+
 @dataclass(frozen=True)
 class Table:
     """A table that can be sorted and searched.

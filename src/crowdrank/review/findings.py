@@ -280,11 +280,6 @@ class Facts:
         return np.bincount(self.judgments.annotator, minlength=self.judgments.n_annotators)
 
     @cached_property
-    def has_order(self) -> bool:
-        """Whether there is an order to speak of."""
-        return not self.consensus.nominal
-
-    @cached_property
     def neighbours(self) -> Neighbours:
         """Items that follow each other in the order of their query."""
         items, scores = self.consensus.items, self.consensus.scores
@@ -292,7 +287,7 @@ class Facts:
         same = items.query[order[1:]] == items.query[order[:-1]]
         first, second = order[:-1][same], order[1:][same]
         place = (np.arange(len(order)) - items.offsets[items.query[order]])[:-1][same]
-        known = self.has_order and self.consensus.uncertainty is not None and len(first)
+        known = not self.consensus.nominal and self.consensus.uncertainty is not None and len(first)
         return Neighbours(first, second, place, self.consensus.beats_each(first, second) if known else None)
 
     @cached_property
@@ -303,7 +298,7 @@ class Facts:
     @cached_property
     def fragility(self) -> Fragility | tuple[Counts, Counts] | None:
         """How few votes decide the first place, of several queries each; ``None`` where that is not known."""
-        if self.judgments is None or self.sampled or not self.has_order or not len(self.neighbours.first):
+        if self.judgments is None or self.sampled or self.consensus.nominal or not len(self.neighbours.first):
             return None
         try:
             if self.consensus.items.n_queries > 1:
@@ -505,7 +500,19 @@ def item_findings(facts: Facts) -> list[Finding]:
         sizes = first_few([f"{count:,} {name(level)}" for level, count in counts.head(SHOWN).iter_rows()], len(counts))
         findings = [say("classes", {"n_items": n_items, "n_classes": len(counts)}, sizes=sizes)]
     else:
-        findings = [*(_winners(facts) if items.n_queries > 1 else _winner(facts)), *_order(facts), *_fragility(facts)]
+        findings = _winners(facts) if items.n_queries > 1 else _winner(facts)
+        # how much of the order is sure, and which items may be first
+        probability = facts.neighbours.probability
+        n = 0 if probability is None else len(probability)
+        if n > 1:
+            apart = int((probability >= SURE).sum())
+            findings.append(say("order" if apart else "order/none", {"n_neighbours": n, "n_apart": apart}))
+        if n and items.n_queries == 1 and probability[0] < SURE and facts.intervals is not None:
+            # a rank interval begins at 1 just where an item may be first
+            first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
+            if 1 < len(first) < len(items):
+                findings.append(say("may_be_first", {"n_first": len(first)}, first))
+        findings += _fragility(facts)
     frame = consensus.frame()
     if "confidence" in frame.columns:
         known = frame.drop_nulls("confidence").sort("confidence", maintain_order=True)
@@ -577,22 +584,6 @@ def _winners(facts: Facts) -> list[Finding]:
     return [say("winners/unsure", numbers, queries, n_unsure=len(unsure))]
 
 
-def _order(facts: Facts) -> list[Finding]:
-    """How much of the order is sure, and which items may be first."""
-    probability, items = facts.neighbours.probability, facts.consensus.items
-    if probability is None:
-        return []
-    findings, n, apart = [], len(probability), int((probability >= SURE).sum())
-    if n > 1:
-        findings = [say("order" if apart else "order/none", {"n_neighbours": n, "n_apart": apart})]
-    if items.n_queries == 1 and probability[0] < SURE and facts.intervals is not None:
-        # a rank interval begins at 1 just where an item may be first
-        first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
-        if 1 < len(first) < len(items):
-            findings.append(say("may_be_first", {"n_first": len(first)}, first))
-    return findings
-
-
 def _fragility(facts: Facts) -> list[Finding]:
     """How few votes decide the first place."""
     found = facts.fragility
@@ -657,10 +648,10 @@ def verdict_findings(facts: Facts) -> list[Finding]:
         ids = table["annotator"].to_list()
         return [say("one_annotator", {"n_annotators": 1}, ids, tell=_what_intervals_tell(facts))]
     n, findings, numbers = len(table), [], {"n_annotators": len(table)}
-    items, scores = facts.consensus.items, facts.consensus.scores
-    if facts.has_order and (np.diff(items.offsets) < 2).all():
+    items, scores, ordered = facts.consensus.items, facts.consensus.scores, not facts.consensus.nominal
+    if ordered and (np.diff(items.offsets) < 2).all():
         return [say("nothing_to_order", numbers, why="no query has two items")]
-    equal = facts.has_order and (np.diff(scores)[np.diff(items.query) == 0] == 0.0).all()
+    equal = ordered and (np.diff(scores)[np.diff(items.query) == 0] == 0.0).all()
     # camps that contradict each other leave all items equal too, but do not agree
     if equal and facts.agreement is not None and facts.agreement.same == 1.0:
         return [say("nothing_to_order", numbers, why="annotators give all items of a query the same")]
@@ -724,7 +715,16 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     if not programs or share <= 0.5:
         return []
     sure = None not in kinds.values()
-    trusted = option("trusted", _shortest_name(others, ids, of_group))
+    # those to be trusted, by their group, by what their ids begin with, or each
+    groups, low, high = {of_group.get(one) for one in others}, min(others), max(others)
+    alike = next((place for place, two in enumerate(zip(low, high, strict=False)) if two[0] != two[1]), len(low))
+    start = low[:alike]
+    shortest = ",".join(others) if len(others) <= SHOWN else "FILE"
+    if len(groups) == 1 and None not in groups and others == [one for one in ids if of_group[one] in groups]:
+        shortest = f"group={groups.pop()}"
+    elif len(others) > 1 and len(start) > 1 and not set(start) & set("*?[,=@"):
+        shortest = f"{start}*" if others == [one for one in ids if one.startswith(start)] else shortest
+    trusted = option("trusted", shortest)
     if not takes_argument(method_class("aggregator", facts.consensus.method), "trusted"):
         trusted = f"{option('method', 'latent_score')} {trusted}"
     numbers = {"n_programs": len(programs), "n_others": len(others), "share": share}
@@ -739,19 +739,6 @@ def _what_intervals_tell(facts: Facts) -> str:
     if "unseen" in facts.consensus.estimates.get("shared", {}):
         return "intervals, tiers and beats have the usual allowance for that, which may be too small"
     return "intervals, tiers and beats tell what more of their judgments would change"
-
-
-def _shortest_name(wanted: list[str], ids: list[str], of_group: dict[str, str]) -> str:
-    """How to name some of all annotators: by their group, by what their ids begin with, or each."""
-    groups = {of_group.get(one) for one in wanted}
-    if len(groups) == 1 and None not in groups and wanted == [one for one in ids if of_group[one] in groups]:
-        return f"group={groups.pop()}"
-    low, high = min(wanted), max(wanted)
-    start = low[: next((place for place, two in enumerate(zip(low, high, strict=False)) if two[0] != two[1]), len(low))]
-    alike = wanted == [one for one in ids if one.startswith(start)]
-    if alike and len(wanted) > 1 and len(start) > 1 and not set(start) & set("*?[,=@"):
-        return f"{start}*"
-    return ",".join(wanted) if len(wanted) <= SHOWN else "FILE"
 
 
 def _unseen_sides(facts: Facts) -> list[Finding]:
@@ -973,7 +960,12 @@ def habit_findings(
     findings = []
     habits = annotator_habits(consensus) if habits is None else habits
     for kind, words in HABITS.items():
-        said = [(habit, likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind]
+        said = []
+        for habit in habits:
+            if _KINDS.get(habit.covariate, "likes_format") == kind:
+                # those whose interval is above 0 and whose odds are notable, the largest first
+                likers = habit.table.filter(pl.col("lower") > 0.0, pl.col("odds") > NOTABLE_ODDS)
+                said.append((habit, likers.sort("odds", "annotator", descending=[True, False])))
         known = set(leaning) if kind == "leans_left" else set()
         who = {one: None for _, some in said for one in some["annotator"].to_list() if one not in known}
         if not who:
@@ -990,10 +982,3 @@ def habit_findings(
         numbers = {"n": len(who), "n_annotators": n}
         findings.append(Finding(kind, "annotators", "warning", sentence, numbers, tuple(who)))
     return findings
-
-
-def likers(table: pl.DataFrame) -> pl.DataFrame:
-    """Return those whose interval is above 0 and whose odds are notable, the largest first."""
-    return table.filter((pl.col("lower") > 0.0) & (pl.col("odds") > NOTABLE_ODDS)).sort(
-        "odds", "annotator", descending=[True, False]
-    )

@@ -377,34 +377,28 @@ class SimulatedCrowd:
         key = thing_keys(things, len(self.items))
         annotator = requests.annotator[row].astype(np.int32)
         open_to_all = np.flatnonzero(annotator == ANYBODY)
-        annotator[open_to_all] = _draw_annotators(key[open_to_all], asked.keys(), len(self.pool), rng)
+        # drawn among those who have not judged the thing
+        n, busy = len(self.pool), set(asked.keys().tolist())
+        for place, thing in zip(open_to_all.tolist(), (key[open_to_all] * n).tolist(), strict=True):
+            for _ in range(8):
+                who = int(rng.integers(n))
+                if thing + who not in busy:
+                    break
+            else:
+                free = [one for one in range(n) if thing + one not in busy]
+                if not free:
+                    continue
+                who = free[int(rng.integers(len(free)))]
+            busy.add(thing + who)
+            annotator[place] = who
         unit = np.flatnonzero(annotator != ANYBODY)
-        who = annotator[unit]
+        asked_of = annotator[unit]
         if self.kind == "grade":
-            value = self.known.levels[self.pool.draw_grades(self.known, things["item"][unit], who, rng)]
+            value = self.known.levels[self.pool.draw_grades(self.known, things["item"][unit], asked_of, rng)]
         else:
             left, right = things["left"][unit], things["right"][unit]
-            value = self.pool.draw_preferences(self.known, left, right, who, rng).astype(np.float64)
-        return Answers(unit, who, value)
-
-
-def _draw_annotators(key: Counts, taken: Counts, n_annotators: int, rng: np.random.Generator) -> Ints:
-    """An annotator for each thing, drawn among those who have not judged it; ``ANYBODY`` where all have."""
-    busy = set(taken.tolist())
-    annotators = np.full(len(key), ANYBODY, np.int32)
-    for place, thing in enumerate((key * n_annotators).tolist()):
-        for _ in range(8):
-            who = int(rng.integers(n_annotators))
-            if thing + who not in busy:
-                break
-        else:
-            free = [one for one in range(n_annotators) if thing + one not in busy]
-            if not free:
-                continue
-            who = free[int(rng.integers(len(free)))]
-        busy.add(thing + who)
-        annotators[place] = who
-    return annotators
+            value = self.pool.draw_preferences(self.known, left, right, asked_of, rng).astype(np.float64)
+        return Answers(unit, asked_of, value)
 
 
 class Recorded:

@@ -131,7 +131,13 @@ class RandomPairs(_Design):
         number = _distinct_pairs(n_pairs, possible, pair_rng)
         if tree.any():
             base, tree_query = spread_offsets(possible), np.repeat(np.arange(len(sizes)), tree)
-            tree_number = _tree_pairs(sizes, pair_rng)
+            # a random tree over the items of every query: each item is linked to an earlier one
+            offsets, of_item = spread_offsets(sizes), np.repeat(np.arange(len(sizes)), sizes)
+            order = np.lexsort((pair_rng.random(len(of_item)), of_item)) - offsets[of_item]
+            place = np.arange(len(of_item)) - offsets[of_item]
+            parent = order[offsets[of_item] + (pair_rng.random(len(of_item)) * place).astype(np.int64)]
+            low, high = np.minimum(order, parent)[place > 0], np.maximum(order, parent)[place > 0]
+            tree_number = high * (high - 1) // 2 + low
             # as many pairs were drawn as are wanted, so enough are left beside the tree, whose pairs come first
             fresh = ~np.isin(base[query] + number, base[tree_query] + tree_number)
             query, number = query[fresh], number[fresh]
@@ -267,18 +273,6 @@ def _distinct_pairs(n_pairs: Counts, possible: Counts, rng: np.random.Generator)
         # few and huge: their pairs are too many to shuffle
         number[offsets[query] : offsets[query + 1]] = rng.choice(possible[query], n_pairs[query], replace=False)
     return number
-
-
-def _tree_pairs(sizes: Counts, rng: np.random.Generator) -> Counts:
-    """Number of each pair of a random tree over the items of every query: each item is linked to an earlier one."""
-    offsets = spread_offsets(sizes)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.lexsort((rng.random(len(query)), query)) - offsets[query]
-    place = np.arange(len(query)) - offsets[query]
-    parent = order[offsets[query] + (rng.random(len(query)) * place).astype(np.int64)]
-    child = place > 0
-    low, high = np.minimum(order, parent)[child], np.maximum(order, parent)[child]
-    return high * (high - 1) // 2 + low
 
 
 def _annotators(counts: Counts, query: Ints, n_queries: int, n_annotators: int, panel: int | None, seed: Seed) -> Ints:
