@@ -16,7 +16,7 @@ import polars as pl
 from ..api import aggregate, as_judgments, check_level, diagnose, evaluate_runs, propose
 from ..data.frames import to_frame
 from ..data.judged import pairs_of_groups
-from ..data.judgments import Grades, Judgments
+from ..data.judgments import Grades
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..io.features import describe_items
@@ -271,8 +271,22 @@ def audit(
             warnings.simplefilter("ignore")
             asked = propose(sides.of_people()).head(MAX_NEXT).drop("annotator", "cost")
         joined["next_labels"] = asked.rename({"left": "item", "right": "other"}, strict=False)
-    for name in ("disagreements", "next_labels"):
-        joined[name] = _with_texts(joined[name], sides.judgments, items)
+    # the text of each item where there is one, and no queries where there are none
+    texts = pl.DataFrame()
+    if items is not None:
+        described = describe_items(items, sides.judgments.items)
+        texts = sides.judgments.items.frame().with_columns(text=pl.coalesce(described["text"], described["link"]))
+    for table_name in ("disagreements", "next_labels"):
+        table = joined[table_name]
+        if "query" in table.columns and (table["query"].cast(pl.String) == "").all():
+            table = table.drop("query")
+        for name, text in (("item", "text"), ("other", "other_text")):
+            if len(table) and name in table.columns and "text" in texts.columns and texts["text"].count():
+                named = texts.rename({"item": name, "text": text})
+                keys = [key for key in ("query", name) if key in named.columns and key in table.columns]
+                named = named.unique(keys, keep="first", maintain_order=True)
+                table = table.join(named, on=keys, how="left", maintain_order="left")
+        joined[table_name] = table
     return Audit(
         **joined,
         habits=tuple(habits), kind=labels.kind, margin=margin, level=level, n_people=int(sides.is_person.sum()),
@@ -496,25 +510,6 @@ def _join(parts: Mapping[str, pl.DataFrame], column: str) -> pl.DataFrame:
     """Tables as one, with a column that names which each row is from."""
     frames = [part.select(pl.lit(key).alias(column), pl.all()) for key, part in parts.items() if len(part)]
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
-
-
-def _with_texts(table: pl.DataFrame, judged: Judgments, about: Any | None) -> pl.DataFrame:
-    """The table with the text of each item where there is one, and without queries where there are none."""
-    if "query" in table.columns and (table["query"].cast(pl.String) == "").all():
-        table = table.drop("query")
-    if about is None or not len(table):
-        return table
-    described = describe_items(about, judged.items)
-    texts = judged.items.frame().with_columns(text=pl.coalesce(described["text"], described["link"]))
-    if not texts["text"].count():
-        return table
-    for name, text in (("item", "text"), ("other", "other_text")):
-        if name in table.columns:
-            named = texts.rename({"item": name, "text": text})
-            keys = [key for key in ("query", name) if key in named.columns and key in table.columns]
-            table = table.join(named.unique(keys, keep="first", maintain_order=True), on=keys, how="left",
-                               maintain_order="left")  # fmt: skip
-    return table
 
 
 def _labels_to_decide(table: pl.DataFrame, margin: float) -> str:

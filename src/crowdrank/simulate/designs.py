@@ -121,6 +121,8 @@ class RandomPairs(_Design):
 
     def rows(self, items: Items, n_annotators: int, *, seed: Seed = 0) -> tuple[Ints, Ints, Ints]:
         """Return left item, right item and annotator of each preference to ask for."""
+        from .kernels.sampling import distinct_draws
+
         pair_rng, annotator_rng = np.random.default_rng(seed).spawn(2)
         sizes = np.diff(items.offsets)
         possible = sizes * (sizes - 1) // 2
@@ -128,7 +130,16 @@ class RandomPairs(_Design):
         tree = np.maximum(sizes - 1, 0) if self.connected else np.zeros_like(sizes)
         n_pairs = np.minimum(np.maximum(-(-wanted // self.k), tree), possible)
         query = np.repeat(np.arange(len(sizes)), n_pairs)
-        number = _distinct_pairs(n_pairs, possible, pair_rng)
+        # distinct pairs, shuffled where they are not too many
+        listed = possible <= np.maximum(_LISTED_PAIRS, 4 * n_pairs)
+        shuffled, offsets = np.where(listed, n_pairs, 0), spread_offsets(n_pairs)
+        uniform = pair_rng.random(int(shuffled.sum()))
+        number = np.empty(len(query), np.int64)
+        drawn = distinct_draws(uniform, spread_offsets(shuffled), np.where(listed, possible, 0))
+        number[np.repeat(listed, n_pairs)] = drawn
+        for huge in np.flatnonzero(~listed):
+            wanted_pairs = pair_rng.choice(possible[huge], n_pairs[huge], replace=False)
+            number[offsets[huge] : offsets[huge + 1]] = wanted_pairs
         if tree.any():
             base, tree_query = spread_offsets(possible), np.repeat(np.arange(len(sizes)), tree)
             # a random tree over the items of every query: each item is linked to an earlier one
@@ -255,24 +266,6 @@ def _sides(items: Items, query: Ints, number: Counts, counts: Counts, rng: np.ra
     second = np.repeat((start + second).astype(np.int32), counts)
     turned = rng.random(len(first)) < 0.5
     return np.where(turned, second, first), np.where(turned, first, second)
-
-
-def _distinct_pairs(n_pairs: Counts, possible: Counts, rng: np.random.Generator) -> Counts:
-    """Distinct numbers of pairs, ``n_pairs`` for each query, query after query."""
-    from .kernels.sampling import distinct_draws
-
-    listed = possible <= np.maximum(_LISTED_PAIRS, 4 * n_pairs)
-    counts = np.where(listed, n_pairs, 0)
-    drawn = distinct_draws(rng.random(int(counts.sum())), spread_offsets(counts), np.where(listed, possible, 0))
-    if listed.all():
-        return drawn
-    number = np.empty(int(n_pairs.sum()), np.int64)
-    number[np.repeat(listed, n_pairs)] = drawn
-    offsets = spread_offsets(n_pairs)
-    for query in np.flatnonzero(~listed):
-        # few and huge: their pairs are too many to shuffle
-        number[offsets[query] : offsets[query + 1]] = rng.choice(possible[query], n_pairs[query], replace=False)
-    return number
 
 
 def _annotators(counts: Counts, query: Ints, n_queries: int, n_annotators: int, panel: int | None, seed: Seed) -> Ints:
