@@ -113,7 +113,7 @@ def changed(
     """
     check_level(level, "level")
     one_of(looks, LOOKS, "looks", of_verb=True)
-    sides = [as_judgments(one) for one in (old, new)]
+    sides: list[Any] = [as_judgments(one) for one in (old, new)]
     if isinstance(sides[0], Mixed) or isinstance(sides[1], Mixed) or sides[0].kind != sides[1].kind:
         raise JudgmentError("the two runs have to be of one kind of judgment; give one kind of both")
     before, after = (_rows(one) for one in sides)
@@ -129,7 +129,7 @@ def changed(
     values, span = np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()]), 1.0
     if sides[0].kind == "grade" and scale is None:
         span = float(np.ptp(np.concatenate([one.level_values for one in sides])))
-    elif sides[0].kind == "grade":
+    elif sides[0].kind == "grade" and scale is not None:
         if len(scale) != 2 or not scale[0] < scale[1]:
             raise ParameterError(
                 f"{option('scale', tuple(scale))} is not the lowest and the highest grade; give two numbers, as in 1,5"

@@ -210,7 +210,8 @@ def suggest_actions(
     while True:
         # once as suggested, and again without those who do better by the consensus of the others
         dropped = np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
-        gone, without = dropped[judged.annotator], None
+        gone = dropped[judged.annotator]
+        without: Consensus | None = None
         if aggregator is not None and dropped.any():
             given = {"start": consensus} if trusted is None else {"start": consensus, "trusted": trusted}
             extra = {name: value for name, value in given.items() if takes_argument(aggregator, name)}

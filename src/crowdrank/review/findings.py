@@ -319,11 +319,6 @@ class Facts:
         assert self.judgments is not None
         return contested_items(self.judgments, self.consensus)
 
-    @property
-    def what(self) -> str:
-        """What annotators agree or disagree on."""
-        return "item" if self.judgments is None or isinstance(self.judgments, Grades) else "pair"
-
 
 def facts_of(consensus: Consensus, judgments: Judgments | Mixed | None) -> Facts:
     """Return what findings are made of."""
@@ -502,14 +497,13 @@ def item_findings(facts: Facts) -> list[Finding]:
     else:
         findings = _winners(facts) if items.n_queries > 1 else _winner(facts)
         # how much of the order is sure, and which items may be first
-        probability = facts.neighbours.probability
-        n = 0 if probability is None else len(probability)
-        if n > 1:
-            apart = int((probability >= SURE).sum())
-            findings.append(say("order" if apart else "order/none", {"n_neighbours": n, "n_apart": apart}))
-        if n and items.n_queries == 1 and probability[0] < SURE and facts.intervals is not None:
+        probability, ranks = facts.neighbours.probability, facts.intervals
+        if probability is not None and len(probability) > 1:
+            numbers = {"n_neighbours": len(probability), "n_apart": int((probability >= SURE).sum())}
+            findings.append(say("order" if numbers["n_apart"] else "order/none", numbers))
+        if probability is not None and items.n_queries == 1 and probability[0] < SURE and ranks is not None:
             # a rank interval begins at 1 just where an item may be first
-            first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
+            first = ranks.filter(pl.col("rank_lower") == 1)["item"].to_list()
             if 1 < len(first) < len(items):
                 findings.append(say("may_be_first", {"n_first": len(first)}, first))
         findings += _fragility(facts)
@@ -530,12 +524,15 @@ def item_findings(facts: Facts) -> list[Finding]:
         spread = {"fewest": fewest, "median": float(np.median(judged)), "most": most}
         findings.append(say("coverage/even" if fewest == most else "coverage", spread))
     # items whose place the judgments leave open
-    odd = facts.diagnostics
-    if odd is not None and odd.group_messages and odd.group_table is None:
-        findings += [say("open_place", {"n_items": 0}, sentence=one) for one in odd.group_messages]
-    elif odd is not None and odd.group_messages:
-        for relation, sentence in group_sentences(items, odd.group_table).items():
-            ids = odd.group_table.filter(pl.col("relation") == relation)["item"].to_list()
+    messages: tuple[str, ...] = ()
+    groups: pl.DataFrame | None = None
+    if facts.diagnostics is not None:
+        messages, groups = facts.diagnostics.group_messages, facts.diagnostics.group_table
+    if groups is None:
+        findings += [say("open_place", {"n_items": 0}, sentence=one) for one in messages]
+    elif messages:
+        for relation, sentence in group_sentences(items, groups).items():
+            ids = groups.filter(pl.col("relation") == relation)["item"].to_list()
             findings.append(say(f"items_{relation}", {"n_items": len(ids)}, ids, sentence=sentence))
     return findings
 
@@ -716,22 +713,22 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
         return []
     sure = None not in kinds.values()
     # those to be trusted, by their group, by what their ids begin with, or each
-    groups, low, high = {of_group.get(one) for one in others}, min(others), max(others)
+    of_others, low, high = {of_group.get(one) for one in others}, min(others), max(others)
     alike = next((place for place, two in enumerate(zip(low, high, strict=False)) if two[0] != two[1]), len(low))
     start = low[:alike]
     shortest = ",".join(others) if len(others) <= SHOWN else "FILE"
-    if len(groups) == 1 and None not in groups and others == [one for one in ids if of_group[one] in groups]:
-        shortest = f"group={groups.pop()}"
+    if len(of_others) == 1 and None not in of_others and others == [one for one in ids if of_group[one] in of_others]:
+        shortest = f"group={of_others.pop()}"
     elif len(others) > 1 and len(start) > 1 and not set(start) & set("*?[,=@"):
         shortest = f"{start}*" if others == [one for one in ids if one.startswith(start)] else shortest
     trusted = option("trusted", shortest)
     if not takes_argument(method_class("aggregator", facts.consensus.method), "trusted"):
         trusted = f"{option('method', 'latent_score')} {trusted}"
     numbers = {"n_programs": len(programs), "n_others": len(others), "share": share}
-    words = {"named": name_ids(programs), "trusted": trusted, "rest": 1.0 - share}
+    words = {"named": name_ids(programs), "trusted": trusted}
     words["people"] = counted(len(others), "person") if sure else name_ids(others)
     words["let"] = "let the people" if sure else "if these are people, let them"
-    return [say("mostly_programs", numbers, others, **words)]
+    return [say("mostly_programs", numbers, others, rest=1.0 - share, **words)]
 
 
 def _what_intervals_tell(facts: Facts) -> str:
@@ -755,7 +752,7 @@ def agreement_findings(facts: Facts) -> list[Finding]:
     agreement, judged = facts.agreement, facts.judgments
     if agreement is None or judged is None:
         return []
-    findings: list[Finding] = []
+    findings, what = list[Finding](), "item" if isinstance(judged, Grades) else "pair"
     if agreement.n_shared:
         numbers: dict[str, float] = {"agreement": agreement.same, "n_shared": agreement.n_shared}
         severity, chance = "info", ""
@@ -764,10 +761,10 @@ def agreement_findings(facts: Facts) -> list[Finding]:
             severity = "warning" if agreement.alpha < _LOW_ALPHA else "info"
             chance = f" (Krippendorff's alpha {agreement.alpha:.2f}; 0 is chance, 1 is full agreement)"
         who = "two annotators who judge" if judged.n_annotators else "two judgments of"
-        findings.append(say("agreement", numbers, severity=severity, who=who, what=facts.what, chance=chance))
+        findings.append(say("agreement", numbers, severity=severity, who=who, what=what, chance=chance))
     elif facts.per_annotator is None or (facts.per_annotator > 0).sum() != 1:
         by = "twice" if facts.consistency is None else "by two annotators"
-        findings.append(say("no_overlap", what=facts.what, by=by))
+        findings.append(say("no_overlap", what=what, by=by))
     # answers to one item may depend on each other beyond its class, so that annotators are wrong together
     calibration = facts.consensus.estimates.get("calibration")
     if calibration and calibration["likeliest"] and isinstance(judged, Grades):
@@ -841,9 +838,9 @@ def _method(consensus: Consensus) -> list[Finding]:
     """How the fit went, what controlling for covariates means, and how much wider intervals by cluster are."""
     estimates, kind = consensus.estimates, "converged" if consensus.trace.converged else "not_converged"
     findings = [say(kind, {"n_iter": consensus.trace.n_iter}, method=consensus.method)]
-    for covariate, estimate in (estimates.get("control") or {}).items():
+    controlled = (estimates.get("control") or {}).items()
+    for (covariate, estimate), sentence in zip(controlled, control_sentences(estimates), strict=True):
         numbers = {key: estimate[key] for key in ("coefficient", "std_error", "identified")}
-        sentence = _control_sentence(covariate, estimate)
         findings.append(Finding(f"control_{covariate}", "method", "info", sentence, numbers))
     if estimates.get("by_query"):
         findings.append(say("by_query", dict(estimates["by_query"]), robust=option("robust", "query")))
@@ -885,19 +882,17 @@ def interval_factor(estimate: Mapping[str, Any], level: float) -> float:
 
 def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
     """Return what the coefficients of covariates mean, a sentence for each."""
-    return [_control_sentence(*one) for one in (estimates.get("control") or {}).items()]
-
-
-def _control_sentence(covariate: str, estimate: Mapping[str, Any]) -> str:
-    """What the coefficient of a covariate means."""
-    way = estimate.get("transform", GIVEN)
-    far, step = interval_factor(estimate, 0.95), typical_difference(covariate, estimate["unit"], way)
-    bounds = [(estimate["coefficient"] + z * estimate["std_error"]) * step for z in (-far, 0.0, far)]
-    odds = dict(zip(("low", "middle", "high"), np.exp(np.clip(bounds, -30.0, 30.0)), strict=True))
-    spread = estimate.get("sd_between_annotators")
-    between = f"; annotators differ by a factor of {math.exp(min(spread * step, 30.0)):.1f}" if spread else ""
-    words = {"what": more_of(covariate, estimate["unit"], way), "identified": estimate["identified"]}
-    return fill(MESSAGES["control"], between=between, covariate=covariate, **words, **odds)
+    sentences = []
+    for covariate, estimate in (estimates.get("control") or {}).items():
+        way = estimate.get("transform", GIVEN)
+        far, step = interval_factor(estimate, 0.95), typical_difference(covariate, estimate["unit"], way)
+        bounds = [(estimate["coefficient"] + z * estimate["std_error"]) * step for z in (-far, 0.0, far)]
+        odds = dict(zip(("low", "middle", "high"), np.exp(np.clip(bounds, -30.0, 30.0)), strict=True))
+        spread = estimate.get("sd_between_annotators")
+        between = f"; annotators differ by a factor of {math.exp(min(spread * step, 30.0)):.1f}" if spread else ""
+        words = {"what": more_of(covariate, estimate["unit"], way), "identified": estimate["identified"]}
+        sentences.append(fill(MESSAGES["control"], between=between, covariate=covariate, **words, **odds))
+    return sentences
 
 
 def annotator_habits(consensus: Consensus) -> list[Habit]:
