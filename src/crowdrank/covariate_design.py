@@ -119,8 +119,7 @@ def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse
     # 1 - R2 of each covariate regressed on differences between items; scaled, all have the same sum of squares
     differences = differences / unit
     counts, n = count_preferences(preferences, "split"), preferences.n_items
-    first = np.repeat(np.arange(n), np.diff(counts.starts))
-    degree = np.bincount(first, counts.number, n) + np.bincount(counts.second, counts.number, n)
+    degree = np.bincount(counts.first, counts.number, n) + np.bincount(counts.second, counts.number, n)
     diagonal = np.asarray(degree * (1 + _RIDGE) + _RIDGE, np.float64)
     fitted = solve_columns(counts.starts, counts.second, counts.number, diagonal, differences)
     rest = whole - (fitted * (differences + (diagonal - degree)[:, None] * fitted)).sum(axis=0)

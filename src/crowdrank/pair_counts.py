@@ -41,6 +41,11 @@ class PairCounts(NamedTuple):
     n_ties: float | None
     group: Ints
 
+    @property
+    def first(self) -> Ints:
+        """The lower item of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
     def majorities(self) -> Counts:
         """Return 1 for each pair whose lower item won more of its preferences, -1 if it lost more, 0 if it is even."""
         clear = np.abs(self.margin) > _MIN_MAJORITY_SHARE * self.number
@@ -111,8 +116,7 @@ def sort_and_count(
 
 def apply_ties_rule(outcomes: OutcomeCounts, ties: str, offsets: Counts) -> PairCounts:
     """Return pair counts from counted outcomes; ``ties`` as above, ``offsets`` bound the items of the queries."""
-    from .kernels.laplacian import connected_groups
-    from .kernels.pairs import item_totals
+    from .kernels.pairs import connected_groups, item_totals
 
     if ties == "ignore" and outcomes.ties.any():
         outcomes = outcomes.keep(outcomes.wins + outcomes.losses > 0)
@@ -174,14 +178,14 @@ def warn_apart(items: Items, pair_counts: PairCounts) -> None:
 
 def _one_way_groups(pair_counts: PairCounts, alone: Bools) -> list[tuple[Bools, str]]:
     """Groups of several items that won, or lost, every preference against the rest of their connected group."""
-    from .kernels.laplacian import reachable_items
+    from .kernels.pairs import reachable_items
 
     pairs, n = (pair_counts.starts, pair_counts.second), len(pair_counts.group)
     won, lost = pair_counts.margin > -pair_counts.number, pair_counts.margin < pair_counts.number
     heads = pair_counts.group == np.arange(n)
     if (reachable_items(*pairs, won, lost, heads) & reachable_items(*pairs, lost, won, heads)).all():
         return []
-    first, second = np.repeat(np.arange(n, dtype=np.int32), np.diff(pair_counts.starts)), pair_counts.second
+    first, second = pair_counts.first, pair_counts.second
     part, winning, losing = one_way_parts(np.append(first[won], second[lost]), np.append(second[won], first[lost]), n)
     groups = []
     for free, word in ((winning & ~alone, "won"), (losing & ~alone, "lost")):

@@ -83,7 +83,7 @@ class Draws:
         if self.n_units < _MANY_UNITS or self.resample != "judgment":
             n_drawn = self.n_units - (self.resample != "judgment")
             return np.bincount(rng.integers(0, self.n_units, n_drawn), minlength=self.n_units)
-        from .kernels.resampling import draw_alike
+        from .kernels.pairs import draw_alike
 
         return draw_alike(self.n_units, rng)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import resampling as slow
 
-from crowdrank.kernels.resampling import draw_alike, join_rows, mark_drawn
+from crowdrank.kernels.pairs import draw_alike, join_rows, mark_drawn
 
 N_ITEMS = 6
 

@@ -12,8 +12,7 @@ import crowdrank as cr
 from crowdrank import metrics
 from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.errors import DataWarning
-from crowdrank.kernels.numbering import sort_order
-from crowdrank.kernels.segments import ROUNDING, join_ties
+from crowdrank.kernels.segments import ROUNDING, join_ties, sort_order
 from crowdrank.registry import make
 
 

@@ -157,7 +157,7 @@ class _Joined:
 
     def add(self, part: Judgments) -> None:
         """Take in the judgments of a part."""
-        from ..kernels.resampling import join_rows
+        from ..kernels.pairs import join_rows
 
         self.judged |= part.judged_items
         places = np.arange(len(self.group), dtype=np.int32)

@@ -190,7 +190,7 @@ def _merge_codes(columns: list[tuple[pl.Series, Ints]], ordered: bool) -> Coded:
 
 def _short_order(texts: pl.Series) -> Ints | None:
     """The order of different texts that share all but their last eight bytes, as most ids do; ``None`` of others."""
-    from ..kernels.numbering import key_order
+    from ..kernels.segments import key_order
 
     first, last, longest = str(texts.min()), str(texts.max()), texts.str.len_bytes().max()
     n_shared = 0

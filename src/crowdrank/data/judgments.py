@@ -568,7 +568,7 @@ class Links(NamedTuple):
     @classmethod
     def of(cls, judgments: Judgments | Mixed) -> Links:
         """Return what the judgments tell."""
-        from ..kernels.resampling import join_rows
+        from ..kernels.pairs import join_rows
 
         compared = _all_comparisons(judgments) if isinstance(judgments, Mixed) else comparisons(judgments)
         pairs = compared.pairs
@@ -577,7 +577,7 @@ class Links(NamedTuple):
 
     def missing_in(self, drawn: Bools) -> tuple[int, bool]:
         """Return how many items are left without a drawn judgment, and whether others are no longer connected."""
-        from ..kernels.resampling import join_rows, mark_drawn
+        from ..kernels.pairs import join_rows, mark_drawn
 
         judged = np.zeros(len(self.judged), bool)
         places, owner, pairs, pair_owner = self.compared

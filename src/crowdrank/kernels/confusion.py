@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..protocols import Bools, Counts, Floats, Ints
-from .threads import even_bounds, over_bounds, read_only, total
+from .threads import bind, even_bounds, over_bounds, read_only, sum_over_parts, views
 
 Codes: TypeAlias = NDArray[np.uint32]
 
@@ -110,7 +110,7 @@ def pack_grades(
 
 
 @njit(cache=True, nogil=True)
-def _pack_sorted(item: Ints, annotator: Ints, level: Ints, n_levels: int, starts: Counts, code: Codes) -> bool:
+def _pack_sorted(item, annotator, level, n_levels, starts, code):
     """Fill in the same as :func:`_pack` for rows in that order, as packed ones are; return whether they were.
 
     ``starts`` (n_items + 1,) is 0.
@@ -133,9 +133,7 @@ def _pack_sorted(item: Ints, annotator: Ints, level: Ints, n_levels: int, starts
 
 
 @njit(cache=True, nogil=True)
-def _pack(
-    item: Ints, annotator: Ints, level: Ints, n_levels: int, n_codes: int, place: Any, starts: Counts, code: Codes
-) -> None:  # fmt: skip
+def _pack(item, annotator, level, n_levels, n_codes, place, starts, code):
     """Fill in where items start, (n_items + 1,), and their codes in rising order, (n,); ``place`` (n_items,) is 0."""
     number = np.zeros(n_codes + 1, np.int64)
     for row in range(item.size):
@@ -183,21 +181,9 @@ def vote_pass(grades: PackedGrades, n_annotators: int, n_levels: int, known: Int
 
     Known items are certain, ``use`` (n_items,) leaves items out, and the log-likelihood is 0.
     """
-    n_codes, run = n_annotators * n_levels, _vote_pass_for(n_levels)
-    fixed, chosen = read_only(known), read_only(np.ones(len(known), bool) if use is None else use)
-
-    def work(begin: int, end: int) -> list[Floats]:
-        by_thread = []
-        for part in range(begin, end):
-            sums = np.zeros((n_codes + 1, n_levels))
-            first, last = grades.parts[part], grades.parts[part + 1]
-            run(grades.starts, grades.code, grades.weight, fixed, chosen, first, last, sums)
-            by_thread.append(sums)
-        return by_thread
-
-    threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
-    sums = total([part for parts in threads for part in parts])
-    counts = sums[:n_codes].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
+    given = (*grades[:3], *views(known, np.ones(len(known), bool) if use is None else use))
+    sums = sum_over_parts(bind(_vote_pass_for(n_levels), *given), grades.parts, (n_annotators * n_levels + 1, n_levels))
+    counts = sums[:-1].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
     return Tallies(0.0, counts, sums[-1])
 
 
@@ -232,20 +218,8 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
     longest = int((_MIN_LOG_PRODUCT - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
     by_logs = bool(grades.weight.size) or grades.most > longest
     log_table = read_only(np.log(table)) if by_logs else table
-    fixed, shares, run = read_only(known), read_only(prior), _pass_for(n_levels, by_logs)
-
-    def work(begin: int, end: int) -> list[Floats]:
-        by_thread = []
-        for part in range(begin, end):
-            by_thread.append(np.zeros((len(table) + 2, n_levels)))
-            run(
-                grades.starts, grades.code, grades.weight, fixed, table, log_table, shares, longest,
-                grades.parts[part], grades.parts[part + 1], probabilities, by_thread[-1],
-            )  # fmt: skip
-        return by_thread
-
-    threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
-    return total([part for parts in threads for part in parts])
+    given = (*grades[:3], read_only(known), table, log_table, read_only(prior), longest, probabilities)
+    return sum_over_parts(bind(_pass_for(n_levels, by_logs), *given), grades.parts, (len(table) + 2, n_levels))
 
 
 def pair_quality(confusion: Floats, prior: Floats, *, nominal: bool) -> Floats:
@@ -335,9 +309,7 @@ def _vote_pass_for(n_levels: int) -> Any:
     """The pass by vote shares for this many levels."""
 
     @njit(cache=True, nogil=True)
-    def run(
-        starts: Counts, code: Codes, weight: Floats, known: Ints, use: Bools, begin: int, end: int, sums: Floats
-    ) -> None:
+    def run(starts, code, weight, known, use, begin, end, sums):
         """Add the counts by code, and the shares of levels, of items begin to end to the rows of ``sums``."""
         votes = np.empty(n_levels)
         weighted = weight.size > 0
@@ -374,10 +346,7 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
     """
 
     @njit(cache=True, nogil=True)
-    def run(
-        starts: Counts, code: Codes, weight: Floats, known: Ints, table: Floats, log_table: Floats, prior: Floats,
-        longest: int, begin: int, end: int, probabilities: Floats, sums: Floats,
-    ) -> None:  # fmt: skip
+    def run(starts, code, weight, known, table, log_table, prior, longest, probabilities, begin, end, sums):
         """Add the counts by code, the shares and the log-likelihood of items begin to end to the rows of ``sums``.
 
         Where there is room for probabilities, (n_items, n_levels), fill these in instead.
@@ -439,10 +408,7 @@ def _pass_for(n_levels: int, by_logs: bool) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _add_by_logs(
-    code: Codes, weight: Floats, known: Ints, log_table: Floats, prior: Floats, item: int, first: int, last: int,
-    probabilities: Floats, posterior: Floats, sums: Floats,
-) -> None:  # fmt: skip
+def _add_by_logs(code, weight, known, log_table, prior, item, first, last, probabilities, posterior, sums):
     """Do the same for one item by sums of logarithms, which weights and many grades need."""
     n_levels, weighted = posterior.size, weight.size > 0
     for k in range(n_levels):
@@ -471,16 +437,10 @@ def _add_by_logs(
             sums[at, k] += amount * posterior[k]
 
 
-def most_probable(probabilities: Floats, margin: float) -> tuple[Counts, Counts]:
-    """Return the last level of each item within a margin of its largest probability, and how many are, (n_items,)."""
-    chosen, n_tied = np.zeros((2, len(probabilities)), np.int64)
-    _most_probable(read_only(probabilities), margin, chosen, n_tied)
-    return chosen, n_tied
-
-
 @njit(cache=True, nogil=True)
-def _most_probable(probabilities: Floats, margin: float, chosen: Counts, n_tied: Counts) -> None:
-    """Fill in the level and the number of levels of each item."""
+def most_probable(probabilities, margin):
+    """Return the last level of each item within a margin of its largest probability, and how many are, (n_items,)."""
+    chosen, n_tied = np.zeros(len(probabilities), np.int64), np.zeros(len(probabilities), np.int64)
     for item in range(chosen.size):
         top = probabilities[item, 0]
         for k in range(1, probabilities.shape[1]):
@@ -490,18 +450,14 @@ def _most_probable(probabilities: Floats, margin: float, chosen: Counts, n_tied:
             if probabilities[item, k] >= top:
                 chosen[item] = k
                 n_tied[item] += 1
-
-
-def count_voices(grades: PackedGrades, n_levels: int, *, named: bool) -> Floats:
-    """Return the number of annotators who graded each item, (n_items,); the weight of its grades without names."""
-    voices = np.zeros(len(grades.starts) - 1)
-    _count_voices(grades.starts, grades.code, grades.weight, n_levels, named, voices)
-    return voices
+    return chosen, n_tied
 
 
 @njit(cache=True, nogil=True)
-def _count_voices(starts: Counts, code: Codes, weight: Floats, n_levels: int, named: bool, voices: Floats) -> None:
-    """Fill in the number of annotators of each item; rows of an item go by annotator."""
+def count_voices(grades, n_levels, named):
+    """Return the number of annotators who graded each item, (n_items,); the weight of its grades without names."""
+    starts, code, weight = grades.starts, grades.code, grades.weight
+    voices = np.zeros(starts.size - 1)
     for item in range(voices.size):
         before = np.int64(-1)
         for row in range(starts[item], starts[item + 1]):
@@ -509,22 +465,22 @@ def _count_voices(starts: Counts, code: Codes, weight: Floats, n_levels: int, na
                 voices[item] += weight[row] if weight.size else 1.0
                 continue
             annotator = np.int64(code[row]) // n_levels
+            # rows of an item go by annotator
             voices[item] += annotator != before
             before = annotator
+    return voices
 
 
 def flatten(probabilities: Floats, n_voices: Floats, correlation: float) -> Floats:
     """Return probabilities by as many annotators as count with a correlation, (n, n_levels)."""
-    flat, own, voices = np.empty_like(probabilities), read_only(probabilities), read_only(n_voices)
-    over_bounds(
-        lambda begin, end: _flatten(own, voices, correlation, begin, end, flat),
-        even_bounds(len(own), _MIN_ITEMS_PER_THREAD),
-    )
+    flat = np.empty_like(probabilities)
+    fill = bind(_flatten, *views(probabilities, n_voices), correlation, flat)
+    over_bounds(fill, even_bounds(len(flat), _MIN_ITEMS_PER_THREAD))
     return flat
 
 
 @njit(cache=True, nogil=True)
-def _flatten(probabilities: Floats, n_voices: Floats, correlation: float, begin: int, end: int, flat: Floats) -> None:
+def _flatten(probabilities, n_voices, correlation, flat, begin, end):
     """Fill in powers of the probabilities of items begin to end that add up to 1."""
     n_levels = probabilities.shape[1]
     for item in range(begin, end):
@@ -563,19 +519,15 @@ def held_out_likelihoods(
     """
     n_levels, sums = len(prior), np.zeros(len(grid[0]) * len(grid[1]) + 1)
     table = np.log(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
-    _held_out(
-        grades.starts, grades.code, grades.weight, read_only(table), read_only(np.log(prior)), read_only(held_out),
-        read_only(mean), read_only(np.log(overall)), read_only(grid[0]), read_only(grid[1]),
-        read_only(np.empty(0) if time is None else time), named, sums,
-    )  # fmt: skip
+    given = views(table, np.log(prior), held_out, mean, np.log(overall), *grid, np.empty(0) if time is None else time)
+    bind(_held_out, *grades[:3], *given, named, sums)()
     return sums[:-1].reshape(len(grid[0]), len(grid[1])), float(sums[-1])
 
 
 @njit(cache=True, nogil=True)
 def _held_out(
-    starts: Counts, code: Codes, weight: Floats, table: Floats, log_prior: Floats, held_out: Bools, mean: Floats,
-    log_overall: Floats, correlations: Floats, draws: Floats, time: Floats, named: bool, sums: Floats,
-) -> None:  # fmt: skip
+    starts, code, weight, table, log_prior, held_out, mean, log_overall, correlations, draws, time, named, sums
+):
     """Add up the log-likelihood of held-out grades at each point of the grid, by overall shares at the end."""
     n_levels, by_time, products = log_prior.size, time.size > 0, np.ones(sums.size - 1)
     logs, own, given = np.empty(n_levels), np.empty((correlations.size, n_levels)), np.empty(n_levels)
@@ -634,19 +586,13 @@ def _held_out(
         sums[cell] += np.log(products[cell])
 
 
-def nearest_away(flat: Floats, wanted: Floats, expected: float) -> tuple[float, float]:
+@njit(cache=True, nogil=True)
+def nearest_away(flat, wanted, expected):
     """Return the loss, and the share given away to all levels by which probabilities come closest to those wanted.
 
     It has a normal prior around the expected one, worth about one item: where probabilities are even anyway, nothing
     but their last digits would tell it.
     """
-    loss, away = _nearest_away(read_only(flat), read_only(wanted), expected)
-    return float(loss), float(away)
-
-
-@njit(cache=True, nogil=True)
-def _nearest_away(flat: Floats, wanted: Floats, expected: float) -> Any:
-    """Newton steps, then the expected log-loss there."""
     even, away = 1.0 / flat.shape[1], _FIRST_AWAY
     for _ in range(_N_AWAY_STEPS):
         slope, bend = expected - away, 1.0

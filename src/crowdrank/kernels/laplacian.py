@@ -1,4 +1,4 @@
-"""Graph Laplacians of compared pairs: products, systems, inverses and connected groups.
+"""Graph Laplacians of compared pairs: products, systems and inverses.
 
 The matrix is always the Laplacian with weight ``bend`` on each pair, in the compressed rows of
 :mod:`~crowdrank.kernels.pairs`, plus ``ridge`` on the diagonal. Its inverse on scores that are centred in each query is
@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Bools, Counts, Floats, Ints
-from .threads import dot, one_blas_thread, over_bounds, pair_bounds, read_only, total
+from .threads import bind, dot, one_blas_thread, pair_bounds, read_only, sum_over_bounds, views
 
 _FLATTEST = 1e-4
 # threshold (equal): items whose matrix is solved as a whole with covariates
@@ -40,58 +40,74 @@ Products: TypeAlias = Callable[[Floats], Floats]
 _MOST_STEPS = 2000
 
 
-def laplacian_product(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Product:
-    """Return the function that multiplies the matrix with a vector; ``diagonal`` is that of the whole matrix."""
-    rows, columns, weights = read_only(starts), read_only(second), read_only(bend)
-    bounds = pair_bounds(starts)
+def link_product(starts: Counts, second: Ints, up: Floats, down: Floats) -> Product:
+    """Return the function that sums over each item's neighbours the vector there times the weight of the link.
+
+    ``up`` (n_pairs,) weighs what the lower item of a pair gets from the other, ``down`` what the other gets from it.
+    """
+    links, bounds = views(starts, second, up, down), pair_bounds(starts)
 
     def product(vector: Floats) -> Floats:
-        def work(begin: int, end: int) -> Floats:
-            neighbours = np.zeros(len(diagonal))
-            _adjacent(rows, columns, weights, read_only(vector), begin, end, neighbours)
-            return neighbours
-
-        return diagonal * vector - total(over_bounds(work, bounds))
+        return sum_over_bounds(bind(_add_links, *links, read_only(vector)), bounds, len(vector))[0]
 
     return product
 
 
 @njit(cache=True, nogil=True)
-def _adjacent(
-    starts: Counts, second: Ints, bend: Floats, vector: Floats, begin: int, end: int, neighbours: Floats
-) -> None:
-    """Add to each item, (n_items,), the vector at its neighbours times the weight of the pair."""
+def _add_links(starts, second, up, down, vector, begin, end, sums):
+    """Add to each item, (n_items,), the vector at its neighbours times the weight of the link."""
     for i in range(begin, end):
         value, received = vector[i], 0.0
         for pair in range(starts[i], starts[i + 1]):
             j = np.uint32(second[pair])
-            received += bend[pair] * vector[j]
-            neighbours[j] += bend[pair] * value
-        neighbours[i] += received
+            received += up[pair] * vector[j]
+            sums[j] += down[pair] * value
+        sums[i] += received
+
+
+def laplacian_product(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Product:
+    """Return the function that multiplies the matrix with a vector; ``diagonal`` is that of the whole matrix."""
+    neighbours = link_product(starts, second, bend, bend)
+    return lambda vector: diagonal * vector - neighbours(vector)
+
+
+def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Products:
+    """Return the function that multiplies the matrix with columns side by side, in one pass over the pairs."""
+    pairs, bounds = views(starts, second, bend), pair_bounds(starts)
+
+    def products(columns: Floats) -> Floats:
+        add = bind(_add_neighbours, *pairs, read_only(columns))
+        return diagonal[:, None] * columns - sum_over_bounds(add, bounds, columns.shape)[0]
+
+    return products
+
+
+@njit(cache=True, nogil=True)
+def _add_neighbours(starts, second, bend, columns, begin, end, neighbours):
+    """Add to each item the columns at its neighbours times the weight of the pair."""
+    own = np.empty(columns.shape[1])
+    for i in range(begin, end):
+        own[:] = 0.0
+        for pair in range(starts[i], starts[i + 1]):
+            j, weight = second[pair], bend[pair]
+            for m in range(own.size):
+                own[m] += weight * columns[j, m]
+                neighbours[j, m] += weight * columns[i, m]
+        for m in range(own.size):
+            neighbours[i, m] += own[m]
 
 
 def conjugate_gradient(
-    product: Product,
-    diagonal: Floats,
-    right: Floats,
-    *,
-    accuracy: float,
-    max_iter: int = _MOST_STEPS,
+    product: Product, diagonal: Floats, right: Floats, *, accuracy: float, max_iter: int = _MOST_STEPS,
     onwards: bool = False,
-) -> Floats:
+) -> tuple[Floats, bool]:  # fmt: skip
     """Solve ``A x = right`` (n,), ``A`` positive definite, by conjugate gradients preconditioned with its diagonal.
 
     Stops when the residual, in the norm that the diagonal gives, has fallen to ``accuracy`` times its start. Each
     iterate leads upwards from zero, so a solution cut short is still a direction of ascent; it is cut short, too,
-    where ``A`` turns out not to be positive definite, or goes ``onwards`` there, as far as if it were.
+    where ``A`` turns out not to be positive definite, or goes ``onwards`` there, as far as if it were. Returns also
+    whether it was not cut short by ``max_iter``.
     """
-    return _conjugate_gradient(product, diagonal, right, accuracy, max_iter, onwards)[0]
-
-
-def _conjugate_gradient(
-    product: Product, diagonal: Floats, right: Floats, accuracy: float, max_iter: int, onwards: bool
-) -> tuple[Floats, bool]:
-    """The solution, and whether it was not cut short by ``max_iter``."""
     solution = np.zeros_like(right)
     residual = right.copy()
     scaled = residual / diagonal
@@ -146,7 +162,7 @@ def newton_step(
     small = len(gradient) <= _SMALL_SYSTEM
     # in exact arithmetic as many steps as unknowns would do; with weights of very different size they do not
     most = 2 * len(gradient) + 20 if small else _MOST_STEPS
-    step, met = _conjugate_gradient(product, diagonal, gradient, accuracy, most, onwards)
+    step, met = conjugate_gradient(product, diagonal, gradient, accuracy=accuracy, max_iter=most, onwards=onwards)
     if small and not met:
         step = _dense_solution(product, diagonal, gradient)
     return step * min(1.0, longest / float(np.max(np.abs(step), initial=1.0)))
@@ -193,7 +209,7 @@ def solve_columns(starts: Counts, second: Ints, bend: Floats, diagonal: Floats, 
             solved: Floats = cho_solve(factor, right, check_finite=False)
         return solved
     product = laplacian_product(starts, second, bend, diagonal)
-    columns = [conjugate_gradient(product, diagonal, np.ascontiguousarray(c), accuracy=1e-11) for c in right.T]
+    columns = [conjugate_gradient(product, diagonal, c, accuracy=1e-11)[0] for c in np.ascontiguousarray(right.T)]
     return np.column_stack(columns)
 
 
@@ -292,7 +308,7 @@ def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts
     for number in range(1, most + 1):
         signs = rng.choice([-1.0, 1.0], len(diagonal))
         centred = signs - (np.bincount(query, signs, len(sizes)) / sizes)[query]
-        solution = conjugate_gradient(product, diagonal, centred, accuracy=_ACCURACY_OF_PROBES)
+        solution = conjugate_gradient(product, diagonal, centred, accuracy=_ACCURACY_OF_PROBES)[0]
         chance = signs * (solution - series(centred))
         sums, squares = sums + chance, squares + chance**2
         estimate = np.maximum(known + sums / number, least)
@@ -339,99 +355,3 @@ def probed_diagonal(
     solution = solve_together(products, diagonal[:, None], centred, accuracy=_ACCURACY_OF_PROBES)
     chance = signs * (solution - series(centred) - certain * (certain[:, 0] @ centred))
     return np.maximum(known + chance.mean(axis=1), (1 - share) / diagonal)
-
-
-def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Products:
-    """Return the function that multiplies the matrix with columns side by side, in one pass over the pairs."""
-    rows, partners, weights, bounds = read_only(starts), read_only(second), read_only(bend), pair_bounds(starts)
-
-    def products(columns: Floats) -> Floats:
-        given = read_only(columns)
-
-        def work(begin: int, end: int) -> Floats:
-            neighbours = np.zeros(columns.shape)
-            _adjacent_columns(rows, partners, weights, given, begin, end, np.empty(columns.shape[1]), neighbours)
-            return neighbours
-
-        return diagonal[:, None] * columns - total(over_bounds(work, bounds))
-
-    return products
-
-
-@njit(cache=True, nogil=True)
-def _adjacent_columns(
-    starts: Counts, second: Ints, bend: Floats, columns: Floats, begin: int, end: int, own: Floats, neighbours: Floats
-) -> None:
-    """Add to each item the columns at its neighbours times the weight of the pair."""
-    for i in range(begin, end):
-        own[:] = 0.0
-        for pair in range(starts[i], starts[i + 1]):
-            j, weight = second[pair], bend[pair]
-            for m in range(own.size):
-                own[m] += weight * columns[j, m]
-                neighbours[j, m] += weight * columns[i, m]
-        for m in range(own.size):
-            neighbours[i, m] += own[m]
-
-
-def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:
-    """Return for each item the lowest item it is connected with, (n_items,).
-
-    Stops once each query is one group: 0.5 ms for a million pairs, against 29 ms for ``connected_components`` of scipy.
-    """
-    group = np.arange(len(starts) - 1, dtype=np.int32)
-    _connect(read_only(starts), read_only(second), group, len(group) - int(np.count_nonzero(np.diff(offsets))))
-    return group
-
-
-@njit(cache=True, nogil=True)
-def _connect(starts: Counts, second: Ints, group: Ints, n_joins: int) -> None:
-    """Join the groups of the two items of each pair, the lower number leading; n_joins leave one for each query."""
-    for i in range(group.size):
-        if n_joins == 0:
-            break
-        for pair in range(starts[i], starts[i + 1]):
-            a, b = i, second[pair]
-            while group[a] != a:
-                group[a] = group[group[a]]
-                a = group[a]
-            while group[b] != b:
-                group[b] = group[group[b]]
-                b = group[b]
-            if a != b:
-                n_joins -= 1
-                group[max(a, b)] = min(a, b)
-    # leaders come first, so each item finds its leader's group settled
-    for i in range(group.size):
-        group[i] = group[group[i]]
-
-
-def reachable_items(starts: Counts, second: Ints, up: Bools, down: Bools, seeds: Bools) -> Bools:
-    """Return which items can be reached from the seeds, (n_items,).
-
-    ``up`` says of each pair whether it may be followed from its lower item to the other, ``down`` the way back.
-    """
-    is_reached, news = seeds.copy(), 1
-    while news:
-        left = len(is_reached) - int(np.count_nonzero(is_reached))
-        news = _follow(read_only(starts), read_only(second), read_only(up), read_only(down), is_reached, left)
-    return is_reached
-
-
-@njit(cache=True, nogil=True)
-def _follow(starts: Counts, second: Ints, up: Bools, down: Bools, is_reached: Bools, left: int) -> int:
-    """Follow every pair once, from the first item on and then back, while items are left; return how many it found."""
-    news = 0
-    for step in range(2 * is_reached.size):
-        if news == left:
-            break
-        i = step if step < is_reached.size else 2 * is_reached.size - 1 - step
-        for pair in range(starts[i], starts[i + 1]):
-            j = second[pair]
-            if up[pair] and is_reached[i] and not is_reached[j]:
-                is_reached[j] = True
-                news += 1
-            elif down[pair] and is_reached[j] and not is_reached[i]:
-                is_reached[i] = True
-                news += 1
-    return news

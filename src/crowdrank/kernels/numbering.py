@@ -1,4 +1,4 @@
-"""Numbers for texts and rows by hashes, the order of numbers, and numbers of items that follow from who met whom."""
+"""Numbers for texts and rows by hashes, and numbers of items that follow from who met whom."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROWS_PER_THREAD = 250_000
 
 
 @numba.njit(cache=True, nogil=True)
-def number_hashes(known, known_check, hashes, checks, capacity, numbers):  # type: ignore[no-untyped-def]
+def number_hashes(known, known_check, hashes, checks, capacity, numbers):
     """Number texts by their pair of hashes: known ones first, then others in order of first appearance.
 
     Parameters
@@ -67,7 +67,7 @@ def number_hashes(known, known_check, hashes, checks, capacity, numbers):  # typ
 
 
 @numba.njit(cache=True, nogil=True)
-def hash_texts(data, ends):  # type: ignore[no-untyped-def]
+def hash_texts(data, ends):
     """Hash texts by FNV-1a and the finishing steps of SplitMix64: the same on every machine and in every version.
 
     Parameters
@@ -95,7 +95,7 @@ def hash_texts(data, ends):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def count_before(numbers):  # type: ignore[no-untyped-def]
+def count_before(numbers):
     """Count how many earlier rows have the same number.
 
     Parameters
@@ -123,39 +123,6 @@ def count_before(numbers):  # type: ignore[no-untyped-def]
     return before
 
 
-def sort_order(values: NDArray[np.float64]) -> Ints:
-    """Return the places of numbers in rising order, equal ones by place: a fifth of the time of a sort by comparing."""
-    bits = values.view(np.uint64)
-    # as whole numbers these are in the order of the numbers that they stand for
-    keys = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
-    return key_order(keys)
-
-
-def key_order(keys: NDArray[np.uint64]) -> Ints:
-    """Return the places of keys in rising order, equal ones by place; the keys are overwritten."""
-    places = np.arange(len(keys), dtype=np.int32)
-    return _sort_by_digits(keys, places, np.empty_like(keys), np.empty_like(places))
-
-
-@njit(cache=True, nogil=True)
-def _sort_by_digits(keys: Any, places: Any, spare_keys: Any, spare_places: Any) -> Any:
-    """Sort keys by six digits of eleven bits, the lowest first; return the places that they came from."""
-    numbers = np.zeros((6, 2048), np.int64)
-    for row in range(keys.size):
-        for digit in range(6):
-            numbers[digit, (keys[row] >> np.uint64(11 * digit)) & np.uint64(2047)] += 1
-    for digit in range(6):
-        after, begin, shift = numbers[digit], 0, np.uint64(11 * digit)
-        for value in range(2048):
-            after[value], begin = begin, begin + after[value]
-        for row in range(keys.size):
-            value = (keys[row] >> shift) & np.uint64(2047)
-            spare_keys[after[value]], spare_places[after[value]] = keys[row], places[row]
-            after[value] += 1
-        keys, spare_keys, places, spare_places = spare_keys, keys, spare_places, places
-    return places
-
-
 def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
     """Mix a column of whole numbers (n,) into the state (n,) uint64 of each row, in place (SplitMix64)."""
     values = read_only(column)
@@ -163,21 +130,21 @@ def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _mix_rows(state, column, begin, end):  # type: ignore[no-untyped-def]
+def _mix_rows(state, column, begin, end):
     """Mix the rows from ``begin`` up to ``end``."""
     for row in range(begin, end):
         state[row] = mix_bits(state[row] ^ np.uint64(column[row]))
 
 
 @numba.njit(cache=True, nogil=True)
-def mark_cells(row, column, table):  # type: ignore[no-untyped-def]
+def mark_cells(row, column, table):
     """Set the cells (row, column) of a table, (n_rows, n_columns) int32, to 1; row and column are int32, (n,)."""
     for place in range(len(row)):
         table[row[place], column[place]] = 1
 
 
 @numba.njit(cache=True, nogil=True)
-def number_cells(table):  # type: ignore[no-untyped-def]
+def number_cells(table):
     """Number the cells of a table that are 1 from 0 on, in place; return the row and the column of each, (n,) int32."""
     n = table.sum()
     rows, columns = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -192,7 +159,7 @@ def number_cells(table):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def read_cells(row, column, table):  # type: ignore[no-untyped-def]
+def read_cells(row, column, table):
     """Return what stands in the cells (row, column) of a table, (n,) int32."""
     values = np.empty(len(row), np.int32)
     for place in range(len(row)):
@@ -201,7 +168,7 @@ def read_cells(row, column, table):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def count_repeats(first, second, n_second, third, n_third, n_cells):  # type: ignore[no-untyped-def]
+def count_repeats(first, second, n_second, third, n_third, n_cells):
     """Count the rows whose three codes stood together in an earlier row.
 
     Rows are put together by their first code, so that one small table of bits serves each of them in turn: a table of
@@ -254,7 +221,7 @@ _MAX_PAIR_VISITS = 1 << 27
 
 
 @njit(cache=True, nogil=True)
-def mix_bits(value: Any) -> Any:
+def mix_bits(value):
     """Return a number whose every bit depends on all bits of the value [Steele14]_."""
     value = value + _STEP
     value = (value ^ (value >> _HIGH)) * _FIRST
@@ -304,9 +271,7 @@ def _count_distinct(numbers: Numbers, query: Counts, linked: Bools, n_queries: i
 
 
 @njit(cache=True, nogil=True)
-def _refine(
-    starts: Counts, second: Ints, up: Numbers, down: Numbers, numbers: Numbers, active: Bools, sums: Any, following: Any
-) -> None:
+def _refine(starts, second, up, down, numbers, active, sums, following):
     """Fill in the following number of each active item, (n_items,); sums that wrap do not depend on their order."""
     for i in range(active.size):
         if active[i]:

@@ -1,4 +1,4 @@
-"""Pairs of items: preferences counted or sorted by pair, pairs that two orders agree on, and agreement by fold.
+"""Pairs of items: preferences counted, sorted and drawn again by pair, which items they connect, and who agrees.
 
 Pairs are stored by their lower item, in compressed rows: ``second[starts[i]:starts[i + 1]]`` are the items above ``i``
 that it was compared with, and every array over pairs has one entry for each of them. Items of different queries never
@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
-from .threads import even_bounds, over_bounds, read_only, total
+from .threads import bind, even_bounds, over_bounds, read_only, sum_over_bounds, total, views
 
 # threshold (equal): pairs counted in a table
 _MAX_TABLE_CELLS = 2_000_000
@@ -92,15 +92,13 @@ def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | 
     rows = row_starts(offsets)
     n_items, n_cells = len(rows) - 1, int(rows[-1])
     # the tie of the pair (i, j), i < j, is counted in cell base[i] + 3 j, losses and wins beside it
-    base = read_only((3 * (rows[:-1] - np.arange(1, n_items + 1)) + 1).astype(np.int32))
-    one, other, result = read_only(left.view(np.uint32)), read_only(right.view(np.uint32)), read_only(outcome)
+    base = (3 * (rows[:-1] - np.arange(1, n_items + 1)) + 1).astype(np.int32)
+    given = views(left.view(np.uint32), right.view(np.uint32), outcome, base)
+    add = bind(_tally, *given) if weight is None else bind(_tally_weights, *given, read_only(weight))
 
     def count(begin: int, end: int) -> Any:
         table: Any = np.zeros(3 * n_cells, np.int32 if weight is None else np.float64)
-        if weight is None:
-            _tally(one, other, result, base, np.zeros(table.size, np.uint8), table, begin, end)
-        else:
-            _tally_weights(one, other, result, base, read_only(weight), table, begin, end)
+        add(table, begin, end)
         return table
 
     table = total(over_bounds(count, even_bounds(len(left), max(_ROWS_PER_THREAD, 2 * n_cells))))
@@ -113,7 +111,7 @@ def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | 
 def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> OutcomeCounts:
     """Counts by sorting one key for each row, made of its pair and its outcome."""
     bits, keys = max(n_items, 1).bit_length(), np.empty(len(left), np.int64)
-    _make_keys(read_only(left), read_only(right), read_only(outcome), bits, keys)
+    bind(_make_keys, *views(left, right, outcome), bits, keys)()
     if weight is None:
         keys.sort()
         weights = np.empty(0)
@@ -130,19 +128,14 @@ def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats 
 def item_totals(counts: OutcomeCounts) -> tuple[Floats, Floats]:
     """Return what each item won and lost in all, (n_items,) each; a tie is half of both."""
     wins, losses = np.zeros(len(counts.starts) - 1), np.zeros(len(counts.starts) - 1)
-    won, lost, tied = read_only(counts.wins), read_only(counts.losses), read_only(counts.ties)
-    _add_up(read_only(counts.starts), read_only(counts.second), won, lost, tied, wins, losses)
+    bind(_add_up, *views(*counts), wins, losses)()
     return wins, losses
 
 
 def pair_numbers(left: Ints, right: Ints, starts: Counts, second: Ints) -> Ints:
     """Return which of the pairs, counted in the order of ``second``, each row compares, (n,)."""
     numbers = np.empty(len(left), np.int32)
-    one, other, rows, columns = read_only(left), read_only(right), read_only(starts), read_only(second)
-
-    def find(begin: int, end: int) -> None:
-        _find_pairs(one, other, rows, columns, begin, end, numbers)
-
+    find = bind(_find_pairs, *views(left, right, starts, second), numbers)
     over_bounds(find, even_bounds(len(left), _ROWS_PER_THREAD))
     return numbers
 
@@ -154,7 +147,7 @@ def row_starts(offsets: Counts) -> Counts:
 
 
 @njit(cache=True, nogil=True)
-def _find_cells(left: Cells, right: Cells, outcome: Outcomes, base: Ints, begin: int, end: int, cells: Cells) -> None:
+def _find_cells(left, right, outcome, base, begin, end, cells):
     """Write the cell of each row from begin to end."""
     for place in range(end - begin):
         i, j = left[begin + place], right[begin + place]
@@ -164,7 +157,7 @@ def _find_cells(left: Cells, right: Cells, outcome: Outcomes, base: Ints, begin:
 
 
 @njit(cache=True, nogil=True)
-def _find_pairs(left: Ints, right: Ints, starts: Counts, second: Ints, begin: int, end: int, numbers: Ints) -> None:
+def _find_pairs(left, right, starts, second, numbers, begin, end):
     """Fill in the number of the pair of each row from begin to end, by halving its row of pairs."""
     for row in range(begin, end):
         low, high = min(left[row], right[row]), max(left[row], right[row])
@@ -179,13 +172,11 @@ def _find_pairs(left: Ints, right: Ints, starts: Counts, second: Ints, begin: in
 
 
 @njit(cache=True, nogil=True)
-def _tally(
-    left: Cells, right: Cells, outcome: Outcomes, base: Ints, small: Any, table: Ints, begin: int, end: int
-) -> None:
+def _tally(left, right, outcome, base, table, begin, end):
     """Add the rows from begin to end to the table, (3 n_cells,): losses, ties, wins of the lower item of each pair."""
     # counting in single bytes keeps the cells of 1,000 items within the second-level cache, and finding the cells of a
     # block first lets the compiler use vectors: together 2.5 times faster than the plain loop
-    cells = np.empty(_BLOCK_ROWS, np.uint32)
+    cells, small = np.empty(_BLOCK_ROWS, np.uint32), np.zeros(table.size, np.uint8)
     for start in range(begin, end, _BLOCK_ROWS):
         stop = min(start + _BLOCK_ROWS, end)
         _find_cells(left, right, outcome, base, start, stop, cells)
@@ -200,9 +191,7 @@ def _tally(
 
 
 @njit(cache=True, nogil=True)
-def _tally_weights(
-    left: Cells, right: Cells, outcome: Outcomes, base: Ints, weight: Floats, table: Floats, begin: int, end: int
-) -> None:
+def _tally_weights(left, right, outcome, base, weight, table, begin, end):
     """Add the weights of the rows from begin to end to the table."""
     cells = np.empty(_BLOCK_ROWS, np.uint32)
     for start in range(begin, end, _BLOCK_ROWS):
@@ -213,7 +202,7 @@ def _tally_weights(
 
 
 @njit(cache=True, nogil=True)
-def _compress(table: Any, rows: Counts, starts: Counts, second: Ints, counts: Floats) -> int:
+def _compress(table, rows, starts, second, counts):
     """Fill starts, second and counts with the pairs that have any rows; return how many there are."""
     n_pairs = 0
     for i in range(rows.size - 1):
@@ -229,7 +218,7 @@ def _compress(table: Any, rows: Counts, starts: Counts, second: Ints, counts: Fl
 
 
 @njit(cache=True, nogil=True)
-def _make_keys(left: Ints, right: Ints, outcome: Outcomes, bits: int, keys: Counts) -> None:
+def _make_keys(left, right, outcome, bits, keys):
     """Write a key for each row: its lower item, the other one, and 0, 1 or 2 for loss, tie or win of the lower one."""
     for row in range(left.size):
         low, high = np.int64(min(left[row], right[row])), np.int64(max(left[row], right[row]))
@@ -238,7 +227,7 @@ def _make_keys(left: Ints, right: Ints, outcome: Outcomes, bits: int, keys: Coun
 
 
 @njit(cache=True, nogil=True)
-def _merge(keys: Counts, weight: Floats, bits: int, starts: Counts, second: Ints, counts: Floats) -> None:
+def _merge(keys, weight, bits, starts, second, counts):
     """Fill starts, second and counts from sorted keys; each row counts 1 where there are no weights."""
     item, n_pairs, last = 0, 0, -1
     for row in range(keys.size):
@@ -255,9 +244,7 @@ def _merge(keys: Counts, weight: Floats, bits: int, starts: Counts, second: Ints
 
 
 @njit(cache=True, nogil=True)
-def _add_up(
-    starts: Counts, second: Ints, won: Floats, lost: Floats, tied: Floats, wins: Floats, losses: Floats
-) -> None:
+def _add_up(starts, second, won, lost, tied, wins, losses):
     """Add the wins and losses of each pair, (n_pairs,), to those of its two items, (n_items,)."""
     for i in range(wins.size):
         for pair in range(starts[i], starts[i + 1]):
@@ -291,8 +278,8 @@ class PreferencesByPair(NamedTuple):
         begins = bounds[starts]
         parts = np.searchsorted(begins, even_bounds(len(code), _PREFERENCES_PER_THREAD))
         parts[0], parts[-1] = 0, len(begins) - 1
-        columns = read_only(starts), read_only(second), read_only(bounds), read_only(code), read_only(weight)
-        return cls(*columns, parts)
+        columns: Any = (*views(starts, second, bounds, code, weight), parts)
+        return cls(*columns)
 
     @property
     def first(self) -> Ints:
@@ -340,8 +327,8 @@ def sort_by_pair(
     moved, spare = np.empty(n, np.int64), np.empty(n, np.int64)
     spare_weight, moved_weight = np.empty(len(amount)), np.empty(len(amount))
     begins = np.zeros(n_items + 1, np.int64)
-    columns = (read_only(left), read_only(right), read_only(outcome), read_only(annotator))
-    _sort_rows(*columns, amount, moved, moved_weight, begins, spare, spare_weight)
+    columns = views(left, right, outcome, annotator)
+    bind(_sort_rows, *columns, amount, moved, moved_weight, begins, spare, spare_weight)()
     starts, second, bounds = np.empty(n_items + 1, np.int64), np.empty(n, np.int32), np.empty(n + 1, np.int64)
     code, counts = np.empty(n, np.int32), np.zeros((3, n))
     n_pairs = _mark_pairs(begins, moved, moved_weight, ties, starts, second, bounds, code, spare_weight, counts)
@@ -353,10 +340,7 @@ def sort_by_pair(
 
 
 @njit(cache=True, nogil=True)
-def _sort_rows(
-    left: Ints, right: Ints, outcome: Outcomes, annotator: Ints, weight: Floats,
-    moved: Counts, spare_weight: Floats, begins: Counts, by_high: Counts, by_high_weight: Floats,
-) -> None:  # fmt: skip
+def _sort_rows(left, right, outcome, annotator, weight, moved, spare_weight, begins, by_high, by_high_weight):
     """Fill moved with rows (higher item, code) sorted by pair, spare_weight with their weights, begins by lower item.
 
     Rows are sorted by counting: by the higher item, and then, in that order, by the lower one.
@@ -392,10 +376,7 @@ def _sort_rows(
 
 
 @njit(cache=True, nogil=True)
-def _mark_pairs(
-    begins: Counts, moved: Counts, spare_weight: Floats, ties: bool,
-    starts: Counts, second: Ints, bounds: Counts, code: Ints, weight: Floats, counts: Floats,
-) -> int:  # fmt: skip
+def _mark_pairs(begins, moved, spare_weight, ties, starts, second, bounds, code, weight, counts):
     """Fill in pairs, bounds, codes, weights and, (3, n), losses, ties and wins; return how many pairs there are."""
     n_pairs = n_kept = 0
     for i in range(begins.size - 1):
@@ -422,7 +403,7 @@ def _mark_pairs(
 def side_differences(left: Ints, right: Ints, values: Floats, n_items: int) -> Floats:
     """Return for each item the sums of rows of ``values`` (n, k) where it stands left less those right."""
     sums = np.zeros((n_items, values.shape[1]))
-    _add_differences(read_only(left), read_only(right), read_only(values), sums)
+    bind(_add_differences, *views(left, right, values), sums)()
     return sums
 
 
@@ -433,21 +414,14 @@ def side_moments(
 
     They have the shapes (n_items, k), (k,) and (k, k).
     """
-    k = values.shape[1]
-    one, other, amount, table = read_only(left), read_only(right), read_only(weight), read_only(values)
-
-    def add(begin: int, end: int) -> tuple[Floats, Floats, Floats]:
-        sums = np.zeros((n_items, k)), np.zeros(k), np.zeros((k, k))
-        _add_moments(one, other, amount, table, begin, end, *sums)
-        return sums
-
-    threads = over_bounds(add, even_bounds(len(left), max(_PREFERENCES_PER_THREAD, n_items)))
-    differences, sums, lower = (total(list(parts)) for parts in zip(*threads, strict=True))
+    k, bounds = values.shape[1], even_bounds(len(left), max(_PREFERENCES_PER_THREAD, n_items))
+    add = bind(_add_moments, *views(left, right, weight, values))
+    differences, sums, lower = sum_over_bounds(add, bounds, (n_items, k), k, (k, k))
     return differences, sums, lower + np.tril(lower, -1).T
 
 
 @njit(cache=True, nogil=True)
-def _add_differences(left: Ints, right: Ints, values: Floats, sums: Floats) -> None:
+def _add_differences(left, right, values, sums):
     """Add each row to the sums of its left item, and take it from those of its right item."""
     for row in range(len(left)):
         for c in range(values.shape[1]):
@@ -456,9 +430,7 @@ def _add_differences(left: Ints, right: Ints, values: Floats, sums: Floats) -> N
 
 
 @njit(cache=True, nogil=True)
-def _add_moments(
-    left: Ints, right: Ints, weight: Floats, values: Floats, begin: int, end: int, items: Any, sums: Any, products: Any
-) -> None:
+def _add_moments(left, right, weight, values, begin, end, items, sums, products):
     """Add the rows from begin to end; of products only the lower triangle."""
     for row in range(begin, end):
         for c in range(values.shape[1]):
@@ -492,7 +464,7 @@ def count_outcomes(annotator: Ints, outcome: Outcomes, n: int, step: int = 1) ->
 
 
 @njit(cache=True, nogil=True)
-def _tally_outcomes(annotator: Ints, outcome: Outcomes, begin: int, end: int, step: int, counts: Ints) -> None:
+def _tally_outcomes(annotator, outcome, begin, end, step, counts):
     """Add the rows from begin to end, or some blocks of them, to the counts, (3 n,)."""
     # numbers without a sign need no look for places counted from the end, which halves the time
     for start in range(begin, end, _OUTCOMES_PER_BLOCK * step):
@@ -502,7 +474,7 @@ def _tally_outcomes(annotator: Ints, outcome: Outcomes, begin: int, end: int, st
 
 
 @numba.njit(cache=True, nogil=True)
-def concordance(offsets, grade, place, weight, agree, total):  # type: ignore[no-untyped-def]
+def concordance(offsets, grade, place, weight, agree, total):
     """Weigh the pairs of each group with unequal grades, and those that the places order the same way.
 
     Rows are sorted by group and then by grade. A pair weighs the product of its weights; equal places count half.
@@ -539,7 +511,7 @@ def concordance(offsets, grade, place, weight, agree, total):  # type: ignore[no
 
 
 @numba.njit(cache=True, nogil=True)
-def row_concordance(offsets, grade, place, weight):  # type: ignore[no-untyped-def]
+def row_concordance(offsets, grade, place, weight):
     """Return each row's pairs in agreement, all its pairs, and those it is above less those below, (n_rows,) each.
 
     Arguments are as in :func:`concordance`; a row's pair weighs as much as the other row.
@@ -573,7 +545,7 @@ def row_concordance(offsets, grade, place, weight):  # type: ignore[no-untyped-d
 
 
 @numba.njit(cache=True, nogil=True)
-def _empty_tree(offsets):  # type: ignore[no-untyped-def]
+def _empty_tree(offsets):
     """Return a Fenwick tree with room for the largest group."""
     largest = 0
     for g in range(len(offsets) - 1):
@@ -582,7 +554,7 @@ def _empty_tree(offsets):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _weight_below(tree, place):  # type: ignore[no-untyped-def]
+def _weight_below(tree, place):
     """Return the weight that was added at lower places, and half of that at this one."""
     up_to, before, k = 0.0, 0.0, place + 1
     while k > 0:
@@ -596,7 +568,7 @@ def _weight_below(tree, place):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _add(tree, n, place, weight):  # type: ignore[no-untyped-def]
+def _add(tree, n, place, weight):
     """Add weight at one of n places."""
     k = place + 1
     while k <= n:
@@ -605,7 +577,7 @@ def _add(tree, n, place, weight):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def number_pairs(starts, second):  # type: ignore[no-untyped-def]
+def number_pairs(starts, second):
     """Return the number of each pair of items in a table.
 
     Parameters
@@ -627,7 +599,7 @@ def number_pairs(starts, second):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def count_by_fold(left, right, outcome, weight, fold, numbers, counts):  # type: ignore[no-untyped-def]
+def count_by_fold(left, right, outcome, weight, fold, numbers, counts):
     """Add the weight of each preference to its fold, pair and outcome (loss, tie, win of the lower item).
 
     Parameters
@@ -652,7 +624,7 @@ def count_by_fold(left, right, outcome, weight, fold, numbers, counts):  # type:
 
 
 @numba.njit(cache=True, nogil=True)
-def add_agreement(left, right, outcome, weight, annotator, fold, scores, covered, agree, total):  # type: ignore[no-untyped-def]
+def add_agreement(left, right, outcome, weight, annotator, fold, scores, covered, agree, total):
     """Add up, for each annotator, the preferences that the scores of the others order alike, and all that can be told.
 
     Parameters
@@ -682,7 +654,7 @@ def add_agreement(left, right, outcome, weight, annotator, fold, scores, covered
 
 
 @numba.njit(cache=True, nogil=True)
-def add_likeness(left, right, outcome, weight, annotator, n_items, like, company):  # type: ignore[no-untyped-def]
+def add_likeness(left, right, outcome, weight, annotator, n_items, like, company):
     """Add up, for each annotator, the share of preferences about their items like theirs, and the weight of all these.
 
     Parameters
@@ -709,3 +681,147 @@ def add_likeness(left, right, outcome, weight, annotator, n_items, like, company
             cells[one, 1 + outcome[row]] / of_item[one] + cells[other, 1 - outcome[row]] / of_item[other]
         )
         company[annotator[row]] += each * (of_item[one] + of_item[other])
+
+
+# Which items pairs connect
+
+
+@njit(cache=True, nogil=True)
+def group_leader(group, item):
+    """Return the item that leads the group of an item; shortens the way to it."""
+    while group[item] != item:
+        group[item] = group[group[item]]
+        item = group[item]
+    return item
+
+
+@njit(cache=True, nogil=True)
+def settle_groups(group):
+    """Name each item's group by its leader; leaders come first, so theirs is settled."""
+    for item in range(group.size):
+        group[item] = group[group[item]]
+
+
+def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:
+    """Return for each item the lowest item it is connected with, (n_items,).
+
+    Stops once each query is one group: 0.5 ms for a million pairs, against 29 ms for ``connected_components`` of scipy.
+    """
+    group = np.arange(len(starts) - 1, dtype=np.int32)
+    bind(_connect, *views(starts, second), group, len(group) - int(np.count_nonzero(np.diff(offsets))))()
+    return group
+
+
+@njit(cache=True, nogil=True)
+def _connect(starts, second, group, n_joins):
+    """Join the groups of the two items of each pair, the lower number leading; n_joins leave one for each query."""
+    for i in range(group.size):
+        if n_joins == 0:
+            break
+        for pair in range(starts[i], starts[i + 1]):
+            a, b = group_leader(group, i), group_leader(group, second[pair])
+            if a != b:
+                n_joins -= 1
+                group[max(a, b)] = min(a, b)
+    settle_groups(group)
+
+
+def reachable_items(starts: Counts, second: Ints, up: Bools, down: Bools, seeds: Bools) -> Bools:
+    """Return which items can be reached from the seeds, (n_items,).
+
+    ``up`` says of each pair whether it may be followed from its lower item to the other, ``down`` the way back.
+    """
+    is_reached, news = seeds.copy(), 1
+    follow = bind(_follow, *views(starts, second, up, down), is_reached)
+    while news:
+        left = len(is_reached) - int(np.count_nonzero(is_reached))
+        news = follow(left)
+    return is_reached
+
+
+@njit(cache=True, nogil=True)
+def _follow(starts, second, up, down, is_reached, left):
+    """Follow every pair once, from the first item on and then back, while items are left; return how many it found."""
+    news = 0
+    for step in range(2 * is_reached.size):
+        if news == left:
+            break
+        i = step if step < is_reached.size else 2 * is_reached.size - 1 - step
+        for pair in range(starts[i], starts[i + 1]):
+            j = second[pair]
+            if up[pair] and is_reached[i] and not is_reached[j]:
+                is_reached[j] = True
+                news += 1
+            elif down[pair] and is_reached[j] and not is_reached[i]:
+                is_reached[i] = True
+                news += 1
+    return news
+
+
+# Rows drawn again: how often, what is judged in them, and which items they connect
+
+_DRAW_BITS = 13
+_DRAW_BLOCK = 1 << _DRAW_BITS
+"""Units whose draws are tallied together, so their counters stay in the nearest cache."""
+
+
+def draw_alike(n_units: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Return how often each of ``n_units`` is drawn when as many are drawn with replacement, (n_units,).
+
+    How many draws fall into each block of 8192 units is multinomial, and where within it takes 13 random bits a draw:
+    a third of the time of drawing from all units at once.
+    """
+    sizes = np.full(-(-n_units // _DRAW_BLOCK), _DRAW_BLOCK)
+    sizes[-1] += n_units - int(sizes.sum())
+    ends = np.cumsum(rng.multinomial(n_units, sizes / n_units))
+    n_full = int(ends[-2]) if len(ends) > 1 else 0
+    counts = np.zeros(n_units, np.uint8)
+    _tally_draws(rng.bit_generator.random_raw(-(-n_full // 4)).view(np.uint16), ends[:-1], counts)
+    last = rng.integers(0, sizes[-1], n_units - n_full, dtype=np.uint16)
+    _tally_draws(last, np.array([len(last)]), counts[(len(sizes) - 1) << _DRAW_BITS :])
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _tally_draws(places, ends, counts):
+    """Add the draws of each block, (n_draws,), to the counts of its units, (n_units,)."""
+    begin = 0
+    for block in range(ends.size):
+        within = counts[block << _DRAW_BITS :]
+        for draw in range(begin, ends[block]):
+            within[places[draw] & (_DRAW_BLOCK - 1)] += np.uint8(1)
+        begin = ends[block]
+
+
+@njit(cache=True, nogil=True)
+def mark_drawn(items, drawn, judged):
+    """Mark the items, (n_items,), of the rows that were drawn, (n_rows,)."""
+    for row in range(items.size):
+        # without a branch, which could not be foreseen
+        judged[items[row]] |= drawn[row]
+
+
+def join_rows(first: Ints, second: Ints, drawn: Bools, n_items: int, most: int | None = None) -> tuple[Ints, int]:
+    """Return the lowest item that each item is connected with by drawn rows, (n_items,), and how many joins it took.
+
+    With ``most`` joins nothing is left to join, and the rest of the rows is not looked at.
+    """
+    group = np.arange(n_items, dtype=np.int32)
+    return group, _join_rows(first, second, drawn, group, n_items if most is None else most)
+
+
+@njit(cache=True, nogil=True)
+def _join_rows(first, second, drawn, group, most):
+    """Join the groups of the two items of each drawn row; return how often there were two."""
+    n_joins = 0
+    for row in range(first.size):
+        if n_joins >= most:
+            break
+        if not drawn[row]:
+            continue
+        a, b = group_leader(group, first[row]), group_leader(group, second[row])
+        if a != b:
+            n_joins += 1
+            group[max(a, b)] = min(a, b)
+    settle_groups(group)
+    return n_joins

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..protocols import Counts, Floats
 from .segments import ROUNDING
 
 FIRST = 0  # tied items stay in input order
@@ -21,7 +20,7 @@ LANES = 16  # as many as two registers of the processors we measured on hold
 
 
 @njit(cache=True, nogil=True)
-def _sort_descending(keys: Floats, order: Counts, spare: Counts, n: int) -> int:
+def _sort_descending(keys, order, spare, n):
     """Stable merge sort of order[:n] by keys[order], largest first; returns how many pairs changed places."""
     moved = 0
     width = 1
@@ -46,7 +45,7 @@ def _sort_descending(keys: Floats, order: Counts, spare: Counts, n: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _score_bound(scores: Floats, low: int, high: int, k: int, peaks: Floats) -> float:
+def _score_bound(scores, low, high, k, peaks):
     """A score that at least k of items low..high-1 reach and few others: the k-th best of the lanes' best.
 
     Lane l holds items low + l, low + l + LANES, and so on; `peaks` is working space. None of this
@@ -68,7 +67,7 @@ def _score_bound(scores: Floats, low: int, high: int, k: int, peaks: Floats) -> 
 
 
 @njit(cache=True, nogil=True)
-def _slack(scores: Floats, low: int, high: int) -> float:
+def _slack(scores, low, high):
     """Largest gap of neighbours of one query that are equal; see :mod:`~crowdrank.kernels.segments`."""
     largest = 0.0
     for item in range(low, high):
@@ -78,7 +77,7 @@ def _slack(scores: Floats, low: int, high: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _insert_top(items: Counts, n: int, scores: Floats, k: int, slack: float, order: Counts, best: Floats) -> int:
+def _insert_top(items, n, scores, k, slack, order, best):
     """Fill order[:k] with the k best of items[:n], equal scores in the order given; returns how many there are."""
     filled = 0
     for candidate in range(n):
@@ -101,10 +100,7 @@ def _insert_top(items: Counts, n: int, scores: Floats, k: int, slack: float, ord
 
 
 @njit(cache=True, nogil=True)
-def _arrange(
-    values: Floats, scores: Floats, low: int, high: int, k: int, ties: int, slack: float, order: Counts, spare: Counts,
-    best: Floats,
-) -> int:  # fmt: skip
+def _arrange(values, scores, low, high, k, ties, slack, order, spare, best):
     """Put at least the top k items of one query into `order`, best score first; returns how many were put there.
 
     With AVERAGE the group of equal scores that crosses the cutoff is there as a whole.
@@ -142,7 +138,7 @@ def _arrange(
 
 
 @njit(cache=True, nogil=True)
-def _sort_query(values: Floats, low: int, n: int, order: Counts, spare: Counts) -> None:
+def _sort_query(values, low, n, order, spare):
     """Fill order[:n] with the items of a query, which begin at `low`, the largest value first."""
     for place in range(n):
         order[place] = low + place
@@ -150,7 +146,7 @@ def _sort_query(values: Floats, low: int, n: int, order: Counts, spare: Counts) 
 
 
 @njit(cache=True, nogil=True)
-def _mend_groups(values: Floats, scores: Floats, order: Counts, spare: Counts, n: int, ties: int, slack: float) -> None:
+def _mend_groups(values, scores, order, spare, n, ties, slack):
     """Put items of order[:n] that only rounding has ordered into the order of ties."""
     start = 0
     while start < n:
@@ -166,7 +162,7 @@ def _mend_groups(values: Floats, scores: Floats, order: Counts, spare: Counts, n
 
 
 @njit(cache=True, nogil=True)
-def _group_end(scores: Floats, order: Counts, start: int, n: int, ties: int, slack: float) -> int:
+def _group_end(scores, order, start, n, ties, slack):
     """End of the group of items that share a place with the one at `start`; one item unless ties are averaged."""
     end = start + 1
     if ties == AVERAGE:
@@ -176,7 +172,7 @@ def _group_end(scores: Floats, order: Counts, start: int, n: int, ties: int, sla
 
 
 @njit(cache=True, nogil=True)
-def level(values: Floats, offsets: Counts) -> Floats:
+def level(values, offsets):
     """Values with each group of equal ones of a query at the largest of them: (n_items,)."""
     joined = np.empty(len(values))
     longest = _longest(offsets)
@@ -196,7 +192,7 @@ def level(values: Floats, offsets: Counts) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _depth(scores: Floats, order: Counts, depth: int) -> int:
+def _depth(scores, order, depth):
     """Number of places down to `depth` that hold a ranked item; those with a score of minus infinity were not."""
     while depth > 0 and scores[order[depth - 1]] == -np.inf:
         depth -= 1
@@ -204,7 +200,7 @@ def _depth(scores: Floats, order: Counts, depth: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _longest(offsets: Counts) -> int:
+def _longest(offsets):
     """Number of items of the largest query."""
     longest = 1
     for query in range(len(offsets) - 1):
@@ -213,16 +209,14 @@ def _longest(offsets: Counts) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _buffers(offsets: Counts, k: int) -> tuple[Counts, Counts, Floats]:
+def _buffers(offsets, k):
     """Working space for `_arrange`: items in order, items set aside, scores of the best."""
     longest = _longest(offsets)
     return np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(max(min(k, longest), LANES))
 
 
 @njit(cache=True, nogil=True)
-def discounted_gain(
-    values: Floats, scores: Floats, offsets: Counts, k: int, ties: int, exponential: bool, discount: Floats
-) -> Floats:
+def discounted_gain(values, scores, offsets, k, ties, exponential, discount):
     """Sum over the top k of gain times discount, for each query.
 
     The gain of an item is its value, or 2 ** value - 1 if `exponential`; `discount` has an entry for each of the first
@@ -251,7 +245,7 @@ def discounted_gain(
 
 
 @njit(cache=True, nogil=True)
-def ideal_gain(values: Floats, offsets: Counts, k: int, exponential: bool, discount: Floats) -> Floats:
+def ideal_gain(values, offsets, k, exponential, discount):
     """Largest possible sum over the top k of gain times discount, for each query.
 
     Whole values below 64, which grades are, are counted and not sorted. Returns (n_queries,).
@@ -288,7 +282,7 @@ def ideal_gain(values: Floats, offsets: Counts, k: int, exponential: bool, disco
 
 
 @njit(cache=True, nogil=True)
-def average_precision(relevant: Floats, scores: Floats, offsets: Counts, k: int, ties: int) -> Floats:
+def average_precision(relevant, scores, offsets, k, ties):
     """Sum over relevant items in the top k of the precision at their place, by the number of relevant items.
 
     `relevant` holds 0 and 1; a query without relevant items gets 0. Within a tied group of n items, r of them relevant,
@@ -323,7 +317,7 @@ def average_precision(relevant: Floats, scores: Floats, offsets: Counts, k: int,
 
 
 @njit(cache=True, nogil=True)
-def reciprocal_rank(relevant: Floats, scores: Floats, offsets: Counts, k: int, ties: int) -> Floats:
+def reciprocal_rank(relevant, scores, offsets, k, ties):
     """One by the rank of the first relevant item if that is among the top k, else 0.
 
     In a tied group of n items, r of them relevant, the first relevant one is at place i with probability
@@ -355,7 +349,7 @@ def reciprocal_rank(relevant: Floats, scores: Floats, offsets: Counts, k: int, t
 
 
 @njit(cache=True, nogil=True)
-def expected_reciprocal_rank(stop: Floats, scores: Floats, offsets: Counts, k: int, ties: int) -> Floats:
+def expected_reciprocal_rank(stop, scores, offsets, k, ties):
     """Expected 1 / rank at which a reader stops who stops at an item with probability `stop`.
 
     In a tied group the mean product of m of the n chances to go on is built up item by item,
@@ -388,7 +382,7 @@ def expected_reciprocal_rank(stop: Floats, scores: Floats, offsets: Counts, k: i
 
 
 @njit(cache=True, nogil=True)
-def pair_counts(truth: Floats, scores: Floats, offsets: Counts) -> Counts:
+def pair_counts(truth, scores, offsets):
     """Pairs of items tied in truth, tied in scores, tied in both, and ordered in opposite ways (Knight 1966).
 
     Both are what `level` makes of them. Time is n log n. Returns (n_queries, 4).
@@ -417,7 +411,7 @@ def pair_counts(truth: Floats, scores: Floats, offsets: Counts) -> Counts:
 
 
 @njit(cache=True, nogil=True)
-def middle_ranks(values: Floats, offsets: Counts) -> Floats:
+def middle_ranks(values, offsets):
     """Rank of each item in its query, 1 for the largest value, equal values sharing their mean rank: (n_items,)."""
     ranks = np.empty(len(values))
     longest = _longest(offsets)
@@ -437,7 +431,7 @@ def middle_ranks(values: Floats, offsets: Counts) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _above(tree: Counts, place: int) -> int:
+def _above(tree, place):
     """Sum of the first `place` counts of a Fenwick tree."""
     total = 0
     while place > 0:
@@ -447,7 +441,7 @@ def _above(tree: Counts, place: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def precise_above(truth_ranks: Floats, scores: Floats, offsets: Counts) -> Floats:
+def precise_above(truth_ranks, scores, offsets):
     """Sum over the items below the top of the share of items above them that belong above, for each query.
 
     `truth_ranks` are `middle_ranks` of the truth. A pair tied in truth counts one half, a group of equal scores counts
@@ -483,7 +477,7 @@ def precise_above(truth_ranks: Floats, scores: Floats, offsets: Counts) -> Float
 
 
 @njit(cache=True, nogil=True)
-def gather(codes: Counts, n_codes: int) -> tuple[Counts, Counts]:
+def gather(codes, n_codes):
     """Bring equal codes side by side: where each code starts, (n_codes + 1,), and the rows in that order, (n_rows,)."""
     offsets = np.zeros(n_codes + 1, np.int64)
     for row in range(len(codes)):

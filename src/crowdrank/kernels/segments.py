@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -201,8 +202,6 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
     elif len(values) < _MIN_KERNEL_ROWS:
         order = np.argsort(values)
     else:
-        from .numbering import sort_order
-
         order = sort_order(values)
     ranked = values[order]
     # a sum and not a difference, which two infinities do not have
@@ -215,6 +214,45 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
     settled = np.empty(len(order))
     settled[order] = ranked[first]
     return settled
+
+
+def sort_order(values: Floats) -> Ints:
+    """Return the places of numbers in rising order, equal ones by place: a fifth of the time of a sort by comparing."""
+    bits = values.view(np.uint64)
+    # as whole numbers these are in the order of the numbers that they stand for
+    return key_order(np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63)))
+
+
+def key_order(keys: NDArray[np.uint64]) -> Ints:
+    """Return the places of keys in rising order, equal ones by place; the keys are overwritten."""
+    places = np.arange(len(keys), dtype=np.int32)
+    return _digit_sort()(keys, places, np.empty_like(keys), np.empty_like(places))
+
+
+@cache
+def _digit_sort() -> Any:
+    """The compiled sort; few values do without it, and without numba, which takes a while to import."""
+    from numba import njit
+
+    @njit(cache=True, nogil=True)
+    def sort(keys, places, spare_keys, spare_places):
+        """Sort keys by six digits of eleven bits, the lowest first; return the places that they came from."""
+        numbers = np.zeros((6, 2048), np.int64)
+        for row in range(keys.size):
+            for digit in range(6):
+                numbers[digit, (keys[row] >> np.uint64(11 * digit)) & np.uint64(2047)] += 1
+        for digit in range(6):
+            after, begin, shift = numbers[digit], 0, np.uint64(11 * digit)
+            for value in range(2048):
+                after[value], begin = begin, begin + after[value]
+            for row in range(keys.size):
+                value = (keys[row] >> shift) & np.uint64(2047)
+                spare_keys[after[value]], spare_places[after[value]] = keys[row], places[row]
+                after[value] += 1
+            keys, spare_keys, places, spare_places = spare_keys, keys, spare_places, places
+        return places
+
+    return sort
 
 
 def _over_segments(reduce: np.ufunc, values: NDArray[np.floating[Any]], offsets: Counts) -> Floats:

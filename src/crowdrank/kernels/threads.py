@@ -86,6 +86,19 @@ def sum_over_bounds(add: Callable[..., Any], bounds: Counts, *shapes: int | tupl
     return [total(list(sums)) for sums in zip(*over_bounds(work, bounds), strict=True)]
 
 
+def sum_over_parts(add: Callable[..., Any], parts: Counts, shape: int | tuple[int, ...]) -> Floats:
+    """Return the sum of what ``add(begin, end, sums)`` makes of each part alone, in their order on any machine."""
+
+    def work(begin: int, end: int) -> list[Floats]:
+        by_thread = []
+        for part in range(begin, end):
+            by_thread.append(np.zeros(shape))
+            add(parts[part], parts[part + 1], by_thread[-1])
+        return by_thread
+
+    return total([sums for some in over_bounds(work, even_bounds(len(parts) - 1, 1)) for sums in some])
+
+
 def even_bounds(n_rows: int, smallest: int) -> Counts:
     """Return the bounds of equal stretches of the rows, one for each thread and none below ``smallest`` rows."""
     n_threads = _n_threads(n_rows, smallest)

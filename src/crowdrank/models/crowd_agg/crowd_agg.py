@@ -20,8 +20,7 @@ from ...quality import TRUSTED, LearnedQuality, quality_of_sample, trusted_annot
 from ...wording import expect_choices, option
 
 if TYPE_CHECKING:
-    from .kernels.poisson_binomial import Crowd
-    from .kernels.preference_sets import PreferenceSets
+    from .kernels.poisson_binomial import Crowd, PreferenceSets
 
 _CHOICES = {
     "measure": ("ndcg", "rbp"),
@@ -266,8 +265,7 @@ def _in_sample_qualities(method: CrowdAgg, crowd: Crowd) -> tuple[Floats, Trace]
 def _lay_out(method: CrowdAgg, judgments: Judgments) -> _CrowdBlock:
     """The preference sets of all annotators, and the pairs to count agreement on."""
     from ...kernels.segments import segment_sums
-    from .kernels.poisson_binomial import Crowd, Discounts, ndcg_mixture, pair_gap, rbp_mixture
-    from .kernels.preference_sets import Agreement
+    from .kernels.poisson_binomial import Agreement, Crowd, Discounts, ndcg_mixture, pair_gap, rbp_mixture
 
     items, (sets, annotator) = judgments.items, _preference_sets(judgments)
     query = items.query[sets.item[sets.bounds[:-1]]]
@@ -306,7 +304,7 @@ def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:
     Several grades of one item in a set are averaged. Judgments without annotators are all by one.
     """
     from ...kernels.segments import average_repeats
-    from .kernels.preference_sets import sets_of_levels, sets_of_preferences
+    from .kernels.poisson_binomial import sets_of_levels, sets_of_preferences
 
     annotator = judgments.row_annotator
     items, weight, code = judgments.items, np.asarray(judgments.row_weight), annotator.astype(np.int64)

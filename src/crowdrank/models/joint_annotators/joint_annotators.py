@@ -601,7 +601,7 @@ class FeatureScores:
             def product(vector: Floats) -> Floats:
                 return self.matrix.T @ pairs.multiply(self.matrix @ vector, here.degree) + self.ridge * vector
 
-            step = conjugate_gradient(product, diagonal, gradient, accuracy=_GRADIENT_ACCURACY)
+            step = conjugate_gradient(product, diagonal, gradient, accuracy=_GRADIENT_ACCURACY)[0]
         step = np.clip(step, -_LONGEST_WEIGHT_STEP, _LONGEST_WEIGHT_STEP)
         return step, float(gradient @ step)
 
@@ -687,7 +687,7 @@ class ItemEffectScores:
         def product(vector: Floats) -> Floats:
             return pairs.multiply(vector, here.degree) + precision * self.residuals(vector)
 
-        return conjugate_gradient(product, here.degree + precision, gradient, accuracy=_GRADIENT_ACCURACY)
+        return conjugate_gradient(product, here.degree + precision, gradient, accuracy=_GRADIENT_ACCURACY)[0]
 
 
 ScoreModel: TypeAlias = FeatureScores | ItemEffectScores

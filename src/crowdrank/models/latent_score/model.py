@@ -159,7 +159,7 @@ class Layout:
     @cached_property
     def component(self) -> Ints:
         """The first item that each item is connected to by comparisons, (n_items,)."""
-        from ...kernels.laplacian import connected_groups
+        from ...kernels.pairs import connected_groups
 
         return connected_groups(self.graph.starts, self.graph.second, self.graph.offsets)
 

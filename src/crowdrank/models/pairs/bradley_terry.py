@@ -170,19 +170,15 @@ class BradleyTerry:
         point, best, trace = self._solve(problem)
         scores, printed = point[: preferences.n_items], self.solver == "printed"
         # printed steps end where they end: there is no maximum whose curvature would say how sure scores are
-        std_error: Floats | None = None
-        covariance: tuple[Floats | None, ...] | None = None
-        own = np.zeros((len(point) - len(scores), len(point) - len(scores)))
-        if not printed:
-            std_error, covariance, own = problem.standard_errors(best, preferences.items.offsets)
+        errors: Any = (None, None, np.zeros((len(point) - len(scores), len(point) - len(scores))))
+        std_error, covariance, own = errors if printed else problem.standard_errors(best, preferences.items.offsets)
         quality: Any = held_out(self, preferences)
         if problem.design is not None and not printed:
             again = partial(_scores_of_part, self, problem, point)
             quality = LearnedQuality(preferences, again, {}) if preferences.n_annotators else None
-        estimates = problem.estimates(point, own)
         consensus = Consensus.of(
             self, preferences, scores, trace=trace, std_error=std_error, covariance=covariance, quality=quality,
-            estimates=estimates,
+            estimates=problem.estimates(point, own),
         )  # fmt: skip
         if problem.design is not None or preferences.strength is not None or printed:
             return consensus
@@ -190,10 +186,11 @@ class BradleyTerry:
 
     def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the preferences in the scores, at the consensus."""
-        if "control" in consensus.estimates or "cuts" in consensus.estimates:
+        estimates = consensus.estimates
+        if "control" in estimates or "cuts" in estimates:
             return _gradients_with_design(preferences, consensus, self.ties, self.ridge)
         gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
-        slope = preferences.row_weight * _slopes(preferences, gap, consensus.estimates.get("tie", 0.0))[0]
+        slope = preferences.row_weight * _slopes(preferences, gap, estimates.get("tie", 0.0))[0]
         slope = np.where(preferences.outcome == 0, 0.0, slope) if self.ties == "ignore" else slope
         return ScoreGradients.of_preferences(preferences.left, preferences.right, slope, self.ridge)
 
@@ -249,11 +246,6 @@ class Grading(NamedTuple):
         sizes, step = strength_steps(preferences)
         has_ties = ties != "ignore" and bool((preferences.outcome == 0).any())
         return cls(sizes, step, has_ties) if step.max(initial=0) > 1 else None
-
-    @property
-    def n_cuts(self) -> int:
-        """Number of cuts that are parameters."""
-        return int(self.step.max()) - 1 + self.has_ties
 
     def cuts(self, own: Floats) -> Floats:
         """Return the cuts above 0, from the first on, for those that are parameters."""
@@ -485,31 +477,25 @@ class PairProblem:
                 gradient = np.append(gradient, model.tie_gradient)
                 cross, curvature = model.cross[:, None], np.array([[model.tie_bend]])
         else:
-            log_likelihood, gradient, bend, degree, cross, curvature = self._evaluate_rows(self.design, point, tie)
+            from ...kernels.pairs import side_differences
+            from .kernels.pair_likelihood import evaluate_controlled
+
+            design, first = self.design, counts.first
+            own, levels = np.split(point[n:], [k])
+            graded = (None, False)
+            if design.grading is not None:
+                graded = design.grading.cuts(levels), design.grading.has_ties
+            rows = (design.pair, design.outcome, design.weight, design.values)
+            of_rows = evaluate_controlled(*rows, point[first] - point[counts.second], own, tie, *graded)
+            bend, log_likelihood, curvature = of_rows.bend, of_rows.log_likelihood, of_rows.curvature
+            degree = np.asarray(np.bincount(first, bend, n) + np.bincount(counts.second, bend, n), np.float64)
+            by_item = side_differences(first, counts.second, np.column_stack([of_rows.pull, of_rows.cross]), n)
+            gradient, cross = np.concatenate([by_item[:, 0], of_rows.gradient]), np.ascontiguousarray(by_item[:, 1:])
         gradient = gradient - penalty * point
         if self.free is not None:
             gradient = np.where(self.free, gradient, 0.0)
         value = log_likelihood - 0.5 * float((penalty * point**2).sum())
         return _Point(value, gradient, log_likelihood, bend, degree, cross, curvature + np.diag(penalty[n:]))
-
-    def _evaluate_rows(
-        self, design: RowDesign, point: Floats, tie: float
-    ) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
-        """Log-likelihood, gradient and curvatures of preferences one by one."""
-        from ...kernels.pairs import side_differences
-        from .kernels.pair_likelihood import evaluate_controlled
-
-        n, counts, grading = self.n_items, self.counts, design.grading
-        first = np.repeat(np.arange(n, dtype=np.int32), np.diff(counts.starts))
-        own, levels = np.split(point[n:], [len(design.values)])
-        graded = (None, False) if grading is None else (grading.cuts(levels), grading.has_ties)
-        gap = point[first] - point[counts.second]
-        rows = (design.pair, design.outcome, design.weight, design.values)
-        model = evaluate_controlled(*rows, gap, own, tie, *graded)
-        degree = np.asarray(np.bincount(first, model.bend, n) + np.bincount(counts.second, model.bend, n), np.float64)
-        by_item = side_differences(first, counts.second, np.column_stack([model.pull, model.cross]), n)
-        gradient, cross = np.concatenate([by_item[:, 0], model.gradient]), np.ascontiguousarray(by_item[:, 1:])
-        return model.log_likelihood, gradient, model.bend, degree, cross, model.curvature
 
     def direction(self, here: _Point, tol: float) -> Floats:
         """Return the Newton step."""
@@ -716,13 +702,11 @@ class PairRefits:
 
         All are those of the scores that fit all preferences.
         """
-        from ...kernels.segments import segment_sums
-
         pair_counts, n = self.pair_counts, len(self.start)
-        first = np.repeat(np.arange(n), np.diff(pair_counts.starts))
+        first = pair_counts.first
         chance = 1.0 / (1.0 + np.exp(self.start[pair_counts.second] - self.start[first]))
         bend = pair_counts.number * chance * (1.0 - chance)
-        degree = segment_sums(bend, first, None, n) + segment_sums(bend, pair_counts.second, None, n)
+        degree = np.asarray(np.bincount(first, bend, n) + np.bincount(pair_counts.second, bend, n), np.float64)
         return chance, degree, self.rows.won - np.repeat(chance.astype(np.float32), np.diff(self.rows.row_starts))
 
     @property
@@ -753,9 +737,15 @@ class PairRefits:
 
     def _fit_alone(self, copies: NDArray[Any], chosen: Counts) -> Refitted:
         """Scores of some of the resamples, one after the other."""
-        parts: list[tuple[Floats, int, bool, bool]] = []
+        from ...kernels.pairs import OutcomeCounts
+
+        rows, n_pairs, parts = self.rows, len(self.rows.second), list[tuple[Floats, int, bool, bool]]()
+        pair = np.repeat(np.arange(n_pairs), np.diff(rows.row_starts))
         for number in chosen:
-            pair_counts = self._pair_counts(copies[number])
+            weight = np.multiply(rows.weight, copies[number][rows.unit], dtype=np.float64)
+            outcomes: Any = [np.bincount(pair, weight * (rows.won == won), n_pairs) for won in (1.0, 0.0, 0.5)]
+            counts = OutcomeCounts(rows.starts, rows.second, *outcomes).keep(sum(outcomes) > 0)
+            pair_counts = apply_ties_rule(counts, self.method.ties, self.offsets)
             judged = pair_counts.wins + pair_counts.losses > 0
             n_lost = int(((self.pair_counts.wins + self.pair_counts.losses > 0) & ~judged).sum())
             start = self.start.copy()
@@ -765,18 +755,6 @@ class PairRefits:
             apart = falls_apart(pair_counts.group, self.pair_counts.group, judged)
             parts.append((point[: len(judged)], n_lost, apart, trace.converged))
         return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
-
-    def _pair_counts(self, copies: NDArray[Any]) -> PairCounts:
-        """The pair counts of one resample."""
-        from ...kernels.pairs import OutcomeCounts
-        from ...kernels.segments import segment_sums
-
-        rows, n_pairs = self.rows, len(self.rows.second)
-        pair = np.repeat(np.arange(n_pairs), np.diff(rows.row_starts))
-        weight = np.multiply(rows.weight, copies[rows.unit], dtype=np.float64)
-        wins, losses, ties = (segment_sums(weight * (rows.won == won), pair, None, n_pairs) for won in (1.0, 0.0, 0.5))
-        counts = OutcomeCounts(rows.starts, rows.second, wins, losses, ties)
-        return apply_ties_rule(counts.keep(wins + losses + ties > 0), self.method.ties, self.offsets)
 
     def _fit_together(self, copies: NDArray[Any]) -> Refitted:
         """Scores of all the resamples by Newton steps, which each takes as it would alone."""

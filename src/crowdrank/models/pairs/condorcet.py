@@ -9,8 +9,7 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
-from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import Floats
+from ...pair_counts import count_preferences, warn_apart
 from ...quality import held_out
 from ...wording import expect_at_least
 
@@ -71,29 +70,21 @@ class Condorcet:
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the mean standings; warns of groups that never met, between which only coins decide."""
+        from ...kernels.numbering import structure_numbers
+        from .kernels.majority_orders import link_pairs, majority_ranks, rank_standings
+
         expect(preferences, self)
-        pair_counts = count_preferences(preferences, "split")
-        warn_apart(preferences.items, pair_counts)
-        scores = _mean_standings(preferences, pair_counts, self)
-        return Consensus.of(self, preferences, scores, quality=held_out(self, preferences))
-
-
-def _mean_standings(preferences: Preferences, pair_counts: PairCounts, method: Condorcet) -> Floats:
-    """Mean over the sorts of each item's standing."""
-    from ...kernels.numbering import structure_numbers
-    from .kernels.majority_orders import link_pairs, majority_ranks, rank_standings
-
-    items, lead = preferences.items, pair_counts.majorities()
-    met = lead != 0
-    starts, second = np.concatenate([[0], np.cumsum(met)])[pair_counts.starts], pair_counts.second[met]
-    won = lead[met] > 0
-    links = link_pairs(starts, second, lead[met].astype(np.int8))
-    numbers = structure_numbers(starts, second, won.astype(np.uint64), (~won).astype(np.uint64), items.offsets)
-    judged = np.flatnonzero(pair_counts.wins + pair_counts.losses > 0).astype(np.int32)
-    bounds = np.searchsorted(judged, items.offsets)
-    rng = np.random.default_rng(method.seed)
-    total = np.zeros(len(items))
-    for salt in rng.integers(0, 2**64, method.n_runs, dtype=np.uint64):
-        ranks = majority_ranks(links, numbers, judged, bounds, salt)
-        total += rank_standings(ranks, items.query, items.n_queries)
-    return total / method.n_runs
+        pair_counts, items = count_preferences(preferences, "split"), preferences.items
+        warn_apart(items, pair_counts)
+        lead = pair_counts.majorities()
+        met = lead != 0
+        starts, second = np.concatenate([[0], np.cumsum(met)])[pair_counts.starts], pair_counts.second[met]
+        won = lead[met] > 0
+        links = link_pairs(starts, second, lead[met].astype(np.int8))
+        numbers = structure_numbers(starts, second, won.astype(np.uint64), (~won).astype(np.uint64), items.offsets)
+        judged = np.flatnonzero(pair_counts.wins + pair_counts.losses > 0).astype(np.int32)
+        bounds, total = np.searchsorted(judged, items.offsets), np.zeros(len(items))
+        for salt in np.random.default_rng(self.seed).integers(0, 2**64, self.n_runs, dtype=np.uint64):
+            ranks = majority_ranks(links, numbers, judged, bounds, salt)
+            total += rank_standings(ranks, items.query, items.n_queries)
+        return Consensus.of(self, preferences, total / self.n_runs, quality=held_out(self, preferences))

@@ -311,7 +311,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         few = len(self.preferences.code) < max(_MIN_PREFERENCES_TO_THIN, enough)
         if few or self.prior.trusted.any():
             return super().first_point(max_iter)
-        from ...kernels.laplacian import connected_groups
+        from ...kernels.pairs import connected_groups
 
         preferences, pair_counts = self.preferences.every(_THINNING_STEP), self.pair_counts
         pair_counts = pair_counts._replace(

@@ -9,8 +9,7 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
-from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import Floats
+from ...pair_counts import count_preferences, warn_apart
 from ...quality import held_out
 
 _UNITS_PER_SHARE = 2.0**40
@@ -61,19 +60,13 @@ class GreedyOrder:
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the standings in the order; warns of groups that never met."""
+        from .kernels.majority_orders import greedy_ranks, link_pairs, rank_standings
+
         expect(preferences, self)
-        pair_counts = count_preferences(preferences, "split")
-        warn_apart(preferences.items, pair_counts)
-        return Consensus.of(
-            self, preferences, _standings(preferences, pair_counts), quality=held_out(self, preferences)
-        )
-
-
-def _standings(preferences: Preferences, pair_counts: PairCounts) -> Floats:
-    """Standing of each item in the greedy order of its query."""
-    from .kernels.majority_orders import greedy_ranks, link_pairs, rank_standings
-
-    lead = np.rint(pair_counts.margin / pair_counts.number * _UNITS_PER_SHARE).astype(np.int64)
-    judged = pair_counts.wins + pair_counts.losses > 0
-    ranks = greedy_ranks(link_pairs(pair_counts.starts, pair_counts.second, lead), judged, _EQUAL_UNITS)
-    return rank_standings(ranks, preferences.items.query, preferences.items.n_queries)
+        pair_counts, items = count_preferences(preferences, "split"), preferences.items
+        warn_apart(items, pair_counts)
+        lead = np.rint(pair_counts.margin / pair_counts.number * _UNITS_PER_SHARE).astype(np.int64)
+        judged = pair_counts.wins + pair_counts.losses > 0
+        ranks = greedy_ranks(link_pairs(pair_counts.starts, pair_counts.second, lead), judged, _EQUAL_UNITS)
+        standings = rank_standings(ranks, items.query, items.n_queries)
+        return Consensus.of(self, preferences, standings, quality=held_out(self, preferences))

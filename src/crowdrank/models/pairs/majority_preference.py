@@ -9,8 +9,7 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
-from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import Floats
+from ...pair_counts import count_preferences, warn_apart
 from ...quality import held_out
 
 
@@ -52,15 +51,9 @@ class MajorityPreference:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the mean lead by majority; warns of groups that never met."""
         expect(preferences, self)
-        pair_counts = count_preferences(preferences, "split")
+        pair_counts, n = count_preferences(preferences, "split"), preferences.n_items
         warn_apart(preferences.items, pair_counts)
-        return Consensus.of(self, preferences, _mean_leads(pair_counts), quality=held_out(self, preferences))
-
-
-def _mean_leads(pair_counts: PairCounts) -> Floats:
-    """Rivals beaten by majority less those lost to, as a share of the rivals that each item met."""
-    n_items, lead = len(pair_counts.wins), pair_counts.majorities()
-    first = np.repeat(np.arange(n_items), np.diff(pair_counts.starts))
-    leads = np.bincount(first, lead, n_items) - np.bincount(pair_counts.second, lead, n_items)
-    n_met = np.bincount(first, minlength=n_items) + np.bincount(pair_counts.second, minlength=n_items)
-    return leads / np.maximum(n_met, 1)
+        first, second, lead = pair_counts.first, pair_counts.second, pair_counts.majorities()
+        leads = np.bincount(first, lead, n) - np.bincount(second, lead, n)
+        n_met = np.bincount(first, minlength=n) + np.bincount(second, minlength=n)
+        return Consensus.of(self, preferences, leads / np.maximum(n_met, 1), quality=held_out(self, preferences))

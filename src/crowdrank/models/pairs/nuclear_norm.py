@@ -90,22 +90,25 @@ class NuclearNorm:
                 f"nuclear_norm fills a matrix of up to {_MAX_ITEMS:,} items, and query {query!r} has {sizes.max():,}; "
                 "use bradley_terry"
             )
-        scores, rank, trace = np.zeros(len(items)), 0, Trace()
+        scores, rank, n_iter, change = np.zeros(len(items)), 0, 0, 0.0
         group_size = np.bincount(counts.group, minlength=len(items))[counts.group]
         # small matrices gain nothing by a library's own threads, which would wait for each other on a busy machine
         with one_blas_thread():
             for first, last in zip(items.offsets[:-1].tolist(), items.offsets[1:].tolist(), strict=True):
                 observed, met = _preference_matrix(counts, first, last)
                 if observed.any():
-                    completed, trace = _complete(observed, met, self, trace)
+                    completed, n_rounds, last_change = _complete(observed, met, self)
+                    n_iter, change = max(n_iter, n_rounds), max(change, last_change)
                     rank = max(rank, int(np.linalg.matrix_rank(completed)))
                     # items outside an item's group have zeros in its row
                     scores[first:last] = completed.sum(axis=1) / group_size[first:last]
+        trace = Trace(n_iter, change <= self.tol, change) if n_iter else Trace()
         if not trace.converged:
             warn_unconverged("nuclear_norm", self.max_iter, trace.change, self.tol)
-        estimates = {"rank": rank}
-        quality = held_out(self, preferences)
-        return Consensus.of(self, preferences, counts.centre(scores), trace=trace, quality=quality, estimates=estimates)
+        return Consensus.of(
+            self, preferences, counts.centre(scores), trace=trace, quality=held_out(self, preferences),
+            estimates={"rank": rank},
+        )  # fmt: skip
 
 
 def _preference_matrix(counts: PairCounts, first: int, last: int) -> tuple[Floats, Floats]:
@@ -119,8 +122,8 @@ def _preference_matrix(counts: PairCounts, first: int, last: int) -> tuple[Float
     return whole - whole.T, met + met.T
 
 
-def _complete(observed: Floats, met: Floats, method: NuclearNorm, before: Trace) -> tuple[Floats, Trace]:
-    """The completed matrix, by rounds of filling in and shrinking; the trace is the worst of all queries."""
+def _complete(observed: Floats, met: Floats, method: NuclearNorm) -> tuple[Floats, int, float]:
+    """The completed matrix by rounds of filling in and shrinking, their number, and the change in the last."""
     shrinkage = method.shrinkage * float(np.linalg.norm(observed, 2))
     completed, change, n_iter = np.zeros_like(observed), np.inf, 0
     while n_iter < method.max_iter and change > method.tol:
@@ -132,5 +135,4 @@ def _complete(observed: Floats, met: Floats, method: NuclearNorm, before: Trace)
         following = (vectors * keep) @ (vectors.T @ filled)
         following = 0.5 * (following - following.T)
         change, completed, n_iter = float(np.abs(following - completed).max()), following, n_iter + 1
-    change, n_iter = max(change, before.change if before.n_iter else 0.0), max(n_iter, before.n_iter)
-    return completed, Trace(n_iter, change <= method.tol, change)
+    return completed, n_iter, change

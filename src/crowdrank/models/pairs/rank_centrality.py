@@ -8,8 +8,7 @@ from typing import ClassVar
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
 from ...fitting import warn_unconverged
-from ...pair_counts import PairCounts, count_preferences, warn_unbounded
-from ...protocols import Floats
+from ...pair_counts import count_preferences, warn_unbounded
 from ...quality import held_out
 from ...wording import expect_above
 
@@ -79,21 +78,18 @@ class RankCentrality:
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores; warns of items and groups that only alpha keeps finite."""
+        from .kernels.spectral import Walk, stationary_log_shares
+
         expect(preferences, self)
-        pair_counts = count_preferences(preferences, "split")
-        warn_unbounded(preferences.items, pair_counts)
-        scores, trace = _stationary_scores(pair_counts, self)
+        counts = count_preferences(preferences, "split")
+        warn_unbounded(preferences.items, counts)
+        up, down = (
+            (0.5 * (counts.number + sign * counts.margin) + self.alpha) / (counts.number + 2 * self.alpha)
+            for sign in (1, -1)
+        )
+        walk = Walk(counts.starts, counts.second, up, down, counts.group)
+        scores, n_iter, excess = stationary_log_shares(walk, counts.centre, tol=self.tol, max_iter=self.max_iter)
+        if excess > self.tol:
+            warn_unconverged("rank_centrality", self.max_iter, excess, self.tol)
+        trace = Trace(n_iter, excess <= self.tol, excess)
         return Consensus.of(self, preferences, scores, trace=trace, quality=held_out(self, preferences))
-
-
-def _stationary_scores(pair_counts: PairCounts, method: RankCentrality) -> tuple[Floats, Trace]:
-    """Logarithms of the shares of time that the walker spends at each item."""
-    from .kernels.spectral import Walk, stationary_log_shares
-
-    total = pair_counts.number + 2 * method.alpha
-    up, down = ((0.5 * (pair_counts.number + sign * pair_counts.margin) + method.alpha) / total for sign in (1, -1))
-    walk = Walk(pair_counts.starts, pair_counts.second, up, down, pair_counts.group)
-    scores, n_iter, excess = stationary_log_shares(walk, pair_counts.centre, tol=method.tol, max_iter=method.max_iter)
-    if excess > method.tol:
-        warn_unconverged("rank_centrality", method.max_iter, excess, method.tol)
-    return scores, Trace(n_iter, excess <= method.tol, excess)

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
 from ...fitting import warn_unconverged
-from ...pair_counts import PairCounts, count_preferences, warn_apart
+from ...pair_counts import count_preferences, warn_apart
 from ...protocols import Floats
 from ...quality import held_out
 from ...wording import expect_above, expect_at_least
@@ -79,46 +79,36 @@ class SingularVector:
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores; warns of groups that never met."""
+        from ...kernels.laplacian import link_product
+        from .kernels.spectral import leading_vectors
+
         expect(preferences, self)
-        pair_counts = count_preferences(preferences, "split")
-        warn_apart(preferences.items, pair_counts)
-        scores, trace = _direction(pair_counts, self)
+        counts, n = count_preferences(preferences, "split"), preferences.n_items
+        warn_apart(preferences.items, counts)
+        entry, group, first = counts.margin / counts.number, counts.group, counts.first
+        degree = np.diff(counts.starts) + np.bincount(counts.second, minlength=n)
+        root = np.sqrt(np.maximum(degree, 1)) if self.balanced else np.ones(n)
+        times = link_product(counts.starts, counts.second, entry, -entry)
+
+        def rotate(vector: Floats) -> Floats:
+            return times(vector / root) / root
+
+        # row sums, those of rounding made 0: a group of cycles has no direction, however small the numbers
+        sums, most = rotate(1.0 / root), degree / root**2
+        start = np.where(np.abs(sums) > 1e-12 * np.maximum(most, 1.0), sums, 0.0)
+        # the groups numbered without gaps
+        number = (np.cumsum(group == np.arange(n), dtype=np.int32) - 1)[group]
+        # rotated twice, a vector of the plane is reversed and scaled by the squared singular value
+        vector, n_iter, residual = leading_vectors(
+            lambda part: -rotate(rotate(part)), start, number, tol=self.tol, max_iter=self.max_iter
+        )
+        if residual > self.tol:
+            warn_unconverged("singular_vector", self.max_iter, residual, self.tol)
+        scores = counts.centre(root * vector)
+        # times what fits the entries of each group best, in least squares
+        gap = scores[first] - scores[counts.second]
+        squares = np.bincount(group[first], gap * gap, n)
+        fit = np.bincount(group, scores * times(np.ones(n)), n)
+        scores *= np.divide(fit, squares, out=np.zeros(n), where=squares > 0.0)[group]
+        trace = Trace(n_iter, residual <= self.tol, residual)
         return Consensus.of(self, preferences, scores, trace=trace, quality=held_out(self, preferences))
-
-
-def _direction(pair_counts: PairCounts, method: SingularVector) -> tuple[Floats, Trace]:
-    """The wanted direction in the plane of each group, in units of shares of wins."""
-    from .kernels.spectral import leading_vectors, link_product
-
-    n, entry = len(pair_counts.wins), pair_counts.margin / pair_counts.number
-    degree = np.diff(pair_counts.starts) + np.bincount(pair_counts.second, minlength=n)
-    root = np.sqrt(np.maximum(degree, 1)) if method.balanced else np.ones(n)
-    times = link_product(pair_counts.starts, pair_counts.second, entry, -entry)
-
-    def rotate(vector: Floats) -> Floats:
-        return times(vector / root) / root
-
-    # row sums, those of rounding made 0: a group of cycles has no direction, however small the numbers
-    sums, most = rotate(1.0 / root), degree / root**2
-    start = np.where(np.abs(sums) > 1e-12 * np.maximum(most, 1.0), sums, 0.0)
-    # the groups numbered without gaps
-    group = (np.cumsum(pair_counts.group == np.arange(n), dtype=np.int32) - 1)[pair_counts.group]
-    # rotated twice, a vector of the plane is reversed and scaled by the squared singular value
-    vector, n_iter, residual = leading_vectors(
-        lambda part: -rotate(rotate(part)), start, group, tol=method.tol, max_iter=method.max_iter
-    )
-    if residual > method.tol:
-        warn_unconverged("singular_vector", method.max_iter, residual, method.tol)
-    scores = pair_counts.centre(root * vector)
-    return _stretch(scores, pair_counts, times(np.ones(n))), Trace(n_iter, residual <= method.tol, residual)
-
-
-def _stretch(scores: Floats, pair_counts: PairCounts, sums: Floats) -> Floats:
-    """Scores times what fits the entries of each group best, in least squares."""
-    group, n = pair_counts.group, len(scores)
-    first = np.repeat(np.arange(n, dtype=np.int32), np.diff(pair_counts.starts))
-    gap = scores[first] - scores[pair_counts.second]
-    squares = np.bincount(group[first], gap * gap, n)
-    fit = np.bincount(group, scores * sums, n)
-    stretch = np.divide(fit, squares, out=np.zeros(n), where=squares > 0.0)
-    return scores * stretch[group]

@@ -5,7 +5,7 @@ import pytest
 from tests.oracles import poisson_binomial as slow
 
 from crowdrank.models.crowd_agg.kernels import poisson_binomial as fast
-from crowdrank.models.crowd_agg.kernels.preference_sets import sets_of_levels, sets_of_preferences
+from crowdrank.models.crowd_agg.kernels.poisson_binomial import sets_of_levels, sets_of_preferences
 
 GAPS = ("linear", "hard", "swapped", "printed")
 MEASURES = ("ndcg", "rbp")

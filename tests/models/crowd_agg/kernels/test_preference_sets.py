@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdrank.models.crowd_agg.kernels import preference_sets as kernel
-from crowdrank.models.crowd_agg.kernels.preference_sets import Agreement, sets_of_levels, sets_of_preferences
+from crowdrank.models.crowd_agg.kernels import poisson_binomial as kernel
+from crowdrank.models.crowd_agg.kernels.poisson_binomial import Agreement, sets_of_levels, sets_of_preferences
 
 
 def test_levels_by_hand():

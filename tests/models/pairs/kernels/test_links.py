@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdrank.kernels import threads
+from crowdrank.kernels.laplacian import link_product
 from crowdrank.models.pairs.kernels.majority_orders import link_pairs
-from crowdrank.models.pairs.kernels.spectral import link_product
 
 
 def draw_pairs(rng, n_items, share):

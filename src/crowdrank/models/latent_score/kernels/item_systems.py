@@ -190,7 +190,7 @@ class ConjugateGradients:
             from ....kernels.laplacian import conjugate_gradient
 
             product = laplacian_product(graph.starts, graph.second, self._bend, diagonal)
-            return conjugate_gradient(product, diagonal, columns[:, 0], accuracy=self._accuracy)[:, None]
+            return conjugate_gradient(product, diagonal, columns[:, 0], accuracy=self._accuracy)[0][:, None]
         products = laplacian_products(graph.starts, graph.second, self._bend, diagonal)
         return solve_together(products, diagonal[:, None], columns, accuracy=self._accuracy)
 

@@ -40,7 +40,7 @@ def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None
     one, other, result = read_only(left.view(np.uint32)), read_only(right.view(np.uint32)), read_only(outcome)
     table = logistic_table().ravel()
     if weight is None:
-        _update(one, other, result, read_only(gain * table), 0.5 * gain, scores)
+        _update(one, other, result, read_only(gain * table), np.array([-0.5, 0.0, 0.5]) * gain, scores)
     else:
         _update_weighted(one, other, result, read_only(gain * weight), read_only(table), scores)
     return scores
@@ -72,12 +72,12 @@ def logistic_excess(gap, table):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _update(left, right, outcome, table, half, scores):
-    """Move the scores, (n_items,), row after row, (n,); the table is multiplied with the gain."""
+def _update(left, right, outcome, table, moves, scores):
+    """Move the scores, (n_items,), row after row, (n,); table and moves by outcome are multiplied with the gain."""
     for row in range(left.size):
         i, j = left[row], right[row]
         a, b = scores[i], scores[j]
-        move = half * outcome[row] - logistic_excess(a - b, table)
+        move = moves[np.uint8(outcome[row] + 1)] - logistic_excess(a - b, table)
         scores[i] = a + move
         scores[j] = b - move
 

@@ -20,8 +20,7 @@ import numpy as np
 from numba import njit
 
 from ....kernels.laplacian import Product, solve_together
-from ....kernels.pairs import PreferencesByPair
-from ....kernels.resampling import group_leader, settle_groups
+from ....kernels.pairs import PreferencesByPair, group_leader, settle_groups
 from ....kernels.threads import bind, dot, even_bounds, over_bounds, pair_bounds, read_only, sum_over_bounds, views
 from ....protocols import Bools, Counts, Floats, Ints
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ....kernels.laplacian import Product
+from ....kernels.laplacian import Product, link_product
 from ....kernels.segments import segment_sums
-from ....kernels.threads import over_bounds, pair_bounds, read_only, total
 from ....protocols import Bools, Counts, Floats, Ints
 
 _MIN_LENGTH = 1e-300
@@ -23,37 +21,6 @@ _MAX_FACTOR_OPERATIONS = 2e10
 
 _MAX_FACTORISATIONS = 5
 _MAX_LOG_GAP = 500.0
-
-
-def link_product(starts: Counts, second: Ints, up: Floats, down: Floats) -> Product:
-    """Return the function that sums over each item's neighbours the vector there times the weight of the link.
-
-    ``up`` (n_pairs,) weighs what the lower item of a pair gets from the other, ``down`` what the other gets from it.
-    """
-    rows, columns, forth, back = read_only(starts), read_only(second), read_only(up), read_only(down)
-    bounds = pair_bounds(starts)
-
-    def product(vector: Floats) -> Floats:
-        def work(begin: int, end: int) -> Floats:
-            sums = np.zeros(len(vector))
-            _add_links(rows, columns, forth, back, read_only(vector), begin, end, sums)
-            return sums
-
-        return total(over_bounds(work, bounds))
-
-    return product
-
-
-@njit(cache=True, nogil=True)
-def _add_links(starts, second, up, down, vector, begin, end, sums):
-    """Add to each item, (n_items,), the vector at its neighbours times the weight of the link."""
-    for i in range(begin, end):
-        value, received = vector[i], 0.0
-        for pair in range(starts[i], starts[i + 1]):
-            j = np.uint32(second[pair])
-            received += up[pair] * vector[j]
-            sums[j] += down[pair] * value
-        sums[i] += received
 
 
 class Walk(NamedTuple):
