@@ -19,9 +19,9 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from ...data.judgments import Preferences, align_judgments, expect, stack_judgme
 from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
 from ...errors import ConvergenceWarning, ParameterError
 from ...fitting import OneBlock, accelerate, ascend, newton, warn_unconverged
-from ...pair_counts import PairCounts, warn_unbounded
+from ...pair_counts import PairCounts, sort_and_count, warn_unbounded
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, method_name
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
 from ...standard_errors import score_standard_errors
@@ -67,6 +67,7 @@ _MIN_GAIN = 1e-6
 _MAX_SURPLUS = 1 - 1e-12
 # threshold (equal): groups and annotators connected by a table
 _MAX_TABLE_CELLS = 1 << 26
+_MAX_CELLS_PER_PREFERENCE = 4
 _MAX_REVERSALS = 4
 _MAX_STEP = 1.0
 _MAX_INNER_STEPS = 50
@@ -300,6 +301,11 @@ class AnnotatorModel(ABC, Generic[Point]):
         Precision of the normal prior of scores.
     offsets
         Bounds of the items of each query.
+    tied
+        Number of ties of each pair where Davidson's model explains them; the point then ends with the logarithm of its
+        parameter.
+    dense
+        Whether there is room for a table of items and annotators.
     flat
         Whether to leave the density of the annotators' prior out, which is then added once for all blocks.
     """
@@ -313,7 +319,16 @@ class AnnotatorModel(ABC, Generic[Point]):
     prior: AnnotatorPrior
     ridge: float
     offsets: Counts
-    flat: bool = field(default=False, kw_only=True)
+    tied: Floats | None
+    dense: bool
+    flat: bool = False
+
+    @classmethod
+    def of(cls, preferences: Preferences, annotator: Ints, prior: AnnotatorPrior, *, ties: str, ridge: float) -> Self:
+        """Return the model of preferences by annotators with these codes; ``ties`` as for Bradley-Terry."""
+        by_pair, pair_counts, tied = sort_and_count(preferences, annotator, ties)
+        dense = table_fits(preferences.n_items, len(prior.trusted), len(by_pair.code))
+        return cls(preferences, by_pair, pair_counts, prior, ridge, preferences.items.offsets, tied, dense)
 
     @abstractmethod
     def evaluate(self, point: Floats) -> Point:
@@ -523,6 +538,11 @@ class AnnotatorModel(ABC, Generic[Point]):
             *pairs, self.ridge, self.offsets, probe=probe, less=less,
             exact=_MAX_EXACT_ITEMS_OF_DENSE_PAIRS if dense else COVARIANCE_ITEMS,
         )  # fmt: skip
+
+
+def table_fits(n_items: int, n_own: int, n_preferences: int) -> bool:
+    """Return whether a table of items and annotators is as fast to pass through as the preferences."""
+    return n_items * n_own <= _MAX_CELLS_PER_PREFERENCE * n_preferences
 
 
 # The start on the majority's side, and which way round
@@ -922,7 +942,14 @@ class _FitByAnnotator(_FitByBlocks):
         direction: Callable[[_SharedPoint], Floats] = _dense_direction
         if not whole:
             direction = partial(self._approximate_direction, blocks)
-        scores = self._first_point(blocks)
+        start: Floats | None = None
+        for _ in range(_START_ROUNDS):
+            start = _start_scores(*blocks.total(partial(_rough_parameters, start)))
+            start -= start.mean()
+        blocks.total(partial(_rough_parameters, start))
+        assert start is not None
+        ((shrinkage,), *_) = blocks.each(_shrinkage)
+        scores = start * shrinkage
         if self.start is not None:
             known = _former_scores(self.start.items, self.start.scores, self.judged.items)
             scores = np.where(np.isnan(known), scores, known)
@@ -945,18 +972,20 @@ class _FitByAnnotator(_FitByBlocks):
         own, given = np.full(self.n_own, float(default)), np.zeros(self.n_own)
         for annotators, own_here, weights in blocks.each(_parameters):
             own[annotators], given[annotators] = own_here, weights
-        return PartedFit(self._columns(scores, best, blocks), trace, self.quality(blocks, own, given))
+        n, centred = len(scores), scores - scores.mean()
+        if whole:
+            centre = np.eye(n) - 1.0 / n
+            inverse = np.linalg.pinv(best.curvature, hermitian=True)
+            variance = np.maximum(np.diag(np.einsum("ij,jk,kl->il", centre, inverse, centre, optimize=True)), 0.0)
+        else:
+            from ...kernels.laplacian import probed_diagonal
 
-    def _first_point(self, blocks: Blocks) -> Floats:
-        """Scores to begin with, and parameters as states of the blocks."""
-        scores: Floats | None = None
-        for _ in range(_START_ROUNDS):
-            scores = _start_scores(*blocks.total(partial(_rough_parameters, scores)))
-            scores -= scores.mean()
-        blocks.total(partial(_rough_parameters, scores))
-        assert scores is not None
-        (shrinkage,) = blocks.each(_shrinkage)[0]
-        return scores * shrinkage
+            diagonal = np.maximum(best.curvature, _LEAST_CURVATURE)
+            products = partial(self._products, blocks, scores)
+            variance = probed_diagonal(products, diagonal, np.array([0, n]), n_probes=_N_PROBES, along=centred)
+        # the same for all blocks, since these share their items
+        columns = [PartColumns(settle_ties(method, self.judged.part(0), centred), np.sqrt(variance))]
+        return PartedFit(columns, trace, self.quality(blocks, own, given))
 
     def _evaluate(self, blocks: Blocks, whole: bool, scores: Floats) -> _SharedPoint:
         """The objective at some scores, the annotators being the best for them."""
@@ -983,21 +1012,6 @@ class _FitByAnnotator(_FitByBlocks):
         step = step - step.mean()
         step = step if float((step * here.gradient).sum()) > 0.0 else here.gradient / diagonal
         return step * min(1.0, _MAX_NEWTON_STEP / float(np.max(np.abs(step), initial=1e-300)))
-
-    def _columns(self, scores: Floats, best: _SharedPoint, blocks: Blocks) -> list[PartColumns]:
-        """Scores and standard errors, centred; the same for all blocks, since these share their items."""
-        n, centred = len(scores), scores - scores.mean()
-        if best.curvature.ndim == 1:
-            from ...kernels.laplacian import probed_diagonal
-
-            diagonal = np.maximum(best.curvature, _LEAST_CURVATURE)
-            products = partial(self._products, blocks, scores)
-            variance = probed_diagonal(products, diagonal, np.array([0, n]), n_probes=_N_PROBES, along=centred)
-        else:
-            centre = np.eye(n) - 1.0 / n
-            inverse = np.linalg.pinv(best.curvature, hermitian=True)
-            variance = np.maximum(np.diag(np.einsum("ij,jk,kl->il", centre, inverse, centre, optimize=True)), 0.0)
-        return [PartColumns(settle_ties(self.method, self.judged.part(0), centred), np.sqrt(variance))]
 
 
 class _SharedPoint(NamedTuple):

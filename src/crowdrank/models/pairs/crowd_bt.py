@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,12 +12,11 @@ import numpy as np
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences
 from ...errors import ParameterError
-from ...pair_counts import sort_and_count
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_choices, option
-from .annotator_model import AnnotatorMethod, AnnotatorModel, AnnotatorPrior, ModelPoint
+from .annotator_model import AnnotatorMethod, AnnotatorModel, ModelPoint, table_fits
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product, Products
@@ -29,7 +27,6 @@ SOLVERS = ("newton", "printed")
 _PRIOR_COUNTS = (8.0, 2.0)
 _MIN_DISTANCE_OF_ETA = 1e-9
 
-_MAX_CELLS_PER_PREFERENCE = 4
 _MAX_ITEMS_WITHOUT_THREADS = 64
 _THINNING_STEP = 4
 # threshold (equal): preferences of which a part gives the first point
@@ -274,28 +271,7 @@ class PairwisePoint(ModelPoint):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseModel(AnnotatorModel[PairwisePoint]):
-    """Preferences whose odds depend on the pair and on a parameter of the annotator.
-
-    Parameters
-    ----------
-    tied
-        Number of ties of each pair where Davidson's model explains them; the point then ends with the logarithm of its
-        parameter.
-    dense
-        Whether there is room for a table of items and annotators.
-    """
-
-    tied: Floats | None
-    dense: bool
-
-    @classmethod
-    def of(
-        cls, preferences: Preferences, annotator: Ints, prior: AnnotatorPrior, *, ties: str, ridge: float
-    ) -> PairwiseModel:
-        """Return the model of preferences by annotators with these codes; ``ties`` as for Bradley-Terry."""
-        by_pair, pair_counts, tied = sort_and_count(preferences, annotator, ties)
-        dense = _table_fits(preferences.n_items, len(prior.trusted), len(by_pair.code))
-        return cls(preferences, by_pair, pair_counts, prior, ridge, preferences.items.offsets, tied, dense)
+    """Preferences whose odds depend on the pair and on a parameter of the annotator."""
 
     def join(self, scores: Floats, own: Floats) -> Floats:
         """Return the point with these parts and an even tie parameter."""
@@ -322,7 +298,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         part = replace(
             self, preferences=preferences, pair_counts=pair_counts,
             tied=None if self.tied is None else self.tied[::_THINNING_STEP],
-            dense=_table_fits(self.n_items, self.n_own, len(preferences.code)),
+            dense=table_fits(self.n_items, self.n_own, len(preferences.code)),
         )  # fmt: skip
         return part.maximise_roughly(max_iter)
 
@@ -360,7 +336,12 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
 
     def curvature(self, here: PairwisePoint) -> tuple[Product, Floats]:
         """Return the function that multiplies the curvature with a vector, and a positive diagonal like its own."""
-        n, m, joint = self.n_items, self.n_own, self._joint_product(here)
+        from ...kernels.laplacian import laplacian_product
+        from .kernels.pair_likelihood import joint_product
+
+        n, m, pairs = self.n_items, self.n_own, self.preferences
+        of_items, between = here.degree + self.ridge, here.curve.cross
+        in_scores = laplacian_product(pairs.starts, pairs.second, here.bend, of_items)
         diagonal = [np.maximum(here.degree, 0.0) + self.ridge, np.maximum(here.own_bend, here.own_least)]
         cross, corner = np.empty(0), 0.0
         if here.ties is not None:
@@ -369,7 +350,13 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
 
         def product(vector: Floats) -> Floats:
             items, own = vector[:n], vector[n : n + m]
-            to_items, to_own = joint(items, here.slope * own)
+            if self.dense:
+                # a matrix product would wake the threads of the linear algebra library, which then wait on a core
+                to_items = in_scores(items) + np.einsum("ik,k->i", between, here.slope * own)
+                to_own = np.einsum("ik,i->k", between, items)
+            else:
+                to_items, to_own = joint_product(pairs, here.curve, here.bend, items, here.slope * own)
+                to_items += of_items * items
             image = [to_items, here.slope * to_own + here.own_bend * own]
             if here.ties is not None:
                 image[0] += vector[-1] * cross
@@ -377,23 +364,6 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
             return np.concatenate(image)
 
         return product, np.concatenate(diagonal)
-
-    def _joint_product(self, here: PairwisePoint) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
-        """Product with the curvature in scores and the likelihood's parameters, without the diagonal of the latter."""
-        from ...kernels.laplacian import laplacian_product
-        from .kernels.pair_likelihood import joint_product
-
-        diagonal, cross = here.degree + self.ridge, here.curve.cross
-        in_scores = laplacian_product(self.preferences.starts, self.preferences.second, here.bend, diagonal)
-
-        def joint(items: Floats, own: Floats) -> tuple[Floats, Floats]:
-            if not self.dense:
-                to_items, to_own = joint_product(self.preferences, here.curve, here.bend, items, own)
-                return to_items + diagonal * items, to_own
-            # a matrix product would wake the threads of the linear algebra library, which then wait on a core
-            return in_scores(items) + np.einsum("ik,k->i", cross, own), np.einsum("ik,i->k", cross, items)
-
-        return joint
 
     def laplacian(self, here: PairwisePoint) -> tuple[Floats, Floats]:
         """Return the curvature of each pair, and its sum at each item."""
@@ -450,8 +420,3 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
             part = tied[firsts[:, None] + np.arange(size)]
             blocks += tie_variance * part[:, :, None] * part[:, None, :]
         return blocks
-
-
-def _table_fits(n_items: int, n_own: int, n_preferences: int) -> bool:
-    """Whether a table of items and annotators is as fast to pass through as the preferences."""
-    return n_items * n_own <= _MAX_CELLS_PER_PREFERENCE * n_preferences

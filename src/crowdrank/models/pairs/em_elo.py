@@ -208,69 +208,45 @@ def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | 
 
 @dataclass(frozen=True, eq=False)
 class _EloBlock:
-    """The preferences of a block, and those that the model takes, laid out when it is known whether there are ties."""
+    """The preferences of a block, those that the model takes, and these by pair, when it is known which outcomes count.
+
+    Outcomes are 0 for the lower item of a pair, then a tie if there are any, the last for the higher item; with
+    ``sides`` each annotator is two, by where the lower item was.
+    """
 
     preferences: Preferences
     used: Preferences
-    _laid_out: dict[tuple[bool, bool], tuple[PairOutcomes, PackedGrades]] = field(default_factory=dict)
+    sides: bool
+    _packed: dict[bool, tuple[PairCounts, Ints, PackedGrades]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, method: EMElo, preferences: Preferences) -> _EloBlock:
         """Return the block of preferences; with one coin, ties are left out."""
-        confusion = method.model == "confusion"
-        return cls(preferences, preferences if confusion else preferences.select(preferences.outcome != 0))
+        sides = method.model == "confusion"
+        return cls(preferences, preferences if sides else preferences.select(preferences.outcome != 0), sides)
 
-    def outcomes(self, *, tied: bool, sides: bool) -> tuple[PairOutcomes, PackedGrades]:
-        """Return the outcomes by pair, and the same packed; a block keeps them from pass to pass."""
-        if (tied, sides) not in self._laid_out:
-            pairs = PairOutcomes.of(self.used, tied=tied)
-            self._laid_out[tied, sides] = pairs, pairs.pack(sides=sides)
-        return self._laid_out[tied, sides]
-
-
-@dataclass(frozen=True, eq=False)
-class PairOutcomes:
-    """Preferences by pair: pair, annotator, outcome (0 the lower item, then a tie if there are any, last the higher).
-
-    ``swapped`` tells where the lower item was shown on the right.
-    """
-
-    counts: PairCounts
-    pair: Ints
-    annotator: Ints
-    outcome: Ints
-    swapped: Bools
-    weight: Floats | None
-    n_outcomes: int
-    n_annotators: int
-
-    @classmethod
-    def of(cls, used: Preferences, *, tied: bool) -> PairOutcomes:
-        """Return the outcomes of preferences; ``tied`` says whether a tie is an outcome."""
+    def outcomes(self, tied: bool) -> tuple[PairCounts, Ints, PackedGrades]:
+        """Return the pairs, the number of that of each preference, and outcomes packed; kept from pass to pass."""
         from ...kernels.pairs import pair_numbers
 
-        counts = count_preferences(used, "split")
-        annotator = used.row_annotator
+        if tied not in self._packed:
+            counts = count_preferences(self.used, "split")
+            pair = pair_numbers(self.used.left, self.used.right, counts.starts, counts.second)
+            self._packed[tied] = counts, pair, self.pack(tied, counts, pair, slice(None))
+        return self._packed[tied]
+
+    def pack(self, tied: bool, counts: PairCounts, pair: Ints, use: Bools | slice) -> PackedGrades:
+        """Return the outcomes of some of the preferences packed."""
+        from ...kernels.confusion import pack_grades
+
+        used, n = self.used, max(self.used.n_annotators, 1)
         swapped = used.left > used.right
         # 1 where the higher item was named, so that 0, 1 and 2 are the lower one, a tie and the higher one
         named = np.where(swapped, used.outcome, -used.outcome).astype(np.int32) + 1
-        return cls(
-            counts, pair_numbers(used.left, used.right, counts.starts, counts.second), annotator,
-            named if tied else named // 2, swapped, used.weight, 3 if tied else 2, max(used.n_annotators, 1),
-        )  # fmt: skip
-
-    def pack(self, use: Bools | None = None, *, sides: bool) -> PackedGrades:
-        """Return the outcomes packed, all or some; by ``sides`` each annotator is two, by where the lower item was."""
-        from ...kernels.confusion import pack_grades
-
-        n = self.n_annotators
-        owner = self.annotator + (n * self.swapped if sides else 0)
-        chosen: Any = slice(None) if use is None else use
-        weight = None if self.weight is None else self.weight[chosen]
-        return pack_grades(
-            self.pair[chosen], owner[chosen].astype(np.int32), self.outcome[chosen], weight, len(self.counts.second),
-            n * (1 + sides), self.n_outcomes,
-        )  # fmt: skip
+        owner = (used.row_annotator + (n * swapped if self.sides else 0)).astype(np.int32)
+        outcome, weight = named if tied else named // 2, None if used.weight is None else used.weight[use]
+        sizes = (len(counts.second), n * (1 + self.sides), 3 if tied else 2)
+        return pack_grades(pair[use], owner[use], outcome[use], weight, *sizes)
 
 
 def _numbers(block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
@@ -308,7 +284,7 @@ def _expected_right(eta: Floats, block: _EloBlock, state: Any) -> tuple[Statisti
     """Log-likelihood of the preferences of a block, and how many of each annotator are expected to be right."""
     from ...kernels.confusion import confusion_pass
 
-    packed = block.outcomes(tied=False, sides=False)[1]
+    packed = block.outcomes(tied=False)[2]
     unknown = np.full(len(packed.starts) - 1, -1, np.int32)
     expected = confusion_pass(packed, _one_coin(eta), _EVEN, unknown)
     return (expected.log_likelihood, np.einsum("ajj->a", expected.counts)), None
@@ -347,7 +323,7 @@ def _expected_outcomes(
     """Expected outcomes of annotators by truth and outcome, then those where the lower item was on the right."""
     from ...kernels.confusion import confusion_pass
 
-    packed = block.outcomes(tied=tied, sides=True)[1]
+    packed = block.outcomes(tied)[2]
     unknown = np.full(len(packed.starts) - 1, -1, np.int32)
     return (confusion_pass(packed, _both_sides(confusion), shares, unknown).counts,), None
 
@@ -362,19 +338,18 @@ def _elo_scores(method: EMElo, learned: _Learned, block: _EloBlock) -> Floats:
     from ...kernels.confusion import fill_probabilities
     from .kernels.elo import arrange_pairs, mean_elo_scores
 
-    sides = learned.matrices is not None
-    pairs, packed = block.outcomes(tied=learned.tied, sides=sides)
+    counts, pair, packed = block.outcomes(learned.tied)
     if method.min_quality > 0:
-        packed = pairs.pack((learned.eta >= method.min_quality)[pairs.annotator], sides=sides)
+        packed = block.pack(learned.tied, counts, pair, (learned.eta >= method.min_quality)[block.used.row_annotator])
     confusion, shares = _one_coin(learned.eta), _EVEN
     if learned.matrices is not None:
         confusion, shares = _both_sides(learned.matrices[0]), learned.matrices[1]
-    n = len(pairs.counts.second)
+    n = len(counts.second)
     probabilities = np.tile(shares, (n, 1))
     fill_probabilities(packed, np.ascontiguousarray(confusion), shares, np.full(n, -1, np.int32), probabilities)
     # how much likelier the lower item of a pair is the better one than the higher one
     lead = probabilities[:, 0] - probabilities[:, -1]
-    decided = arrange_pairs(pairs.counts.starts, pairs.counts.second, lead, block.used.items.offsets)
+    decided = arrange_pairs(counts.starts, counts.second, lead, block.used.items.offsets)
     unit = method.scale / float(np.log(method.base))
     salts = np.random.default_rng(method.seed).integers(0, 2**64, method.n_passes, dtype=np.uint64)
     return method.initial + unit * mean_elo_scores(decided, method.k / unit, salts, (method.n_passes + 1) // 2)

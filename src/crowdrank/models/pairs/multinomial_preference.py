@@ -11,7 +11,7 @@ import numpy as np
 
 from ...data.judgments import Preferences
 from ...errors import ParameterError
-from ...pair_counts import PairCounts, sort_and_count
+from ...pair_counts import PairCounts
 from ...protocols import Bools, Counts, Floats, Ints
 from ...wording import expect_above, expect_choices
 from .annotator_model import AnnotatorMethod, AnnotatorModel, AnnotatorPrior, ModelPoint
@@ -228,25 +228,14 @@ class MultinomialPoint(ModelPoint):
 
 @dataclass(frozen=True, eq=False)
 class MultinomialModel(AnnotatorModel[MultinomialPoint]):
-    """Preferences drawn among all ordered pairs of the judged items of their query.
-
-    Parameters
-    ----------
-    query
-        Query of each item.
-    """
+    """Preferences drawn among all ordered pairs of the judged items of their query."""
 
     start_shrinkage: ClassVar[float] = _START_SHRINKAGE
-    query: Ints
 
-    @classmethod
-    def of(
-        cls, preferences: Preferences, annotator: Ints, prior: AnnotatorPrior, *, ties: str, ridge: float
-    ) -> MultinomialModel:
-        """Return the model of preferences by annotators with these codes; ties are split or ignored."""
-        by_pair, pair_counts, _ = sort_and_count(preferences, annotator, ties)
-        items = preferences.items
-        return cls(preferences, by_pair, pair_counts, prior, ridge, items.offsets, items.query)
+    @property
+    def query(self) -> Ints:
+        """Query of each item."""
+        return self.judged.items.query
 
     @cached_property
     def batches(self) -> Batches:

@@ -15,8 +15,8 @@ from numba import njit
 
 from ....kernels.numbering import Numbers, mix_bits, structure_numbers
 from ....kernels.segments import join_ties
-from ....kernels.threads import read_only, views
-from ....protocols import Bools, Counts, Floats, Ints, Outcomes
+from ....kernels.threads import bind, read_only, views
+from ....protocols import Counts, Floats, Ints, Outcomes
 
 _CELLS_PER_UNIT = 128.0
 _MAX_GAP = 36.0
@@ -117,76 +117,53 @@ def arrange_pairs(starts: Counts, second: Ints, lead: Floats, offsets: Counts) -
 
     ``offsets`` bound the items of the queries. Pairs without a lead are not applied.
     """
-    decided = np.abs(lead) > _MIN_LEAD
+    decided, n_items = np.abs(lead) > _MIN_LEAD, len(starts) - 1
     if not decided.all():
         starts = np.concatenate([[0], np.cumsum(decided)])[starts]
         second, lead = second[decided], lead[decided]
-    won, first = lead > 0, np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+    won, first = lead > 0, np.repeat(np.arange(n_items, dtype=np.int32), np.diff(starts))
     winner, loser = np.where(won, first, second), np.where(won, second, first)
-    weight, size = _merge_equal_leads(np.abs(lead), starts[offsets])
-    key, numbers = _order_keys(starts, second, size, won, winner, loser, offsets)
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    item_class, sizes = _number_classes(numbers, query)
-    order = np.argsort(key)
-    key = key[order]
-    if len(sizes) == len(query) and not (key[1:] == key[:-1]).any():
-        winner, loser, none = item_class[winner[order]], item_class[loser[order]], np.empty(0)
-        return DecidedPairs(item_class, winner, loser, weight[order], none, none, np.empty(0, np.int64), key)
-    order = order[np.lexsort((item_class[loser[order]], item_class[winner[order]], query[winner[order]], key))]
-    return _merge_pairs(item_class, sizes, winner[order], loser[order], weight[order], key, query)
-
-
-def _merge_equal_leads(lead: Floats, bounds: Counts) -> tuple[Floats, Ints]:
-    """Leads, equal up to rounding made equal, and the place of each among those of its query, from 1."""
-    weight = join_ties(lead, bounds, np.full(len(bounds) - 1, _MIN_LEAD))
-    query = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    order = np.lexsort((weight, query))
+    # leads that are equal up to rounding are made equal, and each has a place among those of its query, from 1
+    bounds = starts[offsets]
+    weight = join_ties(np.abs(lead), bounds, np.full(len(bounds) - 1, _MIN_LEAD))
+    of_pair = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    order = np.lexsort((weight, of_pair))
     climbed = np.cumsum(np.append(True, np.diff(weight[order]) != 0)[: len(order)])
     size = np.empty(len(order), np.int32)
-    size[order] = climbed - climbed[bounds[:-1][query]] + 1
-    return weight, size
-
-
-def _order_keys(
-    starts: Counts, second: Ints, size: Ints, won: Bools, winner: Ints, loser: Ints, offsets: Counts
-) -> tuple[Numbers, Numbers]:
-    """A key for each pair, the same when all outcomes are reversed, and the structure number of each item."""
+    size[order] = climbed - climbed[bounds[:-1][of_pair]] + 1
+    # a key for each pair, the same when all outcomes are reversed
     label = 2 * size.astype(np.uint64)
-    sides = (label + won, label + ~won)
-    numbers = structure_numbers(starts, second, *sides, offsets)
-    reverse_numbers = structure_numbers(starts, second, *sides[::-1], offsets)
+    numbers = structure_numbers(starts, second, label + won, label + ~won, offsets)
+    reverse_numbers = structure_numbers(starts, second, label + ~won, label + won, offsets)
     key = np.empty(len(second), np.uint64)
-    _fill_keys(winner, loser, read_only(size), read_only(numbers), read_only(reverse_numbers), key)
-    return key, numbers
-
-
-def _number_classes(numbers: Numbers, query: Counts) -> tuple[Ints, Counts]:
-    """Class of each item, (n_items,), those without a number being of their own, and the size of each class."""
-    alone = np.where(numbers != 0, 0, 1 + np.arange(len(numbers)))
-    order = np.lexsort((alone, numbers, query))
-    new = np.zeros(len(order), bool)
+    bind(_fill_keys, winner, loser, *views(size, numbers, reverse_numbers), key)()
+    # classes of items with one structure number; items without a number are of their own
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    alone = np.where(numbers != 0, 0, 1 + np.arange(n_items))
+    order, new = np.lexsort((alone, numbers, query)), np.zeros(n_items, bool)
     for values in (query, numbers, alone):
         new[1:] |= values[order][1:] != values[order][:-1]
-    item_class = np.empty(len(order), np.int32)
+    item_class = np.empty(n_items, np.int32)
     item_class[order] = np.cumsum(new)
-    return item_class, np.bincount(item_class)
-
-
-def _merge_pairs(
-    item_class: Ints, sizes: Counts, winner: Ints, loser: Ints, weight: Floats, key: Numbers, query: Counts
-) -> DecidedPairs:
-    """Pairs in their order, equal ones merged, and the bounds of those that are applied together."""
-    where, winner, loser = query[winner], item_class[winner], item_class[loser]
+    sizes = np.bincount(item_class)
+    order = np.argsort(key)
+    key = key[order]
+    if len(sizes) == n_items and not (key[1:] == key[:-1]).any():
+        winner, loser, none = item_class[winner[order]], item_class[loser[order]], np.empty(0)
+        return DecidedPairs(item_class, winner, loser, weight[order], none, none, np.empty(0, np.int64), key)
+    # equal pairs are merged, and those with one key in one query applied together
+    order = order[np.lexsort((item_class[loser[order]], item_class[winner[order]], query[winner[order]], key))]
+    where, weight = query[winner[order]], weight[order]
+    winner, loser = item_class[winner[order]], item_class[loser[order]]
     together = np.ones(len(key), bool)
     together[1:] = (key[1:] != key[:-1]) | (where[1:] != where[:-1])
-    new = together.copy()
-    new[1:] |= (winner[1:] != winner[:-1]) | (loser[1:] != loser[:-1])
-    begin = np.flatnonzero(new)
+    differs = together.copy()
+    differs[1:] |= (winner[1:] != winner[:-1]) | (loser[1:] != loser[:-1])
+    begin = np.flatnonzero(differs)
     number = np.diff(np.append(begin, len(key)))
-    winner, loser = winner[begin], loser[begin]
-    batch = np.flatnonzero(together[begin])
-    bounds, shares = np.append(batch, len(begin)), (number / sizes[winner], number / sizes[loser])
-    return DecidedPairs(item_class, winner, loser, weight[begin], shares[0], shares[1], bounds, key[begin][batch])
+    winner, loser, batch = winner[begin], loser[begin], np.flatnonzero(together[begin])
+    shares, bounds = (number / sizes[winner], number / sizes[loser]), np.append(batch, len(begin))
+    return DecidedPairs(item_class, winner, loser, weight[begin], *shares, bounds, key[begin][batch])
 
 
 @njit(cache=True, nogil=True)
