@@ -155,31 +155,23 @@ def newton(
     likelihoods, change = [here.log_likelihood], np.inf
     for n_iter in range(1, max_iter + 1):
         step = direction(here)
-        change, before = _largest(step), here
-        point, here = _climb(evaluate, point, here, step)
+        change, slope, length = _largest(step), float((here.gradient * step).sum()), 1.0
+        # near the top the true gain drowns in rounding, and a full step is right
+        rounding = 1e-12 * (1.0 + abs(here.value))
+        for _ in range(_MOST_HALVINGS):
+            there = evaluate(point + length * step)
+            gains = there.value >= here.value + _ENOUGH_GAIN * length * slope - rounding
+            if gains:
+                point, here = point + length * step, there
+                break
+            length /= 2
         likelihoods.append(here.log_likelihood)
         if change <= tol:
             return point, here, Trace(n_iter, True, change, tuple(likelihoods))
-        if here is before:
+        if not gains:
             break  # no length of the step gains, and the next one would be the same
     warn_unconverged(what, n_iter, change, tol)
     return point, here, Trace(n_iter, False, change, tuple(likelihoods))
-
-
-def _climb(
-    evaluate: Callable[[Floats], Evaluated], point: Floats, here: Evaluated, step: Floats
-) -> tuple[Floats, Evaluated]:
-    """The point along the step, halved as often as needed, where the objective has risen enough."""
-    slope = float((here.gradient * step).sum())
-    # near the top the true gain drowns in rounding, and a full step is right
-    rounding = 1e-12 * (1.0 + abs(here.value))
-    length = 1.0
-    for _ in range(_MOST_HALVINGS):
-        there = evaluate(point + length * step)
-        if there.value >= here.value + _ENOUGH_GAIN * length * slope - rounding:
-            return point + length * step, there
-        length /= 2
-    return point, here
 
 
 def ascend(
@@ -308,21 +300,17 @@ class _Path:
         if not self.moves:
             return None
         if self.wait < 0:
-            return self._mix_steps(state, move)
-        return None if self.leapt else self._extrapolate(state, move)
-
-    def _mix_steps(self, state: Floats, move: Floats) -> Floats:
-        """Where a combination of the last steps would not change."""
-        weighed, squares = move * self.scale, self.squares.copy()
-        squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _MIN_DIVISOR
-        shares = np.linalg.solve(squares, _dots(self.weighed, weighed))
-        target = state + move
-        for share, past, turn in zip(shares, self.moves, self.turns, strict=True):
-            target = target - share * (past + turn)
-        return target
-
-    def _extrapolate(self, state: Floats, move: Floats) -> Floats | None:
-        """Where the last two plain steps lead when they go on."""
+            # where a combination of the last steps would not change
+            squares = self.squares.copy()
+            squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _MIN_DIVISOR
+            shares = np.linalg.solve(squares, _dots(self.weighed, move * self.scale))
+            target = state + move
+            for share, past, turn in zip(shares, self.moves, self.turns, strict=True):
+                target = target - share * (past + turn)
+            return target
+        if self.leapt:
+            return None
+        # where the last two plain steps lead when they go on
         last = self.moves[-1]
         size, turn = (_dots([part], part)[0] ** 0.5 for part in (last * self.scale, (move - last) * self.scale))
         self.length = min(size / (turn + _MIN_DIVISOR), self.longest)

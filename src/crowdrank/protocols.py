@@ -202,7 +202,19 @@ def expect_parameters(method: Any) -> None:
         value = getattr(method, field.name)
         expect_type(field.name, value, hints.get(field.name, Any))
         for number in _numbers_in(value):
-            _expect_bounded(field.name, number)
+            if _is_a(number, int):
+                if field.name == "seed" and not 0 <= number < 2**63:
+                    raise ParameterError(f"seed={_cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
+                if field.name != "seed" and abs(number) > _LARGEST_COUNT:
+                    number = _cut(str(number))
+                    raise ParameterError(f"{field.name}={number} is too large; at most {_LARGEST_COUNT} can be used")
+            elif not math.isfinite(number):
+                raise ParameterError(f"{field.name}={number} is not finite; give a number")
+            elif number and not SMALLEST_PARAMETER <= abs(number) <= LARGEST_PARAMETER:
+                raise ParameterError(
+                    f"{field.name}={number:g} cannot be computed with; sizes from {SMALLEST_PARAMETER:g} "
+                    f"to {LARGEST_PARAMETER:g} can be, and 0"
+                )
 
 
 def expect_type(name: str, value: Any, hint: Any) -> None:
@@ -233,22 +245,6 @@ def _numbers_in(value: Any) -> Iterator[Any]:
     elif isinstance(value, tuple | list):
         for one in value:
             yield from _numbers_in(one)
-
-
-def _expect_bounded(name: str, number: Any) -> None:
-    """Refuse one number of a parameter that cannot be computed with."""
-    if _is_a(number, int):
-        if name == "seed" and not 0 <= number < 2**63:
-            raise ParameterError(f"seed={_cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
-        if name != "seed" and abs(number) > _LARGEST_COUNT:
-            raise ParameterError(f"{name}={_cut(str(number))} is too large; at most {_LARGEST_COUNT} can be used")
-    elif not math.isfinite(number):
-        raise ParameterError(f"{name}={number} is not finite; give a number")
-    elif number and not SMALLEST_PARAMETER <= abs(number) <= LARGEST_PARAMETER:
-        raise ParameterError(
-            f"{name}={number:g} cannot be computed with; sizes from {SMALLEST_PARAMETER:g} "
-            f"to {LARGEST_PARAMETER:g} can be, and 0"
-        )
 
 
 def method_name(method: Any) -> str:

@@ -340,21 +340,15 @@ def lacking_variance(scores: NDArray[np.float32], n_judgments: Floats) -> Floats
     low, high = np.quantile(scores, [0.25, 0.75], axis=0)
     variance = ((high - low) / _QUARTILES_APART) ** 2
     freedom = np.maximum(n_judgments - 1.0, 0.0)
-    of_one = np.where(
-        several, variance * n_judgments / np.where(several, freedom, 1.0) / _mean_inverse(n_judgments), 0.0
-    )
+    # the mean of one over the number of copies that so many judgments have in a resample, where they have any
+    copies, number = np.arange(1.0, 2.0 * _FEW_COPIES), np.clip(n_judgments, 1.0, _FEW_COPIES)
+    chance = np.exp(copies * np.log(number)[:, None] - number[:, None] - np.cumsum(np.log(copies)))
+    mean = (chance / copies).sum(axis=1) / chance.sum(axis=1)
+    inverse = np.where(n_judgments > _FEW_COPIES, 1.0 / np.maximum(n_judgments, 1.0), mean)
+    of_one = np.where(several, variance * n_judgments / np.where(several, freedom, 1.0) / inverse, 0.0)
     pooled = float(freedom @ of_one) / float(freedom.sum())
     wanted = (freedom * of_one + _POOLED_FREEDOM * pooled) / (freedom + _POOLED_FREEDOM) / np.maximum(n_judgments, 1.0)
     return np.where(few, np.maximum(wanted - variance, 0.0), 0.0)
-
-
-def _mean_inverse(number: Floats) -> Floats:
-    """Mean of one over the number of copies that this many judgments have in a resample, where they have any."""
-    copies = np.arange(1.0, 2.0 * _FEW_COPIES)
-    few = np.clip(number, 1.0, _FEW_COPIES)
-    chance = np.exp(copies * np.log(few)[:, None] - few[:, None] - np.cumsum(np.log(copies)))
-    mean: Floats = (chance / copies).sum(axis=1) / chance.sum(axis=1)
-    return np.where(number > _FEW_COPIES, 1.0 / np.maximum(number, 1.0), mean)
 
 
 def _one_by_one(

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 
-from ..protocols import Bools, Counts, Floats, Ints
+from ..protocols import Counts, Floats, Ints
 from .threads import bind, dot, one_blas_thread, pair_bounds, read_only, sum_over_bounds, views
 
 _FLATTEST = 1e-4
@@ -133,16 +133,6 @@ def conjugate_gradient(
     return solution, energy <= goal
 
 
-def _dense_solution(product: Product, diagonal: Floats, right: Floats) -> Floats:
-    """The solution of a small system from its whole matrix; where that is not positive, of its absolute value."""
-    largest = float(diagonal[np.isfinite(diagonal)].max(initial=_NOTHING))
-    root = 1.0 / np.sqrt(np.maximum(diagonal, _LEAST_EIGENVALUE * largest))
-    matrix = np.stack([product(root * unit) for unit in np.eye(len(right))], axis=1) * root[:, None]
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    least = _LEAST_EIGENVALUE * float(np.abs(values).max(initial=_NOTHING))
-    return root * (vectors @ ((vectors.T @ (root * right)) / np.maximum(np.abs(values), least)))
-
-
 def newton_step(
     product: Product,
     diagonal: Floats,
@@ -164,7 +154,13 @@ def newton_step(
     most = 2 * len(gradient) + 20 if small else _MOST_STEPS
     step, met = conjugate_gradient(product, diagonal, gradient, accuracy=accuracy, max_iter=most, onwards=onwards)
     if small and not met:
-        step = _dense_solution(product, diagonal, gradient)
+        # the whole matrix; where that is not positive, its absolute value
+        largest = float(diagonal[np.isfinite(diagonal)].max(initial=_NOTHING))
+        root = 1.0 / np.sqrt(np.maximum(diagonal, _LEAST_EIGENVALUE * largest))
+        matrix = np.stack([product(root * unit) for unit in np.eye(len(gradient))], axis=1) * root[:, None]
+        values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+        least = _LEAST_EIGENVALUE * float(np.abs(values).max(initial=_NOTHING))
+        step = root * (vectors @ ((vectors.T @ (root * gradient)) / np.maximum(np.abs(values), least)))
     return step * min(1.0, longest / float(np.max(np.abs(step), initial=1.0)))
 
 
@@ -233,44 +229,6 @@ def centred_inverses(
     ``less`` of the same shape, whose rows sum to 0, is taken off the matrices first; where that leaves one that is not
     positive definite, its inverse is NaN.
     """
-    matrix, excess = _lift_constant(starts, second, bend, degree, ridge, offsets, queries)
-    size = matrix.shape[1]
-    if less is not None:
-        matrix -= less
-    if size <= _SMALL_ITEMS:
-        whole = np.triu(matrix) + np.triu(matrix, 1).transpose(0, 2, 1)
-        if less is not None:
-            whole[_indefinite(whole)] = np.nan
-        return np.linalg.inv(whole) - excess[:, None, None]
-    from scipy.linalg.lapack import dpotrf, dpotri
-
-    with one_blas_thread():
-        for number in range(len(queries)):
-            # the upper triangle of rows is the lower triangle of columns, which is how LAPACK reads it, without a copy
-            factor, failed = dpotrf(matrix[number].T, lower=1, overwrite_a=1)
-            inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
-            matrix[number] = np.tril(inverse) + np.tril(inverse, -1).T - excess[number]
-            if failed and less is not None:
-                matrix[number] = np.nan
-    return matrix
-
-
-def _indefinite(matrices: Floats) -> Bools:
-    """Which of some symmetric matrices are not positive definite, (n,)."""
-    try:
-        np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        return np.array([np.linalg.eigvalsh(matrix)[0] <= 0.0 for matrix in matrices])
-    return np.zeros(len(matrices), bool)
-
-
-def _lift_constant(
-    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, queries: Counts
-) -> tuple[Floats, Floats]:
-    """Upper triangles of the queries' matrices, lifted in the constant direction, and what that adds to the inverse.
-
-    The constant direction has curvature ``ridge`` only; lifted to the mean of the others, it is taken out without loss.
-    """
     size = int(offsets[queries[0] + 1] - offsets[queries[0]])
     items = offsets[queries][:, None] + np.arange(size)
     lengths = (starts[items + 1] - starts[items]).ravel()
@@ -284,8 +242,30 @@ def _lift_constant(
     diagonal = degree[items] + ridge
     matrix[:, np.arange(size), np.arange(size)] = diagonal
     lift = diagonal.mean(axis=1)
+    # the constant direction has the ridge only; lifted to the mean of the others, it is taken out without loss
     matrix += (lift / size)[:, None, None]
-    return matrix, 1.0 / (size * (ridge + lift))
+    excess = 1.0 / (size * (ridge + lift))
+    if less is not None:
+        matrix -= less
+    if size <= _SMALL_ITEMS:
+        whole = np.triu(matrix) + np.triu(matrix, 1).transpose(0, 2, 1)
+        if less is not None:
+            try:
+                np.linalg.cholesky(whole)
+            except np.linalg.LinAlgError:
+                whole[[np.linalg.eigvalsh(one)[0] <= 0.0 for one in whole]] = np.nan
+        return np.linalg.inv(whole) - excess[:, None, None]
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    with one_blas_thread():
+        for number in range(len(queries)):
+            # the upper triangle of rows is the lower triangle of columns, which is how LAPACK reads it, without a copy
+            factor, failed = dpotrf(matrix[number].T, lower=1, overwrite_a=1)
+            inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
+            matrix[number] = np.tril(inverse) + np.tril(inverse, -1).T - excess[number]
+            if failed and less is not None:
+                matrix[number] = np.nan
+    return matrix
 
 
 def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts, *, most: int = 64) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Bools, Counts, Ints
+from ..protocols import Counts, Ints
 from .threads import even_bounds, over_bounds, read_only
 
 _ROWS_PER_THREAD = 250_000
@@ -250,7 +250,11 @@ def structure_numbers(starts: Counts, second: Ints, up: Numbers, down: Numbers, 
             _refine(rows, columns, above, below, read_only(numbers), chosen, sums, following)
             numbers = following
         rounds, visits = 2 * rounds, visits + rounds * len(second)
-        distinct = _count_distinct(numbers, query, linked, len(sizes))
+        # how many different numbers the linked items of each query have
+        order = np.lexsort((numbers[linked], query[linked]))
+        ranked, of_query = numbers[linked][order], query[linked][order]
+        new = np.append(True, (of_query[1:] != of_query[:-1]) | (ranked[1:] != ranked[:-1]))
+        distinct = np.bincount(of_query[new], minlength=len(sizes))
         active &= (distinct > before) & (distinct < sizes)
         before = distinct
         if visits > _MAX_PAIR_VISITS and active.any():
@@ -258,16 +262,6 @@ def structure_numbers(starts: Counts, second: Ints, up: Numbers, down: Numbers, 
             numbers[open_items] += open_items.astype(np.uint64)
             break
     return numbers
-
-
-def _count_distinct(numbers: Numbers, query: Counts, linked: Bools, n_queries: int) -> Counts:
-    """How many different numbers the linked items of each query have."""
-    query, numbers = query[linked], numbers[linked]
-    order = np.lexsort((numbers, query))
-    query, numbers = query[order], numbers[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (query[1:] != query[:-1]) | (numbers[1:] != numbers[:-1])
-    return np.bincount(query[new], minlength=n_queries)
 
 
 @njit(cache=True, nogil=True)

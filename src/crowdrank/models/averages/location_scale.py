@@ -10,7 +10,7 @@ import numpy as np
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Grades, expect
 from ...errors import ParameterError
-from ...protocols import Counts, Floats, Ints
+from ...protocols import Floats, Ints
 from ...quality import LearnedQuality, held_out
 from ...wording import expect_at_least, one_of
 
@@ -156,7 +156,7 @@ class LocationScale:
         expect(grades, self)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
-        form, held = self.annotators, {}
+        form, held = self.annotators, dict[str, float]()
         if form == "learned":
             held = _held_out_likelihoods(grades, self.max_iter)
             # of forms that predict alike, the one with less
@@ -168,12 +168,8 @@ class LocationScale:
             own = {"offset": crowd.offset, "scale": crowd.scale, "noise": np.sqrt(crowd.variance)}
             again = LocationScale(annotators=form, tol=1e-4, max_iter=100).scores
             quality = LearnedQuality(grades, again, own)
-        estimates = {
-            "form": form,
-            "centre": crowd.centre,
-            "spread": crowd.spread,
-            **({"held_out": held} if held else {}),
-        }
+        estimates = {"form": form, "centre": crowd.centre, "spread": crowd.spread}
+        estimates |= {"held_out": held} if held else {}
         return Consensus.of(
             self, grades, crowd.scores, std_error=crowd.errors, trace=trace, quality=quality, estimates=estimates
         )
@@ -188,7 +184,7 @@ def _crowd_of(grades: Grades, form: str, tol: float, max_iter: int) -> _Crowd:
     """Annotators and items by EM."""
     item, grade = grades.item, grades.grade
     who: Ints = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
-    weight = np.ones(len(grades)) if grades.weight is None else grades.weight
+    weight = np.asarray(grades.row_weight)
     n_items, n_who = grades.n_items, max(grades.n_annotators, 1)
     total = np.bincount(who, weight, n_who)
 
@@ -233,11 +229,14 @@ def _crowd_of(grades: Grades, form: str, tol: float, max_iter: int) -> _Crowd:
     return _Crowd(offset, scale, variance, centre, spread, scores, np.sqrt(errors), n_iter, change)
 
 
-def _fold_of(grades: Grades) -> Counts:
-    """The fold of each number: by what others gave the item and what the annotator gave other items.
+def _held_out_likelihoods(grades: Grades, max_iter: int) -> dict[str, float]:
+    """Mean log-likelihood of numbers that were left out, by what annotators have of their own.
 
-    Not by itself, which would make some numbers rarer among those held out, nor by names or the order of rows.
+    The fold of a number follows from what others gave the item and what the annotator gave other items. Not from the
+    number itself, which would make some rarer among those held out, nor from names or the order of rows.
     """
+    if not grades.n_annotators or len(grades) < _FEWEST_GRADES:
+        return {}
     who, item, weight = grades.annotator, grades.item.astype(np.int64), grades.row_weight
     low, width = grades.grade.min(), max(float(np.ptp(grades.grade)), 1e-300)
     # whole numbers, whose sums do not depend on their order
@@ -247,14 +246,7 @@ def _fold_of(grades: Grades) -> Counts:
     for total, code in zip(totals, (item, who, own), strict=True):
         np.add.at(total, code, whole)
     others = totals[0][item] + totals[1][who] - 2 * totals[2][own]
-    return (others * 2_654_435_761 >> 16) % _FOLDS
-
-
-def _held_out_likelihoods(grades: Grades, max_iter: int) -> dict[str, float]:
-    """Mean log-likelihood of numbers that were left out, by what annotators have of their own."""
-    if not grades.n_annotators or len(grades) < _FEWEST_GRADES:
-        return {}
-    fold = _fold_of(grades)
+    fold = (others * 2_654_435_761 >> 16) % _FOLDS
     # where all gave the same numbers, all are in one fold, and none are left to learn from
     if (fold == fold[0]).all():
         return {}

@@ -119,14 +119,24 @@ class MajorityVote:
         return codes, levels, values
 
     def _choose_levels(self, votes: Floats) -> Counts:
-        """Level chosen for each item."""
-        if self.ties != "random":
-            return _choose_levels(votes, None)
-        draws = np.empty(votes.shape[1])
-        # sums of fractional weights differ in their last digits
-        order = np.lexsort(np.round(votes / max(float(votes.max(initial=0.0)), 1e-300), 9))
-        draws[order] = np.random.default_rng(self.seed).random(len(draws))
-        return _choose_levels(votes, draws)
+        """Level with the most votes of each item; among equals the better middle one, or one that is drawn."""
+        # sums of fractional weights are equal up to rounding only
+        tied: Bools = votes >= votes.max(axis=0) * (1 - _RELATIVE_SLACK)
+        n_tied = np.zeros(votes.shape[1], np.int16)
+        for level in tied:
+            n_tied += level
+        wanted = (n_tied + 1) // 2
+        if self.ties == "random":
+            draws = np.empty(votes.shape[1])
+            # sums of fractional weights differ in their last digits
+            order = np.lexsort(np.round(votes / max(float(votes.max(initial=0.0)), 1e-300), 9))
+            draws[order] = np.random.default_rng(self.seed).random(len(draws))
+            wanted = 1 + (draws * n_tied).astype(np.int16)
+        chosen, passed = np.zeros(votes.shape[1], np.int64), np.zeros(votes.shape[1], np.int16)
+        for number in range(len(votes) - 1, -1, -1):
+            passed += tied[number]
+            chosen[tied[number] & (passed == wanted)] = number
+        return chosen
 
 
 def _scores(grades: Grades, votes: Floats, chosen: Counts, values: Floats) -> Floats:
@@ -146,21 +156,6 @@ def _votes(grades: Grades, codes: Ints, n_levels: int, weight: Floats | None) ->
     cells += grades.item
     counts = np.bincount(cells, weight, n_levels * grades.n_items)
     return counts.reshape(n_levels, grades.n_items).astype(np.float64, copy=False)
-
-
-def _choose_levels(votes: Floats, draws: Floats | None) -> Counts:
-    """Level with the most votes of each item; among equals the better middle one, or the one that the draw falls on."""
-    # sums of fractional weights are equal up to rounding only
-    tied: Bools = votes >= votes.max(axis=0) * (1 - _RELATIVE_SLACK)
-    n_tied = np.zeros(votes.shape[1], np.int16)
-    for level in tied:
-        n_tied += level
-    wanted = (n_tied + 1) // 2 if draws is None else 1 + (draws * n_tied).astype(np.int16)
-    chosen, passed = np.zeros(votes.shape[1], np.int64), np.zeros(votes.shape[1], np.int16)
-    for level in range(len(votes) - 1, -1, -1):
-        passed += tied[level]
-        chosen[tied[level] & (passed == wanted)] = level
-    return chosen
 
 
 def _shares(votes: Floats, total: Floats, query: Ints, n_queries: int) -> Floats:

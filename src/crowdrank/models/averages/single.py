@@ -80,29 +80,22 @@ class Single:
             codes, _, numbers = grades.level_codes()
             codes = exchange_levels(grades, codes, len(numbers), accuracies, self.seed)
             grades = replace(grades, grade=numbers[codes])
-        chosen = _first_rows(grades) if self.pick == "first" else _random_rows(grades, np.random.default_rng(self.seed))
+        if self.pick == "first":
+            order = grades.in_time()
+            chosen: Counts = order[np.unique(grades.item[order], return_index=True)[1]]
+        else:
+            draws = np.random.default_rng(self.seed).random(grades.n_items)
+            # rows in an order of their own, so the order of the table does not matter
+            order = np.lexsort((grades.grade, grades.row_annotator, grades.item))
+            items, starts = np.unique(grades.item[order], return_index=True)
+            climbed: Floats = np.concatenate([[0.0], np.cumsum(grades.row_weight[order])])
+            ends = np.append(starts[1:], len(order))
+            # one row of each judged item in proportion to the weights
+            wanted = climbed[starts] + draws[items] * (climbed[ends] - climbed[starts])
+            place = np.searchsorted(climbed, wanted, side="right") - 1
+            chosen = order[np.clip(place, starts, ends - 1)]
         values, judged = np.zeros(grades.n_items), np.zeros(grades.n_items, bool)
         values[grades.item[chosen]], judged[grades.item[chosen]] = grades.grade[chosen], True
         levels, grade = grades.levels_of(values, judged)
         scores = fill_from_query(values, judged, grades.items.query, grades.n_queries)
         return Consensus.of(self, grades, scores, levels=levels, grade=grade, quality=quality)
-
-
-def _first_rows(grades: Grades) -> Counts:
-    """Row of the first grade of each judged item."""
-    order = grades.in_time()
-    return order[np.unique(grades.item[order], return_index=True)[1]]
-
-
-def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
-    """Row of one grade of each judged item, drawn in proportion to the weights."""
-    draws = rng.random(grades.n_items)
-    # rows in an order of their own, so the order of the table does not matter
-    annotator = grades.row_annotator
-    order = np.lexsort((grades.grade, annotator, grades.item))
-    items, starts = np.unique(grades.item[order], return_index=True)
-    climbed: Floats = np.concatenate([[0.0], np.cumsum(grades.row_weight[order])])
-    ends = np.append(starts[1:], len(order))
-    wanted = climbed[starts] + draws[items] * (climbed[ends] - climbed[starts])
-    place = np.searchsorted(climbed, wanted, side="right") - 1
-    return order[np.clip(place, starts, ends - 1)]

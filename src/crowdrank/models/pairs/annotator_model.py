@@ -468,15 +468,6 @@ class AnnotatorModel(ABC, Generic[Point]):
         step = gradient / diagonal
         return within(step * min(1.0, _MAX_STEP / float(np.max(np.abs(step), initial=1.0))))
 
-    def best_scores(self, scores: Floats, own: Floats, tie: Floats, tol: float) -> Point:
-        """Return the point where scores are the best for given annotators and tie parameter."""
-        direction = partial(self.newton_direction, tol=tol, scores_only=True)
-        start = np.concatenate([scores, own, tie])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            best: Point = newton(self.evaluate, direction, start, tol=tol, max_iter=_MAX_INNER_STEPS)[1]
-        return best
-
     def at_bound(self, here: Point) -> Bools:
         """Return which parameters are at a bound with a gradient pointing beyond it."""
         pull = here.gradient[self.n_items : self.n_items + self.n_own]
@@ -891,7 +882,11 @@ def _slopes_at_best_scores(own: Floats, tie: Floats, tol: float, model: Model, s
     n_parameters = len(own) + len(tie)
     if not len(model.pair_counts.second):
         return (0.0, np.zeros(n_parameters), np.zeros(n_parameters)), (np.zeros(model.n_items),)
-    best: Any = model.best_scores(state[0], own, tie, tol)
+    direction = partial(model.newton_direction, tol=tol, scores_only=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start = np.concatenate([state[0], own, tie])
+        best: Any = newton(model.evaluate, direction, start, tol=tol, max_iter=_MAX_INNER_STEPS)[1]
     value, slope, bend = best.value, best.gradient[model.n_items :], best.own_bend
     if len(tie):
         # the pull of the tie parameter is added once

@@ -90,10 +90,18 @@ def _solve_by_factors(walk: Walk, centred: Product, tol: float) -> tuple[Floats,
 
     Only differences between neighbours are ever exponentials, so scores may lie any distance apart.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     n, met = len(walk.group), walk.degree > 0
     first, second = np.repeat(np.arange(n), np.diff(walk.starts)), walk.second
-    place, width = _narrow_band_order(first, second, n)
-    if n * float(width) ** 2 > _MAX_FACTOR_OPERATIONS:
+    # an order that keeps pairs close together, and how far apart they are at most
+    sides = (np.concatenate([first, second]), np.concatenate([second, first]))
+    place = np.empty(n, np.int64)
+    graph = csr_array((np.ones(2 * len(first), np.int8), sides), (n, n))
+    place[reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(n)
+    width = float(np.max(np.abs(place[first] - place[second]), initial=0))
+    if n * width**2 > _MAX_FACTOR_OPERATIONS:
         return np.zeros(n), np.inf
     ones, odds = np.ones(len(second)), np.log(walk.up / walk.down)
     lead = segment_sums(odds, first, None, n) - segment_sums(odds, second, None, n)
@@ -110,34 +118,17 @@ def _solve_by_factors(walk: Walk, centred: Product, tol: float) -> tuple[Floats,
         worst = float(np.max(np.abs(arriving[met] / leaving[met] - 1.0), initial=0.0))
         if not worst < least:
             break
-        best, least, heads = scores, worst, _highest_items(scores, walk.group)
+        best, least = scores, worst
         if least <= tol:
             break
+        # one item of each group where the walker is most of the time; measured by a rare one the others would be lost
+        order, heads = np.lexsort((-scores, walk.group)), np.zeros(n, bool)
+        heads[order[np.diff(walk.group[order], prepend=-1) > 0]] = True
         factor = _solve_by_elimination(first, second, up, down, leaving, heads.astype(np.float64), heads, place)
         if not (factor > 0.0).all():
             break
         scores = centred(scores + np.log(factor))
     return best, least
-
-
-def _narrow_band_order(first: Counts, second: Ints, n: int) -> tuple[Counts, int]:
-    """Place of each item in an order that keeps pairs close together, and how far apart they are at most."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    ones = np.ones(2 * len(first), np.int8)
-    graph = csr_array((ones, (np.concatenate([first, second]), np.concatenate([second, first]))), (n, n))
-    place = np.empty(n, np.int64)
-    place[reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(n)
-    return place, int(np.max(np.abs(place[first] - place[second]), initial=0))
-
-
-def _highest_items(scores: Floats, group: Ints) -> Bools:
-    """One item of each group where the walker is most of the time; measured by a rare one the others would be lost."""
-    order = np.lexsort((-scores, group))
-    heads = np.zeros(len(group), bool)
-    heads[order[np.diff(group[order], prepend=-1) > 0]] = True
-    return heads
 
 
 def _solve_by_elimination(
