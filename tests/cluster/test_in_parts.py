@@ -55,7 +55,7 @@ def test_times_of_grades_are_known_in_parts_too(tmp_path):
 def test_many_shared_items_have_passes_for_products(name, monkeypatch):
     method, cut = make("aggregator", name, {"tol": 1e-9}), CutJudgments(some_preferences(n_queries=1), 3, "annotator")
     table = fitted(method, cut, InMemory())
-    monkeypatch.setattr("crowdrank.models.pairs.annotator_model.MAX_TABLE_ITEMS", 5)
+    monkeypatch.setattr("crowdrank.models.pairs.crowd_bt.MAX_TABLE_ITEMS", 5)
     found = fitted(method, cut, InMemory())
     np.testing.assert_allclose(found.scores, table.scores, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.std_error, table.std_error, rtol=0.25)

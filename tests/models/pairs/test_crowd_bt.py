@@ -16,7 +16,6 @@ from crowdrank import aggregate
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Preferences
 from crowdrank.errors import DataWarning, ParameterError, UnknownNameError
-from crowdrank.models.pairs import annotator_model
 from crowdrank.models.pairs import crowd_bt as annotated
 from crowdrank.models.pairs.bradley_terry import BradleyTerry
 from crowdrank.models.pairs.crowd_bt import CrowdBT
@@ -178,9 +177,7 @@ def test_large_data_begin_on_a_part_and_end_at_the_same_point(ties, monkeypatch)
     preferences, _ = crowd([0.9, 0.8, 0.3], n_items=15, n_rows=5000, tie=0.3)
     plain = CrowdBT(ties=ties, tol=1e-9).fit(preferences)
     monkeypatch.setattr(annotated, "_MIN_PREFERENCES_TO_THIN", 100)
-    monkeypatch.setattr(
-        "crowdrank.models.pairs.annotator_model.table_fits", lambda n_items, n_own, n_preferences: False
-    )
+    monkeypatch.setattr(annotated, "_table_fits", lambda n_items, n_own, n_preferences: False)
     other = CrowdBT(ties=ties, tol=1e-9).fit(preferences)
     np.testing.assert_allclose(other.scores, plain.scores, atol=1e-8)
     np.testing.assert_allclose(other.std_error, plain.std_error, rtol=1e-8)
@@ -192,9 +189,7 @@ def test_large_queries_have_probed_standard_errors(dense, monkeypatch):
     preferences, _ = crowd([0.9, 0.8, 0.3] * 10, n_items=150, n_rows=6000)
     exact = CrowdBT().fit(preferences)
     monkeypatch.setattr("crowdrank.standard_errors.COVARIANCE_ITEMS", 100)
-    monkeypatch.setattr(
-        "crowdrank.models.pairs.annotator_model.table_fits", lambda n_items, n_own, n_preferences: dense
-    )
+    monkeypatch.setattr(annotated, "_table_fits", lambda n_items, n_own, n_preferences: dense)
     probed = CrowdBT().fit(preferences)
     assert probed.covariance == (None,)
     ratio = probed.std_error / exact.std_error

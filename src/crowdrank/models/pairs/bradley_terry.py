@@ -482,7 +482,7 @@ class PairProblem:
 
             design, first = self.design, counts.first
             own, levels = np.split(point[n:], [k])
-            graded = (None, False)
+            graded: tuple[Floats | None, bool] = (None, False)
             if design.grading is not None:
                 graded = design.grading.cuts(levels), design.grading.has_ties
             rows = (design.pair, design.outcome, design.weight, design.values)

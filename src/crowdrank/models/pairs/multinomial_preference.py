@@ -14,12 +14,11 @@ from ...errors import ParameterError
 from ...pair_counts import PairCounts
 from ...protocols import Bools, Counts, Floats, Ints
 from ...wording import expect_above, expect_choices
-from .annotator_model import AnnotatorMethod, AnnotatorModel, AnnotatorPrior, ModelPoint
-from .crowd_bt import SOLVERS, PairwiseModel
+from .crowd_bt import SOLVERS, AnnotatorMethod, AnnotatorPrior, ModelPoint, PairwiseModel
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product, Products
-    from .kernels.multinomial import Adherence, Batches
+    from .kernels.multinomial import Batches
 
 _MODELS = ("multinomial", "logistic")
 _TIES = ("ignore", "split")
@@ -220,17 +219,11 @@ class NormalPrior:
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialPoint(ModelPoint):
-    """The objective at one point, and the parts of its curvature."""
-
-    adherence: Adherence
-
-
-@dataclass(frozen=True, eq=False)
-class MultinomialModel(AnnotatorModel[MultinomialPoint]):
+class MultinomialModel(PairwiseModel):
     """Preferences drawn among all ordered pairs of the judged items of their query."""
 
     start_shrinkage: ClassVar[float] = _START_SHRINKAGE
+    thins: ClassVar[bool] = False
 
     @property
     def query(self) -> Ints:
@@ -260,7 +253,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         decided = np.diff(self.preferences.bounds)
         return float((gap * decided).sum()), float(decided.sum())
 
-    def evaluate(self, point: Floats) -> MultinomialPoint:
+    def evaluate(self, point: Floats) -> ModelPoint:
         """Return the objective with its derivatives."""
         from .kernels.multinomial import evaluate_adherence
 
@@ -269,9 +262,13 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         log_prior, pull, least = self.log_prior(own)
         value = evaluated.log_likelihood + log_prior - 0.5 * self.ridge * float(np.square(scores).sum())
         gradient = np.concatenate([evaluated.gradient - self.ridge * scores, evaluated.own_gradient + pull])
-        return MultinomialPoint(value, gradient, scores, own, evaluated.own_bend + least, evaluated)
+        bend, flat = evaluated.own_bend + least, np.zeros(len(self.preferences.second))
+        # the matrix is no Laplacian of the pairs that were asked: only its diagonal is there
+        return ModelPoint(
+            value, gradient, scores, own, bend, least, np.ones(len(own)), flat, evaluated.degree, evaluated
+        )
 
-    def curvature(self, here: MultinomialPoint) -> tuple[Product, Floats]:
+    def curvature(self, here: ModelPoint) -> tuple[Product, Floats]:
         """Return the function that multiplies the curvature with a vector, and its diagonal."""
         from .kernels.multinomial import adherence_product
 
@@ -279,18 +276,12 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
 
         def product(vector: Floats) -> Floats:
             items, own = vector[:n], vector[n:]
-            to_items, to_own, _ = adherence_product(
-                self.batches, here.adherence, here.scores, here.own, items, own, nobody
-            )
+            to_items, to_own, _ = adherence_product(self.batches, here.curve, here.scores, here.own, items, own, nobody)
             return np.concatenate([to_items + self.ridge * items, to_own + here.own_bend * own])
 
-        return product, np.concatenate([here.adherence.degree + self.ridge, here.own_bend])
+        return product, np.concatenate([here.curve.degree + self.ridge, here.own_bend])
 
-    def laplacian(self, here: MultinomialPoint) -> tuple[Floats, Floats]:
-        """Return the diagonal alone: the matrix is no Laplacian of the pairs that were asked."""
-        return np.zeros(len(self.preferences.second)), here.adherence.degree
-
-    def score_curvature(self, here: MultinomialPoint, variances: Floats) -> tuple[Products, Floats]:
+    def score_curvature(self, here: ModelPoint, variances: Floats) -> tuple[Products, Floats]:
         """Return the same for columns and the scores alone when annotators adapt to each query."""
         product = self._adapted_product(here, variances, self.batches)
         taken = product(np.zeros(self.n_items))[1]
@@ -298,10 +289,10 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         def products(columns: Floats) -> Floats:
             return np.stack([product(np.ascontiguousarray(column))[0] for column in columns.T], axis=1)
 
-        return products, here.adherence.degree + self.ridge - taken
+        return products, here.curve.degree + self.ridge - taken
 
     def _adapted_product(
-        self, here: MultinomialPoint, variances: Floats, batches: Batches
+        self, here: ModelPoint, variances: Floats, batches: Batches
     ) -> Callable[[Floats], tuple[Floats, Floats]]:
         """Function that multiplies the curvature of these batches, with how much adapting lowers its diagonal."""
         from .kernels.multinomial import adherence_product
@@ -309,17 +300,15 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         nobody = np.zeros(self.n_own)
 
         def product(vector: Floats) -> tuple[Floats, Floats]:
-            image, _, taken = adherence_product(
-                batches, here.adherence, here.scores, here.own, vector, nobody, variances
-            )
+            image, _, taken = adherence_product(batches, here.curve, here.scores, here.own, vector, nobody, variances)
             return image + self.ridge * vector, taken
 
         return product
 
-    def explained_blocks(self, here: MultinomialPoint, variances: Floats, firsts: Counts, size: int) -> Floats:
+    def explained_blocks(self, here: ModelPoint, variances: Floats, firsts: Counts, size: int) -> Floats:
         """Return the diagonal less the curvature of queries of this size."""
         keep = np.isin(self.batches.query, self.query[firsts])
-        part = replace(here, adherence=here.adherence._replace(sums=here.adherence.sums[keep]))
+        part = replace(here, curve=here.curve._replace(sums=here.curve.sums[keep]))
         product = self._adapted_product(part, variances, self.batches.only(keep))
         items = firsts[:, None] + np.arange(size)
         blocks = np.empty((len(firsts), size, size))
@@ -327,9 +316,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
             # queries do not meet, so one product has a column of each
             single = np.zeros(self.n_items)
             single[items[:, place]] = 1.0
-            blocks[:, :, place] = (here.adherence.degree + self.ridge)[items] * single[items] - product(single)[0][
-                items
-            ]
+            blocks[:, :, place] = (here.curve.degree + self.ridge)[items] * single[items] - product(single)[0][items]
         return blocks
 
 
@@ -346,9 +333,9 @@ class ConfidentModel(MultinomialModel):
         np.clip(confidence, -_MOST_LOG_CONFIDENCE, _MOST_LOG_CONFIDENCE, out=confidence)
         return super().within_bounds(point)
 
-    def evaluate(self, point: Floats) -> MultinomialPoint:
+    def evaluate(self, point: Floats) -> ModelPoint:
         """Return the objective with its gradient; it has no curvature."""
-        from .kernels.multinomial import Adherence, expect_leads
+        from .kernels.multinomial import expect_leads
 
         n, scores, own, rows = self.n_items, self.scores(point), self.own(point), self.preferences
         confidence = np.exp(point[n + self.n_own :])
@@ -365,5 +352,5 @@ class ConfidentModel(MultinomialModel):
         log_prior, pull, bend = self.log_prior(own)
         value += log_prior - 0.5 * self.ridge * float(np.square(scores).sum())
         parts = [gradient - self.ridge * scores, own_gradient + pull, confidence * of_confidence]
-        nothing = Adherence(value, gradient, own_gradient, np.zeros(n), bend, np.empty((0, 5)))
-        return MultinomialPoint(value, np.concatenate(parts), scores, own, bend, nothing)
+        nothing = np.zeros(n)
+        return ModelPoint(value, np.concatenate(parts), scores, own, bend, bend, bend, nothing, nothing, None)
