@@ -491,20 +491,14 @@ class BetaPrior:
         return 2.0 * np.arctanh(surplus)
 
 
-class TieModels(NamedTuple):
-    """Davidson's model of which preferences are ties: that of all preferences, less that of the decided ones."""
-
-    every: TieModel
-    decided: TieModel
-
-
 @dataclass(frozen=True, eq=False)
 class ModelPoint:
     """The objective, priors included, at one point: its gradient, the parameters, and the parts of its curvature.
 
     ``own_bend`` is the annotators' own curvature, ``own_least`` the prior's part of it, and ``slope`` the derivative of
     the likelihood's parameter of each annotator by that of the point. ``bend`` (n_pairs,) and ``degree`` (n_items,) are
-    those of the Laplacian, and ``curve`` is what the likelihood's own kernel returned.
+    those of the Laplacian, and ``curve`` is what the likelihood's own kernel returned. ``ties`` is Davidson's model of
+    all preferences where it explains which of them are ties.
     """
 
     value: float
@@ -517,7 +511,7 @@ class ModelPoint:
     bend: Floats
     degree: Floats
     curve: Any
-    ties: TieModels | None = None
+    ties: TieModel | None = None
 
     @property
     def log_likelihood(self) -> float:
@@ -771,7 +765,7 @@ class PairwiseModel:
 
     def evaluate(self, point: Floats) -> ModelPoint:
         """Return the objective with its derivatives."""
-        from .kernels.pair_likelihood import evaluate_preferences
+        from .kernels.pair_likelihood import evaluate_preferences, evaluate_ties
 
         scores, own = self.scores(point), self.own(point)
         transform, slope, turn = self.prior.transform(own)
@@ -779,27 +773,20 @@ class PairwiseModel:
         log_prior, pull, least = self.log_prior(own)
         value = curve.log_likelihood + log_prior - 0.5 * self.ridge * float(np.square(scores).sum())
         gradient, bend, degree, rest = curve.gradient - self.ridge * scores, curve.bend, curve.degree, np.empty(0)
-        ties = self._tie_models(point)
-        if ties is not None:
-            every, decided = ties
-            value += every.log_likelihood - decided.log_likelihood - 0.5 * self.ridge * float(point[-1]) ** 2
+        every: TieModel | None = None
+        if self.tied is not None:
+            # which preferences are ties: the model of all of them, less that of the decided ones
+            counts, tie, n_ties = self.pair_counts, float(point[-1]), float(self.tied.sum())
+            pairs, level = (counts.starts, counts.second), np.zeros(len(counts.second))
+            every = evaluate_ties(*pairs, level, counts.number, scores, float(np.exp(tie)), n_ties)
+            decided = evaluate_ties(*pairs, level, counts.number - self.tied, scores, 0.0, 0.0)
+            value += every.log_likelihood - decided.log_likelihood - 0.5 * self.ridge * tie**2
             gradient = gradient + every.gradient - decided.gradient
             bend, degree = bend + every.bend - decided.bend, degree + every.degree - decided.degree
-            rest = np.array([every.tie_gradient - self.ridge * float(point[-1])])
+            rest = np.array([every.tie_gradient - self.ridge * tie])
         gradient = np.concatenate([gradient, curve.own_gradient * slope + pull, rest])
         own_bend = curve.own_bend * slope**2 - curve.own_gradient * turn + least
-        return ModelPoint(value, gradient, scores, own, own_bend, least, slope, bend, degree, curve, ties)
-
-    def _tie_models(self, point: Floats) -> TieModels | None:
-        """Davidson's model at a point, if ties have a parameter."""
-        if self.tied is None:
-            return None
-        from .kernels.pair_likelihood import evaluate_ties
-
-        c, scores = self.pair_counts, self.scores(point)
-        pairs, level, n_ties = (c.starts, c.second), np.zeros(len(c.second)), float(self.tied.sum())
-        every = evaluate_ties(*pairs, level, c.number, scores, float(np.exp(point[-1])), n_ties)
-        return TieModels(every, evaluate_ties(*pairs, level, c.number - self.tied, scores, 0.0, 0.0))
+        return ModelPoint(value, gradient, scores, own, own_bend, least, slope, bend, degree, curve, every)
 
     def curvature(self, here: ModelPoint) -> tuple[Product, Floats]:
         """Return the function that multiplies the curvature with a vector, and a positive diagonal like its own."""
@@ -812,7 +799,7 @@ class PairwiseModel:
         diagonal = [np.maximum(here.degree, 0.0) + self.ridge, np.maximum(here.own_bend, here.own_least)]
         cross, corner = np.empty(0), 0.0
         if here.ties is not None:
-            cross, corner = here.ties.every.cross, here.ties.every.tie_bend + self.ridge
+            cross, corner = here.ties.cross, here.ties.tie_bend + self.ridge
             diagonal.append(np.array([corner]))
 
         def product(vector: Floats) -> Floats:
@@ -861,7 +848,7 @@ class PairwiseModel:
         """Curvature between tie parameter and scores, and the variance of its logarithm when all else is fixed."""
         if here.ties is None:
             return np.zeros(self.n_items), 0.0
-        return here.ties.every.cross, 1.0 / (here.ties.every.tie_bend + self.ridge)
+        return here.ties.cross, 1.0 / (here.ties.tie_bend + self.ridge)
 
     def explained_blocks(self, here: ModelPoint, variances: Floats, firsts: Counts, size: int) -> Floats:
         """Return by how much annotators and the tie parameter lower the curvature of queries of this size."""
@@ -1246,7 +1233,7 @@ def _slopes_at_best_scores(own: Floats, tie: Floats, tol: float, model: Model, s
         # the pull of the tie parameter is added once
         value += 0.5 * model.ridge * float(tie[0]) ** 2
         slope = slope + np.append(np.zeros(len(own)), model.ridge * tie)
-        bend = np.append(bend, best.ties.every.tie_bend)
+        bend = np.append(bend, best.ties.tie_bend)
     return (value, slope, bend), (best.scores,)
 
 
@@ -1266,8 +1253,7 @@ def _read_scores(
     gradient = np.concatenate([here.gradient[: model.n_items], slopes.slope])
     here = replace(here, own_bend=slopes.bend[: len(own)], gradient=gradient)
     if len(tie):
-        every = here.ties.every._replace(tie_bend=float(slopes.bend[-1]) - model.ridge)
-        here = replace(here, ties=here.ties._replace(every=every))
+        here = replace(here, ties=here.ties._replace(tie_bend=float(slopes.bend[-1]) - model.ridge))
     std_error = model.standard_errors(here)[0]
     return (settle_ties(method, model.judged, scores), std_error, None, None, None), None
 
