@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ...quality import TRUSTED, LearnedQuality, quality_of_sample, trusted_annot
 from ...wording import expect_choices, option
 
 if TYPE_CHECKING:
-    from .kernels.poisson_binomial import Crowd, PreferenceSets
+    from .kernels.poisson_binomial import Agreement, Discounts, PreferenceSets
 
 _CHOICES = {
     "measure": ("ndcg", "rbp"),
@@ -29,6 +29,9 @@ _CHOICES = {
 }
 _POOLED_PRIOR, _PER_QUERY_PRIOR = (8.0, 2.0), (20.0, 5.0)
 """Pairs right and wrong that an annotator begins with."""
+
+_MIN_PAIRS = 1e-12
+"""Added to numbers of pairs, so an annotator without any has a mean quality."""
 
 _STEP_LENGTH, _N_WARM_ROUNDS, _COOLING = 0.5, 10, 0.5
 _MAX_STEPS_PER_ROUND = 1e11
@@ -178,27 +181,76 @@ class CrowdAgg:
         crowd, eta, _ = self._learn(judgments, None)
         return crowd.scores(eta)
 
-    def _learn(self, judgments: Judgments, trusted: Any | None) -> tuple[Crowd, Floats, Trace]:
+    def _learn(self, judgments: Judgments, trusted: Any | None) -> tuple[_Crowd, Floats, Trace]:
         """The crowd, and the quality of each owner of preference sets."""
         named = trusted_annotators(judgments, trusted)
         if self.quality != "held_out" and named.any():
             raise ParameterError(
                 f"{option('trusted')} has no use with quality={self.quality!r}; use quality='held_out'"
             )
-        block = _lay_out(self, judgments)
-        crowd = block.crowd
+        crowd = _lay_out(self, judgments)
         if self.quality == "none" or not judgments.n_annotators:
             return crowd, np.ones(len(crowd.annotator)), Trace()
         if self.quality == "paper":
             return crowd, *_in_sample_qualities(self, crowd)
-        return crowd, *_held_out_qualities(self, OneBlock(block), crowd.annotator, crowd.pairs, named)
+        return crowd, *_held_out_qualities(self, OneBlock(crowd), crowd.annotator, crowd.pairs, named)
 
 
-class _CrowdBlock(NamedTuple):
-    """Judgments, and the preference sets of the crowd that gave them."""
+@dataclass(frozen=True, eq=False)
+class _Crowd:
+    """Judgments as preference sets, and who owns them: annotators, or annotators in each query.
+
+    ``weight`` is over entries, ``owner`` over sets, ``annotator`` and the number of ``pairs`` over owners. ``cell``
+    tells which entries are of the same annotator and item, ``None`` if no two are. Totals that differ by ``slack`` or
+    less are equal.
+    """
 
     judgments: Judgments
-    crowd: Crowd
+    discounts: Discounts
+    agreement: Agreement
+    weight: Floats
+    owner: Counts
+    annotator: Counts
+    pairs: Floats
+    cell: Counts | None
+    slack: float
+
+    def totals(self, eta: Floats) -> tuple[Floats, Floats]:
+        """What each entry adds, and the sum for each item."""
+        sets = self.discounts.sets
+        own = self.discounts.expected_discounts(eta[self.owner])[sets.unit] * self.weight
+        return own, np.bincount(sets.item, own, self.judgments.n_items).astype(np.float64, copy=False)
+
+    def agree(self, own: Floats | None, totals: Floats) -> Floats:
+        """Number of pairs of each owner that the totals, less the annotator's own part if given, order alike."""
+        sets = self.discounts.sets
+        lead = totals[sets.item]
+        if own is not None:
+            lead -= own if self.cell is None else np.bincount(self.cell, own)[self.cell]
+        alike = self.agreement.alike(lead, self.slack)
+        return np.bincount(self.owner, alike * sets.weight, len(self.annotator)).astype(np.float64)
+
+    def mean_quality(self, eta: Floats) -> Floats:
+        """Quality of each annotator, over all queries."""
+        from ...kernels.segments import segment_means
+
+        return segment_means(eta, self.annotator, self.pairs + _MIN_PAIRS, int(self.annotator.max()) + 1)
+
+    def places(self, totals: Floats) -> tuple[Counts, Counts]:
+        """Items from worst to best in each query, and a number for each of these that rises where the totals do."""
+        query = self.judgments.items.query
+        order = np.lexsort((totals, query))
+        new = (np.diff(totals[order], prepend=0.0) > self.slack) | (np.diff(query[order], prepend=-1) != 0)
+        return order, np.cumsum(new)
+
+    def scores(self, eta: Floats) -> Floats:
+        """Totals, the same for items whose totals differ by rounding only."""
+        totals = self.totals(eta)[1]
+        order, place = self.places(totals)
+        scores = np.empty(len(totals))
+        scores[order] = totals[order][np.searchsorted(place, place)]
+        scores[np.abs(scores) <= self.slack] = 0.0
+        return scores
 
 
 def _held_out_qualities(
@@ -223,25 +275,25 @@ def _held_out_qualities(
     return iterate(step, first, tol=method.tol, max_iter=method.max_iter, what="crowd_agg")
 
 
-def _survey(n_annotators: int, block: _CrowdBlock, state: Any) -> tuple[Statistics, Any]:
+def _survey(n_annotators: int, crowd: _Crowd, state: Any) -> tuple[Statistics, Any]:
     """Pairs and weight of each annotator, and the number of ties."""
-    judgments = block.judgments
+    judgments = crowd.judgments
     given = np.bincount(judgments.row_annotator, judgments.weight, n_annotators).astype(np.float64)
     n_ties = float((judgments.outcome == 0).sum()) if isinstance(judgments, Preferences) else 0.0
-    return (block.crowd.pairs, given, n_ties), None
+    return (crowd.pairs, given, n_ties), None
 
 
-def _count_agreement(eta: Floats, block: _CrowdBlock, state: Any) -> tuple[Statistics, Any]:
+def _count_agreement(eta: Floats, crowd: _Crowd, state: Any) -> tuple[Statistics, Any]:
     """Pairs of each owner that the others order alike."""
-    return (block.crowd.agree(*block.crowd.totals(eta)),), None
+    return (crowd.agree(*crowd.totals(eta)),), None
 
 
-def _read_scores(method: CrowdAgg, eta: Floats, block: _CrowdBlock, state: Any) -> tuple[Statistics, Any]:
+def _read_scores(method: CrowdAgg, eta: Floats, crowd: _Crowd, state: Any) -> tuple[Statistics, Any]:
     """Scores of the items of a block."""
-    return (settle_ties(method, block.judgments, block.crowd.scores(eta)),), None
+    return (settle_ties(method, crowd.judgments, crowd.scores(eta)),), None
 
 
-def _in_sample_qualities(method: CrowdAgg, crowd: Crowd) -> tuple[Floats, Trace]:
+def _in_sample_qualities(method: CrowdAgg, crowd: _Crowd) -> tuple[Floats, Trace]:
     """The paper's rounds: shares of agreement with the order of the round before, until an order comes back."""
     n = crowd.pairs
     eta, change, seen = np.ones(len(n)), np.inf, dict[bytes, int]()
@@ -262,10 +314,10 @@ def _in_sample_qualities(method: CrowdAgg, crowd: Crowd) -> tuple[Floats, Trace]
     return eta, Trace(method.max_iter, False, change)
 
 
-def _lay_out(method: CrowdAgg, judgments: Judgments) -> _CrowdBlock:
+def _lay_out(method: CrowdAgg, judgments: Judgments) -> _Crowd:
     """The preference sets of all annotators, and the pairs to count agreement on."""
     from ...kernels.segments import segment_sums
-    from .kernels.poisson_binomial import Agreement, Crowd, Discounts, ndcg_mixture, pair_gap, rbp_mixture
+    from .kernels.poisson_binomial import Agreement, Discounts, ndcg_mixture, pair_gap, rbp_mixture
 
     items, (sets, annotator) = judgments.items, _preference_sets(judgments)
     query = items.query[sets.item[sets.bounds[:-1]]]
@@ -293,8 +345,7 @@ def _lay_out(method: CrowdAgg, judgments: Judgments) -> _CrowdBlock:
     agreement, weight = Agreement.between(sets, use), np.repeat(sets.weight, lengths)
     pairs = segment_sums(agreement.n_pairs(), owner, sets.weight, len(of_owner))
     slack = _RELATIVE_SLACK * max(1.0, float(np.max(np.bincount(sets.item, weight), initial=0.0)))
-    crowd = Crowd(discounts, agreement, weight, owner, of_owner, pairs, items.query, cell, slack)
-    return _CrowdBlock(judgments, crowd)
+    return _Crowd(judgments, discounts, agreement, weight, owner, of_owner, pairs, cell, slack)
 
 
 def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:

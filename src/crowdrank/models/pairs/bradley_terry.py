@@ -743,8 +743,10 @@ class PairRefits:
         pair = np.repeat(np.arange(n_pairs), np.diff(rows.row_starts))
         for number in chosen:
             weight = np.multiply(rows.weight, copies[number][rows.unit], dtype=np.float64)
-            outcomes: Any = [np.bincount(pair, weight * (rows.won == won), n_pairs) for won in (1.0, 0.0, 0.5)]
-            counts = OutcomeCounts(rows.starts, rows.second, *outcomes).keep(sum(outcomes) > 0)
+            wins, losses, ties = (
+                np.bincount(pair, weight * (rows.won == won), n_pairs).astype(np.float64) for won in (1.0, 0.0, 0.5)
+            )
+            counts = OutcomeCounts(rows.starts, rows.second, wins, losses, ties).keep(wins + losses + ties > 0)
             pair_counts = apply_ties_rule(counts, self.method.ties, self.offsets)
             judged = pair_counts.wins + pair_counts.losses > 0
             n_lost = int(((self.pair_counts.wins + self.pair_counts.losses > 0) & ~judged).sum())

@@ -18,7 +18,6 @@ pairs of neighbours differ by one, and all items together take no more steps tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, gamma, log
 from typing import NamedTuple
@@ -27,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from ....kernels.pairs import concordance
-from ....kernels.segments import segment_means, segment_sums
+from ....kernels.segments import segment_means
 from ....kernels.threads import bind, over_bounds, pair_bounds
 from ....protocols import Bools, Counts, Floats, Ints
 
@@ -39,9 +38,6 @@ _MAX_ITEMS_ONE_BY_ONE = 4
 
 _MAX_SHARE_JUDGED = 0.25
 """Up to this share of a query's items, judged on average, the gap ``"auto"`` is the swapped one."""
-
-_MIN_PAIRS = 1e-12
-"""Added to numbers of pairs, so an annotator without any has a mean quality."""
 
 _STEP, _LOWEST, _HIGHEST = 0.28, -42.0, 3.6
 """Grid of the logarithm of t on which NDCG's discount is a mixture of exp(-t r)."""
@@ -389,60 +385,6 @@ class Discounts(NamedTuple):
         if self.in_order.any():
             over_bounds(bind(_expect_in_order, sets.starts, self.in_order, terms, out), self.parts)
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """Preference sets and who owns them: annotators, or annotators in each query.
-
-    ``weight`` is over entries, ``owner`` over sets, ``annotator`` and the number of ``pairs`` over owners, ``query``
-    over items. ``cell`` tells which entries are of the same annotator and item, ``None`` if no two are. Totals that
-    differ by ``slack`` or less are equal.
-    """
-
-    discounts: Discounts
-    agreement: Agreement
-    weight: Floats
-    owner: Counts
-    annotator: Counts
-    pairs: Floats
-    query: Ints
-    cell: Counts | None
-    slack: float
-
-    def totals(self, eta: Floats) -> tuple[Floats, Floats]:
-        """What each entry adds, and the sum for each item."""
-        sets = self.discounts.sets
-        own = self.discounts.expected_discounts(eta[self.owner])[sets.unit] * self.weight
-        return own, segment_sums(own, sets.item, None, len(self.query))
-
-    def agree(self, own: Floats | None, totals: Floats) -> Floats:
-        """Number of pairs of each owner that the totals, less the annotator's own part if given, order alike."""
-        sets = self.discounts.sets
-        lead = totals[sets.item]
-        if own is not None:
-            lead -= own if self.cell is None else np.bincount(self.cell, own)[self.cell]
-        alike = self.agreement.alike(lead, self.slack)
-        return segment_sums(alike * sets.weight, self.owner, None, len(self.annotator))
-
-    def mean_quality(self, eta: Floats) -> Floats:
-        """Quality of each annotator, over all queries."""
-        return segment_means(eta, self.annotator, self.pairs + _MIN_PAIRS, int(self.annotator.max()) + 1)
-
-    def places(self, totals: Floats) -> tuple[Counts, Counts]:
-        """Items from worst to best in each query, and a number for each of these that rises where the totals do."""
-        order = np.lexsort((totals, self.query))
-        new = (np.diff(totals[order], prepend=0.0) > self.slack) | (np.diff(self.query[order], prepend=-1) != 0)
-        return order, np.cumsum(new)
-
-    def scores(self, eta: Floats) -> Floats:
-        """Totals, the same for items whose totals differ by rounding only."""
-        totals = self.totals(eta)[1]
-        order, place = self.places(totals)
-        scores = np.empty(len(totals))
-        scores[order] = totals[order][np.searchsorted(place, place)]
-        scores[np.abs(scores) <= self.slack] = 0.0
-        return scores
 
 
 def _tables(sizes: Counts, longest: Counts, mixture: Mixture) -> Tables:
