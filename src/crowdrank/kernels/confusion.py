@@ -261,11 +261,20 @@ def fit_tied(counts: Floats, numbers: Floats, *, max_iter: int) -> Floats:
 
     At most this many Newton steps from the given numbers, each halved for annotators whose likelihood it would lower.
     """
-    totals = counts.sum(axis=2)
+    totals, ties = counts.sum(axis=2), _ties(counts.shape[1])
     logs = tied_confusion(numbers)
     value = np.einsum("ajl,ajl->a", counts, logs)
     for _ in range(max_iter):
-        step = _tied_step(counts, totals, np.exp(logs))
+        confusion = np.exp(logs)
+        slope = np.einsum("ajl,pjl->ap", counts - totals[:, :, None] * confusion, ties)
+        mean = np.einsum("ajl,pjl->ajp", confusion, ties)
+        bend = np.einsum("ajl,pjl,qjl->apq", totals[:, :, None] * confusion, ties, ties, optimize=True)
+        bend -= np.einsum("aj,ajp,ajq->apq", totals, mean, mean, optimize=True)
+        # nothing is lost by the ridge: all levels more is no change, and with two levels the last two numbers are one
+        bend[:, np.arange(len(ties)), np.arange(len(ties))] += _RELATIVE_RIDGE * (1.0 + totals.sum(axis=1))[:, None]
+        step: Floats = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
+        # far from the top the curvature may all but vanish
+        step *= _MAX_NEWTON_STEP / np.maximum(np.max(np.abs(step), axis=1, keepdims=True), _MAX_NEWTON_STEP)
         for _ in range(_MAX_HALVINGS):
             there = tied_confusion(numbers + step)
             risen = np.einsum("ajl,ajl->a", counts, there)
@@ -278,21 +287,6 @@ def fit_tied(counts: Floats, numbers: Floats, *, max_iter: int) -> Floats:
         if np.max(np.abs(step), initial=0.0) < _MAX_LAST_NEWTON_STEP:
             break
     return numbers
-
-
-def _tied_step(counts: Floats, totals: Floats, confusion: Floats) -> Floats:
-    """Newton step of each annotator's numbers, (n_annotators, n_levels + 2)."""
-    ties = _ties(counts.shape[1])
-    slope = np.einsum("ajl,pjl->ap", counts - totals[:, :, None] * confusion, ties)
-    mean = np.einsum("ajl,pjl->ajp", confusion, ties)
-    bend = np.einsum("ajl,pjl,qjl->apq", totals[:, :, None] * confusion, ties, ties, optimize=True)
-    bend -= np.einsum("aj,ajp,ajq->apq", totals, mean, mean, optimize=True)
-    # nothing is lost by the ridge: all levels more is no change, and with two levels the last two numbers are one
-    bend[:, np.arange(len(ties)), np.arange(len(ties))] += _RELATIVE_RIDGE * (1.0 + totals.sum(axis=1))[:, None]
-    step: Floats = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
-    # far from the top the curvature may all but vanish
-    step *= _MAX_NEWTON_STEP / np.maximum(np.max(np.abs(step), axis=1, keepdims=True), _MAX_NEWTON_STEP)
-    return step
 
 
 @cache
