@@ -109,4 +109,4 @@ def test_agreement_equals_listing(longest, data):
             if longest == 300:
                 np.testing.assert_allclose(agreement.alike(lead, 1e-12), alike)
             elif len(agreement.long):
-                np.testing.assert_allclose(agreement._long_alike(lead, 1e-12), alike[agreement.long])
+                np.testing.assert_allclose(agreement.alike(lead, 1e-12)[agreement.long], alike[agreement.long])
