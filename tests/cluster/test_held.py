@@ -12,8 +12,7 @@ import crowdrank as cr
 from crowdrank.api import in_parts, pack_aside
 from crowdrank.cli.app import app
 from crowdrank.cluster import packing
-from crowdrank.cluster.held import hold_judgments
-from crowdrank.cluster.packing import pack_judgments
+from crowdrank.cluster.packing import hold_judgments, pack_judgments
 from crowdrank.errors import ParameterError
 from crowdrank.registry import make
 

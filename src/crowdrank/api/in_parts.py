@@ -33,7 +33,7 @@ from ..wording import method_label, option
 
 if TYPE_CHECKING:
     from ..cluster.executor import RunFiles
-    from ..cluster.held import HeldJudgments
+    from ..cluster.packing import HeldJudgments
     from ..cluster.resamples import PartDraws
     from ..cluster.results import StoredConsensus
     from ..data.features import Features
@@ -80,7 +80,7 @@ def hold_many(
         return None
     if not (judgments.judged_items.all() and np.diff(judgments.items.offsets).all()):
         return None
-    from ..cluster.held import hold_judgments
+    from ..cluster.packing import hold_judgments
 
     if isinstance(method, str):
         method = None if method == "auto" else method_class("aggregator", method)

@@ -34,7 +34,7 @@ from ..data.index import NO_QUERY, Index, Items, factorize
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..data.parted import MANY_ITEMS
 from ..errors import JudgmentError
-from ..protocols import Bools, Counts, Floats, Ints
+from ..protocols import Bools, Floats, Ints
 from ..wording import counted
 
 MANIFEST = "manifest.json"
@@ -102,7 +102,7 @@ class PackedJudgments:
     """
 
     keeps_ranking: ClassVar[bool] = False
-    """Whether the judgments are in memory, and their ranking is, however many items it has; see ``cluster/held.py``."""
+    """Whether the judgments are in memory, and their ranking is, however many items it has."""
 
     path: Path
     manifest: dict[str, Any]
@@ -256,20 +256,20 @@ class PackedJudgments:
             raise JudgmentError(f"there is no part {number}; {plain(str(self.path))} has {self.n_parts}, from 0 on")
         described = self.manifest["parts"][number]
         table = self._read(described["file"], described["checksum"])
-        return judgments_of(self, table, self._items_of(described), described)
+        if self.by == "annotator":
+            items = self.items
+        elif self.n_items <= MANY_ITEMS:
+            items = self._items_in(described["items_file"])
+        else:
+            # too many to be kept; they are read when they are used, if ever
+            load = partial(self._items_in, described["items_file"])
+            items = StoredItems(load, described["items"], described["queries"])
+        return judgments_of(self, table, items, described)
 
     def parts(self) -> Iterator[Judgments]:
         """Yield the judgments of each part in turn."""
         for number in range(self.n_parts):
             yield self.part(number)
-
-    def _items_of(self, part: dict[str, Any]) -> Items:
-        """The items of a part; where they are too many to be kept, they are read when they are used, if ever."""
-        if self.by == "annotator":
-            return self.items
-        if self.n_items <= MANY_ITEMS:
-            return self._items_in(part["items_file"])
-        return StoredItems(partial(self._items_in, part["items_file"]), part["items"], part["queries"])
 
     def _items_in(self, file: dict[str, str]) -> Items:
         """The items of a file, which passes need again and again; kept as far as a consensus is held."""
@@ -324,24 +324,12 @@ class StoredItems(Items):
         """Number of queries."""
         return int(self.__dict__["_n_queries"])
 
-    @cached_property
-    def _whole(self) -> Items:
-        return self.__dict__["_load"]()
-
-    @property
-    def queries(self) -> Index:
-        """Index of the queries."""
-        return self._whole.queries
-
-    @property
-    def query(self) -> Ints:
-        """Query code of each item."""
-        return self._whole.query
-
-    @property
-    def ids(self) -> pl.Series:
-        """Item id of each item."""
-        return self._whole.ids
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("queries", "query", "ids"):
+            raise AttributeError(name)
+        whole = self.__dict__["_load"]()
+        self.__dict__.update(queries=whole.queries, query=whole.query, ids=whole.ids)
+        return self.__dict__[name]
 
 
 def items_of(table: pl.DataFrame) -> Items:
@@ -366,7 +354,11 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, par
         codes, levels = columns["grade"], part["levels"]
         if levels is not None:
             columns["grade"] = _values_of_codes(np.array(levels, np.float64), codes)
-        grades = Grades(**shared, **columns, declared=_declared_levels(packed), nominal=packed.nominal)
+        declared = packed.declared
+        if declared is None and packed.levels is not None and len(packed.levels) <= MAX_LEVELS:
+            # every part has the levels of all, where class methods take that many
+            declared = packed.levels
+        grades = Grades(**shared, **columns, declared=declared, nominal=packed.nominal)
         if levels is not None and grades.declared is not None:
             # the codes are at hand, and passes ask for them again and again
             places = np.searchsorted(grades.level_values, levels).astype(np.int32)
@@ -379,9 +371,10 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, par
             columns |= {"covariates": np.column_stack(covariates), "covariate_names": names}
             columns["covariate_transforms"] = transforms
         return Preferences(**shared, **columns, strength_levels=packed.manifest["strength_levels"])
-    offsets = _bounds(columns.pop("ranking"))
+    number = columns.pop("ranking")
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    offsets = np.append(first, len(number)).astype(np.int64)
     own = {name: columns.pop(name) for name in ("item", "rank")}
-    first = offsets[:-1]
     per_ranking = {name: column[first] if len(column) else column for name, column in columns.items()}
     return Rankings(**shared, **own, **per_ranking, offsets=offsets)
 
@@ -392,20 +385,6 @@ def _values_of_codes(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
         counted_up: NDArray[Any] = codes.astype(values.dtype)
         return counted_up + values[0] if values[0] else counted_up
     return values[codes]
-
-
-def _declared_levels(packed: PackedJudgments) -> tuple[Any, ...] | None:
-    """The levels that every part has, where class methods take that many."""
-    levels = packed.levels
-    if packed.declared is not None or levels is None or len(levels) > MAX_LEVELS:
-        return packed.declared
-    return levels
-
-
-def _bounds(number: Ints) -> Counts:
-    """Where each ranking begins, and the number of rows."""
-    begins = np.flatnonzero(np.diff(number, prepend=-1))
-    return np.append(begins, len(number)).astype(np.int64)
 
 
 def file_checksum(path: Path) -> str:

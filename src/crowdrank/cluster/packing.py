@@ -1,4 +1,7 @@
-"""Judgments into a folder of parts: the same judgments give the same bytes, whatever their order."""
+"""Judgments into a folder of parts: the same judgments give the same bytes, whatever their order.
+
+Judgments in memory are cut into the parts that packing them would give, so that fits have the same bits.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -38,6 +43,7 @@ from .packed import (
     file_checksum,
     is_packed,
     items_of,
+    judgments_of,
     read_manifest,
     scan_judgments,
 )
@@ -67,6 +73,9 @@ _IDS_AT_ONCE = 1_000_000
 """Ids of chunks that are put to those known already at a time, at least."""
 
 ITEM_COLUMNS = ("item", "left", "right")
+_FILLS = {"weight": 1.0, "duration": np.nan, "recorded": False}
+"""What stands for none where a chunk lacks a column that others have."""
+
 MOST_LEVELS = 127
 """Distinct grades from which on they are no codes of one byte."""
 
@@ -153,9 +162,9 @@ def pack_judgments(
                     writing.result()
             if not spill.rows:
                 raise JudgmentError("there are no judgments to pack; name files that hold some")
-            manifest = _Writer(folder, spill, part_rows or PART_ROWS, sorted(sources)).write(progress)
+            manifest = _write_files(spill, folder, part_rows or PART_ROWS, sorted(sources), progress)
         finally:
-            spill.remove()
+            shutil.rmtree(spill.folder, ignore_errors=True)
         # the manifest makes the new files those of the folder; what it does not name goes
         with whole_file(folder / MANIFEST) as handle:
             handle.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
@@ -214,188 +223,175 @@ def part_bounds(counts: Counts, part_rows: int) -> list[tuple[int, int]]:
     return [*bounds, (begin, len(counts))]
 
 
-@dataclass
-class _Writer:
-    """Writes the parts of what was spilled."""
+def _write_files(
+    spill: Spill, folder: Path, part_rows: int, sources: list[str], progress: Progress | None
+) -> dict[str, Any]:
+    """Write all files of what was spilled but the manifest, and return that."""
 
-    folder: Path
-    spill: Spill
-    part_rows: int
-    sources: list[str]
-
-    def write(self, progress: Progress | None) -> dict[str, Any]:
-        """Write all files but the manifest, and return that."""
-        spill = self.spill
-        for name in ("parts", *(["items"] if spill.by == "query" else [])):
-            (self.folder / name).mkdir(exist_ok=True)
-        files: dict[str, Any] = {}
-        people = whole_index(spill, "annotators")
-        groups: list[Any] | None = None
-        if "group" in people.columns:
-            groups = people["group"].unique().sort().to_list()
-            codes = people["group"].replace_strict(groups, list(range(len(groups))), return_dtype=pl.Int32)
-            people = people.with_columns(group=codes)
-        if len(people):
-            files["annotators"] = self._file("annotators", people)
-        self.items: Items | None = None
-        if "block" in spill.columns:
-            files["blocks"] = self._file("blocks", whole_index(spill, "blocks"))
-        n_items, n_queries = 0, 1
-        if spill.by == "annotator":
-            whole = whole_index(spill, "items")
-            self.items = items_of(whole.drop("query") if spill.single else whole)
-            files["items"] = self._file("items", self.items.frame())
-            n_items, n_queries = len(self.items), self.items.n_queries
-        parts = self._parts(progress)
-        if spill.by == "query":
-            n_items = sum(part["items"] for part in parts)
-            n_queries = sum(part["queries"] for part in parts)
-        declared, nominal, covariates = spill.form
-        levels = None
-        if spill.kind == "grade":
-            levels = declared
-            if declared is None and spill.levels is not None:
-                levels = numeric_levels(spill.levels)
-        return {
-            "format": "crowdrank packed judgments", "version": VERSION, "kind": spill.kind, "by": spill.by,
-            "part_rows": self.part_rows, "single": spill.single, "rows": sum(part["rows"] for part in parts),
-            "items": n_items, "queries": n_queries, "annotators": len(people), "groups": groups, "levels": levels,
-            "declared": declared, "nominal": nominal, "covariates": covariates,
-            "strength_levels": spill.strength_levels, "sources": self.sources, "files": files, "parts": parts,
-        }  # fmt: skip
-
-    def _parts(self, progress: Progress | None) -> list[dict[str, Any]]:
-        """Write all parts, two at a time unless they are large, and return what the manifest says of them."""
-        spill = self.spill
-        bounds = part_bounds(spill.counts, self.part_rows)
-        edges = [low for low, _ in bounds] + [len(spill.counts)]
-        names = ("bounds", "item_bounds") if spill.by == "query" else ("bounds",)
-        self.edges = {
-            name: np.array([spill.column(name, chunk)[edges] for chunk in range(spill.n_chunks)]) for name in names
-        }
-        largest = max(int(spill.counts[low:high].sum()) for low, high in bounds)
-        many = _PARTS_AT_ONCE * spill.id_bytes * largest > _ID_BYTES_AT_ONCE * spill.rows
-        parts = []
-        with ThreadPoolExecutor(1 if many else _PARTS_AT_ONCE) as pool:
-            try:
-                for part in pool.map(self._part, range(len(bounds))):
-                    parts.append(part)
-                    if progress is not None:
-                        progress(len(parts), len(bounds), "writing parts")
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-        return parts
-
-    def _part(self, number: int) -> dict[str, Any]:
-        """Write one part."""
-        spill, items = self.spill, self.items
-        pieces = [self._piece(chunk, number) for chunk in range(spill.n_chunks)]
-        rows = {}
-        for name in spill.columns:
-            # what stands for none where a chunk lacks the column
-            missing = {"weight": 1.0, "duration": np.nan, "recorded": False}.get(name)
-            columns = [np.full(piece["rows"], missing) if piece[name] is None else piece[name] for piece in pieces]
-            rows[name] = np.concatenate(columns)
-        del pieces, columns
-        told: dict[str, Any] = {}
-        if spill.by == "query":
-            expect_small_query(len(rows[next(name for name in ITEM_COLUMNS if name in rows)]))
-            items, places = united_items(spill.some_items(self.edges["item_bounds"][:, number : number + 2]))
-            for name in ITEM_COLUMNS:
-                if name in rows:
-                    rows[name] = places[rows[name]]
-            told["items_file"] = self._file(f"items/part-{number:05d}", items.frame())
-            told |= {"queries": items.n_queries, "items": len(items)}
-        n, table, levels = part_table(spill.kind, rows, items, coded=spill.levels is not None)
-        file = self._file(f"parts/part-{number:05d}", table, "lz4")
-        return {"rows": n, **file, "levels": levels, **told}
-
-    def _piece(self, chunk: int, part: int) -> dict[str, Any]:
-        """The rows of one chunk that belong to a part; items are numbered over those of the part in all chunks."""
-        spill = self.spill
-        first, last = self.edges["bounds"][chunk, part : part + 2].tolist()
-        piece = {name: spill.column(name, chunk, first, last) for name in spill.columns}
-        indices = {"annotator": "annotators", "block": "blocks"}
-        if spill.by == "annotator":
-            indices |= dict.fromkeys(ITEM_COLUMNS, "items")
-        for name, index in indices.items():
-            if piece.get(name) is not None:
-                piece[name] = spill.column(f"{index}_places", chunk)[piece[name]]
-        piece["rows"] = last - first
-        if spill.by == "query":
-            low, high = self.edges["item_bounds"][:, part : part + 2].T
-            for name in ITEM_COLUMNS:
-                if name in piece:
-                    piece[name] += np.int32((high - low)[:chunk].sum() - low[chunk])
-        return piece
-
-    def _file(self, name: str, table: pl.DataFrame, compression: Any = "zstd") -> dict[str, str]:
-        """Write a table under a name that its checksum is part of, so that no file is ever changed.
-
-        Parts are read in every pass: as LZ4 they take a fifth more room than as Zstandard, and less than half the time.
-        """
-        target = self.folder / f"{name}.parquet"
+    def write_file(name: str, table: pl.DataFrame, compression: Any = "zstd") -> dict[str, str]:
+        """Write a table under a name that its checksum is part of, so that no file is ever changed."""
+        target = folder / f"{name}.parquet"
         with whole_file(target) as handle:
             table.write_parquet(handle, compression=compression, row_group_size=max(len(table), 1), statistics=False)
         checksum = file_checksum(target)
         final = f"{name}-{checksum[:8]}.parquet"
-        if (self.folder / final).exists():  # the same content, which may be being read
+        if (folder / final).exists():  # the same content, which may be being read
             target.unlink()
         else:
-            os.replace(target, self.folder / final)
+            os.replace(target, folder / final)
         return {"file": final, "checksum": checksum}
+
+    by_query = spill.by == "query"
+    for name in ("parts", "items") if by_query else ("parts",):
+        (folder / name).mkdir(exist_ok=True)
+    files: dict[str, Any] = {}
+    people = whole_index(spill, "annotators")
+    groups: list[Any] | None = None
+    if "group" in people.columns:
+        groups = people["group"].unique().sort().to_list()
+        codes = people["group"].replace_strict(groups, list(range(len(groups))), return_dtype=pl.Int32)
+        people = people.with_columns(group=codes)
+    if len(people):
+        files["annotators"] = write_file("annotators", people)
+    indices = {"annotator": "annotators", "block": "blocks"}
+    if "block" in spill.columns:
+        files["blocks"] = write_file("blocks", whole_index(spill, "blocks"))
+    all_items: Items | None = None
+    if not by_query:
+        whole = whole_index(spill, "items")
+        all_items = items_of(whole.drop("query") if spill.single else whole)
+        files["items"] = write_file("items", all_items.frame())
+        indices |= dict.fromkeys(ITEM_COLUMNS, "items")
+    bounds = part_bounds(spill.counts, part_rows)
+    edges = [low for low, _ in bounds] + [len(spill.counts)]
+    row_bounds, item_bounds = (
+        np.array([spill.column(name, chunk)[edges] for chunk in range(spill.n_chunks)])
+        for name in ("bounds", "item_bounds" if by_query else "bounds")
+    )
+
+    def write_part(number: int) -> dict[str, Any]:
+        """Write one part, and return what the manifest says of it."""
+        pieces: dict[str, list[Any]] = {name: [] for name in spill.columns}
+        n_items = 0
+        for chunk in range(spill.n_chunks):
+            first, last = row_bounds[chunk, number : number + 2].tolist()
+            low, high = item_bounds[chunk, number : number + 2].tolist()
+            for name in spill.columns:
+                column = spill.column(name, chunk, first, last)
+                if column is None:
+                    # what stands for none where a chunk lacks the column
+                    column = np.full(last - first, _FILLS[name])
+                elif name in indices:
+                    column = spill.column(f"{indices[name]}_places", chunk)[column]
+                elif name in ITEM_COLUMNS:
+                    # items are numbered over those of the part in all chunks
+                    column += np.int32(n_items - low)
+                pieces[name].append(column)
+            n_items += high - low
+        rows = {name: np.concatenate(columns) for name, columns in pieces.items()}
+        del pieces, column
+        items, more = all_items, dict[str, Any]()
+        if by_query:
+            expect_small_query(len(rows[next(name for name in ITEM_COLUMNS if name in rows)]))
+            table = spill.some_items(item_bounds[:, number : number + 2])
+            ((query,), query_ids), ((item,), item_ids) = factorize_groups([[table["query"]], [table["item"]]])
+            if not len(query_ids):
+                # the unnamed query is a blank one
+                query, query_ids = np.zeros(len(table), np.int32), pl.Series("id", [NO_QUERY])
+            items, (places,) = build_items(Index(query_ids), [(query, item)], item_ids, complete=True)
+            rows |= {name: places[rows[name]] for name in ITEM_COLUMNS if name in rows}
+            more["items_file"] = write_file(f"items/part-{number:05d}", items.frame())
+            more |= {"queries": items.n_queries, "items": len(items)}
+        n, table, levels = part_table(spill.kind, rows, items, coded=spill.levels is not None)
+        # parts are read in every pass: LZ4 takes a fifth more room than Zstandard, and less than half the time
+        file = write_file(f"parts/part-{number:05d}", table, "lz4")
+        return {"rows": n, **file, "levels": levels, **more}
+
+    largest = max(int(spill.counts[low:high].sum()) for low, high in bounds)
+    many = _PARTS_AT_ONCE * spill.id_bytes * largest > _ID_BYTES_AT_ONCE * spill.rows
+    parts = []
+    with ThreadPoolExecutor(1 if many else _PARTS_AT_ONCE) as pool:
+        try:
+            for part in pool.map(write_part, range(len(bounds))):
+                parts.append(part)
+                if progress is not None:
+                    progress(len(parts), len(bounds), "writing parts")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    n_items, n_queries = (sum(part.get(name, 0) for part in parts) for name in ("items", "queries"))
+    if all_items is not None:
+        n_items, n_queries = len(all_items), all_items.n_queries
+    declared, nominal, covariates = spill.form
+    levels = declared
+    if declared is None and spill.kind == "grade" and spill.levels is not None:
+        levels = numeric_levels(spill.levels)
+    return {
+        "format": "crowdrank packed judgments", "version": VERSION, "kind": spill.kind, "by": spill.by,
+        "part_rows": part_rows, "single": spill.single, "rows": sum(part["rows"] for part in parts), "items": n_items,
+        "queries": n_queries, "annotators": len(people), "groups": groups, "levels": levels, "declared": declared,
+        "nominal": nominal, "covariates": covariates, "strength_levels": spill.strength_levels, "sources": sources,
+        "files": files, "parts": parts,
+    }  # fmt: skip
 
 
 class Chunk(NamedTuple):
-    """Some of the judgments as plain columns, over ids of their own."""
+    """Some of the judgments as plain columns, over ids of their own.
+
+    Parameters
+    ----------
+    kind, items, annotators
+        Kind of the judgments, and what their codes mean.
+    columns
+        One entry per row; rankings have a row per item, and ``ranking`` tells which rows belong together.
+    groups
+        Family of each annotator.
+    blocks
+        Former queries.
+    form
+        Declared levels, whether they are nominal, and names of covariates: the same in all chunks.
+    strength_levels
+        The largest strength there is.
+    """
 
     kind: str
     items: Items
     annotators: Index
     columns: dict[str, Any]
-    """One entry per row; rankings have a row per item, and ``ranking`` tells which rows belong together."""
     groups: pl.Series | None
-    """Family of each annotator."""
     blocks: Index | None
     form: tuple[Any, ...]
-    """Declared levels, whether they are nominal, and names of covariates: the same in all chunks."""
     strength_levels: float | None = None
 
 
 def chunk_of(judgments: Judgments, number: int) -> Chunk:
     """Return judgments as columns; ``number`` keeps apart what several chunks number from 0."""
-    columns: dict[str, Any] = {
-        name: getattr(judgments, name) for name in ("annotator", "weight", "time", "duration", "block")
-    }
+    own = [name for name in judgments.answers if name != "offsets"]
+    shared = ("annotator", "weight", "time", "duration", "block")
+    columns: dict[str, Any] = {name: getattr(judgments, name) for name in (*shared, *own)}
+    columns = {name: column for name, column in columns.items() if column is not None and len(column)}
     form: tuple[Any, ...] = (None, False, ())
     strength_levels = None
-    own = [name for name in judgments.answers if name != "offsets"]
-    columns |= {name: getattr(judgments, name) for name in own}
     if isinstance(judgments, Grades):
         form = (judgments.declared, judgments.nominal, ())
-    if isinstance(judgments, Preferences):
+    elif isinstance(judgments, Preferences):
         labels = covariate_labels(judgments.covariate_names, judgments.covariate_transforms)
         form, strength_levels = (None, False, labels), judgments.strength_levels
-        columns |= {"recorded": judgments.recorded, "strength": judgments.strength}
-        if judgments.judgment is not None:
+        more = {"recorded": judgments.recorded, "strength": judgments.strength}
+        columns |= {name: column for name, column in more.items() if column is not None and len(column)}
+        if judgments.judgment is not None and len(judgments):
             columns["judgment"] = judgments.judgment.astype(np.int64) + (number << 32)
-        if judgments.covariates is not None:
+        if judgments.covariates is not None and len(judgments):
             columns |= {f"covariate_{place}": column for place, column in enumerate(judgments.covariates.T)}
-    if isinstance(judgments, Rankings):
+    elif len(judgments):
         ranking = judgments.ranking
-        per_row = {
-            name: column if column is None or not len(column) else column[ranking]
-            for name, column in columns.items() if name not in own
-        }  # fmt: skip
-        rows = np.arange(len(ranking))
-        columns |= {**per_row, "ranking": ranking.astype(np.int64) + (number << 32), "row": rows}
+        columns |= {name: columns[name][ranking] for name in shared if name in columns}
+        columns |= {"ranking": ranking.astype(np.int64) + (number << 32), "row": np.arange(len(ranking))}
     groups = None
     if judgments.groups is not None and judgments.group is not None:
         groups = judgments.groups.ids.gather(judgments.group)
-    given = {name: column for name, column in columns.items() if column is not None and len(column)}
     return Chunk(
-        judgments.kind, judgments.items, judgments.annotators, given, groups, judgments.blocks, form, strength_levels
+        judgments.kind, judgments.items, judgments.annotators, columns, groups, judgments.blocks, form, strength_levels
     )
 
 
@@ -432,7 +428,7 @@ class Spill:
     """Rows in each bucket."""
     levels: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
     """Distinct grades, ``None`` once there are too many to be coded."""
-    dtypes: dict[str, set[Any]] = field(default_factory=lambda: {"annotators": set(), "queries": set(), "items": set()})
+    dtypes: defaultdict[str, set[Any]] = field(default_factory=lambda: defaultdict(set))
     n_chunks: int = 0
     rows: int = 0
     id_bytes: int = 0
@@ -441,51 +437,7 @@ class Spill:
     """Type of each column of each chunk, and where in its file it begins."""
 
     def add(self, chunk: Chunk) -> None:
-        """Write one chunk, its rows in the order of their buckets."""
-        self._agree(chunk)
-        place = self.folder / f"{self.n_chunks:06d}"
-        place.mkdir(parents=True)
-        items, columns = chunk.items, dict(chunk.columns)
-        first = next(name for name in ITEM_COLUMNS if name in columns)
-        bucket_of_query = buckets_of(items.queries.ids)
-        if self.by == "query":
-            # items of a bucket stand together, so that a part takes one slice of them
-            item_bucket = bucket_of_query[items.query]
-            bucket = item_bucket[columns[first]]
-            order = np.argsort(item_bucket, kind="stable")
-            new = np.empty(len(order), np.int32)
-            new[order] = np.arange(len(order), dtype=np.int32)
-            for name in ITEM_COLUMNS:
-                if name in columns:
-                    columns[name] = new[columns[name]]
-            self.save(self.n_chunks, "item_bounds", _bucket_bounds(item_bucket))
-        else:
-            order = np.arange(len(items))
-            bucket = buckets_of(chunk.annotators.ids)[columns["annotator"]]
-        rows = np.argsort(bucket, kind="stable")
-        for name, column in columns.items():
-            self.save(self.n_chunks, name, column[rows])
-        self.save(self.n_chunks, "bounds", _bucket_bounds(bucket))
-        self.counts += np.bincount(bucket, minlength=N_BUCKETS)
-        ids = {"query": items.queries.ids.gather(items.query[order]), "item": items.ids.gather(order)}
-        pl.DataFrame(ids).write_ipc(
-            place / "items.arrow", compression="uncompressed", record_batch_size=_ITEMS_READ_AT_ONCE
-        )
-        self.id_bytes += (place / "items.arrow").stat().st_size
-        people = {"id": chunk.annotators.ids} | ({} if chunk.groups is None else {"group": chunk.groups})
-        pl.DataFrame(people).write_ipc(place / "annotators.arrow", compression="uncompressed")
-        if chunk.blocks is not None:
-            pl.DataFrame({"id": chunk.blocks.ids}).write_ipc(place / "blocks.arrow", compression="uncompressed")
-        self.dtypes["annotators"].add(chunk.annotators.ids.dtype)
-        self.dtypes["queries"].add(items.queries.ids.dtype)
-        self.dtypes["items"].add(items.ids.dtype)
-        self.n_chunks += 1
-        self.rows += len(bucket)
-        if self.single and self.by == "query":
-            expect_small_query(self.rows)
-
-    def _agree(self, chunk: Chunk) -> None:
-        """Refuse a chunk that does not go with those before it, and note what it has."""
+        """Write one chunk, its rows in the order of their buckets; it must go with those before it."""
         if self.by == "annotator" and not len(chunk.annotators):
             raise JudgmentError("judgments that name no annotators cannot be packed by annotator; pack them by query")
         if not self.n_chunks:
@@ -498,20 +450,56 @@ class Spill:
         if chunk.form != self.form:
             what = f"different {option('levels')}" if self.kind == "grade" else "different covariates"
             raise JudgmentError(f"some {self.kind}s have {what} than others; give all of them the same")
-        if ("annotator" in chunk.columns) != ("annotator" in self.columns):
+        lacking = (set(self.columns) ^ set(chunk.columns)) - set(_FILLS)
+        if "annotator" in lacking:
             raise JudgmentError("some of the judgments name annotators and others do not; add the column to all")
-        fills = {"weight", "duration", "recorded"}
-        differ = set(self.columns) ^ set(chunk.columns)
-        if differ - fills:
+        if lacking:
             raise JudgmentError(
-                f"some {self.kind}s have a {sorted(differ - fills)[0]} and others do not; give it to all of them, or "
-                "to none of them"
+                f"some {self.kind}s have a {min(lacking)} and others do not; give it to all of them, or to none of them"
             )
         self.columns += [name for name in chunk.columns if name not in self.columns]
         self.strength_levels = max(self.strength_levels or 0.0, chunk.strength_levels or 0.0) or None
         if "grade" in chunk.columns and self.levels is not None:
             levels = np.unique(np.concatenate([self.levels, np.unique(chunk.columns["grade"])]))
             self.levels = levels if len(levels) < MOST_LEVELS else None
+        place = self.folder / f"{self.n_chunks:06d}"
+        place.mkdir(parents=True)
+        items, columns = chunk.items, dict(chunk.columns)
+        first = next(name for name in ITEM_COLUMNS if name in columns)
+        bucket_of_query = buckets_of(items.queries.ids)
+        if self.by == "query":
+            # items of a bucket stand together, so that a part takes one slice of them
+            item_bucket = bucket_of_query[items.query]
+            bucket = item_bucket[columns[first]]
+            order = np.argsort(item_bucket, kind="stable")
+            new = np.empty(len(order), np.int32)
+            new[order] = np.arange(len(order), dtype=np.int32)
+            columns |= {name: new[columns[name]] for name in ITEM_COLUMNS if name in columns}
+            self.save(self.n_chunks, "item_bounds", _bucket_bounds(item_bucket))
+        else:
+            order = np.arange(len(items))
+            bucket = buckets_of(chunk.annotators.ids)[columns["annotator"]]
+        rows = np.argsort(bucket, kind="stable")
+        for name, column in columns.items():
+            self.save(self.n_chunks, name, column[rows])
+        self.save(self.n_chunks, "bounds", _bucket_bounds(bucket))
+        self.counts += np.bincount(bucket, minlength=N_BUCKETS)
+        ids = {"query": items.queries.ids.gather(items.query[order]), "item": items.ids.gather(order)}
+        people = {"id": chunk.annotators.ids} | ({} if chunk.groups is None else {"group": chunk.groups})
+        tables = {"items": ids, "annotators": people} | (
+            {} if chunk.blocks is None else {"blocks": {"id": chunk.blocks.ids}}
+        )
+        for name, table in tables.items():
+            pl.DataFrame(table).write_ipc(
+                place / f"{name}.arrow", compression="uncompressed", record_batch_size=_ITEMS_READ_AT_ONCE
+            )
+        self.id_bytes += (place / "items.arrow").stat().st_size
+        for name, series in (("annotators", people["id"]), ("queries", items.queries.ids), ("items", items.ids)):
+            self.dtypes[name].add(series.dtype)
+        self.n_chunks += 1
+        self.rows += len(bucket)
+        if self.single and self.by == "query":
+            expect_small_query(self.rows)
 
     def ids(self, name: str, number: int) -> pl.DataFrame:
         """Return a table of ids of one chunk."""
@@ -551,10 +539,6 @@ class Spill:
         """A file of a chunk."""
         return self.folder / f"{number:06d}" / name
 
-    def remove(self) -> None:
-        """Remove the chunks from the disk."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
 
 def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:
     """Number of entries in lower buckets, for each bucket and the end."""
@@ -562,44 +546,34 @@ def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:
 
 
 def whole_index(spill: Spill, name: str) -> pl.DataFrame:
-    """Return the table of ids of all chunks, sorted, and save the place there of each id of each chunk."""
+    """Return the table of ids of all chunks, sorted, and save the place there of each id of each chunk.
+
+    An annotator must stand in the same group in all chunks.
+    """
     whole, waiting = None, list[pl.DataFrame]()
     for number in range(spill.n_chunks):
         waiting.append(spill.ids(name, number))
         n_known = 0 if whole is None else len(whole)
         # as many as there are already: each id is then gone over a few times only, however many chunks there are
         if number + 1 == spill.n_chunks or sum(map(len, waiting)) >= max(n_known, _IDS_AT_ONCE):
-            whole = _unite_ids([*([] if whole is None else [whole]), *waiting])
+            tables = [*([] if whole is None else [whole]), *waiting]
             waiting.clear()
+            if any(table.columns != tables[0].columns for table in tables):
+                raise JudgmentError(
+                    "some of the judgments have a group column and others do not; add it to all of them"
+                )
+            whole = pl.concat(tables).unique(maintain_order=False)
     assert whole is not None
+    if "group" in whole.columns and whole["id"].n_unique() < len(whole):
+        twice = whole.filter(pl.col("id").is_duplicated()).sort("id", "group")
+        who, groups = twice["id"][0], twice["group"].head(2).to_list()
+        raise JudgmentError(f"annotator {who!r} stands in two groups, {groups[0]!r} and {groups[1]!r}; name one")
     keys = [key for key in whole.columns if key != "group"]
     whole = whole.sort(keys)
     for number in range(spill.n_chunks):
         ids = spill.ids(name, number)
         spill.save(number, f"{name}_places", look_up([whole[key] for key in keys], [ids[key] for key in keys]))
     return whole
-
-
-def _unite_ids(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Ids of tables, each once; an annotator must stand in the same group in all."""
-    if any(table.columns != tables[0].columns for table in tables):
-        raise JudgmentError("some of the judgments have a group column and others do not; add it to all of them")
-    united = pl.concat(tables).unique(maintain_order=False)
-    if "group" in united.columns and united["id"].n_unique() < len(united):
-        twice = united.filter(pl.col("id").is_duplicated()).sort("id", "group")
-        who, groups = twice["id"][0], twice["group"].head(2).to_list()
-        raise JudgmentError(f"annotator {who!r} stands in two groups, {groups[0]!r} and {groups[1]!r}; name one")
-    return united
-
-
-def united_items(table: pl.DataFrame) -> tuple[Items, Ints]:
-    """Return the distinct (query, item) of a table, sorted, and the place there of each row."""
-    ((query,), query_ids), ((item,), item_ids) = factorize_groups([[table["query"]], [table["item"]]])
-    if not len(query_ids):
-        # the unnamed query is a blank one
-        query, query_ids = np.zeros(len(table), np.int32), pl.Series("id", [NO_QUERY])
-    items, (places,) = build_items(Index(query_ids), [(query, item)], item_ids, complete=True)
-    return items, places
 
 
 def part_table(
@@ -620,10 +594,27 @@ def part_table(
     ordered
         Whether the rows are sorted; rankings always are.
     """
-    levels: list[float] | None = None
     if kind == "ranking":
+        # sorted by query, annotator and what the rankings say
         assert items is not None
-        return _ranking_rows(rows, items)
+        given = {"annotator": np.empty(0, np.int32), "weight": None, "time": None, "duration": None}
+        fields = assemble_rankings({**given, **rows, "items": items})
+        offsets, item, rank = fields["offsets"], fields["item"], fields["rank"]
+        first, lengths = offsets[:-1], np.diff(offsets)
+        names = ("annotator", "weight", "time", "duration", "block")
+        meta = {name: fields[name] for name in names if fields.get(name) is not None and len(fields[name])}
+        place = np.arange(len(item)) - np.repeat(first, lengths)
+        said = np.add.reduceat(row_numbers([item, rank, place]), first) if len(item) else np.empty(0, np.uint64)
+        keys = pl.DataFrame({"query": items.query[item[first]], **meta, "said": said})
+        order = keys.with_row_index("place").sort(keys.columns)["place"].to_numpy()
+        lengths = lengths[order]
+        number = np.repeat(np.arange(len(order), dtype=np.int32), lengths)
+        starts = np.cumsum(lengths) - lengths
+        chosen = np.repeat(first[order] - starts, lengths) + np.arange(len(item))
+        per_row = {name: column[order][number] for name, column in meta.items()}
+        table = pl.DataFrame({"item": item[chosen], "rank": rank[chosen], "ranking": number, **per_row})
+        return len(order), table, None
+    levels: list[float] | None = None
     if "grade" in rows and coded:
         values = np.unique(rows["grade"])
         rows["grade"] = np.searchsorted(values, rows["grade"]).astype(np.int8)
@@ -670,28 +661,6 @@ def _sorted_table(columns: dict[str, NDArray[Any]]) -> pl.DataFrame:
     return pl.DataFrame({name: found[name] for name in columns})
 
 
-def _ranking_rows(rows: dict[str, Any], items: Items) -> tuple[int, pl.DataFrame, None]:
-    """Number of the rankings of a part, and their rows, sorted by query, annotator and what the rankings say."""
-    n = len(rows["item"])
-    given = {"annotator": np.empty(0, np.int32), "weight": None, "time": None, "duration": None}
-    fields = assemble_rankings({**given, **rows, "items": items})
-    offsets, item, rank = fields["offsets"], fields["item"], fields["rank"]
-    first = offsets[:-1]
-    meta = {name: fields[name] for name in ("annotator", "weight", "time", "duration", "block")
-            if fields.get(name) is not None and len(fields[name])}  # fmt: skip
-    place = np.arange(n) - np.repeat(first, np.diff(offsets))
-    said = np.add.reduceat(row_numbers([item, rank, place]), first) if n else np.empty(0, np.uint64)
-    keys = pl.DataFrame({"query": items.query[item[first]], **meta, "said": said})
-    order = keys.with_row_index("place").sort(keys.columns)["place"].to_numpy()
-    lengths = np.diff(offsets)[order]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    sorted_rows = np.repeat(first[order] - starts[:-1], lengths) + np.arange(n)
-    number = np.repeat(np.arange(len(order), dtype=np.int32), lengths)
-    per_row = {name: column[order][number] for name, column in meta.items()}
-    table = pl.DataFrame({"item": item[sorted_rows], "rank": rank[sorted_rows], "ranking": number, **per_row})
-    return len(order), table, None
-
-
 def pack_files(
     paths: Sequence[PathLike],
     out: PathLike,
@@ -713,56 +682,43 @@ def pack_files(
         name = "pseudonyms" if options.pseudonyms else "strength_weights"
         raise ParameterError(f"{option(name)} is not for pack; leave it out")
     return pack_judgments(
-        _chunks(paths, options, across_queries, progress),
+        _read_chunks(paths, options, across_queries, progress),
         out, by=by, append=append, part_rows=part_rows, progress=progress,
         sources=[Path(shown_name(path)).name for path in paths],
     )  # fmt: skip
 
 
-def _chunks(
+def _read_chunks(
     paths: Sequence[PathLike], options: ReadOptions, across_queries: bool, progress: Progress | None
 ) -> Iterator[Chunk]:
-    """The judgments of files, some rows at a time."""
-    read, number, each = 0, 0, table_chunks(paths, options, ROWS_AT_ONCE)
-    # no variable holds a chunk while the next one is read
-    while (chunk := _next_chunk(each, options, across_queries, number)) is not None:
-        read, number = read + chunk.pop(), number + 1
-        yield chunk.pop()
+    """The judgments of files, some rows at a time; no variable holds a chunk while the next one is read."""
+    n_read, number, each = 0, 0, table_chunks(paths, options, ROWS_AT_ONCE)
+    while (rows := next(each, None)) is not None:
+        with blaming(rows.table.source.name), counting_from(rows.first):
+            if rows.table.kind == "ranking":
+                chunks = [_chunk_of_rankings(rows, options, across_queries)]
+            else:
+                judgments = build([rows.table], options)
+                chunks = [chunk_of(judgments.across_queries() if across_queries else judgments, number)]
+                del judgments
+            table = rows.table.frame
+            # without weights the column says nothing of rows that belong together, and is not read
+            if rows.table.kind == "preference" and {"judgment", "weight"} <= set(table.columns):
+                if len(chunks[0].columns["outcome"]) < len(table):
+                    raise JudgmentError(
+                        "rows cannot be left out of a file whose judgment column joins several rows; mend or remove "
+                        "these rows"
+                    )
+                # rows of one judgment have the same number wherever they are in the file
+                (codes,), ids = factorize([table["judgment"]])
+                alone = row_numbers([np.arange(len(table)) + rows.first, np.full(len(table), rows.file)])
+                together = _ids_as_numbers(ids, rows.file)[codes]
+                chunks[0].columns["judgment"] = np.where(codes < 0, (alone >> np.uint64(1)).astype(np.int64), together)
+        n_read, number = n_read + len(table), number + 1
+        del rows, table
+        yield chunks.pop()
         if progress is not None:
-            progress(0, 0, f"{read:,} rows read")
-
-
-def _next_chunk(each: Iterator[Rows], options: ReadOptions, across_queries: bool, number: int) -> list[Any] | None:
-    """The next judgments and the number of their rows; ``None`` at the end."""
-    rows = next(each, None)
-    if rows is None:
-        return None
-    with blaming(rows.table.source.name), counting_from(rows.first):
-        if rows.table.kind == "ranking":
-            chunk = _chunk_of_rankings(rows, options, across_queries)
-        else:
-            judgments = build([rows.table], options)
-            chunk = chunk_of(judgments.across_queries() if across_queries else judgments, number)
-            if rows.table.kind == "preference":
-                _number_judgments(chunk, rows)
-    return [chunk, len(rows.table.frame)]
-
-
-def _number_judgments(chunk: Chunk, rows: Rows) -> None:
-    """Give the rows of one judgment the same number wherever they are in the file."""
-    table = rows.table.frame
-    # without weights the column says nothing of rows that belong together, and is not read
-    if not {"judgment", "weight"} <= set(table.columns):
-        return
-    if len(chunk.columns["outcome"]) < len(table):
-        raise JudgmentError(
-            "rows cannot be left out of a file whose judgment column joins several rows; mend or remove these rows"
-        )
-    (codes,), ids = factorize([table["judgment"]])
-    alone = row_numbers([np.arange(len(table)) + rows.first, np.full(len(table), rows.file)])
-    chunk.columns["judgment"] = np.where(
-        codes < 0, (alone >> np.uint64(1)).astype(np.int64), _ids_as_numbers(ids, rows.file)[codes]
-    )
+            progress(0, 0, f"{n_read:,} rows read")
 
 
 def _ids_as_numbers(ids: Any, file: int) -> Any:
@@ -778,14 +734,124 @@ def _chunk_of_rankings(rows: Rows, options: ReadOptions, across_queries: bool) -
             f"rankings of a long table are not packed with {option('across_queries')}; leave the query column out"
         )
     table = Intake(rows.table.frame, "ranking", None, options.invalid)
-    answers: dict[str, Any] = {"rank": table.numbers("rank"), "row": np.arange(table.n) + rows.first}
     number = np.full(table.n, -1, np.int64)
     if table.has("ranking"):
         codes, ids = table.codes("ranking")
         number = _ids_as_numbers(ids, rows.file)[codes["ranking"]]
-    fields = shared_fields(table, options.items, {**answers, "ranking": number}, table.codes("item"))
+    answers = {"rank": table.numbers("rank"), "row": np.arange(table.n) + rows.first, "ranking": number}
+    fields = shared_fields(table, options.items, answers, table.codes("item"))
     items, annotators = fields.pop("items"), fields.pop("annotators")
-    groups, group = fields.pop("groups", None), fields.pop("group", None)
+    families = fields.pop("groups").ids.gather(fields.pop("group")) if "group" in fields else None
     columns = {name: column for name, column in fields.items() if column is not None and len(column)}
-    of_annotators = None if groups is None or group is None else groups.ids.gather(group)
-    return Chunk("ranking", items, annotators, columns, of_annotators, None, (None, False, ()))
+    return Chunk("ranking", items, annotators, columns, families, None, (None, False, ()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldJudgments(PackedJudgments):
+    """Judgments that were read as a whole, in the parts of packed ones.
+
+    ``ordered`` says whether the rows of a part are sorted, as those of packed ones are.
+    """
+
+    keeps_ranking: ClassVar[bool] = True
+    whole: Judgments = field(kw_only=True)
+    part_of_unit: Ints = field(kw_only=True)
+    """Part of each query, or of each annotator where parts share queries."""
+    ordered: bool = field(default=True, kw_only=True)
+    _sorted: dict[int, Judgments] = field(default_factory=dict, init=False)
+    """The part that was asked for last: sorting its rows takes longer than most of what is done with it."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return hold_judgments, (self.whole,)
+
+    def item_codes(self, number: int) -> Ints:
+        """Return the place among :attr:`items` of each item of a part."""
+        if self.by == "annotator" or self.n_parts == 1:
+            return np.arange(self.n_items, dtype=np.int32)
+        return np.flatnonzero(self.part_of_unit[self.items.query] == number).astype(np.int32)
+
+    def part(self, number: int) -> Judgments:
+        """Return the judgments of one part."""
+        if self.n_parts == 1 and not self.ordered:
+            return self.whole
+        if number in self._sorted:
+            return self._sorted[number]
+        chunk, bounds = self._rows_by_part
+        rows = {name: column[bounds[number] : bounds[number + 1]] for name, column in chunk.columns.items()}
+        items = self.items
+        if self.by == "query" and self.n_parts > 1:
+            inside, chosen = self.part_of_unit == number, self.item_codes(number)
+            of_query = (np.cumsum(inside) - 1).astype(np.int32)[items.query[chosen]]
+            code = np.empty(len(items), np.int32)
+            code[chosen] = np.arange(len(chosen), dtype=np.int32)
+            items = Items(Index(items.queries.ids.filter(pl.Series(inside))), of_query, items.ids.gather(chosen))
+            rows |= {name: code[rows[name]] for name in ITEM_COLUMNS if name in rows}
+        coded = self.manifest["levels"] is not None
+        _, table, levels = part_table(self.kind, rows, items, coded=coded, ordered=self.ordered)
+        self._sorted.clear()
+        self._sorted[number] = judgments_of(self, table, items, {"levels": levels})
+        return self._sorted[number]
+
+    @cached_property
+    def _rows_by_part(self) -> tuple[Chunk, Counts]:
+        """The columns of all rows, those of a part together, and where each part begins."""
+        chunk = chunk_of(self.whole, 0)
+        if self.n_parts == 1:
+            first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
+            return chunk, np.array([0, len(chunk.columns[first])])
+        part = self.part_of_unit[_units(chunk, self.by)].astype(np.uint16)
+        order = np.argsort(part, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=self.n_parts))])
+        return chunk._replace(columns={name: column[order] for name, column in chunk.columns.items()}), bounds
+
+
+def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgments:
+    """Return judgments in the parts that packing them by query would give, or by annotator where a query is too large.
+
+    Examples
+    --------
+    >>> held = hold_judgments(Grades.from_rows([("ann", "q", "x", 3), ("bob", "q", "x", 2)]))
+    >>> held.n_parts, len(held.part(0))
+    (1, 2)
+    """
+    chunk = chunk_of(judgments, 0)
+    by, units = "query", _units(chunk, "query")
+    sizes = np.bincount(units, minlength=judgments.n_queries)
+    if judgments.n_annotators and sizes.max(initial=0) > MOST_PART_ROWS:
+        by, units = "annotator", chunk.columns["annotator"]
+        sizes = np.bincount(units, minlength=judgments.n_annotators)
+    bucket = buckets_of(judgments.items.queries.ids if by == "query" else judgments.annotators.ids)
+    counts = np.bincount(bucket, sizes, N_BUCKETS).astype(np.int64)
+    bounds = part_bounds(counts, PART_ROWS)
+    part_of_bucket = np.repeat(np.arange(len(bounds), dtype=np.int32), [high - low for low, high in bounds])
+    part = part_of_bucket[bucket]
+    rows = [judgments.n_judgments]
+    if len(bounds) > 1:
+        of_row = part[units]
+        if isinstance(judgments, Rankings):
+            of_row = of_row[judgments.offsets[:-1]]
+        elif isinstance(judgments, Preferences) and judgments.judgment is not None:
+            of_row = of_row[np.unique(judgments.judgment, return_index=True)[1]]
+        rows = np.bincount(of_row, minlength=len(bounds)).tolist()
+    declared, nominal, covariates = chunk.form
+    levels = declared
+    if isinstance(judgments, Grades) and declared is None and len(judgments.levels) < MOST_LEVELS:
+        levels = judgments.levels
+    manifest = {
+        "kind": judgments.kind, "by": by, "single": judgments.items.single, "rows": sum(rows),
+        "items": judgments.n_items, "queries": judgments.n_queries, "annotators": judgments.n_annotators,
+        "groups": None if judgments.groups is None else list(judgments.groups), "levels": levels, "declared": declared,
+        "nominal": nominal, "covariates": covariates, "strength_levels": chunk.strength_levels,
+        "parts": [{"rows": n} for n in rows],
+    }  # fmt: skip
+    held = HeldJudgments(Path(), manifest, whole=judgments, part_of_unit=part, ordered=ordered)
+    # what packed judgments read from their files is at hand
+    whole = {name: getattr(judgments, name) for name in ("items", "annotators", "groups", "group", "blocks")}
+    vars(held).update(whole)
+    return held
+
+
+def _units(chunk: Chunk, by: str) -> Ints:
+    """Query, or annotator, of each row."""
+    first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
+    return chunk.columns["annotator"] if by == "annotator" else chunk.items.query[chunk.columns[first]]
