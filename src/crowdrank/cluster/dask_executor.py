@@ -6,6 +6,7 @@ import pickle
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -19,7 +20,7 @@ from ..errors import ClusterError, CrowdrankError, MissingExtraError, ParameterE
 from ..kernels.threads import one_thread
 from ..protocols import BlockFit, Parts, Progress, Statistics
 from ..wording import counted, option
-from .executor import BlockPass, FileStates, Run, RunFiles, pass_in_words
+from .executor import BlockPass, Run, RunFiles, States, pass_in_words
 
 _BLOCKS_PER_WORKER = 3
 _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -130,7 +131,7 @@ class Dask:
         with tempfile.TemporaryDirectory(
             prefix="crowdrank-state-", dir=self.scratch, ignore_cleanup_errors=True
         ) as scratch:
-            return fit.solve(_DaskRun(self, fit, parts, FileStates(scratch), None))
+            return fit.solve(_DaskRun(self, fit, parts, States(scratch), None))
 
 
 class _DaskRun(Run):
@@ -144,38 +145,21 @@ class _DaskRun(Run):
         # aligned blocks of a power of two keep the tree
         size = 1 << (size.bit_length() - 1)
         self.blocks = [list(range(begin, min(begin + size, n_parts))) for begin in range(0, n_parts, size)]
-        self.keeps = self._fits_workers()
+        # where the workers cannot hold all parts, each is read anew in every pass
+        workers = list(self._workers().values())
+        limits = [one["memory_limit"] for one in workers if one["memory_limit"]]
+        n_bytes = _BYTES_PER_ROW * sum(getattr(self.parts, "rows_of_parts", [])) / max(len(workers), 1)
+        self.keeps = not limits or bool(n_bytes + _BYTES_OF_A_WORKER <= min(limits))
         self._load()
 
     def _workers(self) -> dict[str, Any]:
         """The workers there are."""
         return self.client.scheduler_info(n_workers=-1)["workers"]
 
-    def _fits_workers(self) -> bool:
-        """Whether the workers can hold all parts; otherwise each is read anew in every pass."""
-        workers = list(self._workers().values())
-        rows = sum(getattr(self.parts, "rows_of_parts", []))
-        limits = [one["memory_limit"] for one in workers if one["memory_limit"]]
-        if not limits:
-            return True
-        return bool(_BYTES_PER_ROW * rows / len(workers) + _BYTES_OF_A_WORKER <= min(limits))
-
     def _load(self) -> None:
         """Ask for all blocks; each is a task that can be repeated from the files."""
-        self.source = self.client.submit(_identity, (self.fit.lay_out, self.parts), pure=False)
-        self.loaded = [
-            self.client.submit(
-                _load_block, self.source, numbers if self.keeps else [], retries=2, pure=False, workers=home,
-                allow_other_workers=home is not None,
-            )
-            for numbers, home in zip(self.blocks, self._homes(), strict=True)
-        ]  # fmt: skip
-
-    def _homes(self) -> list[list[str] | None]:
-        """The worker that is asked to hold each block, so that all have about as many parts for each thread.
-
-        Blocks are worked on where they are held, and the scheduler alone gives some workers twice as many as others.
-        """
+        # each block has a worker that is asked to hold it, so that all have about as many parts per thread: blocks are
+        # worked on where they are held, and the scheduler alone gives some workers twice as many as others
         threads = {address: one["nthreads"] for address, one in self._workers().items()}
         homes: list[list[str] | None] = [None] * len(self.blocks)
         n_held = dict.fromkeys(threads, 0)
@@ -184,10 +168,20 @@ class _DaskRun(Run):
             home = min(threads, key=lambda address: (n_held[address] + size) / threads[address])
             n_held[home] += size
             homes[place] = [home]
-        return homes
+        self.source = self.client.submit(_identity, (self.fit.lay_out, self.parts), pure=False)
+        self.loaded = [
+            self.client.submit(
+                _load_block, self.source, numbers if self.keeps else [], retries=2, pure=False, workers=home,
+                allow_other_workers=home is not None,
+            )
+            for numbers, home in zip(self.blocks, homes, strict=True)
+        ]  # fmt: skip
 
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
         """Yield the result of each block in their order; a pass that fails for want of workers is repeated."""
+        from distributed import CancelledError as Cancelled
+        from distributed import KilledWorker
+
         for attempt in range(_TRIES):
             try:
                 yield from self._results(work)
@@ -195,16 +189,20 @@ class _DaskRun(Run):
             except CrowdrankError:
                 raise
             except Exception as error:
-                if not _is_cluster_failure(error) or attempt + 1 == _TRIES or self._begun:
+                # not one by what a pass computes, nor by a task that kills workers
+                lost = isinstance(error, _LostTaskError | Cancelled | CancelledError | OSError | TimeoutError)
+                if isinstance(error, KilledWorker) or not lost or attempt + 1 == _TRIES or self._begun:
                     raise self._failure(error) from None
                 self._expect_scheduler()
                 self._load()
 
     def _results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
         """The results of one attempt; none is given out before all are there."""
+        from distributed import wait
+
         self._begun = False
         # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
-        path = write_parameters(work.step, self.states.directory, work.number)  # type: ignore[union-attr]
+        path = write_parameters(work.step, str(self.states.directory), work.number)
         step = self.client.submit(*((_identity, work.step) if path is None else (read_parameters, path)), pure=False)
         bare: Any = replace(work, step=None)  # type: ignore[arg-type]
         futures = [
@@ -212,28 +210,6 @@ class _DaskRun(Run):
             for loaded, numbers in zip(self.loaded, self.blocks, strict=True)
         ]
         started = time.monotonic()
-        self._wait(futures, work.number)
-        self._begun, self.seconds = True, time.monotonic() - started
-        for place in range(0, len(futures), _RESULTS_AT_A_TIME):
-            for statistics, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
-                yield (
-                    (with_empty_rows(statistics) if work.summed else [with_empty_rows(one) for one in statistics]),
-                    wrote,
-                )
-            futures[place : place + _RESULTS_AT_A_TIME] = [None] * len(futures[place : place + _RESULTS_AT_A_TIME])
-
-    def _expect_scheduler(self) -> None:
-        """Refuse to go on with a scheduler that does not come back."""
-        until = time.monotonic() + _WAIT_FOR_SCHEDULER
-        while self.client.status != "running":
-            if time.monotonic() > until:
-                raise self._failure(TimeoutError("the scheduler is gone"))
-            time.sleep(0.1)
-
-    def _wait(self, futures: list[Any], number: int) -> None:
-        """Wait for all tasks of a pass as long as there are workers."""
-        from distributed import wait
-
         without = None
         while True:
             with suppress(TimeoutError):
@@ -241,7 +217,7 @@ class _DaskRun(Run):
             self._expect_scheduler()
             done = sum(future.done() for future in futures)
             if self.progress is not None:
-                self.progress(done, len(futures), pass_in_words(number, self.seconds))
+                self.progress(done, len(futures), pass_in_words(work.number, self.seconds))
             if done == len(futures):
                 break
             if self._workers():
@@ -256,6 +232,20 @@ class _DaskRun(Run):
                 raise error
             if future.status != "finished":
                 raise _LostTaskError(f"a task was {future.status}")
+        self._begun, self.seconds = True, time.monotonic() - started
+        for place in range(0, len(futures), _RESULTS_AT_A_TIME):
+            for statistics, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
+                whole = with_empty_rows(statistics) if work.summed else [with_empty_rows(one) for one in statistics]
+                yield whole, wrote
+            futures[place : place + _RESULTS_AT_A_TIME] = [None] * len(futures[place : place + _RESULTS_AT_A_TIME])
+
+    def _expect_scheduler(self) -> None:
+        """Refuse to go on with a scheduler that does not come back."""
+        until = time.monotonic() + _WAIT_FOR_SCHEDULER
+        while self.client.status != "running":
+            if time.monotonic() > until:
+                raise self._failure(TimeoutError("the scheduler is gone"))
+            time.sleep(0.1)
 
     def _failure(self, error: BaseException) -> ClusterError:
         """What to say of a cluster that does not answer."""
@@ -277,18 +267,6 @@ class _DaskRun(Run):
 
 class _LostTaskError(RuntimeError):
     """A task whose result is gone."""
-
-
-def _is_cluster_failure(error: BaseException) -> bool:
-    """Whether a pass failed for want of workers, not by what it computes; a task that kills workers is not repeated."""
-    from concurrent.futures import CancelledError
-
-    from distributed import CancelledError as Cancelled
-    from distributed import KilledWorker
-
-    if isinstance(error, KilledWorker):
-        return False
-    return isinstance(error, _LostTaskError | Cancelled | CancelledError | OSError | TimeoutError)
 
 
 def _identity(value: Any) -> Any:

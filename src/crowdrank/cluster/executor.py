@@ -66,47 +66,40 @@ class TreeSum(Generic[Value]):
         return total
 
 
-@dataclass
-class MemoryStates:
-    """What parts keep from pass to pass, in memory; generation 0 is before the first pass."""
+@dataclass(frozen=True)
+class States:
+    """What parts keep from pass to pass; generation 0 is before the first pass.
 
+    It is in memory, or in files of a directory: written, synced, then renamed, so that a repeated or killed task does
+    no harm.
+    """
+
+    directory: str | None = None
     kept: dict[tuple[int, int], Statistics] = field(default_factory=dict)
 
     def load(self, part: int, generation: int) -> Any:
         """Return the state that a part was left in, ``None`` before the first."""
-        return self.kept.get((part, generation))
-
-    def save(self, part: int, generation: int, state: Statistics) -> None:
-        """Keep the state of a part."""
-        self.kept[part, generation] = state
-
-    def forget(self, generation: int, n_parts: int) -> None:
-        """Forget a generation that no pass will read again."""
-        for part in range(n_parts):
-            self.kept.pop((part, generation), None)
-
-
-@dataclass(frozen=True)
-class FileStates:
-    """The same in files: written, synced, then renamed, so that a repeated or killed task does no harm."""
-
-    directory: str
-
-    def load(self, part: int, generation: int) -> Any:
-        """Return the state that a part was left in, ``None`` before the first."""
+        if self.directory is None:
+            return self.kept.get((part, generation))
         return _load(self._path(part, generation)) if generation else None
 
     def save(self, part: int, generation: int, state: Statistics) -> None:
         """Keep the state of a part."""
-        _save(self._path(part, generation), state)
+        if self.directory is None:
+            self.kept[part, generation] = state
+        else:
+            _save(self._path(part, generation), state)
 
     def forget(self, generation: int, n_parts: int) -> None:
-        """Delete a generation that no pass will read again."""
+        """Forget a generation that no pass will read again."""
         for part in range(n_parts):
-            self._path(part, generation).unlink(missing_ok=True)
+            if self.directory is None:
+                self.kept.pop((part, generation), None)
+            else:
+                self._path(part, generation).unlink(missing_ok=True)
 
     def _path(self, part: int, generation: int) -> Path:
-        return Path(self.directory) / f"part-{part:05d}.pass-{generation:05d}.npz"
+        return Path(self.directory or "") / f"part-{part:05d}.pass-{generation:05d}.npz"
 
 
 @dataclass(frozen=True)
@@ -143,21 +136,9 @@ class RunFiles:
         return cls(path)
 
     @property
-    def states(self) -> FileStates:
+    def states(self) -> States:
         """The states of the parts."""
-        return FileStates(str(self.directory / "state"))
-
-    def load_total(self, number: int) -> tuple[Statistics, int] | None:
-        """Return the total of a pass and the generation of states after it; ``None`` where it was not finished."""
-        path = self.directory / "totals" / f"pass-{number:05d}.npz"
-        if not path.exists():
-            return None
-        *total, generation = _load(path)
-        return tuple(total), int(generation)
-
-    def save_total(self, number: int, total: Statistics, generation: int) -> None:
-        """Keep the total of a finished pass."""
-        _save(self.directory / "totals" / f"pass-{number:05d}.npz", (*total, float(generation)))
+        return States(str(self.directory / "state"))
 
 
 def _load(path: Path) -> Statistics:
@@ -203,7 +184,7 @@ class BlockPass:
 
     merge: Callable[[Statistics, Statistics], Statistics]
     step: BlockStep
-    states: MemoryStates | FileStates
+    states: States
     generation: int
     number: int
     summed: bool
@@ -239,7 +220,7 @@ class Run(ABC):
     It keeps the totals too where it may go on later.
     """
 
-    def __init__(self, fit: BlockFit, parts: Parts, states: MemoryStates | FileStates, files: RunFiles | None) -> None:
+    def __init__(self, fit: BlockFit, parts: Parts, states: States, files: RunFiles | None) -> None:
         self.fit, self.parts, self.states, self.files = fit, parts, states, files
         self.n_passes, self.generation, self.former = 0, 0, 0
         self.seconds: float | None = None
@@ -272,9 +253,11 @@ class Run(ABC):
         The states before those of the pass stay until the next ones are complete.
         """
         self.n_passes += 1
-        before = None if self.files is None else self.files.load_total(self.n_passes)
-        if before is not None:
-            total, generation = before
+        kept = None if self.files is None else self.files.directory / "totals" / f"pass-{self.n_passes:05d}.npz"
+        known = kept is not None and kept.exists()
+        if kept is not None and known:
+            *before, number = _load(kept)
+            total, generation = tuple(before), int(number)
         else:
             added, listed, wrote = TreeSum(self.fit.merge), list[Statistics](), False
             work = BlockPass(self.fit.merge, step, self.states, self.generation, self.n_passes, summed)
@@ -289,10 +272,10 @@ class Run(ABC):
             else:
                 total = (float(len(listed[0])), *(value for values in listed for value in values))
             generation = self.n_passes if wrote else self.generation
-            if self.files is not None:
-                self.files.save_total(self.n_passes, total, generation)
+            if kept is not None:
+                _save(kept, (*total, float(generation)))
         if generation != self.generation:
-            if before is None and self.former:
+            if not known and self.former:
                 self.states.forget(self.former, self.parts.n_parts)
             self.former, self.generation = self.generation, generation
         return total
@@ -345,20 +328,17 @@ class InMemory:
 
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
-        states = MemoryStates() if self.files is None else self.files.states
+        states = States() if self.files is None else self.files.states
         return fit.solve(_LocalRun(self.progress, True, fit, parts, states, self.files))
 
 
 @dataclass(frozen=True)
-class Streamed:
+class Streamed(InMemory):
     """Runs passes over parts that are read anew in every pass; states of parts are files. See :class:`InMemory`."""
-
-    files: RunFiles | None = None
-    progress: Progress | None = None
 
     def run(self, fit: BlockFit, parts: Parts) -> Any:
         """Return the result of a fit."""
         if self.files is not None:
             return fit.solve(_LocalRun(self.progress, False, fit, parts, self.files.states, self.files))
         with tempfile.TemporaryDirectory(prefix="crowdrank-", ignore_cleanup_errors=True) as scratch:
-            return fit.solve(_LocalRun(self.progress, False, fit, parts, FileStates(scratch), None))
+            return fit.solve(_LocalRun(self.progress, False, fit, parts, States(scratch), None))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -102,7 +103,19 @@ class ClusterLambdaMART(LambdaMART):
         options |= {"objective": "lambdarank", "label_gain": levels.tolist()}
         label = np.searchsorted(levels, gain).astype(np.float32)
         with dask_client(self.cluster) as client, tempfile.TemporaryDirectory(dir=self.scratch) as folder:
-            parts = _write_parts(matrix, lists, label, Path(folder), _PARTS_PER_WORKER * len(_workers(client)))
+            # a part ends with a query
+            n_parts = _PARTS_PER_WORKER * len(_workers(client))
+            offsets: Any = lists.offsets
+            ends = np.searchsorted(offsets, np.linspace(0, offsets[-1], max(1, min(n_parts, lists.n_queries)) + 1)[1:])
+            cuts: Ints = np.unique(np.append(0, ends))
+            for number, (first, last) in enumerate(pairwise(cuts.tolist())):
+                places = np.arange(offsets[first], offsets[last])
+                values = matrix.values[places if lists.rows is None else lists.rows[places]]
+                dense = np.asarray(values.todense()) if matrix.sparse else np.asarray(values)
+                group = np.diff(offsets[first : last + 1]).astype(np.int32)
+                for name, column in {"rows": dense, "label": label[places], "group": group}.items():
+                    np.save(Path(folder) / f"{number}-{name}.npy", column)
+            parts = _Parts(folder, np.diff(offsets[cuts]), np.diff(cuts), matrix.n_features)
             self.trees_ = _Training(client, parts, options).grow(n_trees, watch)
         self.n_trees_ = len(self.trees_)
 
@@ -111,26 +124,10 @@ class ClusterLambdaMART(LambdaMART):
 class _Parts:
     """Rows in files, each of whole queries."""
 
-    folder: Path
+    folder: str
     rows: Counts
     queries: Counts
     n_features: int
-
-
-def _write_parts(matrix: Matrix, lists: Lists, label: Any, folder: Path, n_parts: int) -> _Parts:
-    """Write rows, labels and sizes of queries; a part ends with a query."""
-    offsets: Any = lists.offsets
-    n_parts = max(1, min(n_parts, lists.n_queries))
-    ends = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_parts + 1)[1:])
-    cuts: Ints = np.unique(np.append(0, ends))
-    for number, (first, last) in enumerate(pairwise(cuts.tolist())):
-        places = np.arange(offsets[first], offsets[last])
-        values = matrix.values[places if lists.rows is None else lists.rows[places]]
-        dense = np.asarray(values.todense()) if matrix.sparse else np.asarray(values)
-        np.save(folder / f"{number}-rows.npy", dense)
-        np.save(folder / f"{number}-label.npy", label[places])
-        np.save(folder / f"{number}-group.npy", np.diff(offsets[first : last + 1]).astype(np.int32))
-    return _Parts(folder, np.diff(offsets[cuts]), np.diff(cuts), matrix.n_features)
 
 
 def _workers(client: Any) -> set[str]:
@@ -188,15 +185,17 @@ class _Training:
                         f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds; start some and train again"
                     )
                 time.sleep(0.2)
-            attempt = _Attempt(lambda: self._grow_slice(n_trees))
-            while not attempt.over.wait(_POLL):
+            attempt: Future[str] = Future()
+            # in a thread of its own, which may never end
+            threading.Thread(target=self._grow_slice, args=(n_trees, attempt), daemon=True).start()
+            while not wait([attempt], _POLL).done:
                 if before - _workers(self.client):
                     break
-            if attempt.text is not None:
-                return attempt.text
-            lost = before - _workers(self.client)
-            if attempt.over.is_set() and not lost and attempt.error is not None:
-                said = str(attempt.error).splitlines()[0][:200] if str(attempt.error) else type(attempt.error).__name__
+            error = attempt.exception() if attempt.done() else None
+            if attempt.done() and error is None:
+                return attempt.result()
+            if error is not None and not before - _workers(self.client):
+                said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
                 raise ClusterError(
                     f"LightGBM could not grow the trees on {describe_cluster(self.client)} ({said}); change the "
                     f"parameters of lambda_mart, or leave {option('cluster')} out"
@@ -204,22 +203,27 @@ class _Training:
             # the training waits for a lost worker, and would for ever
             try:
                 self.client.restart(timeout=30, wait_for_workers=False)
-            except Exception as error:
+            except Exception as failure:
                 raise ClusterError(
-                    f"a worker was lost and the others could not be started anew ({type(error).__name__}); start the "
+                    f"a worker was lost and the others could not be started anew ({type(failure).__name__}); start the "
                     "cluster again"
                 ) from None
-            attempt.over.wait(_WAIT_FOR_END)
+            wait([attempt], _WAIT_FOR_END)
         raise ClusterError(
             f"a worker was lost in each of {_TRIES} attempts to grow trees {len(self.texts) * SLICE_TREES + 1} and "
             f"following; give workers more memory, or leave {option('cluster')} out: one machine holds 50 million rows "
             "of 136 features in 6.8 GB"
         )
 
-    def _grow_slice(self, n_trees: int) -> str:
+    def _grow_slice(self, n_trees: int, attempt: Future[str]) -> None:
         """Trees on top of those done, by LightGBM; data are read anew, so a lost worker loses none."""
-        from distributed import wait
+        try:
+            attempt.set_result(self._more_trees(n_trees))
+        except BaseException as error:
+            attempt.set_exception(error)
 
+    def _more_trees(self, n_trees: int) -> str:
+        """The text of trees on top of those done."""
         try:
             from lightgbm import DaskLGBMRanker
         except ImportError:
@@ -232,7 +236,7 @@ class _Training:
         def column(name: str, sizes: Counts, dtype: Any, *width: int) -> Any:
             load = delayed(_load, pure=True)
             pieces = [
-                da.from_delayed(load(str(parts.folder), number, name, texts), (int(size), *width), dtype)
+                da.from_delayed(load(parts.folder, number, name, texts), (int(size), *width), dtype)
                 for number, size in enumerate(sizes)
             ]
             return da.concatenate(pieces)
@@ -240,30 +244,11 @@ class _Training:
         rows = column("rows", parts.rows, np.float64, parts.n_features)
         label, group = column("label", parts.rows, np.float32), column("group", parts.queries, np.int32)
         scores = column("scores", parts.rows, np.float64) if texts else None
-        held = [one for one in (rows, label, group, scores) if one is not None]
-        held = self.client.persist(held)
-        wait(held)  # type: ignore[no-untyped-call]
+        held = self.client.persist([one for one in (rows, label, group, scores) if one is not None])
+        import_module("distributed").wait(held)
         ranker = DaskLGBMRanker(client=self.client, n_estimators=n_trees, **self.options)
         ranker.fit(held[0], held[1], group=held[2], init_score=held[3] if texts else None)
         return str(ranker.booster_.model_to_string())
-
-
-class _Attempt:
-    """A training in a thread of its own, which may never end."""
-
-    def __init__(self, work: Callable[[], str]) -> None:
-        self.over = threading.Event()
-        self.text: str | None = None
-        self.error: BaseException | None = None
-        threading.Thread(target=self._run, args=(work,), daemon=True).start()
-
-    def _run(self, work: Callable[[], str]) -> None:
-        try:
-            self.text = work()
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.over.set()
 
 
 def _load(folder: str, number: int, name: str, texts: tuple[str, ...]) -> Any:

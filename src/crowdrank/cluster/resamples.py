@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.judgments import Judgments, Links, Preferences, comparisons, falls_apart, weight_of_items
 from ..data.parted import MANY_ITEMS
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
-from ..resampling import (
-    Draws,
-    check_draws,
-    expect_room_for_scores,
-    expect_units,
-    unit_codes,
-)
+from ..resampling import Draws, check_draws, expect_room_for_scores, expect_units, unit_codes
 from ..wording import option
 from .packed import PackedJudgments
 
@@ -55,25 +48,21 @@ class PartDraws:
 
     def weights(self, part: Judgments, number: int, resample: int) -> Floats:
         """Return the weight of each judgment of a part in one of the resamples; 0 where it was not drawn."""
+        from ..kernels.numbering import mix_bits
+
         if self.unit is not None:
             copies = self.draws.copies(resample)[self.unit[unit_codes(part, self.draws.resample)]]
             return np.asarray(copies * part.row_weight, np.float64)
         own = part.judgment if isinstance(part, Preferences) and part.judgment is not None else np.arange(len(part))
-        chance = _uniform(own.astype(np.uint64) + np.uint64(self.starts[number]), resample, self.draws.seed)
+        # a number from 0 to 1 for each judgment, the same on every machine
+        key = mix_bits(mix_bits(np.array([self.draws.seed], np.uint64)) + np.uint64(resample))
+        bits = mix_bits(mix_bits(own.astype(np.uint64) + np.uint64(self.starts[number])) + key)
+        chance = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
         if self.counted and part.weight is not None:
             from scipy.stats import poisson
 
             return np.asarray(poisson.ppf(chance, part.weight), np.float64)
         return np.searchsorted(_CHANCE_OF_COPIES, chance, side="right") * part.row_weight
-
-
-def _uniform(numbers: NDArray[np.uint64], resample: int, seed: int) -> Floats:
-    """A number from 0 to 1 for each judgment of a resample, the same on every machine."""
-    from ..kernels.numbering import mix_bits
-
-    key = mix_bits(mix_bits(np.array([seed], np.uint64)) + np.uint64(resample))
-    bits: NDArray[np.uint64] = mix_bits(mix_bits(numbers) + key)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +124,8 @@ def lost_and_apart(packed: PackedJudgments, plan: PartDraws, resample: int) -> t
             lost, falls = Links.of(part).missing_in(plan.weights(part, number, resample) > 0)
             n_lost, apart = n_lost + lost, apart or falls
         return n_lost, apart
-    whole, drawn = _Joined.none(packed.n_items), _Joined.none(packed.n_items)
+    n = packed.n_items
+    whole, drawn = (_Joined(np.zeros(n, bool), np.arange(n, dtype=np.int32)) for _ in range(2))
     for number, part in enumerate(packed.parts()):
         whole.add(part)
         drawn.add(part.select(np.flatnonzero(plan.weights(part, number, resample))))
@@ -149,11 +139,6 @@ class _Joined:
 
     judged: Any
     group: Any
-
-    @classmethod
-    def none(cls, n_items: int) -> _Joined:
-        """Return items that nothing is known of."""
-        return cls(np.zeros(n_items, bool), np.arange(n_items, dtype=np.int32))
 
     def add(self, part: Judgments) -> None:
         """Take in the judgments of a part."""

@@ -318,28 +318,20 @@ def sample_of(packed: PackedJudgments) -> Judgments:
     return packed.sample[1]  # type: ignore[index]
 
 
-def sample_sentence(packed: PackedJudgments, sample: Judgments) -> str | None:
-    """Return what share of the judgments a sample is, in words; ``None`` where it is all of them."""
-    if len(sample) >= packed.rows:
-        return None
-    sentence = f"annotators are judged by a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s"
-    missing = packed.n_annotators - len(np.unique(sample.annotator))
-    return f"{sentence}, which leaves {missing:,} of {packed.n_annotators:,} annotators out" if missing else sentence
-
-
 def quality_of_sample(method: Any, packed: PackedJudgments) -> Quality | None:
     """Return the quality of annotators as a sample of the judgments shows it; counts are those of all judgments."""
     from ..io.notices import say
 
     sample = sample_of(packed)
-    said = sample_sentence(packed, sample)
-    if said is not None:
-        say(said)
-    everything: Any = packed.parts if said is not None and packed.by == "annotator" else None
+    if len(sample) >= packed.rows:
+        return held_out_quality(method, sample, sampled=True)
+    said = f"annotators are judged by a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s"
+    if missing := packed.n_annotators - len(np.unique(sample.annotator)):
+        said += f", which leaves {missing:,} of {packed.n_annotators:,} annotators out"
+    say(said)
+    everything: Any = packed.parts if packed.by == "annotator" else None
     quality = held_out_quality(method, sample, sampled=True, everything=everything)
-    if quality is None or said is None:
-        return quality
-    return replace(quality, n_judgments=judgments_of_annotators(packed))
+    return None if quality is None else replace(quality, n_judgments=judgments_of_annotators(packed))
 
 
 def judgments_of_annotators(packed: PackedJudgments) -> Floats:
