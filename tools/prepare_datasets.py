@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from crowdrank.datasets.catalog import FOLDERS, Folder, data_folder, folder_of
+from crowdrank.datasets.catalog import FOLDERS, Folder, data_folder, entry
 from crowdrank.datasets.loaders import BROKEN
 from crowdrank.errors import CrowdrankError, JudgmentError, MissingDataError, ParameterError
 from crowdrank.protocols import Bools, Counts
@@ -61,7 +61,7 @@ def prepare(name: str, source: str | os.PathLike[str], out: str | os.PathLike[st
     >>> [path.name for path in prepare("web-search-relevance5", source, out)]
     ['label.csv', 'truth.csv']
     """
-    folder = folder_of(name)
+    folder = name if name in FOLDERS else entry(name).folder
     work = Work(folder, Path(source).expanduser(), data_folder(out))
     if not work.terms.source.repository:
         raise ParameterError(f"{folder!r} cannot be made from public files: it is {work.terms.source}")

@@ -12,7 +12,7 @@ import os
 import tomllib
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -115,11 +115,6 @@ def entry(name: str) -> Entry:
     raise UnknownNameError(f"there is no data set {name!r}; {hint}known: {', '.join(ENTRIES)}")
 
 
-def folder_of(name: str) -> str:
-    """Return the folder that a data set, or a folder, goes by."""
-    return name if name in FOLDERS else entry(name).folder
-
-
 @dataclass(frozen=True)
 class Fold:
     """One split of a data set, as ids of its queries.
@@ -190,20 +185,19 @@ class Dataset:
     licence: str = ""
 
     def __repr__(self) -> str:
-        return f"<Dataset {self.name}: {'; '.join(self._parts())}>"
-
-    def _parts(self) -> Iterator[str]:
-        """What the set has, in a few words each."""
+        parts = []
         if (given := self.judgments) is not None:
             by = f" by {counted(given.n_annotators, 'annotator')}" if given.n_annotators else ""
             of = f"{counted(given.n_items, 'item')} of {counted(given.n_queries, 'query')}"
-            yield f"{counted(len(given), given.kind)}{by} on {of}"
+            parts.append(f"{counted(len(given), given.kind)}{by} on {of}")
         if self.truth is not None:
-            yield f"truth of {counted(len(self.truth), 'pair' if self.truth.form == 'pairs' else 'item')}"
+            parts.append(f"truth of {counted(len(self.truth), 'pair' if self.truth.form == 'pairs' else 'item')}")
         if self.features is not None:
-            yield f"{counted(self.features.matrix.shape[1], 'feature')} of {counted(len(self.features), 'item')}"
+            n_features = counted(self.features.matrix.shape[1], "feature")
+            parts.append(f"{n_features} of {counted(len(self.features), 'item')}")
         if self.folds is not None:
-            yield counted(len(self.folds), "fold")
+            parts.append(counted(len(self.folds), "fold"))
+        return f"<Dataset {self.name}: {'; '.join(parts)}>"
 
 
 ENVIRONMENT = "CROWDRANK_DATA"
@@ -280,10 +274,6 @@ class Store:
         else:
             how = f", which is made from public files: get {terms.source} and run `{command}` with SOURCE its folder"
         raise MissingDataError(head + how)
-
-    def neighbour(self, folder: str) -> Store:
-        """Return the store of another folder of the same place."""
-        return Store(self.name, folder, self.root)
 
     def read(self, file: str) -> bytes:
         """Return the content of a file, unzipped."""

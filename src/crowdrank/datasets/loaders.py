@@ -60,7 +60,7 @@ def peer_grading(store: Store, *, file: str = "peer.csv") -> Dataset:
     return store.dataset(judgments=Grades.from_frame(given), truth=truth)
 
 
-WINNERS = {"a1": "left", "a2": "right", "equal": "tie"}
+_WINNER = pl.col("winner").replace_strict({"a1": "left", "a2": "right", "equal": "tie"}, default=pl.col("winner"))
 JUDGES = ("gpt3", "gpt4")
 
 
@@ -81,16 +81,11 @@ def arguments(store: Store, *, pairs: bool = False) -> Dataset:
     """Which argument is more convincing; the truth is a ranking of the arguments, or with ``pairs`` the gold pairs."""
     votes, texts = store.table("votes.csv", "argument_votes"), store.table("arguments.csv", "argument_texts")
     if pairs:
-        truth = store.table("gold_pairs.csv", "argument_pairs").with_columns(_winners())
+        truth = store.table("gold_pairs.csv", "argument_pairs").with_columns(_WINNER)
     else:
         # the source's score falls as an argument convinces more
         truth = store.table("gold_ranking.csv", "argument_scores").with_columns(-pl.col("grade"))
-    return store.dataset(judgments=Preferences.from_frame(votes.with_columns(_winners())), truth=truth, details=texts)
-
-
-def _winners() -> pl.Expr:
-    """The source's a1 / a2 / equal as left / right / tie."""
-    return pl.col("winner").replace_strict(WINNERS, default=pl.col("winner"))
+    return store.dataset(judgments=Preferences.from_frame(votes.with_columns(_WINNER)), truth=truth, details=texts)
 
 
 def model_answers(store: Store, *, who: str = "crowd") -> Dataset:
@@ -245,7 +240,7 @@ def uc3m(store: Store, *, run: int = 1) -> Dataset:
     meta = ("query", "annotator", pl.col("time").str.to_datetime("%d/%m/%Y %H:%M:%S"))
     long = pl.concat([wide.select(*meta, item=f"item{n}", grade=f"grade{n}") for n in DOCUMENTS])
     rejected = int((assignments["status"] == "Rejected").sum()) * len(DOCUMENTS)
-    sheet = store.neighbour("trec2011-crowd")
+    sheet = replace(store, folder="trec2011-crowd")
     truth = nist_gold(sheet) if sheet.find(SHEET) else None
     notes = [f"{rejected:,} grades come from assignments that the requester rejected; they are kept"]
     if truth is None:
@@ -397,11 +392,7 @@ def aggregation(store: Store) -> Dataset:
     """Rankings by the input rankers of an aggregation set, one annotator each; an item not listed is not judged."""
     parts = _partitions(store)
     ranks = _join_parts(list(parts.values()))
-    return store.dataset(judgments=_rankings(ranks), truth=_truth(ranks), folds=_folds(store, parts))
-
-
-def _rankings(ranks: Features) -> Rankings:
-    """The columns of a matrix of ranks as rankings, straight from codes: a million rows need no ids looked up again."""
+    # straight from codes: a million rows need no ids looked up again
     item, ranker = np.nonzero(~np.isnan(ranks.matrix))
     rank = ranks.matrix[item, ranker].astype(np.int64)
     ranking = ranks.items.query[item].astype(np.int64) * ranks.matrix.shape[1] + ranker
@@ -413,14 +404,11 @@ def _rankings(ranks: Features) -> Rankings:
     climbed = np.cumsum(first | np.concatenate([[True], np.diff(rank) != 0]))
     dense = climbed - np.repeat(climbed[starts], np.diff(offsets)) + 1
     names = pl.Series([f"ranker{number:02d}" for number in range(1, ranks.matrix.shape[1] + 1)])
-    return Rankings(
-        items=ranks.items,
-        annotators=Index.of(names),
-        item=item.astype(np.int32),
-        rank=dense.astype(np.int32),
-        offsets=offsets,
-        annotator=ranker[starts].astype(np.int32),
-    )
+    rankings = Rankings(
+        items=ranks.items, annotators=Index.of(names), item=item.astype(np.int32), rank=dense.astype(np.int32),
+        offsets=offsets, annotator=ranker[starts].astype(np.int32),
+    )  # fmt: skip
+    return store.dataset(judgments=rankings, truth=_truth(ranks), folds=_folds(store, parts))
 
 
 def sample(store: Store) -> Dataset:
