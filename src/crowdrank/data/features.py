@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -87,26 +87,48 @@ class Features:
         >>> Features.from_frame(pages, features=["bm25", "rating"]).names
         ('bm25', 'rating')
         """
-        frame = to_frame(data)
-        understood = understand_features(frame.columns, columns, features)
+        frame, given = to_frame(data), dict(columns or {})
+        understood = understand_items(frame.columns, columns)
+        used = {*understood.values(), *given.values()}
+        rest = [name for name in frame.columns if name not in used]
+        judged = [name for name in rest if _like_judgment(name, frame.columns)]
+        chosen, ids = [], []
+        for name in rest:
+            text = plain_name(name)
+            if name not in judged:
+                is_id = text in _IDS or _ID_FORMS.fullmatch(text) or _CAMEL_ID.fullmatch(name.strip())
+                (ids if is_id else chosen).append(name)
+        if features is not None:
+            chosen, ids = expect_names(features, frame.columns), []
+            judged = [name for name in judged if name not in chosen]
+        of_grade = given.get("grade") or _grade_among(judged)
         if not len(frame):
             raise JudgmentError("the table of features has a header but no rows; write one row per item")
-        if not understood.features:
-            besides = f" and {', '.join(map(repr, understood.judgments))}" if understood.judgments else ""
+        left_out = {"a judgment or truth": judged if features is None else [], "an id": ids}
+        if not chosen:
+            besides = f" and {', '.join(map(repr, judged))}" if judged else ""
             raise JudgmentError(
                 f"the table of features has no column besides the ids{besides}; add the numbers that describe the "
                 "items, or name the columns to use with features= (--features)"
             )
-        matrix = _matrix(frame[list(understood.features)])
+        matrix = _matrix(frame[chosen])
         # an id in words could not be a feature
-        ids = [name for name in understood.ids if not _read_numbers(frame[name])[1].any()]
-        left_out = {"a judgment or truth": understood.judgments, "an id": ids}
+        left_out["an id"] = [name for name in ids if not _read_numbers(frame[name])[1].any()]
         said = [f"{', '.join(map(repr, names))} (named like {what})" for what, names in left_out.items() if names]
         if said:
             warn(f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use")
-        query = None if understood.query is None else frame[understood.query]
-        grade = None if understood.grade is None else _grades(frame[understood.grade])
-        return cls.from_arrays(query, frame[understood.item], matrix, names=understood.features, grade=grade)
+        query = frame[understood["query"]] if "query" in understood else None
+        grade: Floats | None = None
+        if of_grade is not None:
+            grade, wrong = _read_numbers(frame[of_grade])
+            infinite = np.isinf(grade)
+            if infinite.any():
+                row = int(np.argmax(infinite)) + 1
+                raise JudgmentError(f"grade {of_grade!r} is infinite in row {row} of the features; correct it")
+            if wrong.any() or frame[of_grade].dtype.is_temporal() or np.isnan(grade).all():
+                # words, or none
+                grade = None
+        return cls.from_arrays(query, frame[understood["item"]], matrix, names=chosen, grade=grade)
 
     def select(self, names: Sequence[str]) -> Self:
         """Return the same items with the features of these names, in this order.
@@ -269,16 +291,6 @@ def _numbers(column: pl.Series) -> Floats:
     return values
 
 
-def _grades(column: pl.Series) -> Floats | None:
-    """Grades as numbers, NaN where blank; ``None`` where they are words or there are none."""
-    values, wrong = _read_numbers(column)
-    infinite = np.isinf(values)
-    if infinite.any():
-        row = int(np.argmax(infinite)) + 1
-        raise JudgmentError(f"grade {column.name!r} is infinite in row {row} of the features; correct it")
-    return None if wrong.any() or column.dtype.is_temporal() or np.isnan(values).all() else values
-
-
 _MEASURED, _TRUTH, _SOURCES, _JUDGED, _QUALIFIERS = (
     set(TABLES["features"][name].split()) for name in ("measured", "truth", "sources", "judged", "qualifiers")
 )
@@ -289,62 +301,6 @@ _IDS = {"", *TABLES["features"]["ids"].split(), *EITHER, *FOREIGN["ranking"]}
 _IDS |= {name for word in ("annotator", "query", "item") for name in (word, *FOREIGN[word])}
 _ID_FORMS = re.compile(r".*_(id|uuid|guid)|unnamed:_\d+|_+index_level_\d+_+")
 _CAMEL_ID = re.compile(r".*[a-z0-9](Id|ID)")
-
-
-class FeatureColumns(NamedTuple):
-    """What the columns of a table of features were taken for."""
-
-    item: str
-    query: str | None
-    grade: str | None
-    """The grade of each item, where one column is named like it."""
-    features: tuple[str, ...]
-    judgments: tuple[str, ...]
-    """Columns left out because they are named like a judgment or a truth."""
-    ids: tuple[str, ...]
-    """Columns left out because they are named like an id."""
-
-
-def understand_features(
-    names: Iterable[str], columns: Mapping[str, str] | None = None, features: Sequence[str] | None = None
-) -> FeatureColumns:
-    """Return the columns of a table of features.
-
-    Parameters
-    ----------
-    names
-        The table's column names.
-    columns
-        Our word (item, query, grade) -> name of the column, for names that are not understood by themselves.
-    features
-        The columns to use, whatever they are called; ``None`` takes all that are not named like an id, a judgment or a
-        truth.
-
-    Examples
-    --------
-    >>> understand_features(["qid", "docid", "bm25", "relevance"])[:4]
-    ('docid', 'qid', 'relevance', ('bm25',))
-    """
-    names = [str(name) for name in names]
-    understood = understand_items(names, columns)
-    given = dict(columns or {})
-    used = set(understood.values()) | set(given.values())
-    rest = [name for name in names if name not in used]
-    judged = [name for name in rest if _like_judgment(name, names)]
-    plain = {name: plain_name(name) for name in rest if name not in judged}
-    ids = [
-        name
-        for name, text in plain.items()
-        if text in _IDS or _ID_FORMS.fullmatch(text) or _CAMEL_ID.fullmatch(name.strip())
-    ]
-    if features is None:
-        chosen = [name for name in rest if name not in {*judged, *ids}]
-    else:
-        chosen = expect_names(features, names)
-        judged = [name for name in judged if name not in chosen]
-    grade = given.get("grade") or _grade_among(judged)
-    left_out = (tuple(judged), tuple(ids)) if features is None else ((), ())
-    return FeatureColumns(understood["item"], understood.get("query"), grade, tuple(chosen), *left_out)
 
 
 def expect_names(wanted: Sequence[str], names: Sequence[str]) -> list[str]:

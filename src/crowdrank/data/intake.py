@@ -54,7 +54,7 @@ _FEW_BAD = 0.1
 """Share of the rows from which on bad ones are no slips: the columns may be other ones."""
 
 
-_FIRST_ROW: ContextVar[int | None] = ContextVar("first row", default=None)
+FIRST_ROW: ContextVar[int | None] = ContextVar("first row", default=None)
 """Rows of a longer table before those at hand; ``None`` where these are all."""
 
 
@@ -65,11 +65,11 @@ def counting_from(first: int) -> Iterator[None]:
     Repeated judgments are not counted meanwhile: some of the rows would say too little of them. Ids are in no order,
     as those of all rows are sorted later.
     """
-    token = _FIRST_ROW.set(first)
+    token = FIRST_ROW.set(first)
     try:
         yield
     finally:
-        _FIRST_ROW.reset(token)
+        FIRST_ROW.reset(token)
 
 
 class Rows:
@@ -94,7 +94,7 @@ class Rows:
             raise JudgmentError(f"the table has a header but no rows; it should hold one {kind} in each")
         groups = [words for words in ID_GROUPS[kind] if self.has(words[0])]
         columns_of_groups = [[self.frame[word] for word in words] for words in groups]
-        coded = factorize_groups(columns_of_groups, ordered=_FIRST_ROW.get() is None)
+        coded = factorize_groups(columns_of_groups, ordered=FIRST_ROW.get() is None)
         self._coded = dict(zip(groups, coded, strict=True))
 
     def has(self, word: str) -> bool:
@@ -134,7 +134,7 @@ class Rows:
         first = []
         for row in rows[:5].tolist():
             ids = ", ".join(f"{self.word(word)} {short(self.frame[word][row])}" for word in words)
-            first.append(f"row {(_FIRST_ROW.get() or 0) + row + 1} ({ids})")
+            first.append(f"row {(FIRST_ROW.get() or 0) + row + 1} ({ids})")
         return first[0] if len(rows) == 1 else f"{len(rows)} rows: {first_few(first, len(rows))}"
 
     def word(self, word: str) -> str:
@@ -312,7 +312,14 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
     del columns["query"]
     columns.update(zip(words, numbers, strict=True))
     if "group" in ids:
-        columns |= _groups(columns["group"], ids["group"], columns["annotator"], ids["annotator"])
+        # an annotator may belong to only one group
+        if not len(ids["annotator"]):
+            raise JudgmentError("there is a group column but no annotator column; groups are families of annotators")
+        of_annotator = np.full(len(ids["annotator"]), -1, np.int32)
+        of_annotator[columns["annotator"][::-1]] = columns["group"][::-1]  # that of the first row
+        expect_one_group(columns["annotator"], columns["group"], of_annotator, ids["annotator"], ids["group"])
+        columns["group"], families = compact(of_annotator, ids["group"])
+        columns["groups"] = Index(families)
     return columns | {"items": placed, "annotators": Index(ids["annotator"])}
 
 
@@ -339,17 +346,6 @@ def place_items(old: Items, items: Any) -> tuple[Items, Ints, Bools]:
     return placed, moved, chosen
 
 
-def _groups(group: Ints, group_ids: pl.Series, annotator: Ints, annotator_ids: pl.Series) -> dict[str, Any]:
-    """The group of each annotator, who may belong to only one."""
-    if not len(annotator_ids):
-        raise JudgmentError("there is a group column but no annotator column; groups are families of annotators")
-    of_annotator = np.full(len(annotator_ids), -1, np.int32)
-    of_annotator[annotator[::-1]] = group[::-1]  # that of the first row
-    expect_one_group(annotator, group, of_annotator, annotator_ids, group_ids)
-    used, group_ids = compact(of_annotator, group_ids)
-    return {"group": used, "groups": Index(group_ids)}
-
-
 def expect_one_group(
     annotator: Ints, group: Ints, of_annotator: Ints, annotator_ids: pl.Series, group_ids: pl.Series
 ) -> None:
@@ -360,33 +356,6 @@ def expect_one_group(
         shown = " and ".join(short(group_ids[int(code)]) for code in (theirs[wrong[0]], group[wrong[0]]))
         who = short(annotator_ids[int(annotator[wrong[0]])])
         raise JudgmentError(f"annotator {who} stands in two groups, {shown}; name one")
-
-
-def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, where: Any) -> Bools | None:
-    """Count rows in which an annotator judges the same thing again; return the rows to keep (``None``: all).
-
-    ``keys`` holds (codes, number of codes) of what makes two rows the same judgment; ``where(mask)`` names rows.
-    """
-    check_rules(duplicates)
-    n_rows = len(keys[0][0])
-    n_again = 0 if duplicates == "keep" and _FIRST_ROW.get() is not None else count_repeats(keys)
-    if not n_again:
-        return None
-    if duplicates == "error":
-        again = ~_row_keys(keys).is_first_distinct().to_numpy()
-        raise JudgmentError(
-            f"an annotator judged the same thing twice in {where(again)}; drop them or choose "
-            f"{option('duplicates', 'first')} or {option('duplicates', 'last')}"
-        )
-    said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
-    warn(
-        f"{n_again} of {n_rows} judgments repeat one by the same annotator on the same thing; {said} "
-        f"({option('duplicates')} chooses keep, first, last or error)"
-    )
-    if duplicates == "keep":
-        return None
-    key = _row_keys(keys)
-    return (key.is_first_distinct() if duplicates == "first" else key.is_last_distinct()).to_numpy()
 
 
 def check_rules(duplicates: str = "keep", invalid: str = "error") -> None:
@@ -400,7 +369,7 @@ def count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
     n_rows = len(keys[0][0])
     cells = math.prod(max(size, 1) for _, size in keys)
     if n_rows < LONG or cells > _MOST_BITS:
-        key = _row_keys(keys)
+        key = row_keys(keys)
         if key.dtype != pl.Int64:
             return n_rows - key.n_unique()
         rising = np.sort(key.to_numpy())  # quicker than a table of hashes
@@ -411,8 +380,8 @@ def count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
     return int(count(keys[0][0], keys[1][0], keys[1][1], third[0], third[1], cells))
 
 
-def _row_keys(keys: Sequence[tuple[Ints, int]]) -> pl.Series:
-    """One integer a row that tells different keys apart."""
+def row_keys(keys: Sequence[tuple[Ints, int]]) -> pl.Series:
+    """Return one integer a row that tells different keys apart."""
     if math.prod(max(size, 1) for _, size in keys) >= 1 << 62:
         return pl.DataFrame({str(number): code for number, (code, _) in enumerate(keys)}).to_struct("key")
     key: Counts = keys[0][0].astype(np.int64)
@@ -627,7 +596,19 @@ def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
 def read_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
     """Return by how much the winner of each row was better, 0 where it is a tie; ``None`` where nobody was asked."""
     if not rows.has("strength"):
-        return None if rows.by_winner else _arrow_strength(rows, outcome)
+        if rows.by_winner:
+            return None
+        # of winners written as A>>B, or in words; none unless all that are no ties are written so
+        number, winners = rows.values("winner")
+        texts = winners.cast(pl.String).to_list() if len(winners) <= _MOST_ARROWS else []
+        codes = codes_of([text for text in texts if len(text) <= _LONGEST_CODE])
+        strengths = {text: code.strength for text, code in codes.items() if code.strength is not None}
+        if not strengths:
+            return None
+        each = [strengths.get(text, np.nan) for text in texts]
+        strength: Floats = np.append(np.array(each, np.float64), 0.0)[number]
+        strength[outcome == 0] = 0.0
+        return None if np.isnan(strength[np.abs(outcome) == 1]).any() else np.where(np.isnan(strength), 0.0, strength)
     values, blank, text = numbers_of(rows.frame["strength"])
     rows.blame(text | (blank & (outcome != 0)), "the strength is blank or not a number", DROP)
     values = np.where(blank & (outcome == 0), 0.0, values)
@@ -636,20 +617,6 @@ def read_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
     rows.blame((values > 0) & (outcome == 0), "the strength is above 0 where two items tie", DROP)
     rows.blame((values == 0) & (outcome != 0), "the strength is 0 where an item won", DROP)
     return values
-
-
-def _arrow_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
-    """Strengths of winners written as A>>B, or in words; ``None`` unless all that are no ties are written so."""
-    number, values = rows.values("winner")
-    texts = values.cast(pl.String).to_list() if len(values) <= _MOST_ARROWS else []
-    codes = codes_of([text for text in texts if len(text) <= _LONGEST_CODE])
-    strengths = {text: code.strength for text, code in codes.items() if code.strength is not None}
-    if not strengths:
-        return None
-    each = [strengths.get(text, np.nan) for text in texts]
-    strength: Floats = np.append(np.array(each, np.float64), 0.0)[number]
-    strength[outcome == 0] = 0.0
-    return None if np.isnan(strength[np.abs(outcome) == 1]).any() else np.where(np.isnan(strength), 0.0, strength)
 
 
 def read_numbers(rows: Rows) -> Ints | None:

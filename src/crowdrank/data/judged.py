@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import polars as pl
 
-from ..errors import JudgmentError
+from ..errors import JudgmentError, warn
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import first_few
+from ..wording import first_few, option
 from .index import NO_QUERY, Index, Items, Sized, build_items, factorize, lock_arrays
-from .intake import LARGEST_WEIGHT, handle_duplicates
+from .intake import FIRST_ROW, LARGEST_WEIGHT, check_rules, count_repeats, row_keys
 from .showing import ROWS, Shown, html_table
 
 _MOST_TIMES = 1e15
@@ -215,21 +215,32 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
         # shares of one judgment are no repeats of each other
         _, rows, number = np.unique(number, return_index=True, return_inverse=True)
         keys = [(code[rows], size) for code, size in keys]
-
-    def where(mask: Bools) -> str:
-        first = (np.flatnonzero(mask) if rows is None else rows[mask])[:5]
-        ids = ("query", "item", "left", "right", "annotator")
-        table = judged.select(first).frame()
-        shown = table.select(name for name in table.columns if name in ids).rows(named=True)
-        named = [
-            f"{row + 1} ({', '.join(f'{word} {value!r}' for word, value in ids.items())})"
-            for row, ids in zip(first.tolist(), shown, strict=True)
-        ]
-        return f"{'row' if mask.sum() == 1 else 'rows'} {first_few(named, int(mask.sum()))}"
-
-    keep = handle_duplicates(keys, duplicates, where)
-    if keep is None:
+    check_rules(duplicates)
+    n_again = 0 if duplicates == "keep" and FIRST_ROW.get() is not None else count_repeats(keys)
+    if not n_again:
         return judged
+    if duplicates == "error":
+        again = np.flatnonzero(~row_keys(keys).is_first_distinct().to_numpy())
+        first = again[:5] if rows is None else rows[again[:5]]
+        table = judged.select(first).frame()
+        words = [name for name in table.columns if name in ("query", "item", "left", "right", "annotator")]
+        named = []
+        for row, ids in zip(first.tolist(), table.select(words).iter_rows(), strict=True):
+            named.append(f"{row + 1} ({', '.join(f'{word} {one!r}' for word, one in zip(words, ids, strict=True))})")
+        raise JudgmentError(
+            f"an annotator judged the same thing twice in {'row' if len(again) == 1 else 'rows'} "
+            f"{first_few(named, len(again))}; drop them or choose {option('duplicates', 'first')} or "
+            f"{option('duplicates', 'last')}"
+        )
+    said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
+    warn(
+        f"{n_again} of {len(keys[0][0])} judgments repeat one by the same annotator on the same thing; {said} "
+        f"({option('duplicates')} chooses keep, first, last or error)"
+    )
+    if duplicates == "keep":
+        return judged
+    key = row_keys(keys)
+    keep = (key.is_first_distinct() if duplicates == "first" else key.is_last_distinct()).to_numpy()
     return judged.select(keep if number is None else keep[number])
 
 
