@@ -397,9 +397,9 @@ def understand_items(
     return understood
 
 
-def understand_pairs(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str] | None:
+def understand_pairs(names: Iterable[str]) -> dict[str, str] | None:
     """Return the columns left, right and query of a table about pairs of items; ``None`` where it is about none."""
-    understood = assign_columns(("left", "right", "query"), [str(name) for name in names], columns)
+    understood = assign_columns(("left", "right", "query"), [str(name) for name in names])
     return understood if "left" in understood and "right" in understood else None
 
 

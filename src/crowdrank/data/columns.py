@@ -82,30 +82,49 @@ _NO = ("0", "0.0", "false", "no", "f", "n")
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user has said that bears on which column is which."""
+    """What the user has said that bears on which column is which.
+
+    Parameters
+    ----------
+    annotators
+        Whether to look for annotators.
+    coded
+        Whether codes of winners were given, so that numbers may be winners.
+    nominal
+        Whether grades may be any words.
+    swapped
+        Whether it was said in which order answers were shown.
+    """
 
     annotators: bool = True
-    """Whether to look for annotators."""
     coded: bool = False
-    """Whether codes of winners were given, so that numbers may be winners."""
     nominal: bool = False
-    """Whether grades may be any words."""
     swapped: bool = False
-    """Whether it was said in which order answers were shown."""
 
 
 @dataclass(frozen=True)
 class Understood:
-    """What a table's columns were taken for; judgments are made of it without looking at the columns again."""
+    """What a table's columns were taken for; judgments are made of it without looking at the columns again.
+
+    Parameters
+    ----------
+    kind
+        ``"grade"``, ``"preference"`` or ``"ranking"``.
+    columns
+        Our word (``item``, ``annotator``, ...) -> name of the column of the table.
+    ignored
+        The columns that are not used.
+    notes
+        What is to be known about it beside, in sentences.
+    table
+        The table, unless only its names were given.
+    """
 
     kind: str
     columns: dict[str, str]
-    """Our word (``item``, ``annotator``, ...) -> name of the column of the table."""
     ignored: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    """What is to be known about it beside, in sentences."""
     table: pl.DataFrame | None = field(default=None, repr=False, compare=False)
-    """The table, unless only its names were given."""
 
     def sentence(self) -> str:
         """Say what was understood, in one line."""
@@ -237,8 +256,29 @@ class _Roles:
             kind, columns = "preference", dict(by_winner)
         else:
             kind = kind or self._kind()
-            columns = self._sides_and_winner() if kind == "preference" else self._item_and_answer(kind)
-        columns |= self._optional_columns(kind, columns)
+            if kind == "preference":
+                columns = self._pick_all(NEEDED["preference"][:2], "preference")
+                if len({"left", "right"} & columns.keys()) < 2:
+                    raise JudgmentError(self._missing("preference", columns))
+                winner = self._pick("winner", columns)
+                texts = set() if winner is None else set(self.facts[winner].sample)
+                numbers = texts and all(as_float(text) is not None for text in texts)
+                meant = not numbers or self.wishes.coded or _are_signs(texts) or texts <= self._items
+                if winner is None or not meant:
+                    # none, or numbers of which nobody said what they mean
+                    raise JudgmentError(self._no_winner(columns, winner))
+                columns["winner"] = winner
+            else:
+                columns = self._item_and_answer(kind)
+        # the columns that may be there as well
+        columns |= {word: self.given[word] for word in OPTIONAL[kind] if word in self.given}
+        for word in OPTIONAL[kind]:
+            if word in columns or (word == "annotator" and not self.wishes.annotators):
+                continue
+            taken = {**self.given, **columns}
+            picked = self._pick(word, taken) if word in ("annotator", "query") else self._column_by_name(word, taken)
+            if picked is not None and not (word == "query" and self._is_attribute(picked, columns.get("item"))):
+                columns[word] = picked
         if {"annotator", "grade"} <= columns.keys():
             people, grades = (self.facts[columns[word]].sample for word in ("annotator", "grade"))
             for mark in ";|":
@@ -319,7 +359,8 @@ class _Roles:
         if role == "item" and key in _TEXT_ANSWERS:
             # an answer is an item only where it is a text beside the grades of it
             text = facts.has_cells and not facts.numbers and not facts.truths and not facts.times
-            grade = self.best("grade") if text and (not facts.few_words or facts.all_different) else None
+            varied = len(set(facts.sample)) > _FEW_WORDS or facts.all_different
+            grade = self.best("grade") if text and varied else None
             if grade in (None, name):
                 return 0
         if role in ("left", "right") and key in _BARE_SIDES and facts.numbers:
@@ -340,14 +381,12 @@ class _Roles:
             ranked = rows and self.best("rank") is not None and self.best("grade") is None
             return -6 * (facts.one_value and self.n > 2) - 6 * (rows and not ranked)
         if role == "grade":
-            few = facts.few_words and not (facts.all_different and self.n > _FEW_ROWS)
+            few = len(set(facts.sample)) <= _FEW_WORDS and not (facts.all_different and self.n > _FEW_ROWS)
             fits = facts.numbers or few or self.wishes.nominal
             return (1 if fits else -3) - 6 * (facts.times and not facts.numbers)
-        return self._winner_signs(name) if role == "winner" else 0
-
-    def _winner_signs(self, name: str) -> int:
-        """Points that the cells of a column give it as the winner."""
-        texts, codes = set(self.facts[name].sample), self.facts[name].codes
+        if role != "winner":
+            return 0
+        texts, codes = set(facts.sample), facts.codes
         named = {plain_name(text) for text in texts if text not in codes or codes[text].outcome}
         if (
             (self.wishes.coded and len(texts) <= _MOST_CODED_VALUES)
@@ -356,7 +395,7 @@ class _Roles:
             or (named and named <= {plain_name(side) for role in ("left", "right") if (side := self.best(role))})
         ):
             return 3
-        if not self.facts[name].numbers:
+        if not facts.numbers:
             return 3 if texts <= self._items | codes.keys() else 0
         return 3 if _are_signs(texts) and key_of(name) not in _NUMBERED else -1
 
@@ -403,20 +442,6 @@ class _Roles:
                 tie = self.given.get("tie") or self._column_by_name("tie", both)
                 return {**both, "tie": tie} if tie is not None else both
         return {}
-
-    def _sides_and_winner(self) -> dict[str, str]:
-        """The columns left, right and winner."""
-        columns = self._pick_all(NEEDED["preference"][:2], "preference")
-        if len({"left", "right"} & columns.keys()) < 2:
-            raise JudgmentError(self._missing("preference", columns))
-        winner = self._pick("winner", columns)
-        texts = set() if winner is None else set(self.facts[winner].sample)
-        numbers = texts and all(as_float(text) is not None for text in texts)
-        meant = not numbers or self.wishes.coded or _are_signs(texts) or texts <= self._items
-        if winner is None or not meant:
-            # none, or numbers of which nobody said what they mean
-            raise JudgmentError(self._no_winner(columns, winner))
-        return {**columns, "winner": winner}
 
     def _item_and_answer(self, kind: str) -> dict[str, str]:
         """The columns of items and of their grades or ranks."""
@@ -498,18 +523,6 @@ class _Roles:
         raise JudgmentError(
             f"columns {names[0]!r} and {names[1]!r} could both be the {role}; say which: {_assign(**{role: names[0]})}"
         )
-
-    def _optional_columns(self, kind: str, columns: Mapping[str, str]) -> dict[str, str]:
-        """The columns that may be there as well."""
-        more = {word: self.given[word] for word in OPTIONAL[kind] if word in self.given}
-        for word in OPTIONAL[kind]:
-            taken = {**columns, **more, **{role: name for role, name in self.given.items() if role not in more}}
-            if word in more or (word == "annotator" and not self.wishes.annotators):
-                continue
-            picked = self._pick(word, taken) if word in ("annotator", "query") else self._column_by_name(word, taken)
-            if picked is not None and not (word == "query" and self._is_attribute(picked, columns.get("item"))):
-                more[word] = picked
-        return more
 
     def _column_by_name(self, word: str, taken: Mapping[str, str]) -> str | None:
         """The column with a name of a word that cells say little about; what cannot be used is left."""
@@ -748,7 +761,28 @@ class _Roles:
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         if lacking == ["grade"]:
             self._refuse_unsupported(free)
-            self._refuse_label_sets(free)
+            # refuse several labels in a cell, or columns of yes and no, with the option that reads them
+            held = [name for name in free if self.facts[name].has_cells and not is_aside(name)]
+            flags, lists = [name for name in held if self.facts[name].truths], []
+            for name in held:
+                parts = [
+                    part for text in self.facts[name].sample for part in re.split(r"\s*[|;,]\s*", text.strip("[]"))
+                ]
+                # the same few labels again and again
+                again = (
+                    len(self.facts[name].sample) < len(parts) >= 2 * len(set(parts)) and not self.facts[name].long_text
+                )
+                if again or self.facts[name].cells.dtype == pl.List(pl.String):  # type: ignore[union-attr]
+                    lists.append(name)
+            if len(flags) > 1 or len(lists) == 1:
+                names = flags if len(flags) > 1 else lists
+                one = in_python("cr.aggregate_labels with ")
+                word = "several" if not one else "columns" if len(flags) > 1 else "labels"
+                value: Any = names if one and len(flags) > 1 else ",".join(names)
+                raise JudgmentError(
+                    f"{either(map(repr, names), 'and')} may hold several labels of one item; read them so: {one}"
+                    f"{option(word, value)}"
+                )
             likely = numeric if len(numeric) == 1 else likely
             likely = [name for name in likely if not (self.facts[name].one_value or self.facts[name].long_text)]
         known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
@@ -778,26 +812,6 @@ class _Roles:
             f"{option('wide', like)}{named}"
         )
 
-    def _refuse_label_sets(self, free: list[str]) -> None:
-        """Refuse several labels in a cell, or columns of yes and no, with the option that reads them."""
-        held = [name for name in free if self.facts[name].has_cells and not is_aside(name)]
-        flags, lists = [name for name in held if self.facts[name].truths], []
-        for name in held:
-            parts = [part for text in self.facts[name].sample for part in re.split(r"\s*[|;,]\s*", text.strip("[]"))]
-            # the same few labels again and again
-            again = len(self.facts[name].sample) < len(parts) >= 2 * len(set(parts)) and not self.facts[name].long_text
-            if again or self.facts[name].cells.dtype == pl.List(pl.String):  # type: ignore[union-attr]
-                lists.append(name)
-        if len(flags) > 1 or len(lists) == 1:
-            names = flags if len(flags) > 1 else lists
-            one = in_python("cr.aggregate_labels with ")
-            word = "several" if not one else "columns" if len(flags) > 1 else "labels"
-            value: Any = names if one and len(flags) > 1 else ",".join(names)
-            raise JudgmentError(
-                f"{either(map(repr, names), 'and')} may hold several labels of one item; read them so: {one}"
-                f"{option(word, value)}"
-            )
-
     def _with_like_names(self, names: list[str]) -> list[str]:
         """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""
         alike = is_series if is_series(names) else are_people if are_people(names) else None
@@ -820,9 +834,9 @@ def _assign(**columns: Any) -> str:
     return option("columns", columns)
 
 
-def _quote(names: Sequence[str], most: int = 8) -> str:
-    """The first names in quotes."""
-    return either(map(repr, names[:most]), "and")
+def _quote(names: Sequence[str]) -> str:
+    """The first eight names in quotes."""
+    return either(map(repr, names[:8]), "and")
 
 
 def _are_signs(texts: Iterable[str]) -> bool:
@@ -910,11 +924,6 @@ class ColumnFacts:
         if self.cells is None or self.cells.dtype.is_numeric():
             return False
         return self.cells.dtype.is_temporal() or self._mostly(_TIME.search)
-
-    @property
-    def few_words(self) -> bool:
-        """Whether there are at most twelve different cells."""
-        return len(set(self.sample)) <= _FEW_WORDS
 
     @property
     def truths(self) -> bool:
@@ -1092,7 +1101,7 @@ def _is_answer(path: str) -> bool:
     return bool(name_points("grade", last) or name_points("rank", last)) or part_role(last) in ("grade", "rank")
 
 
-def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, bool]:
+def short_paths(name: str, cells: pl.Series | None) -> dict[str, bool]:
     """Return up to eight paths into a column of objects whose values are short, and whether those are numbers.
 
     A path through a list with several entries has ``[]`` in it, which reads each entry as a row of its own.
@@ -1108,7 +1117,7 @@ def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, 
         return {}
     paths: dict[str, bool] = {}
     waiting: list[tuple[str, pl.Series]] = [(name, cells.head(50))]
-    while waiting and len(paths) < most:
+    while waiting and len(paths) < 8:
         path, here = waiting.pop(0)
         if isinstance(here.dtype, pl.Struct):
             waiting[:0] = [(f"{path}.{field.name}", here.struct.field(field.name)) for field in here.dtype.fields]

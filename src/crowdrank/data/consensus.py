@@ -456,7 +456,24 @@ class Consensus(Shown):
         order = np.argsort(-scores, kind="stable")
         if self.uncertainty is None:
             return pl.DataFrame(columns)[order]
-        lower, upper = self._contrasts(level, number, place)
+        _expect_level(level)
+        # bounds of the scores less that of the anchor, or less their mean
+        gap = scores - base
+        if self.replicates is not None:
+            drawn = self._draws(number)
+            drawn = drawn - (drawn.mean(axis=1) if place is None else drawn[:, place])[:, None]
+            lower, upper = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+            lower, upper = np.minimum(lower, gap), np.maximum(upper, gap)
+        else:
+            if place is not None:
+                variance = self._pair_variances(number, np.array([place]))[0]
+                variance[place] = 0.0
+            else:
+                block, squares = self._block(number), self._query_std_errors(number) ** 2
+                means = squares / len(squares) if block is None else block.mean(axis=1)
+                variance = np.maximum(squares - 2 * means + means.mean(), 0.0)
+            half = _normal_quantile(0.5 + 0.5 * level) * np.sqrt(variance)
+            lower, upper = gap - half, gap + half
         columns |= {"lower": RATING_CENTRE + unit * lower, "upper": RATING_CENTRE + unit * upper}
         return pl.DataFrame(columns)[order].with_columns(tier=pl.Series(self._tiers(part.start + order, level)))
 
@@ -532,29 +549,6 @@ class Consensus(Shown):
         number = 0 if query is None else self.items.queries.code(query, "query")
         return number, self.items.span(number)
 
-    def _contrasts(self, level: float, query: int, anchor: int | None) -> tuple[Floats, Floats]:
-        """Return bounds of the scores of a query less that of its item number ``anchor``, or less their mean."""
-        self._expect_spread()
-        _expect_level(level)
-        part = self.items.span(query)
-        scores = self.scores[part]
-        gap = scores - (scores.mean() if anchor is None else scores[anchor])
-        if self.replicates is not None:
-            drawn = self._draws(query)
-            drawn = drawn - (drawn.mean(axis=1) if anchor is None else drawn[:, anchor])[:, None]
-            lower, upper = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
-            return np.minimum(lower, gap), np.maximum(upper, gap)
-        if anchor is not None:
-            variance = self._pair_variances(query, np.array([anchor]))[0]
-            variance[anchor] = 0.0
-        else:
-            block = self._block(query)
-            squares = self._query_std_errors(query) ** 2
-            means = squares / len(squares) if block is None else block.mean(axis=1)
-            variance = np.maximum(squares - 2 * means + means.mean(), 0.0)
-        half = _normal_quantile(0.5 + 0.5 * level) * np.sqrt(variance)
-        return gap - half, gap + half
-
     def _may_be_first(self, level: float, query: int) -> Bools:
         """Return which items of a query may be the best: those that no other item surely beats.
 
@@ -585,10 +579,10 @@ class Consensus(Shown):
         together = 0.0 if block is None else 2.0 * block[rivals]
         return np.maximum(squares[rivals, None] + squares - together, 0.0)
 
-    def _draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
+    def _draws(self, query: int, n_draws: int = N_DRAWS) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
         part = self.items.span(query)
-        rng = np.random.default_rng([seed, query])
+        rng = np.random.default_rng([0, query])
         if self.replicates is not None:
             drawn = self.replicates[:, part].astype(np.float64)
             if self.std_error is not None and len(drawn) > 1:

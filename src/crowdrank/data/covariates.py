@@ -80,11 +80,30 @@ def read_covariates(
     ``x`` that is left less right already, or ``x:log`` where it is known how it was made. It must change its sign with
     the sides, so it is never centred.
     """
-    # own families may be in the table, or come from one of items later
-    wanted = {name: way for name, way in parse_covariates(names).items() if name != SELF or _columns_of(table, name)}
-    columns = [_covariate(rows, table, name, transform) for name, transform in wanted.items()]
-    values = np.column_stack([column for column, _ in columns]) if columns else np.zeros((rows.n, 0))
-    return values, tuple(wanted), tuple(transform for _, transform in columns)
+    columns, transforms = [], dict[str, str]()
+    for name, transform in parse_covariates(names).items():
+        found = _columns_of(table, name)
+        if not found and name == SELF:
+            # own families may be in the table, or come from one of items later
+            continue
+        if not found:
+            raise JudgmentError(
+                f"there is no covariate {name!r}: neither {name}_left and {name}_right nor {name}; the columns are "
+                f"{first_few(map(repr, table.columns), shown=40)}"
+            )
+        numbers = [rows.numbers(column, table[column]) for column in found]
+        values = [np.where(np.isfinite(column), column, 0.0) for column in numbers]
+        if len(values) == 2:
+            transforms[name] = transform or "ratio"
+            columns.append(_transform(rows, name, transforms[name], *values))
+        else:
+            of_column = found[0].partition(":")[2]
+            if of_column and transform and transform != of_column:
+                raise JudgmentError(f"the table has {found[0]!r} and no two columns to make {name}:{transform} of")
+            transforms[name] = transform or of_column or GIVEN
+            columns.append(values[0])
+    both = np.column_stack(columns) if columns else np.zeros((rows.n, 0))
+    return both, tuple(transforms), tuple(transforms.values())
 
 
 def covariate_columns(table: pl.DataFrame, names: str | Sequence[str]) -> list[str]:
@@ -128,27 +147,6 @@ def _columns_of(table: pl.DataFrame, name: str) -> list[str]:
         if set(sides) <= set(table.columns):
             return sides
     return [column for column in (name, *(f"{name}:{one}" for one in TRANSFORMS)) if column in table.columns][:1]
-
-
-def _covariate(rows: Rows, table: pl.DataFrame, name: str, transform: str) -> tuple[Floats, str]:
-    """One covariate, left against right, and its transform."""
-    columns = _columns_of(table, name)
-    if not columns:
-        raise JudgmentError(
-            f"there is no covariate {name!r}: neither {name}_left and {name}_right nor {name}; the columns are "
-            f"{first_few(map(repr, table.columns), shown=40)}"
-        )
-    numbers = [rows.numbers(column, table[column]) for column in columns]
-    values = [np.where(np.isfinite(column), column, 0.0) for column in numbers]
-    if len(values) == 2:
-        transform = transform or "ratio"
-        both = _transform(rows, name, transform, *values)
-    else:
-        both, of_column = values[0], columns[0].partition(":")[2]
-        if of_column and transform and transform != of_column:
-            raise JudgmentError(f"the table has {columns[0]!r} and no two columns to make {name}:{transform} of")
-        transform = transform or of_column or GIVEN
-    return both, transform
 
 
 def _transform(rows: Rows, name: str, transform: str, left: Floats, right: Floats) -> Floats:

@@ -52,8 +52,16 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
             with target.open("wb") as handle:
                 yield handle
             return
-    _remove_dead_parts(target)
-    part = target.with_name(f".{target.name[:100]}.{_host()}.{os.getpid()}.{os.urandom(3).hex()}.part")
+    # remove what processes that were killed left of the same target: on this machine, whose short name is part of the
+    # file's, as the number of a process says nothing about one on another machine
+    begin = f".{target.name[:100]}.{zlib.crc32(platform.node().encode()):08x}."
+    with contextlib.suppress(OSError):
+        for name in os.listdir(target.parent):
+            words = name.removeprefix(begin).split(".") if name.startswith(begin) and name.endswith(".part") else []
+            if len(words) == 3 and words[0].isdigit() and name not in _writing and not _alive(int(words[0])):
+                with contextlib.suppress(OSError):
+                    (target.parent / name).unlink()
+    part = target.with_name(f"{begin}{os.getpid()}.{os.urandom(3).hex()}.part")
     _writing.add(part.name)
     try:
         with part.open("xb") as handle:
@@ -71,22 +79,6 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
 
 _writing: set[str] = set()
 """Names of the unfinished files of this process."""
-
-
-def _host() -> str:
-    """A short name of this machine: the number of a process says nothing about one on another machine."""
-    return f"{zlib.crc32(platform.node().encode()):08x}"
-
-
-def _remove_dead_parts(target: Path) -> None:
-    """Remove what processes on this machine that were killed left of the same target."""
-    begin = f".{target.name[:100]}.{_host()}."
-    with contextlib.suppress(OSError):
-        for name in os.listdir(target.parent):
-            words = name.removeprefix(begin).split(".") if name.startswith(begin) and name.endswith(".part") else []
-            if len(words) == 3 and words[0].isdigit() and name not in _writing and not _alive(int(words[0])):
-                with contextlib.suppress(OSError):
-                    (target.parent / name).unlink()
 
 
 _QUERY_LIMITED_INFORMATION, _ACCESS_DENIED = 0x1000, 5

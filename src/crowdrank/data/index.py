@@ -106,7 +106,13 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]], *, ordered: bool = T
         texts += [] if integers else [series]
     n_cells = sum(len(column) for series in texts for column in series)
     if n_cells >= LONG:
-        coded_texts = _by_hash(texts, ordered)
+        # texts are distinguished by two hashes of 64 bits; those of a sample are numbered first, in sorted order, so
+        # columns with few different texts need no second pass
+        samples = [_sample(series) for series in texts]
+        jobs = [(*sample, column) for sample, series in zip(samples, texts, strict=True) for column in series]
+        with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
+            numbered = iter(list(pool.map(lambda job: _number_texts(*job), jobs)))
+        coded_texts = [_merge_codes([next(numbered) for _ in series], ordered) for series in texts]
     elif n_cells <= _FEW:
         coded_texts = [_code_few(series) for series in texts]
     else:
@@ -123,19 +129,6 @@ def _code_few(series: list[pl.Series]) -> Coded:
     places = {text: place for place, text in enumerate(ids)}
     codes = [np.array([places.get(stripped[text], -1) for text in column], np.int32) for column in columns]
     return codes, pl.Series("id", ids, pl.String)
-
-
-def _by_hash(groups: list[list[pl.Series]], ordered: bool) -> list[Coded]:
-    """Codes of long columns of text, on all cores.
-
-    Texts are distinguished by two hashes of 64 bits. Those of a sample are numbered first, in sorted order, so
-    columns with few different texts need no second pass.
-    """
-    samples = [_sample(series) for series in groups]
-    jobs = [(*sample, column) for sample, series in zip(samples, groups, strict=True) for column in series]
-    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-        numbered = iter(list(pool.map(lambda job: _number_texts(*job), jobs)))
-    return [_merge_codes([next(numbered) for _ in series], ordered) for series in groups]
 
 
 def _sample(series: list[pl.Series]) -> tuple[pl.Series, int]:

@@ -17,7 +17,7 @@ from .frames import to_frame
 from .grades import Grades
 from .index import NO_QUERY, Index, Items, Sized, build_items, factorize
 from .intake import expect_one_group, place_items, short
-from .judged import AnyJudged, Judged
+from .judged import AnyJudged
 from .preferences import Preferences, Rankings
 from .showing import Shown
 
@@ -120,9 +120,26 @@ class Mixed(Sized, Shown):
                 )
         parts = align_judgments(judgments)
         pieces = [[part for part in parts if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]
-        mixed = cls(tuple(stack_judgments(same) for same in pieces if same))
-        _warn_apart(mixed.parts)
-        return mixed
+        parts = [stack_judgments(same) for same in pieces if same]
+        # warn of parts that share neither an item nor an annotator with the others, directly or through a third
+        judged = [part.judged_items for part in parts]
+        busy = [np.bincount(part.annotator, minlength=part.n_annotators) > 0 for part in parts]
+        reached, waiting = {0}, [0]
+        while waiting:
+            here = waiting.pop()
+            for other in set(range(len(parts))) - reached:
+                if (judged[here] & judged[other]).any() or (busy[here] & busy[other]).any():
+                    reached.add(other)
+                    waiting.append(other)
+        apart = [f"{part.kind}s" for number, part in enumerate(parts) if number not in reached]
+        if apart:
+            rest = " and ".join(f"{part.kind}s" for number, part in enumerate(parts) if number in reached)
+            who = "item and no annotator" if len(parts[0].annotators) else "item"
+            warn(
+                f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the "
+                "prior and cannot be compared; use the same ids where they mean the same, or aggregate each by itself"
+            )
+        return cls(tuple(parts))
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts)
@@ -253,43 +270,54 @@ def together(judgments: Sequence[Judgments]) -> Judgments | Mixed:
     return mixed.parts[0] if len(mixed.parts) == 1 else mixed
 
 
-def _warn_apart(parts: Sequence[Judgments]) -> None:
-    """Warn of parts that share neither an item nor an annotator with the others, directly or through a third."""
-    judged = [part.judged_items for part in parts]
-    busy = [np.bincount(part.annotator, minlength=part.n_annotators) > 0 for part in parts]
-    reached, waiting = {0}, [0]
-    while waiting:
-        here = waiting.pop()
-        for other in set(range(len(parts))) - reached:
-            if (judged[here] & judged[other]).any() or (busy[here] & busy[other]).any():
-                reached.add(other)
-                waiting.append(other)
-    apart = [f"{part.kind}s" for number, part in enumerate(parts) if number not in reached]
-    if apart:
-        rest = " and ".join(f"{part.kind}s" for number, part in enumerate(parts) if number in reached)
-        who = "item and no annotator" if len(parts[0].annotators) else "item"
-        warn(
-            f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the prior "
-            "and cannot be compared; use the same ids where they mean the same, or aggregate each by itself"
-        )
-
-
 def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     """Return the sets of judgments with codes over the items and annotators of all of them.
 
     Where one names no query, all may have only one, and items alone are compared.
     """
-    items, item_codes = _items(sets)
+    ids, item_ids = factorize([judged.items.ids for judged in sets])
+    bare = [judged for judged in sets if judged.items.single]
+    query_ids, of_queries = pl.Series("id", [NO_QUERY]), [np.zeros(1, np.int32) for _ in sets]
+    if len(bare) < len(sets):
+        several = [number for number, judged in enumerate(sets) if not judged.items.single]
+        named, query_ids = factorize([sets[number].items.queries.ids for number in several])
+        if bare and len(query_ids) > 1:
+            raise JudgmentError(
+                f"there is no query in the {bare[0].kind}s but several in the {sets[several[0]].kind}s; add the query "
+                "column"
+            )
+        for number, codes in zip(several, named, strict=True):
+            of_queries[number] = codes
+    placed = [(of_query[judged.items.query], own) for of_query, judged, own in zip(of_queries, sets, ids, strict=True)]
+    items, item_codes = build_items(Index(query_ids), placed, item_ids)
     nameless = [judged for judged in sets if not judged.n_annotators]
     if nameless and len(nameless) < len(sets):
-        named = next(judged for judged in sets if judged.n_annotators)
+        one = next(judged for judged in sets if judged.n_annotators)
         raise JudgmentError(
-            f"the {nameless[0].kind}s do not say who gave them but the {named.kind}s do; add an annotator column, in "
+            f"the {nameless[0].kind}s do not say who gave them but the {one.kind}s do; add an annotator column, in "
             "which one name may stand for all"
         )
     annotator_codes, annotator_ids = factorize([judged.annotators.ids for judged in sets])
-    annotators = Index(annotator_ids)
-    fields = {"annotators": annotators, **_groups(sets, annotators, annotator_codes)}
+    fields: dict[str, Any] = {"annotators": Index(annotator_ids)}
+    grouped = [
+        (judged.groups, judged.group, code)
+        for judged, code in zip(sets, annotator_codes, strict=True)
+        if judged.groups is not None and judged.group is not None
+    ]
+    if grouped:
+        of_sets, group_ids = factorize([groups.ids for groups, _, _ in grouped])
+        group = np.full(len(annotator_ids), -1, np.int32)
+        for (_, own, code), of_groups in zip(grouped, of_sets, strict=True):
+            expect_one_group(code, of_groups[own], group, annotator_ids, group_ids)
+            group[code] = of_groups[own]
+        fields |= {"groups": Index(group_ids), "group": group}
+        if (group < 0).any():
+            lacking = short(annotator_ids[int(np.argmin(group))])
+            warn(
+                f"the groups of annotators are left out, since {int((group < 0).sum())} of {len(group)} annotators "
+                f"have none, {lacking} the first; add the group column to all judgments"
+            )
+            fields |= {"groups": None, "group": None}
     # former queries of the sets whose queries were taken together
     block_ids = [judged.blocks.ids for judged in sets if judged.blocks is not None]
     if len({series.dtype for series in block_ids}) > 1:
@@ -298,53 +326,12 @@ def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     aligned_sets = []
     for number, judged in enumerate(sets):
         columns = dict(fields)
-        if len(annotators):
+        if len(annotator_ids):
             columns["annotator"] = annotator_codes[number][judged.annotator]
         if judged.blocks is not None and judged.block is not None and blocks is not None:
             columns |= {"blocks": blocks, "block": blocks.codes(judged.blocks.ids)[judged.block]}
         aligned_sets.append(judged.recode(items, item_codes[number], **columns))
     return aligned_sets
-
-
-def _items(sets: Sequence[Judged]) -> tuple[Items, list[Ints]]:
-    """Items of all sets, and the new code of each item of each set."""
-    ids, item_ids = factorize([judged.items.ids for judged in sets])
-    bare = [judged for judged in sets if judged.items.single]
-    if len(bare) == len(sets):
-        queries, of_queries = pl.Series("id", [NO_QUERY]), [np.zeros(1, np.int32) for _ in sets]
-    else:
-        query_ids = [judged.items.queries.ids for judged in sets if not judged.items.single]
-        named, queries = factorize(query_ids)
-        if bare and len(queries) > 1:
-            several = next(judged for judged in sets if not judged.items.single)
-            raise JudgmentError(
-                f"there is no query in the {bare[0].kind}s but several in the {several.kind}s; add the query column"
-            )
-        rest = iter(named)
-        of_queries = [np.zeros(1, np.int32) if judged.items.single else next(rest) for judged in sets]
-    placed = [(of_queries[n][judged.items.query], ids[n]) for n, judged in enumerate(sets)]
-    return build_items(Index(queries), placed, item_ids)
-
-
-def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) -> dict[str, Any]:
-    """The family of each annotator, left out unless all are known."""
-    given = [(judged, code) for judged, code in zip(sets, codes, strict=True) if judged.group is not None]
-    if not given:
-        return {}
-    of_sets, ids = factorize([judged.groups.ids for judged, _ in given if judged.groups is not None])
-    group = np.full(len(annotators), -1, np.int32)
-    for (judged, code), of_groups in zip(given, of_sets, strict=True):
-        group_codes = of_groups[judged.group]
-        expect_one_group(code, group_codes, group, annotators.ids, ids)
-        group[code] = group_codes
-    if (group < 0).any():
-        lacking = short(annotators.ids[int(np.argmin(group))])
-        warn(
-            f"the groups of annotators are left out, since {int((group < 0).sum())} of {len(group)} annotators have "
-            f"none, {lacking} the first; add the group column to all judgments"
-        )
-        return {"groups": None, "group": None}
-    return {"groups": Index(ids), "group": group}
 
 
 _FILL = {"weight": 1.0, "duration": np.nan, "recorded": False}
@@ -356,8 +343,8 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     first = sets[0]
     if len(sets) == 1:
         return first
-    own = [name for name in ("annotator", *first.answers) if name != "offsets"]
-    columns: dict[str, Any] = {name: np.concatenate([getattr(judged, name) for judged in sets]) for name in own}
+    answers = [name for name in ("annotator", *first.answers) if name != "offsets"]
+    columns: dict[str, Any] = {name: np.concatenate([getattr(judged, name) for judged in sets]) for name in answers}
     for name in ("weight", "time", "duration", "block", *first.besides):
         each = [getattr(judged, name) for judged in sets]
         n_lacking = sum(len(judged) for judged in sets if getattr(judged, name) is None)
@@ -378,7 +365,16 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
     preferences = [judged for judged in sets if isinstance(judged, Preferences)]
     if preferences:
         columns["strength_levels"] = max(judged.strength_levels or 0.0 for judged in preferences)
-        columns |= _judgment_numbers(preferences) | _covariates(preferences)
+        if any(judged.judgment is not None for judged in preferences):
+            numbers, start = [], 0
+            for judged in preferences:
+                own = judged.judgment
+                own = np.arange(len(judged)) if own is None else np.unique(own, return_inverse=True)[1]
+                numbers.append(own + start)
+                start += len(judged)
+            columns["judgment"] = np.concatenate(numbers).astype(np.int32)
+        if any(judged.covariate_names for judged in preferences):
+            columns |= _covariates(preferences)
     if isinstance(first, Rankings):
         lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
         columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
@@ -391,8 +387,6 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
 
 def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
     """Covariates of the preferences of all sets, those that all have, in the order of the first."""
-    if not any(judged.covariate_names for judged in sets):
-        return {}
     ways = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
     lost = sorted({name for own in ways for name in own if any(name not in other for other in ways)})
     if lost:
@@ -412,18 +406,6 @@ def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
                 )
     fields = {"covariate_names": tuple(ways[0]), "covariate_transforms": tuple(ways[0].values())}
     return {"covariates": np.concatenate(parts), **fields}
-
-
-def _judgment_numbers(sets: Sequence[Preferences]) -> dict[str, Any]:
-    """Number of each row's judgment over all sets."""
-    if all(judged.judgment is None for judged in sets):
-        return {}
-    numbers, start = [], 0
-    for judged in sets:
-        own = np.arange(len(judged)) if judged.judgment is None else np.unique(judged.judgment, return_inverse=True)[1]
-        numbers.append(own + start)
-        start += len(judged)
-    return {"judgment": np.concatenate(numbers).astype(np.int32)}
 
 
 def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
@@ -500,10 +482,8 @@ def with_pseudonyms(judgments: AnyJudgments) -> AnyJudgments:
     n = judgments.n_annotators
     names = np.array([f"A{number + 1}" for number in range(n)])
     order = np.argsort(names)
-    place = np.empty(n, np.int32)
-    place[order] = np.arange(n, dtype=np.int32)
     annotators = Index(pl.Series("id", names[order].tolist(), dtype=pl.String))
-    annotator = place[judgments.annotator] if n else judgments.annotator
+    annotator = np.argsort(order).astype(np.int32)[judgments.annotator] if n else judgments.annotator
     group = None if judgments.group is None else judgments.group[order]
     return replace(judgments, annotators=annotators, annotator=annotator, group=group)
 
@@ -521,8 +501,18 @@ class Compared(NamedTuple):
     pair_owner: Ints | None
 
 
-def comparisons(judgments: Judgments) -> Compared:
-    """Return what judgments of one kind are about, and what they compare."""
+def comparisons(judgments: Judgments | Mixed) -> Compared:
+    """Return what judgments are about, and what they compare; those of several kinds are numbered part after part."""
+    if isinstance(judgments, Mixed):
+        columns, pairs = list[Any](), list[Any]()
+        for part, start in zip(map(comparisons, judgments.parts), judgments.offsets.tolist(), strict=False):
+            rows = np.arange(len(part.places[0])) if part.owner is None else part.owner
+            columns += [(column, start + rows) for column in part.places]
+            rows = np.arange(len(part.pairs[0])) if part.pair_owner is None else part.pair_owner
+            pairs.append((*part.pairs, start + rows))
+        items, owner = (np.concatenate(side) for side in zip(*columns, strict=True))
+        left, right, pair_owner = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        return Compared((items,), owner, (left, right), pair_owner)
     if isinstance(judgments, Preferences):
         both = (judgments.left, judgments.right)
         return Compared(both, None, both, None)
@@ -544,19 +534,6 @@ def weight_of_items(judgments: Judgments | Mixed) -> Floats:
     return counts
 
 
-def _all_comparisons(mixed: Mixed) -> Compared:
-    """The same of judgments of several kinds, which are numbered part after part."""
-    columns, pairs = list[Any](), list[Any]()
-    for part, start in zip(map(comparisons, mixed.parts), mixed.offsets.tolist(), strict=False):
-        rows = np.arange(len(part.places[0])) if part.owner is None else part.owner
-        columns += [(column, start + rows) for column in part.places]
-        rows = np.arange(len(part.pairs[0])) if part.pair_owner is None else part.pair_owner
-        pairs.append((*part.pairs, start + rows))
-    items, owner = (np.concatenate(side) for side in zip(*columns, strict=True))
-    left, right, pair_owner = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return Compared((items,), owner, (left, right), pair_owner)
-
-
 class Links(NamedTuple):
     """What all judgments tell: which items were judged, and which groups of items they connect."""
 
@@ -570,7 +547,7 @@ class Links(NamedTuple):
         """Return what the judgments tell."""
         from ..kernels.pairs import join_rows
 
-        compared = _all_comparisons(judgments) if isinstance(judgments, Mixed) else comparisons(judgments)
+        compared = comparisons(judgments)
         pairs = compared.pairs
         group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
         return cls(compared, judgments.judged_items, group, n_joins)

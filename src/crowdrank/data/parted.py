@@ -113,11 +113,32 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
     are drawn follows from who was asked what, never from what was answered, nor from the order of rows: answers to the
     same question come in together, equal or not.
     """
+    from ..kernels.numbering import count_before
+
     if share >= 1.0:
         return np.ones(len(judgments), bool)
     if not by_row and not has_large_queries(judgments):
         return _drawn_queries(judgments, n_judgments, share)[judgments.query]
-    number = _question_or_row_numbers(judgments)
+    # answers to a question by one annotator have one number; a pair is the same question in either order, and items
+    # that were ranked are in any
+    columns: list[Any] = [judgments.annotator] if judgments.n_annotators else []
+    columns += [] if judgments.block is None else [judgments.block]
+    if isinstance(judgments, Rankings):
+        own = row_numbers([judgments.item])
+        columns.append(np.add.reduceat(np.append(own, np.uint64(0)), judgments.offsets[:-1]) if len(judgments) else own)
+    elif isinstance(judgments, Preferences):
+        columns += [np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)]
+    else:
+        columns.append(judgments.item)
+    number = row_numbers(columns)
+    # of many answers rows with the same content are counted and the count makes their number, so that any two are
+    # drawn together as often, whether equal or not
+    buckets = min(1 << len(number).bit_length(), _MOST_BUCKETS) - 1
+    bucket = (number & np.uint64(buckets)).view(np.int64)
+    many = np.flatnonzero((np.bincount(bucket) > _MOST_ANSWERS)[bucket])
+    if len(many):
+        own = row_numbers_of(judgments)[many]
+        number[many] = row_numbers([own.view(np.int64), count_before(own)])
     number >>= np.uint64(1)
     if not judgments.n_annotators:
         return _draw_rows(number, _chances(np.zeros(1), np.full(1, len(judgments)), share))
@@ -153,24 +174,6 @@ def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = 
     """Which units are drawn, their numbers being random ones below 2 ** 63; ``whose`` says which chance is theirs."""
     bound = (chance * 2.0**63).astype(np.uint64)
     return number < (bound if whose is None else bound[whose])
-
-
-def _question_or_row_numbers(judgments: Judgments) -> NDArray[np.uint64]:
-    """A random number for each judgment, equal where one annotator answered one question a few times.
-
-    Of many answers to a question, rows with the same content are counted and the count makes their number: any two of
-    them are drawn together as often, whether equal or not.
-    """
-    from ..kernels.numbering import count_before
-
-    number = question_numbers(judgments)
-    buckets = min(1 << len(number).bit_length(), _MOST_BUCKETS) - 1
-    bucket = (number & np.uint64(buckets)).view(np.int64)
-    many = np.flatnonzero((np.bincount(bucket) > _MOST_ANSWERS)[bucket])
-    if len(many):
-        own = row_numbers_of(judgments)[many]
-        number[many] = row_numbers([own.view(np.int64), count_before(own)])
-    return number
 
 
 def keep_queries(judgments: Judgments, keep: Bools) -> Judgments:
@@ -249,23 +252,6 @@ def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
     texts = ids.cast(pl.String)
     data = np.frombuffer(str(texts.str.join("").item() or "").encode(), np.uint8)
     return hash_texts(data, texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy())
-
-
-def question_numbers(part: Judgments) -> NDArray[np.uint64]:
-    """Return a number for each judgment that says who was asked what, (n,), whatever was answered.
-
-    A pair is the same question in either order, and items that were ranked are in any.
-    """
-    columns: list[Any] = [part.annotator] if part.n_annotators else []
-    columns += [] if part.block is None else [part.block]
-    if isinstance(part, Rankings):
-        own = row_numbers([part.item])
-        columns.append(np.add.reduceat(np.append(own, np.uint64(0)), part.offsets[:-1]) if len(part) else own)
-    elif isinstance(part, Preferences):
-        columns += [np.minimum(part.left, part.right), np.maximum(part.left, part.right)]
-    else:
-        columns.append(part.item)
-    return row_numbers(columns)
 
 
 def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:

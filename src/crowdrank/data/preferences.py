@@ -440,15 +440,27 @@ def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
     starts = run_starts([key[order] for key in keys])
     offsets = np.append(starts, len(order))
     number_of = np.repeat(np.arange(len(starts)), np.diff(offsets))
-    _check_once(items, item[order], number_of, row[order], number is not None or len(annotator) > 0)
-    fields.update(item=item[order], rank=_dense(rank[order], starts, number_of), offsets=offsets)
+    item, row = item[order], row[order]
+    by_item = np.lexsort((row, item, number_of))
+    again = (np.diff(item[by_item]) == 0) & (np.diff(number_of[by_item]) == 0)
+    if again.any():
+        twice = by_item[1:][again]
+        first = twice[np.argmin(row[twice])]
+        more = f" (and {len(twice) - 1} more rows like it)" if len(twice) > 1 else ""
+        named = number is not None or len(annotator) > 0
+        remedy = "drop one" if named else "add an annotator or ranking column that distinguishes the rankings"
+        raise JudgmentError(
+            f"item {short(items.ids[int(item[first])])} appears twice in one ranking, the second time in row "
+            f"{int(row[first]) + 1}{more}; {remedy}, or add a ranking column if these are several rankings"
+        )
+    fields.update(item=item, rank=_dense(rank[order], starts, number_of), offsets=offsets)
     for name in ("annotator", "weight", "time", "duration", "block"):
         if (column := fields.get(name)) is None or not len(column):
             continue
         fields[name] = column[order][starts]
         differs = column[order] != fields[name][number_of]
         if name == "weight" and differs.any():
-            other = int(row[order][np.argmax(differs)]) + 1
+            other = int(row[np.argmax(differs)]) + 1
             raise JudgmentError(f"rows of one ranking have different weights (row {other}); give them one weight")
     return fields
 
@@ -460,21 +472,6 @@ def _dense(rank: Floats, starts: Counts, number: Counts) -> Ints:
     step[starts] = 1
     climbed = np.cumsum(step)
     return (climbed - climbed[starts][number] + 1).astype(np.int32)
-
-
-def _check_once(items: Items, item: Ints, number: Counts, row: Counts, named: bool) -> None:
-    """Refuse an item that appears twice in one ranking."""
-    order = np.lexsort((row, item, number))
-    again = (np.diff(item[order]) == 0) & (np.diff(number[order]) == 0)
-    if again.any():
-        place = order[1:][again]
-        first = place[np.argmin(row[place])]
-        more = f" (and {int(again.sum()) - 1} more rows like it)" if again.sum() > 1 else ""
-        remedy = "drop one" if named else "add an annotator or ranking column that distinguishes the rankings"
-        raise JudgmentError(
-            f"item {short(items.ids[int(item[first])])} appears twice in one ranking, the second time in row "
-            f"{int(row[first]) + 1}{more}; {remedy}, or add a ranking column if these are several rankings"
-        )
 
 
 FEWEST = 20
@@ -513,25 +510,23 @@ def _one_side_wins(preferences: Preferences) -> bool:
         evidence[share >= _SLACK * (NEARLY_ALL if several else 1.0)].sum() >= _SLACK * _NEARLY_EVERYONE * evidence.sum()
     )
     together = several and evidence @ share >= _SLACK * NEARLY_ALL * evidence.sum()
-    return bool(alike or together) and not _goes_with_the_side(preferences, who)
-
-
-def _goes_with_the_side(preferences: Preferences, who: Ints) -> bool:
-    """Whether answers to the same pair by the same annotator mostly change with the sides."""
+    if not (alike or together):
+        return False
+    # whether answers to the same pair by the same annotator mostly change with the sides
     low, high = np.minimum(preferences.left, preferences.right), np.maximum(preferences.left, preferences.right)
     pair = low.astype(np.int64) * preferences.n_items + high
     # of very many answers those to some pairs will do
     some = pair % max(-(-len(pair) // LONG), 1) == 0
     chosen = np.flatnonzero(some & (preferences.outcome != 0))
     block = [] if preferences.block is None else [preferences.block[chosen]]
-    cell = row_codes(pair[chosen], *block, who[chosen])
+    group = row_codes(pair[chosen], *block, who[chosen])
     low_won = (preferences.outcome[chosen] > 0) == (preferences.left < preferences.right)[chosen]
-    weight = preferences.row_weight[chosen]
-    for_low, for_high = np.bincount(cell, weight * low_won), np.bincount(cell, weight * ~low_won)
+    weights = preferences.row_weight[chosen]
+    for_low, for_high = np.bincount(group, weights * low_won), np.bincount(group, weights * ~low_won)
     changed = for_low * for_high
     kept = np.maximum(for_low * (for_low - 1.0) + for_high * (for_high - 1.0), 0.0) / 2.0
     both = int((changed > 0).sum())
-    return both >= _FEWEST_BOTH and bool(changed.sum() >= _WITH_THE_SIDE * (changed.sum() + kept.sum()))
+    return not (both >= _FEWEST_BOTH and bool(changed.sum() >= _WITH_THE_SIDE * (changed.sum() + kept.sum())))
 
 
 def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1) -> Counts:

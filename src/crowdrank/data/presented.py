@@ -79,11 +79,11 @@ def is_it_swapped(table: pl.DataFrame, name: str, winner: str, sides: tuple[str,
     values = _values(table[name])
     stands = f"if {winner!r} is about {left!r} and {right!r} as they stand: {option('swapped', NOT_SWAPPED)}"
     said = f"{name!r} may say which of two was shown first, and {winner!r} which of the two shown is better"
-    turned = _turned_values(name, values)
-    if turned is None and not _are_items(table, name, sides):
+    turned = _turned_rows(table, name, sides)
+    if turned is None:
         ways = [f"if {right!r} was first where it is {value}: {option('swapped', {name: value})}; " for value in values]
         return f"{said}; {''.join(ways)}{stands}"
-    n = int(swapped_rows(table, name, sides).sum())
+    n = int(turned.sum())
     rows = counted(len(table), "row")
     return f"{said}; if so, {right!r} was first in {n:,} of {rows}: {option('swapped', name)}; {stands}"
 
@@ -103,23 +103,28 @@ def swapped_rows(table: pl.DataFrame, swapped: str, sides: tuple[str, str]) -> p
         raise JudgmentError(f"{option('swapped', swapped)} names no column; the table's columns are {known}")
     if table[name].dtype.is_nested():
         raise JudgmentError(f"{option('swapped')} names {name!r}, which holds objects; name a column of plain values")
-    texts = _texts(table[name])
     values = _values(table[name])
     if value is not None:
         if _plain(value) not in map(_plain, values):
             held = first_few(map(repr, values))
             raise JudgmentError(f"no row has {value!r} in {name!r}, as {option('swapped')} says; it holds {held}")
-        return texts.is_in([one for one in values if _plain(one) == _plain(value)])
-    if _are_items(table, name, sides):
-        return texts == _texts(table[sides[1]])
-    turned = _turned_values(name, values)
+        return _texts(table[name]).is_in([one for one in values if _plain(one) == _plain(value)])
+    turned = _turned_rows(table, name, sides)
     if turned is None:
         ways = [option("swapped", {name: one}) for one in values[:_MOST_VALUES]]
         raise JudgmentError(
             f"{name!r} holds {first_few(map(repr, values))}, which may mean anything; say which means that "
             f"{sides[1]!r} was shown first: {either(ways)}"
         )
-    return texts.is_in(turned).fill_null(False)
+    return turned
+
+
+def _turned_rows(table: pl.DataFrame, name: str, sides: tuple[str, str]) -> pl.Series | None:
+    """In which rows the right item was shown first, as a column says; ``None`` where its values may mean anything."""
+    if _are_items(table, name, sides):
+        return _texts(table[name]) == _texts(table[sides[1]])
+    turned = _turned_values(name, _values(table[name]))
+    return None if turned is None else _texts(table[name]).is_in(turned).fill_null(False)
 
 
 def as_shown(

@@ -98,23 +98,19 @@ class Requests(Shown):
         who = pl.repeat(None, len(self), dtype=pl.String, eager=True)
         if len(self.annotators):
             who = self.annotators.ids.gather(np.maximum(self.annotator, 0)).set(pl.Series(self.annotator < 0), None)
-        rest = {"annotator": who, "n_more": self.n_more, "reason": self._reasons()}
+        reasons = pl.Series(self.reasons, dtype=pl.String).gather(self.reason)
+        if self.detail is not None and len(self):
+            numbers, ids = self.detail.reshape(len(self), -1).tolist(), list[Any]([()] * len(self))
+            if self.named is not None:
+                ids = list(zip(*(self.items.ids.gather(codes).to_list() for codes in self.named.T), strict=True))
+            rows = zip(reasons, ids, numbers, strict=True)
+            reasons = pl.Series([words.format(*some, *values) for words, some, values in rows], dtype=pl.String)
+        rest = {"annotator": who, "n_more": self.n_more, "reason": reasons}
         return judged_frame(self.items, self.things, {**rest, "cost": self.costs, "expected_gain": self.gains})
 
     def units(self) -> Counts:
         """Return the place of the request that each judgment asked for belongs to."""
         return np.repeat(np.arange(len(self)), self.n_more)
-
-    def _reasons(self) -> pl.Series:
-        """Reason of each request in words."""
-        if self.detail is None:
-            return pl.Series(self.reasons, dtype=pl.String).gather(self.reason)
-        numbers = self.detail.reshape(len(self), -1).tolist() if len(self) else []
-        ids: list[Any] = [()] * len(self)
-        if self.named is not None:
-            ids = list(zip(*(self.items.ids.gather(codes).to_list() for codes in self.named.T), strict=True))
-        rows = zip(self.reason, ids, numbers, strict=True)
-        return pl.Series([self.reasons[code].format(*some, *values) for code, some, values in rows], dtype=pl.String)
 
     def sentence(self) -> str:
         """Return how many requests there are, what they cost and what they are expected to change, in one line."""

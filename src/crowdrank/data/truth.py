@@ -28,7 +28,9 @@ from .showing import Shown
 class Truth(Shown):
     """Known grades of items (``form`` "grade" or "rank") or winners of pairs (``form`` "pairs"); it may cover a part.
 
-    A rank becomes the grade ``-rank``, so larger is better everywhere.
+    A rank becomes the grade ``-rank``, so larger is better everywhere. Of classes ``levels`` holds the user's own
+    values and ``grade`` their codes; they have no order where they are ``nominal``. ``source`` is the consensus that
+    the truth was taken from, if it was.
 
     Examples
     --------
@@ -44,11 +46,8 @@ class Truth(Shown):
     right: Ints | None = None
     outcome: Outcomes | None = None
     levels: tuple[Any, ...] | None = None
-    """Classes in the user's own values, where the truth names classes; ``grade`` then holds their codes."""
     nominal: bool = False
-    """Whether the classes have no order."""
     source: Consensus | None = None
-    """The consensus that the truth was taken from, if it was."""
 
     def __repr__(self) -> str:
         what = {"grade": "grades", "rank": "ranks", "pairs": "pairs"}[self.form]

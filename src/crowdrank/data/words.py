@@ -147,12 +147,14 @@ _DEGREE_PLACES = _places(TABLES["degrees"]["scale"])
 
 
 class Order(NamedTuple):
-    """The order of words, worst first."""
+    """The order of words, worst first: each level once, in one of its spellings.
+
+    The kind is ``"grades"``; ``"codes"``, right or wrong; ``"answers"``, yes and no; or ``"sorts"`` that may as well be
+    classes.
+    """
 
     levels: list[str]
-    """Each level once, in one of its spellings."""
     kind: str
-    """``"grades"``; ``"codes"``, right or wrong; ``"answers"``, yes and no; ``"sorts"`` that may as well be classes."""
 
     @property
     def sure(self) -> bool:
@@ -253,12 +255,14 @@ _OUTCOMES = dict.fromkeys(_LEFT, 1) | dict.fromkeys(_RIGHT, -1)
 
 
 class Code(NamedTuple):
-    """What a winner's code means: 1 left, -1 right, 0 a tie; with the strength where it tells one."""
+    """What a winner's code means: 1 left, -1 right, 0 a tie; with the strength where it tells one.
+
+    ``how`` is the adverb of a preference in words, such as ``slightly``; empty where it has none.
+    """
 
     outcome: int
     strength: int | None = None
     how: str | None = None
-    """The adverb of a preference in words, such as ``slightly``; empty where it has none."""
 
 
 def code_of(text: str) -> Code | None:
