@@ -597,12 +597,11 @@ def part_table(
     if kind == "ranking":
         # sorted by query, annotator and what the rankings say
         assert items is not None
-        given = {"annotator": np.empty(0, np.int32), "weight": None, "time": None, "duration": None}
-        fields = assemble_rankings({**given, **rows, "items": items})
+        absent = {"annotator": np.empty(0, np.int32), "weight": None, "time": None, "duration": None}
+        fields = assemble_rankings({**absent, **rows, "items": items})
         offsets, item, rank = fields["offsets"], fields["item"], fields["rank"]
         first, lengths = offsets[:-1], np.diff(offsets)
-        names = ("annotator", "weight", "time", "duration", "block")
-        meta = {name: fields[name] for name in names if fields.get(name) is not None and len(fields[name])}
+        meta = {name: fields[name] for name in (*absent, "block") if fields.get(name) is not None and len(fields[name])}
         place = np.arange(len(item)) - np.repeat(first, lengths)
         said = np.add.reduceat(row_numbers([item, rank, place]), first) if len(item) else np.empty(0, np.uint64)
         keys = pl.DataFrame({"query": items.query[item[first]], **meta, "said": said})

@@ -92,7 +92,7 @@ class Features:
         used = {*understood.values(), *given.values()}
         rest = [name for name in frame.columns if name not in used]
         judged = [name for name in rest if _like_judgment(name, frame.columns)]
-        chosen, ids = [], []
+        chosen, ids = list[str](), list[str]()
         for name in rest:
             text = plain_name(name)
             if name not in judged:

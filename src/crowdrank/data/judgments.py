@@ -368,8 +368,8 @@ def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
         if any(judged.judgment is not None for judged in preferences):
             numbers, start = [], 0
             for judged in preferences:
-                own = judged.judgment
-                own = np.arange(len(judged)) if own is None else np.unique(own, return_inverse=True)[1]
+                given = judged.judgment
+                own = np.arange(len(judged)) if given is None else np.unique(given, return_inverse=True)[1]
                 numbers.append(own + start)
                 start += len(judged)
             columns["judgment"] = np.concatenate(numbers).astype(np.int32)
