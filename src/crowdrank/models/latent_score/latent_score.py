@@ -856,7 +856,7 @@ class _BlockRounds:
         begin: tuple[Items, Floats] | None,
     ) -> tuple[State, VarianceSums, Trace]:  # fmt: skip
         """The shared state at the end, what the variance of scores follows from there, and how it went."""
-        path, values = Path(layout.judged, near_end=share_of_rows(self.judged.rows) < 1.0), list[float]()
+        path, values = Path(layout.judged), list[float]()
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
         may_differ = steps.may_have_difficulties(layout, state, self.options)
@@ -864,7 +864,8 @@ class _BlockRounds:
         while True:
             sums = _RoundSums.of(blocks.total(partial(_run_round, common, state, follow, begin)))
             if follow is not None:
-                change = max(of_crowd, steps.typical_change(sums.largest, squares, sums.n_judged))
+                of_scores = path.lengthened(steps.typical_change(sums.largest, squares, sums.n_judged))
+                change = max(of_crowd, of_scores)
                 converged = steps.has_converged(change, values, steps.tolerance(layout, self.options.tol), weight)
             if may_differ and steps.has_settled(change, values):
                 state, path, may_differ, converged = (
@@ -884,9 +885,9 @@ class _BlockRounds:
             follow = _Follow(state.variance_of_items**0.5, following.variance_of_items**0.5, factor, 1.0)
             step, products = follow.of_step, sums.products
             turn, squares = np.array([1.0, 0.0, 0.0]) - step, max(float(step @ products @ step), 0.0)
-            elsewhere = (float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
+            elsewhere = (sums.n_judged, float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
             state, of_crowd = path.follow(state, following, elsewhere)
-            follow, begin = follow._replace(factor=path.means.factor), None
+            follow, begin = follow._replace(factor=path.factor), None
 
     def _quality(self, blocks: Blocks, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where judgments are many."""

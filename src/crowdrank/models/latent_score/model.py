@@ -688,8 +688,8 @@ class KindState:
     log_scale
         Logarithm of lambda, the factor of discriminations for this kind.
     curvature
-        Curvature of the last round in discrimination, in discrimination and bias, in bias and in spread,
-        (4, n_annotators).
+        Curvature of the last round in discrimination, bias and spread, each with itself and those after it,
+        (6, n_annotators).
     control
         Coefficients of the covariates that are controlled for.
     """
@@ -801,7 +801,7 @@ class State:
 
     def divide_alpha(self, factor: float) -> State:
         """The same with discriminations divided by a factor."""
-        powers = np.array([factor**2, factor, 1.0, 1.0])[:, None]
+        powers = np.array([factor**2, factor, factor, 1.0, 1.0, 1.0])[:, None]
         kinds = tuple(
             replace(
                 kind, covariance=kind.covariance / factor,

@@ -536,6 +536,9 @@ _MAX_STEP = 1.5
 """Longest step of a discrimination or bias."""
 
 _MAX_LOG_SPREAD_STEP = 0.5
+_MIN_CURVATURE_LEFT = 0.02
+"""Share of the curvature in a parameter of an annotator that is left at least where others follow it."""
+
 _MAX_LOG_SCALE_STEP = 0.5
 _MAX_CUT_STEP = 1.0
 _MIN_CUT_STEP = 1e-12
@@ -568,6 +571,8 @@ _WIDENING_ITEMS = 50.0
 
 # Annotators
 
+_CURVATURES = ("alpha_alpha", "alpha_bias", "alpha_spread", "bias_bias", "bias_spread", "spread_spread")
+
 
 def annotator_sums(layout: Layout, state: State) -> list[AnnotatorSums]:
     """Return the gradients and curvatures of annotators and crowd at the present scores, for each kind."""
@@ -584,8 +589,8 @@ def damp_curvature(sums: list[AnnotatorSums], state: State) -> list[AnnotatorSum
     damped = []
     for of, habits in zip(sums, state.kinds, strict=True):
         if habits.curvature is not None:
-            one, two, three, four = 0.5 * (_curvatures(of) + habits.curvature)
-            of = of._replace(alpha_alpha=one, alpha_bias=two, bias_bias=three, spread_spread=four)
+            means: Any = dict(zip(_CURVATURES, 0.5 * (_curvatures(of) + habits.curvature), strict=True))
+            of = of._replace(**means)
         if habits.control is not None and habits.control.curvature is not None:
             of = of._replace(control_curvature=0.5 * (of.control_curvature + habits.control.curvature))
         damped.append(of)
@@ -593,19 +598,21 @@ def damp_curvature(sums: list[AnnotatorSums], state: State) -> list[AnnotatorSum
 
 
 def _curvatures(of: AnnotatorSums) -> Floats:
-    """Curvature in discrimination, discrimination and bias, bias, and spread, (4, n_annotators)."""
-    return np.stack([of.alpha_alpha, of.alpha_bias, of.bias_bias, of.spread_spread])
+    """The curvatures of annotators that are damped, (6, n_annotators)."""
+    return np.stack([getattr(of, name) for name in _CURVATURES])
 
 
 class Discriminations(NamedTuple):
     """Posterior mean and variance of each annotator's discrimination, overall and within each group.
 
-    The groups are those who see, are reversed, and guess: ``group`` has the probability of each, ``means`` and
-    ``variances`` are those within it, (3, n_annotators) each.
+    ``variance`` is that at given spreads, as the passes take it, ``marginal`` that whatever the spreads. The groups are
+    those who see, are reversed, and guess: ``group`` has the probability of each, ``means`` and ``variances`` are those
+    within it, whatever the spreads, (3, n_annotators) each.
     """
 
     mean: Floats
     variance: Floats
+    marginal: Floats
     group: Floats
     means: Floats
     variances: Floats
@@ -619,12 +626,16 @@ def annotator_step(
     The crowd's mean lapse is learned only after the first long steps: before, scores are too close to each other, and
     lapses look rarer than they are.
     """
-    gradient, curvature = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
+    gradient, curvature, explained = np.zeros((3, layout.n_annotators))
     rests = [
         eliminated_habits(kind, habits, of) for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
     ]
+    spreads = list[_Spreads]()
     for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True):
-        gradient, curvature = gradient + of.alpha, curvature + of.alpha_alpha
+        spread = _spreads(kind, habits, of, follow=rest is None and layout.walk is None)
+        spreads.append(spread)
+        gradient = gradient + of.alpha - spread.cross * spread.newton
+        curvature, explained = curvature + of.alpha_alpha, explained + spread.cross * spread.ratio
         if rest is not None:
             gradient = gradient - (rest.cross * rest.newton).sum(axis=1)
             curvature = curvature - (rest.cross * rest.ratio).sum(axis=1)
@@ -638,11 +649,11 @@ def annotator_step(
         pull = layout.walk.carry(gradient + curvature * state.alpha, curvature)
         curvature = layout.walk.carry(curvature, curvature)
         gradient = pull - curvature * state.alpha
-    posterior = _discriminations(state, gradient, curvature, prior)
+    posterior = _discriminations(state, gradient, curvature, explained, prior)
     step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
     kinds = tuple(
-        _habit_step(kind, habits, of, rest, step, posterior.variance, learn_mean_lapse)
-        for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True)
+        _habit_step(kind, habits, of, rest, spread, step, posterior, learn_mean_lapse)
+        for kind, habits, of, rest, spread in zip(layout.kinds, state.kinds, sums, rests, spreads, strict=True)
     )
     if layout.walk is not None:
         n = layout.walk.n_windows
@@ -650,8 +661,14 @@ def annotator_step(
     return replace(state, alpha=state.alpha + step, alpha_variance=posterior.variance, kinds=kinds), posterior
 
 
-def _discriminations(state: State, gradient: Floats, curvature: Floats, crowd: DiscriminationPrior) -> Discriminations:
-    """Posterior of the discriminations given gradient and curvature of the judgments: a mixture of normals, exactly."""
+def _discriminations(
+    state: State, gradient: Floats, curvature: Floats, explained: Floats, crowd: DiscriminationPrior
+) -> Discriminations:
+    """Posterior of the discriminations given gradient and curvature of the judgments: a mixture of normals, exactly.
+
+    The curvature is that at the present spreads, and ``explained`` how much of it these take where they follow.
+    """
+    given_spreads, curvature = curvature, np.maximum(curvature - explained, _MIN_CURVATURE_LEFT * curvature)
     own = crowd.variance(state.variance_of_alpha)
     prior = np.stack([own, own, np.minimum(own, _GUESSING_VARIANCE)])
     middle = np.stack([crowd.mean, -crowd.mean, np.zeros(len(own))])
@@ -665,8 +682,10 @@ def _discriminations(state: State, gradient: Floats, curvature: Floats, crowd: D
     group = np.exp(log_odds - log_odds.max(axis=0))
     group /= group.sum(axis=0)
     mean = (group * means).sum(axis=0)
-    variance = (group * (variances + (means - mean) ** 2)).sum(axis=0)
-    return Discriminations(mean, variance, group, means, variances)
+    between = (group * (means - mean) ** 2).sum(axis=0)
+    marginal = (group * variances).sum(axis=0) + between
+    variance = (group / (given_spreads + 1.0 / prior)).sum(axis=0) + between
+    return Discriminations(mean, variance, marginal, group, means, variances)
 
 
 def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
@@ -679,12 +698,49 @@ def _bias_gradient(habits: KindState, of: AnnotatorSums) -> Floats:
     return of.bias + (habits.mean_bias - habits.bias) / habits.variance_of_bias
 
 
+class _Spreads(NamedTuple):
+    """How log-spreads of one kind move: ``newton`` at the present discriminations, less ``ratio`` times their steps.
+
+    ``cross`` is the curvature with the discriminations, ``variance`` that at given ones, biases eliminated as in
+    :class:`Eliminated`; ``on_bias`` is how far biases move against spreads.
+    """
+
+    cross: Floats
+    newton: Floats
+    ratio: Floats
+    variance: Floats
+    on_bias: Floats
+
+
+def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, *, follow: bool) -> _Spreads:
+    """How spreads move; where they do not ``follow`` discriminations and biases, each moves alone.
+
+    Whoever answers more exactly has a larger discrimination and wider cuts; either alone would hardly move.
+    """
+    none = np.zeros(len(of.alpha))
+    if not kind.has_spread:
+        return _Spreads(none, none, none, none, none)
+    # the mean spread is the scale of the cuts, which have a prior of their own
+    share = _CUT_PRECISION * of.spread_spread / max(float(of.spread_spread.sum()), _MIN_POSITIVE)
+    curvature = of.spread_spread + 1.0 / habits.variance_of_spread + share * float(habits.cuts @ habits.cuts)
+    gradient = of.spread - habits.spread / habits.variance_of_spread
+    gradient = gradient - share * float(habits.cuts @ (habits.cuts - first_cuts(kind)[1]))
+    cross, on_bias = (of.alpha_spread, none) if follow else (none, none)
+    if follow and kind.has_bias:
+        on_bias = of.bias_spread / bias_curvature(habits, of)
+        cross = cross - of.alpha_bias * on_bias
+        gradient = gradient - on_bias * _bias_gradient(habits, of)
+        curvature = np.maximum(curvature - on_bias * of.bias_spread, _MIN_CURVATURE_LEFT * curvature)
+    return _Spreads(cross, gradient / curvature, cross / curvature, 1.0 / curvature, on_bias)
+
+
 def _habit_step(
-    kind: Kind, habits: KindState, of: AnnotatorSums, rest: Eliminated | None, alpha_step: Floats,
-    alpha_variance: Floats, learn_mean_lapse: bool,
+    kind: Kind, habits: KindState, of: AnnotatorSums, rest: Eliminated | None, spread: _Spreads, alpha_step: Floats,
+    posterior: Discriminations, learn_mean_lapse: bool,
 ) -> KindState:  # fmt: skip
     """Bias, coefficients of covariates, spread and lapses after this step of the discriminations."""
-    habits = replace(habits, curvature=_curvatures(of))
+    habits, alpha_variance = replace(habits, curvature=_curvatures(of)), posterior.variance
+    spread_step = np.clip(spread.newton - spread.ratio * alpha_step, -_MAX_LOG_SPREAD_STEP, _MAX_LOG_SPREAD_STEP)
     if rest is not None and habits.control is not None:
         control, step = control_step(habits.control, of, rest, alpha_step, alpha_variance)
         habits = replace(habits, control=control)
@@ -694,20 +750,18 @@ def _habit_step(
     elif kind.has_bias:
         curvature = bias_curvature(habits, of)
         ratio = of.alpha_bias / curvature
-        step = np.clip(_bias_gradient(habits, of) / curvature - ratio * alpha_step, -_MAX_STEP, _MAX_STEP)
+        step = _bias_gradient(habits, of) / curvature - ratio * alpha_step - spread.on_bias * spread_step
+        step = np.clip(step, -_MAX_STEP, _MAX_STEP)
         habits = replace(
             habits, bias=habits.bias + step, covariance=-ratio * alpha_variance,
             bias_variance=1.0 / curvature + ratio**2 * alpha_variance,
         )  # fmt: skip
     if kind.has_spread:
-        curvature = of.spread_spread + 1.0 / habits.variance_of_spread
-        step = (of.spread - habits.spread / habits.variance_of_spread) / curvature
-        # the mean spread is left to the cuts, which would otherwise move for the same reason
-        step -= float(curvature @ step) / float(curvature.sum())
-        spread = habits.spread + np.clip(step, -_MAX_LOG_SPREAD_STEP, _MAX_LOG_SPREAD_STEP)
-        common = float(spread[kind.weight > 0].mean())
-        spread = np.where(kind.weight > 0, spread - common, 0.0)
-        habits = replace(habits, spread=spread, spread_variance=1.0 / curvature, cuts=habits.cuts * np.exp(common))
+        moved = habits.spread + spread_step
+        common = float(moved[kind.weight > 0].mean())
+        moved = np.where(kind.weight > 0, moved - common, 0.0)
+        variance = spread.variance + spread.ratio**2 * posterior.marginal
+        habits = replace(habits, spread=moved, spread_variance=variance, cuts=habits.cuts * np.exp(common))
     return _lapse_step(kind, habits, of, learn_mean_lapse) if kind.has_lapses else habits
 
 
@@ -717,7 +771,7 @@ def _lapse_step(kind: Kind, habits: KindState, of: AnnotatorSums, learn_mean_lap
     Newton steps: expectation-maximisation is slow where lapses are rare.
     """
     total, count = float(kind.weight.sum()), _MEAN_LAPSE_PRIOR_JUDGMENTS
-    mean = min((float(of.lapses.sum()) + count * START_LAPSE) / (total + count), MAX_MEAN_LAPSE)
+    mean = min((float(of.lapsed.sum()) + count * START_LAPSE) / (total + count), MAX_MEAN_LAPSE)
     mean, before = mean if learn_mean_lapse else habits.mean_lapse, habits.lapse
     gradient = of.lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before - (1.0 - mean) / (1.0 - before))
     curvature = of.lapse_lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before**2 + (1.0 - mean) / (1.0 - before) ** 2)
@@ -764,6 +818,10 @@ def _move_cuts(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
         step = mirrored @ np.linalg.solve(mirrored.T @ matrix @ mirrored, mirrored.T @ gradient)
     else:
         step = np.linalg.solve(matrix, gradient)
+    if kind.has_spread:
+        # their scale is left to the mean spread, which moves with discriminations
+        along = habits.cuts @ matrix
+        step -= float(along @ step) / float(along @ habits.cuts) * habits.cuts
     step *= min(1.0, _MAX_CUT_STEP / float(np.max(np.abs(step), initial=1e-300)))
     while len(step) > 1 and np.diff(habits.cuts + step).min() < MIN_CUT_GAP:
         step = step / 2.0
@@ -1059,12 +1117,8 @@ _SCORE_DIGITS = 9
 _LIKELIHOOD_DIGITS = 6
 
 _MIN_FACTOR = 0.5
-_MAX_MEANS_FACTOR = 2.0
-_MAX_SHARED_FACTOR = 3.0
-"""Bounds of the factors on steps, of scores and annotators and of what they share."""
-
-_MAX_FACTOR_NEAR_END = 8.0
-"""The same where a fit to a sample gave the start: what is left is slow and goes in one direction."""
+_MAX_FACTOR = 3.0
+"""Bounds of the factor on steps."""
 
 _MAX_ROOT_MEAN_SQUARES = 5.0
 _MIN_DEVIATION = 0.02
@@ -1260,7 +1314,7 @@ def annotator_round(
     """Return the state with annotators and crowd given scores, by sums over judgments, and the factor on scores."""
     if layout.walk is not None:
         # only the discrimination walks: the windows of an annotator have one bias, spread and probability of a lapse
-        same = ("bias", "bias_bias", "spread", "spread_spread", "lapsed", "lapse", "lapse_lapse")
+        same = ("bias", "bias_bias", "spread", "spread_spread", "bias_spread", "lapsed", "lapse", "lapse_lapse")
         pooled: list[AnnotatorSums] = []
         for of in sums:
             numbers: dict[str, Any] = {
@@ -1293,47 +1347,29 @@ def last_scores(layout: Layout, state: State, inputs: ItemInputs) -> State:
 # Over-relaxation
 
 
-class Relaxation:
-    """A factor on the steps of some numbers, from how the last two steps compare: a secant along them.
+class Path:
+    """The path of a fit: from a state and what a round makes of it to the next.
 
-    A step in the direction of the last and almost as long means slow convergence, the opposite means oscillation.
+    Steps are multiplied by a factor, from how the last two compare: a secant along them. A step in the direction of the
+    last and almost as long means slow convergence, the opposite means oscillation. What annotators share counts as much
+    as their own numbers and the scores together: where a fit is slow, these follow variances and cuts.
     """
 
-    def __init__(self, largest: float) -> None:
-        self.largest, self.factor = largest, 1.0
+    def __init__(self, judged: Bools) -> None:
+        self.unjudged, self.factor = np.flatnonzero(~judged), 1.0
         self.before: Floats | None = None
 
-    def step(self, step: Floats, elsewhere: tuple[float, float] = (0.0, 0.0)) -> Floats:
-        """Return the step to take instead of this one.
-
-        ``elsewhere`` has, of numbers that move along but are kept elsewhere, the products of the last step and of its
-        difference to this one with that difference.
-        """
-        if self.before is not None:
-            turn = self.before - step
-            square = dot(turn, turn) + elsewhere[1]
-            along = dot(self.before, turn) + elsewhere[0]
-            wanted = self.factor * along / square if square > _MIN_POSITIVE else self.largest
-            wanted = min(max(wanted, 0.5 * self.factor), 2.0 * self.factor) if wanted > 0.0 else 2.0 * self.factor
-            self.factor = min(max(wanted, _MIN_FACTOR), self.largest)
-        self.before = step
-        return self.factor * step
-
-
-class Path:
-    """The path of a fit: from a state and what a round makes of it to the next."""
-
-    def __init__(self, judged: Bools, *, near_end: bool = False) -> None:
-        largest = (_MAX_FACTOR_NEAR_END,) * 2 if near_end else (_MAX_MEANS_FACTOR, _MAX_SHARED_FACTOR)
-        self.means, self.shared = map(Relaxation, largest)
-        self.unjudged = np.flatnonzero(~judged)
+    def lengthened(self, change: float) -> float:
+        """Return a change by the last round as large as the step that was taken."""
+        return max(self.factor, 1.0) * change
 
     def follow(
-        self, state: State, following: State, elsewhere: tuple[float, float] = (0.0, 0.0)
+        self, state: State, following: State, elsewhere: tuple[float, float, float] = (0.0, 0.0, 0.0)
     ) -> tuple[State, float]:
         """Return the state to continue from, and the largest change in the round, each number in its own unit.
 
-        ``elsewhere`` is what scores that are not in the state say of the factor on steps.
+        ``elsewhere`` has, of scores that move along but are kept elsewhere, their number and the products of the last
+        step and of its difference to this one with that difference.
         """
         step, n = _means(following) - _means(state), len(state.alpha)
         # scores of unjudged items follow the others, and their number changes nothing
@@ -1342,10 +1378,19 @@ class Path:
         n_judged = len(state.scores) - len(self.unjudged)
         change = max(float(np.abs(drift).max(initial=0.0)), _change_of(step[: len(state.scores)], n_judged))
         change = max(change, *(_change_of(part, len(part)) for part in step[len(state.scores) :].reshape(-1, n)))
-        step = self.means.step(step, elsewhere)
+        number, *products = elsewhere
+        whole = np.append(step, drift * np.sqrt(len(step) - len(self.unjudged) + number))
+        if self.before is not None:
+            turn = self.before - whole
+            along, square = dot(self.before, turn) + products[0], dot(turn, turn) + products[1]
+            wanted = self.factor * along / square if square > _MIN_POSITIVE else _MAX_FACTOR
+            wanted = min(max(wanted, 0.5 * self.factor), 2.0 * self.factor) if wanted > 0.0 else 2.0 * self.factor
+            self.factor = min(max(wanted, _MIN_FACTOR), _MAX_FACTOR)
+        self.before = whole
+        step = self.factor * step
         step[self.unjudged] = free
         moved = _with_means(following, _means(state) + step)
-        return _with_shared_numbers(moved, _shared_numbers(state) + self.shared.step(drift)), change
+        return _with_shared_numbers(moved, _shared_numbers(state) + self.factor * drift), self.lengthened(change)
 
 
 def _change_of(step: Floats, number: int) -> float:

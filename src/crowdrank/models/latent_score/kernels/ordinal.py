@@ -259,13 +259,13 @@ def _difficulty_slopes(eta, stretch, centre, cuts, level, clear):
 class AnnotatorSums(NamedTuple):
     """Gradients and curvatures in the parameters of annotators, (n_annotators,) each, and of the crowd.
 
-    ``alpha``, ``bias`` and ``spread`` are gradients; ``alpha_alpha``, ``alpha_bias``, ``bias_bias`` and
-    ``spread_spread`` curvatures; ``lapses`` is the expected weight of lapses, ``lapsed`` (n_annotators or 0, K) by
-    level, ``lapse`` and ``lapse_lapse`` (n_annotators or 0) gradient and curvature in the probability of one. Of the
-    crowd are the log-likelihood, the weight, gradient and curvature in log lambda, and of the cuts the gradient
-    (K-1,), and diagonal and next diagonal of the curvature (2, K-1). With k covariates there are the gradient in their
-    coefficients ``control`` (n_annotators, k), and the curvature in these and discrimination, bias and coefficients,
-    ``control_curvature`` (n_annotators, k, 2 + k).
+    ``alpha``, ``bias`` and ``spread`` are gradients; ``alpha_alpha``, ``alpha_bias``, ``bias_bias``,
+    ``spread_spread``, ``alpha_spread`` and ``bias_spread`` curvatures; ``lapsed`` (n_annotators or 0, K) is the
+    expected weight of lapses by level, ``lapse`` and ``lapse_lapse`` (n_annotators or 0) gradient and curvature in the
+    probability of one. Of the crowd are the log-likelihood, the weight, gradient and curvature in log lambda, and of
+    the cuts the gradient (K-1,), and diagonal and next diagonal of the curvature (2, K-1). With k covariates there are
+    the gradient in their coefficients ``control`` (n_annotators, k), and the curvature in these and discrimination,
+    bias and coefficients, ``control_curvature`` (n_annotators, k, 2 + k).
     """
 
     alpha: Floats
@@ -275,7 +275,8 @@ class AnnotatorSums(NamedTuple):
     bias_bias: Floats
     spread: Floats
     spread_spread: Floats
-    lapses: Floats
+    alpha_spread: Floats
+    bias_spread: Floats
     lapsed: Floats
     lapse: Floats
     lapse_lapse: Floats
@@ -295,7 +296,7 @@ def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Fl
     slopes, at = np.empty((len(model.shifts), 2)), read_only(gap)
     of_annotators, lapsed, crowd, of_cuts = sum_over_bounds(
         bind(_add_annotator_sums, cells, model.views(), at, read_only(variance), slopes), cells.parts,
-        (n, 8), (len(model.favourites), n_levels + 2), 4, (3, n_levels),
+        (n, 9), (len(model.favourites), n_levels + 2), 4, (3, n_levels),
     )  # fmt: skip
     control, control_curvature = np.empty((0, 0)), np.empty((0, 0, 0))
     if k:
@@ -310,7 +311,7 @@ def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Fl
 
 @njit(cache=True, nogil=True)
 def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, lapsed, crowd, of_cuts):
-    """Add the sums of cells begin to end, of annotators (n_annotators, 8), lapses, crowd (4,) and cuts (3, K).
+    """Add the sums of cells begin to end, of annotators (n_annotators, 9), lapses, crowd (4,) and cuts (3, K).
 
     With covariates ``slopes`` (n_judgments, 2) is filled with gradient and curvature in the predictor.
     """
@@ -339,7 +340,6 @@ def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, l
             if lapse > 0.0:
                 usual = lapse_probability(favourites, a, y, cuts.size - y, side)
                 rho, likely = _add_lapse(probability, lapse, usual, amount, side, y, lapsed[a])
-                sums[a, 7] += amount - rho
             if weight.size:
                 logs += amount * np.log(likely)
             else:
@@ -361,33 +361,42 @@ def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, l
             crowd[3] += h * own[a, 1] * (of_gap + d * d)
             if not learns_cuts:
                 continue
-            spread_slope, curve = _add_cut_slopes(upper, lower, flat * own[a, 6], probability, rho, cuts, y, of_cuts)
+            widen = flat * own[a, 6]
+            spread_slope, curve, cross = _add_cut_slopes(upper, lower, widen, probability, rho, cuts, y, of_cuts)
+            cross *= np.sqrt(clear * flat)
             sums[a, 5] += spread_slope
             sums[a, 6] += curve
+            sums[a, 7] += cross * scale * d
+            sums[a, 8] += cross * side
     crowd[0] += logs + np.log(product)
 
 
 @njit(cache=True, nogil=True)
 def _add_cut_slopes(upper, lower, widen, probability, rho, cuts, level, of_cuts):
-    """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch."""
+    """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch.
+
+    The last is the curvature in it and the predictor.
+    """
     at, below = widen * upper * (1.0 - upper) / probability, widen * lower * (1.0 - lower) / probability
-    spread_slope, curve = 0.0, 0.0
+    spread_slope, curve, cross = 0.0, 0.0, 0.0
     if level < cuts.size:
         cut, curved = cuts[level], at * (at - widen * (1.0 - 2.0 * upper))
         spread_slope += cut * at
+        cross -= cut * at
         curve += cut * cut * curved
         of_cuts[0, level] += rho * at
         of_cuts[1, level] += rho * curved
     if level > 0:
         cut, curved = cuts[level - 1], below * (below + widen * (1.0 - 2.0 * lower))
         spread_slope -= cut * below
+        cross -= cut * below
         curve += cut * cut * curved
         of_cuts[0, level - 1] -= rho * below
         of_cuts[1, level - 1] += rho * curved
         if level < cuts.size:
             curve -= 2.0 * cuts[level] * cut * at * below
             of_cuts[2, level - 1] -= rho * at * below
-    return rho * spread_slope, rho * curve
+    return rho * spread_slope, rho * curve, rho * probability * cross
 
 
 @njit(cache=True, nogil=True)
