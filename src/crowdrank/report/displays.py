@@ -747,10 +747,10 @@ class PositionBiasDisplay(RowsDisplay):
             names.insert(half, f"… {len(between):,} annotators between")
         self.ax_.axvline(0, color=INK, linewidth=1)
         clear, n_leaning = rows["annotator"].is_in(self.leaning).to_numpy(), len(self.leaning)
-        columns = (rows[f"position_{name}"].to_numpy() for name in ("bias", "lower", "upper"))
+        value, lower, upper = (rows[f"position_{name}"].to_numpy() for name in ("bias", "lower", "upper"))
         groups = [(~clear, BLUE, "o", f"no clear bias ({n - n_leaning:,})")]
         groups.append((clear, ORANGE, "s", f"{FLAGS['leans'].noun} ({n_leaning:,})"))
-        _draw_groups(self.ax_, places, *columns, groups)
+        _draw_groups(self.ax_, places, value, lower, upper, groups)
         name_rows(self.ax_, names, (places if few else np.insert(places, half, half)).tolist(), longest=28)
         self.ax_.grid(axis="x")
         what = "position bias, with 90 % interval (1: always left, 0: none, -1: always right)"

@@ -258,7 +258,9 @@ def pair_places(number: Counts) -> tuple[Counts, Counts]:
     return number - later * (later - 1) // 2, later
 
 
-def _sides(items: Items, query: Ints, number: Counts, counts: Counts, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _sides(
+    items: Items, query: Ints | Counts, number: Counts, counts: Counts, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
     """Left and right item of each preference: every pair as often as ``counts`` says, sides by a fair coin."""
     first, second = pair_places(number)
     start = items.offsets[query]
@@ -268,7 +270,9 @@ def _sides(items: Items, query: Ints, number: Counts, counts: Counts, rng: np.ra
     return np.where(turned, second, first), np.where(turned, first, second)
 
 
-def _annotators(counts: Counts, query: Ints, n_queries: int, n_annotators: int, panel: int | None, seed: Seed) -> Ints:
+def _annotators(
+    counts: Counts, query: Ints | Counts, n_queries: int, n_annotators: int, panel: int | None, seed: Seed
+) -> Ints:
     """Distinct annotators of each thing, ``counts`` of them, from the panel of its query or from the whole pool."""
     panel_rng, rng = np.random.default_rng(seed).spawn(2)
     uniform = rng.random(int(counts.sum()))
