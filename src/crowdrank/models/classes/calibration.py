@@ -98,7 +98,7 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     if fit.kept_all:
         wrong = _N_WRONG_BEFORE / (_N_RIGHT_BEFORE + _N_WRONG_BEFORE)
         return Calibration(given_away=_away_of(wrong, rows.n_levels) if rows.n_levels > 1 else 0.0)
-    sample, own = (rows.by_query if fit.by_query else rows).sample(), rows.sample_probabilities(fit)
+    sample, own = (rows.by_query if fit.by_query else rows).sample, rows.sample_probabilities(fit)
     if not sample.n_items:
         return Calibration()
     judged = judge_crowd(sample)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -101,8 +101,24 @@ class ClassMethod(ABC):
                 f"{method_name(self)} with per_query takes each query by itself, so packed judgments gain nothing; "
                 "leave per_query out, or fit a file for each query"
             )
-        passes = ClassPasses(self, judged, start, known, given)
-        return BlockFit(passes.lay_out, passes.solve)
+
+        def solve(sums: Blocks) -> PartedFit:
+            rows = parted_rows(sums, judged, self.bins, known)
+            everything: Any = rows
+            former = None if start is None else former_fit(start, judged, everything)
+            begin = self._begin_from(former, everything, judged, **given)
+            fit = self._estimate(everything, np.empty(0, np.int64), begin)
+            sure = calibrate(everything, fit) if self.calibrated else Calibration()
+            (draws,) = rows.total(_annotator_numbers, self.seed)
+            # the probabilities of all levels are not kept of too many items
+            read = partial(
+                _read_items, rows.code, fit.without_items, self, sure, draws, bool(judged.n_items > MANY_ITEMS)
+            )
+            columns = [PartColumns(*part) for part in sums.read(read)]
+            quality = _quality_in_parts(self, judged, sums, rows, fit, given) if rows.has_annotators else None
+            return PartedFit(columns, fit.trace, quality, rows.scale, calibration_estimates(self, sure))
+
+        return BlockFit(ClassPart, solve)
 
     def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
         """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
@@ -163,30 +179,20 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
         nominal=grades.nominal, has_annotators=named, time=grades.time, items=grades.items,
     )  # fmt: skip
     if known is not None:
-        rows = replace(rows, known=_known_levels(grades, rows, known, bins))
-    # levels that are not declared are those that were given
-    return rows if grades.declared is None and bins is None else _without_unused(rows)
-
-
-def _without_unused(rows: ClassRows) -> ClassRows:
-    """The same without the levels that nobody gave and that are not known, of which nothing can be learned."""
+        table = KnownGrades.of(known, rows, grades.grade if bins else None)
+        table.refuse_missing(table.items_in(grades.items) < 0)
+        rows = replace(rows, known=table.levels_in(grades.items))
+    if grades.declared is None and bins is None:
+        return rows
+    # of declared levels that nobody gave and no item is known to be of nothing can be learned
     used = np.bincount(rows.level, minlength=rows.n_levels) > 0
     used[rows.known[rows.known >= 0]] = True
-    if used.all():
-        return rows
     code = (np.cumsum(used) - 1).astype(np.int32)
     kept = np.flatnonzero(used).astype(np.int32)
     return replace(
         rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
         levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used_levels=kept,
     )  # fmt: skip
-
-
-def _known_levels(grades: Grades, rows: ClassRows, known: Any, bins: int | None) -> Ints:
-    """Level code of each item whose truth is known, (n_items,), -1 elsewhere."""
-    table = KnownGrades.of(known, rows, grades.grade if bins else None)
-    table.refuse_missing(table.items_in(grades.items) < 0)
-    return table.levels_in(grades.items)
 
 
 class KnownGrades(NamedTuple):
@@ -305,10 +311,12 @@ def class_consensus(
     a part of the grades, from a ``start=``, for the quality.
     """
     sure = calibrate(rows, fit) if method.calibrated else Calibration()
-    columns = item_columns(method, grades, rows, fit, sure, lambda: structure_numbers(rows, method.seed)[0])
+    scores, grade, probabilities = item_columns(
+        method, grades, rows, fit, sure, lambda: structure_numbers(rows, method.seed)[0]
+    )
     consensus = Consensus.of(
-        method, grades, columns.scores, trace=fit.trace, probabilities=columns.probabilities, levels=rows.scale,
-        grade=columns.grade, estimates=calibration_estimates(method, sure),
+        method, grades, scores, trace=fit.trace, probabilities=probabilities, levels=rows.scale, grade=grade,
+        estimates=calibration_estimates(method, sure),
     )  # fmt: skip
     if not rows.has_annotators:
         return consensus
@@ -341,25 +349,20 @@ def _read_again(
         known=np.full(grades.n_items, -1, np.int32),
     )  # fmt: skip
     now = replace(fit, probabilities=rows.read(fit.reading))  # type: ignore[arg-type]
-    columns = item_columns(method, grades, rows, now, sure, lambda: structure_numbers(rows, method.seed)[0])
-    consensus = Consensus.of(
-        method, grades, columns.scores, probabilities=columns.probabilities, levels=rows.scale, grade=columns.grade
+    scores, chosen, probabilities = item_columns(
+        method, grades, rows, now, sure, lambda: structure_numbers(rows, method.seed)[0]
     )
+    consensus = Consensus.of(method, grades, scores, probabilities=probabilities, levels=rows.scale, grade=chosen)
     return consensus, free & rows.is_graded
-
-
-class ItemColumns(NamedTuple):
-    """What is read out of a fit for each item: score, chosen level of the whole scale, probabilities over it."""
-
-    scores: Floats
-    grade: Ints
-    probabilities: Floats
 
 
 def item_columns(
     method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, sure: Calibration, numbers: Callable[[], Numbers]
-) -> ItemColumns:
-    """Return scores, levels and probabilities of the items; ``numbers`` gives the draw of each item among tied ones."""
+) -> tuple[Floats, Ints, Floats]:
+    """Return scores, chosen levels of the whole scale and probabilities over it of the items.
+
+    ``numbers`` gives the draw of each item among equally probable levels.
+    """
     judged = rows.is_graded | (rows.known >= 0)
     # chosen by the model's own probabilities: tempering keeps their order but for rounding
     chosen = _most_probable(_fill_unjudged(fit, judged, grades), numbers)
@@ -377,7 +380,7 @@ def item_columns(
         for column, value in zip(expected.T, rows.values.tolist(), strict=True):
             scores += column * value
     grade = np.where(judged, rows.used_levels[chosen], -1).astype(np.int32)
-    return ItemColumns(scores, grade, on_scale(probabilities, rows, 1))
+    return scores, grade, on_scale(probabilities, rows, 1)
 
 
 def calibration_estimates(method: Any, sure: Calibration) -> dict[str, Any]:
@@ -436,12 +439,12 @@ def quality_of_refits(
     method: Any, grades: Grades, start: Consensus, again: Callable[..., Consensus], parameters: dict[str, Any]
 ) -> LearnedQuality:
     """Return the held-out quality by fits to parts of grades, each from the start by ``again``."""
-    refit = _Refit(again, start)
+    refit = partial(again, start=start)
     n_folds = MAX_FOLDS if len(grades) <= MANY_GRADES else _FEW_FOLDS
     # a part without a level still knows of it
     return LearnedQuality(
-        with_levels(grades), refit.scores, parameters, n_folds=n_folds, precision=method.precision, fit=refit.fit,
-        levelled=True,
+        with_levels(grades), partial(_level_scores, refit), parameters, n_folds=n_folds, precision=method.precision,
+        fit=refit, levelled=True,
     )  # fmt: skip
 
 
@@ -469,22 +472,11 @@ def brief_method(method: Any, n_grades: int) -> Any:
     return replace(method, tol=max(method.tol, _REFIT_TOL), max_iter=min(method.max_iter, _MAX_REFIT_PASSES))
 
 
-@dataclass(frozen=True, eq=False)
-class _Refit:
-    """Fits to a part of the grades that go on from the fit to all of them."""
-
-    again: Callable[..., Consensus]
-    start: Consensus
-
-    def fit(self, grades: Grades) -> Consensus:
-        """Return the consensus of some grades."""
-        return self.again(grades, start=self.start)
-
-    def scores(self, grades: Grades) -> Floats:
-        """Return the chosen level of each item as a number: of two items of one level none is better."""
-        fit = self.fit(grades)
-        assert fit.grade is not None
-        return np.maximum(fit.grade, 0).astype(np.float64)
+def _level_scores(fit: Callable[[Grades], Consensus], grades: Grades) -> Floats:
+    """The chosen level of each item as a number: of two items of one level none is better."""
+    grade = fit(grades).grade
+    assert grade is not None
+    return np.maximum(grade, 0).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -499,28 +491,19 @@ class PartScale(CodedScale):
     cut: tuple[float, float] | None
     known_grades: KnownGrades | None = None
 
-    def using(self, used: Ints) -> PartScale:
-        """Return the same with these levels in use."""
-        return replace(self, used_levels=used, levels=tuple(self.scale[k] for k in used), values=self.all_values[used])
-
 
 @dataclass(frozen=True, eq=False)
 class ClassPart:
     """The grades of a part, and their codes once it is known which levels are in use."""
 
     grades: Grades
-    _coded: dict[tuple[int, ...], ClassRows]
+    _coded: dict[tuple[int, ...], ClassRows] = field(default_factory=dict)
 
     def rows(self, code: PartScale) -> ClassRows:
         """Return the grades as codes; a part keeps them from pass to pass."""
         key = tuple(code.used_levels.tolist())
-        if key not in self._coded:
-            self._coded.clear()
-            self._coded[key] = self._code(code)
-        return self._coded[key]
-
-    def _code(self, code: PartScale) -> ClassRows:
-        """Lay the grades out."""
+        if key in self._coded:
+            return self._coded[key]
         from ...kernels.segments import level_places
 
         grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
@@ -533,11 +516,13 @@ class ClassPart:
         known = np.full(grades.n_items, -1, np.int32)
         if code.known_grades is not None and grades.n_items:
             known = np.append(all_levels, np.int32(-1))[code.known_grades.levels_in(grades.items)]
-        return ClassRows(
+        self._coded.clear()
+        self._coded[key] = ClassRows(
             item=grades.item, annotator=annotator, weight=grades.weight,
             level=place if code.n_levels == len(code.scale) else all_levels[place],
             known=known, time=grades.time, items=grades.items, **_scale_of(code),
         )  # fmt: skip
+        return self._coded[key]
 
 
 def _scale_of(code: CodedScale) -> dict[str, Any]:
@@ -545,75 +530,27 @@ def _scale_of(code: CodedScale) -> dict[str, Any]:
     return {part.name: getattr(code, part.name) for part in fields(CodedScale)}
 
 
-@dataclass(frozen=True, eq=False)
-class ClassPasses:
-    """The fit of a class method to grades in parts.
-
-    Parameters
-    ----------
-    method
-        The method.
-    judged
-        What is known of all grades: ``annotators``, ``levels``, ``nominal``, ``rows``, ``n_items``.
-    start
-        A former consensus to go on from.
-    known
-        Table of items whose level is known.
-    given
-        What else the method takes at the beginning.
-    """
-
-    method: Any
-    judged: Any
-    start: Consensus | None
-    known: Any | None
-    given: dict[str, Any]
-
-    def lay_out(self, part: Grades) -> ClassPart:
-        """Return the part; its codes follow when the levels in use are known."""
-        return ClassPart(part, {})
-
-    def solve(self, sums: Blocks) -> PartedFit:
-        """Return the levels of all items and what was learned of the annotators."""
-        if getattr(self.method, "drift", "none") != "none":
-            raise ParameterError("drift is learned from all judgments at once; leave it out for packed ones")
-        method, rows = self.method, parted_rows(sums, self.judged, self.method.bins, self.known)
-        former = None if self.start is None else former_fit(self.start, self.judged, rows)  # type: ignore[arg-type]
-        fit = method._estimate(rows, None, method._begin_from(former, rows, self.judged, **self.given))
-        everything: Any = rows
-        sure = calibrate(everything, fit) if method.calibrated else Calibration()
-        read = partial(_read_items, rows.code, fit.without_items, method, sure, rows.draws_of(method.seed), self._many)
-        columns = [PartColumns(*part) for part in sums.read(read)]
-        return PartedFit(
-            columns, fit.trace, self._quality(sums, rows, fit), rows.scale, calibration_estimates(method, sure)
-        )
-
-    @property
-    def _many(self) -> bool:
-        """Whether there are too many items to keep the probabilities of all levels."""
-        return bool(self.judged.n_items > MANY_ITEMS)
-
-    def _quality(self, sums: Blocks, rows: PartedRows, fit: ClassFit) -> LearnedQuality | None:
-        """Quality of the annotators, held out on a sample of the queries where grades are many."""
-        if not rows.has_annotators:
-            return None
-        share = share_of_rows(self.judged.rows)
-        samples = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
-        sample: Grades = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
-        parameters = annotator_parameters(rows, fit)
-        learned = Quality(self.judged.annotators, parameters["accuracy"], np.empty(0), parameters)
-        everything: Any = rows
-        shares = on_scale(np.broadcast_to(fit.prior, (sample.n_items, rows.n_levels)), everything, 1)
-        start = Consensus(
-            items=sample.items, scores=np.zeros(sample.n_items), method=method_label(self.method), levels=rows.scale,
-            probabilities=shares, quality_source=learned,
-        )  # fmt: skip
-        known, table = None, rows.code.known_grades
-        if table is not None:
-            known = table.frame.filter(table.items_in(sample.items) >= 0)
-        again = partial(brief_method(self.method, len(sample)).fit, known=known, **self.given)
-        quality = quality_of_refits(self.method, sample, start, again, parameters)
-        return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.annotator_weights)
+def _quality_in_parts(
+    method: Any, judged: Any, sums: Blocks, rows: PartedRows, fit: ClassFit, given: dict[str, Any]
+) -> LearnedQuality:
+    """Quality of the annotators, held out on a sample of the queries where grades are many."""
+    share = share_of_rows(judged.rows)
+    samples = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
+    sample: Grades = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
+    parameters = annotator_parameters(rows, fit)
+    learned = Quality(judged.annotators, parameters["accuracy"], np.empty(0), parameters)
+    everything: Any = rows
+    shares = on_scale(np.broadcast_to(fit.prior, (sample.n_items, rows.n_levels)), everything, 1)
+    start = Consensus(
+        items=sample.items, scores=np.zeros(sample.n_items), method=method_label(method), levels=rows.scale,
+        probabilities=shares, quality_source=learned,
+    )  # fmt: skip
+    known, table = None, rows.code.known_grades
+    if table is not None:
+        known = table.frame.filter(table.items_in(sample.items) >= 0)
+    again = partial(brief_method(method, len(sample)).fit, known=known, **given)
+    quality = quality_of_refits(method, sample, start, again, parameters)
+    return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.annotator_weights)
 
 
 def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
@@ -642,7 +579,8 @@ def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None =
     if code.known_grades is not None:
         code.known_grades.refuse_missing(here == 0)
         in_use[code.known_grades.level] = True
-    code = code.using(np.flatnonzero(in_use).astype(np.int32))
+    used = np.flatnonzero(in_use).astype(np.int32)
+    code = replace(code, used_levels=used, levels=tuple(scale[k] for k in used), values=values[used])
     return PartedRows(
         sums=sums, code=code, level_weights=weights[in_use], annotator_weights=given, n_graded=n_graded,
         overlap=n_overlap > 0, n_predictable=int(n_predictable), **_scale_of(code),
@@ -679,55 +617,44 @@ class PartedRows(CodedScale):
         """Return a pass that reads the states of the parts, part by part."""
         return self.sums.each(partial(_pass_with_state, self.code, function, args))
 
-    def votes(self, *, second_opinions: bool = False) -> Tallies:
+    def votes(self, second_opinions: bool = False) -> Tallies:
         """Return the counts with vote shares for the truth."""
-        return _tallies(self.total(_votes, second_opinions))
+        return _tallies(self.total(ClassRows.votes, second_opinions))
 
     def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
         """Return the expected counts under confusion matrices and shares of levels."""
-        return _tallies(self.total(_count_expected, confusion, shares))
-
-    def tallies(self, fit: ClassFit) -> Tallies:
-        """Return the counts by the probabilities of a fit."""
-        return _tallies(self.sums.total(partial(_tallies_of, self.code, fit.reading)))
+        return _tallies(self.total(ClassRows.expected_counts, confusion, shares))
 
     def mean_probabilities(self, fit: ClassFit) -> Floats:
         """Return the mean probability of each level over the graded items."""
-        return self.tallies(fit).shares / self.n_graded
+        return self.sums.total(partial(_sums_of_probabilities, self.code, fit.reading))[0] / self.n_graded
 
     def read(self, reading: Reading) -> Floats:
         """Return no probabilities: they are read out of the parts at the end."""
         return np.empty((0, self.n_levels))
 
     @cached_property
-    def _draws(self) -> dict[int, Numbers]:
-        """The numbers of annotators by seed."""
-        return {}
-
-    def draws_of(self, seed: int) -> Numbers:
-        """Return the number of each annotator from which random numbers of items follow."""
-        if seed not in self._draws:
-            self._draws[seed] = self.total(_annotator_numbers, seed)[0]
-        return self._draws[seed]
-
-    @cached_property
-    def _sampled(self) -> ClassRows:
+    def sample(self) -> ClassRows:
         """The rows that the calibration looks at."""
         return self._joined_sample(None)
-
-    def _joined_sample(self, n_cells: int | None) -> ClassRows:
-        """A sample of so many cells."""
-        samples = self.sums.each(partial(_sample_rows, self.code, self.n_predictable, n_cells))
-        return _joined_rows(self.code, samples)
-
-    def sample(self) -> ClassRows:
-        """Return the rows that the calibration looks at."""
-        return self._sampled
 
     def first_sample(self) -> ClassRows | None:
         """Return the rows by which a fit begins, ``None`` where these are too many of all."""
         enough = self.n_predictable * self.n_levels >= 4 * coded_grades.START_CELLS
         return self._joined_sample(coded_grades.START_CELLS) if enough else None
+
+    def _joined_sample(self, n_cells: int | None) -> ClassRows:
+        """A sample of so many cells, of all parts as one."""
+        found = self.sums.each(partial(_sample_rows, self.code, self.n_predictable, n_cells))
+        begins = np.cumsum([0, *(n_items for *_, n_items in found)])
+        item = [part[0] + begin for part, begin in zip(found, begins, strict=False)]
+        annotator, level, weight, time = (np.concatenate([part[place] for part in found]) for place in range(1, 5))
+        return ClassRows(
+            item=np.concatenate(item).astype(np.int32), annotator=annotator.astype(np.int32),
+            level=level.astype(np.int32), weight=None if (weight == 1.0).all() else weight,
+            known=np.full(int(begins[-1]), -1, np.int32), time=None if np.isnan(time).any() else time,
+            **_scale_of(self.code),
+        )  # fmt: skip
 
     def sample_probabilities(self, fit: ClassFit) -> Floats:
         """Return the probabilities of a fit for the items of the sample."""
@@ -750,16 +677,6 @@ def _pass_of_rows(code: PartScale, function: Any, args: Any, part: ClassPart, st
 def _pass_with_state(code: PartScale, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
     """A pass that reads and may write the state of a part."""
     return function(part.rows(code), state, *args)
-
-
-def _votes(rows: ClassRows, second_opinions: bool) -> Statistics:
-    """Counts of one part with vote shares for the truth."""
-    return rows.votes(second_opinions=second_opinions)
-
-
-def _count_expected(rows: ClassRows, confusion: Floats, shares: Floats) -> Statistics:
-    """Expected counts of one part."""
-    return rows.expected_counts(confusion, shares)
 
 
 def _annotator_numbers(rows: ClassRows, seed: int) -> Statistics:
@@ -785,18 +702,13 @@ def _survey(code: PartScale, part: ClassPart, state: Any) -> tuple[Statistics, A
     return (rows.level_weights, rows.annotator_weights, *numbers, here), None
 
 
-def _fit_of_part(rows: ClassRows, fit: ClassFit, state: Any) -> ClassFit:
-    """A fit with the probabilities of one part."""
-    assert fit.reading is not None
-    kept = None if fit.as_given is None else np.broadcast_to(fit.as_given[0], rows.n_items)
-    return replace(fit, probabilities=fit.reading.probabilities(rows, state), as_given=kept)
-
-
-def _tallies_of(code: PartScale, reading: Reading | None, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Counts of one part by the probabilities of a fit."""
+def _sums_of_probabilities(
+    code: PartScale, reading: Reading | None, part: ClassPart, state: Any
+) -> tuple[Statistics, Any]:
+    """Sums of the probabilities of each level over the graded items of one part."""
     assert reading is not None
     rows = part.rows(code)
-    return tuple(rows.tallies(reading.probabilities(rows, state))), None
+    return (reading.probabilities(rows, state)[rows.is_graded].sum(axis=0),), None
 
 
 def _sample_rows(
@@ -819,36 +731,22 @@ def _sample_probabilities(
     return (reading.probabilities(rows, state)[rows.sampled_items(n_predictable)],), None
 
 
-def _joined_rows(code: PartScale, found: Sequence[Statistics]) -> ClassRows:
-    """The sampled rows of all parts as one."""
-    begins = np.cumsum([0, *(n_items for *_, n_items in found)])
-    item, annotator, level = (
-        np.concatenate(
-            [values[place] + (begin if not place else 0) for values, begin in zip(found, begins, strict=False)]
-        )
-        for place in range(3)
-    )
-    weight, time = (np.concatenate([values[place] for values in found]) for place in (3, 4))
-    return ClassRows(
-        item=item.astype(np.int32), annotator=annotator.astype(np.int32), level=level.astype(np.int32),
-        weight=None if (weight == 1.0).all() else weight, known=np.full(int(begins[-1]), -1, np.int32),
-        time=None if np.isnan(time).any() else time, **_scale_of(code),
-    )  # fmt: skip
-
-
 def _read_items(
     code: PartScale, fit: ClassFit, method: Any, sure: Calibration, draws: Numbers, many: bool, part: ClassPart,
     state: Any,
 ) -> tuple[Statistics, Any]:  # fmt: skip
     """Scores, levels and probabilities of the items of one part."""
     rows = part.rows(code)
-    own = _fit_of_part(rows, fit, state)
-    columns = item_columns(method, part.grades, rows, own, sure, lambda: item_numbers(rows, draws, method.seed, 1))
-    scores = settle_ties(method, part.grades, columns.scores)
+    assert fit.reading is not None
+    kept = None if fit.as_given is None else np.broadcast_to(fit.as_given[0], rows.n_items)
+    own = replace(fit, probabilities=fit.reading.probabilities(rows, state), as_given=kept)
+    scores, grade, probabilities = item_columns(
+        method, part.grades, rows, own, sure, lambda: item_numbers(rows, draws, method.seed, 1)
+    )
+    scores = settle_ties(method, part.grades, scores)
     if not many:
-        return (scores, None, columns.grade, columns.probabilities, None), None
-    confidence = columns.probabilities[np.arange(len(scores)), np.maximum(columns.grade, 0)]
-    return (scores, None, columns.grade, None, confidence), None
+        return (scores, None, grade, probabilities, None), None
+    return (scores, None, grade, None, probabilities[np.arange(len(scores)), np.maximum(grade, 0)]), None
 
 
 def _sample_grades(n_judgments: Floats, share: float, part: ClassPart, state: Any) -> tuple[Statistics, Any]:

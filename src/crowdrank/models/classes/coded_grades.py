@@ -119,7 +119,7 @@ class ClassRows(CodedScale):
         """Weight of the grades of each level, (n_levels,)."""
         return self.levels_by_row[1].sum(axis=0)
 
-    def votes(self, *, second_opinions: bool = False) -> Tallies:
+    def votes(self, second_opinions: bool = False) -> Tallies:
         """Return the counts with vote shares for the truth, of all items or of those that somebody else tells of."""
         from ...kernels.confusion import vote_pass
 
@@ -209,14 +209,9 @@ class ClassRows(CodedScale):
         return use
 
     @cached_property
-    def sampled(self) -> tuple[ClassRows, Bools]:
-        """The rows that the calibration looks at, and the mask of their items."""
-        use = self.sampled_items(self.n_predictable)
-        return self.of_items(use), use
-
     def sample(self) -> ClassRows:
-        """Return the rows that the calibration looks at."""
-        return self.sampled[0]
+        """The rows that the calibration looks at."""
+        return self.of_items(self.sampled_items(self.n_predictable))
 
     def first_sample(self) -> ClassRows | None:
         """Return the rows by which a fit begins, ``None`` where these are too many of all."""
@@ -226,7 +221,7 @@ class ClassRows(CodedScale):
 
     def sample_probabilities(self, fit: ClassFit) -> Floats:
         """Return the probabilities of a fit for the items of the sample."""
-        return fit.probabilities[self.sampled[1]]
+        return fit.probabilities[self.sampled_items(self.n_predictable)]
 
 
 def vote_shares(rows: ClassRows) -> Floats:

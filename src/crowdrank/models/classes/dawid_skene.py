@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -215,7 +215,12 @@ class DawidSkene(ClassMethod):
         """The matrices, shrunk towards the prior."""
         sample = rows.first_sample() if begin is None and rows.walk is None and self.prior == "own" else None
         crowd = crowd_shares(rows if sample is None else sample)
-        prior, form = self._prior(crowd, rows), self._form(rows)
+        prior: Prior
+        if self.prior == "own":
+            prior = OwnPrior.begin(crowd, rows.n_annotators, vote_anchor(rows))
+        else:
+            prior = FixedPrior.none(crowd) if self.prior == "none" else FixedPrior.of_crowd(crowd, self.alpha)
+        form = self._form(rows)
         fit = fit_matrices(rows, form, prior, crowd, begin, sample, tol=self.tol, max_iter=self.max_iter)
         if not fit.trace.converged:
             warn_unconverged("dawid_skene", self.max_iter, fit.trace.change, self.tol)
@@ -227,12 +232,6 @@ class DawidSkene(ClassMethod):
         first = first_estimate(crowd, None, rows.n_annotators)
         state = form.likeliest_state(first.confusion, first.prior, None)
         return replace(votes_as_fit(rows, first.confusion), parameters=form.parameters(state))
-
-    def _prior(self, crowd: Floats, rows: ClassRows) -> Prior:
-        """What matrices and shares begin with."""
-        if self.prior == "own":
-            return OwnPrior.begin(crowd, rows.n_annotators, vote_anchor(rows))
-        return FixedPrior.none(crowd) if self.prior == "none" else FixedPrior.of_crowd(crowd, self.alpha)
 
     def _form(self, rows: ClassRows) -> Form:
         """What the confusion matrices may look like."""
@@ -281,15 +280,17 @@ def fit_matrices(
     free = FreeMatrices(rows.n_annotators, rows.n_levels)
     first = first_estimate(crowd, begin, rows.n_annotators)
     state = free.likeliest_state(first.confusion, first.prior, None)
-    if begin is not None and not prior.is_settled:
-        prior = prior.of_former().learn(_e_step(rows, free.estimate(state)))
-    n_passes = _N_PASSES_A_ROUND
-    if sample is not None and isinstance(prior, OwnPrior):
-        of_sample = replace(prior, anchor=vote_anchor(sample))
-        learned, state, _ = _learn_prior(sample, free, of_sample, state, n_passes, tol=tol, max_iter=max_iter)
-        assert isinstance(learned, OwnPrior)
-        prior, n_passes = replace(learned, anchor=prior.anchor, is_settled=False), 1
-    prior, state, n_iter = _learn_prior(rows, free, prior, state, n_passes, tol=tol, max_iter=max_iter)
+    n_iter, n_passes = 0, _N_PASSES_A_ROUND
+    if isinstance(prior, OwnPrior):
+        if begin is not None:
+            # annotators whose matrices are known: their weight can be learned at once
+            known = replace(prior, n_rounds=_N_ROUNDS_BEFORE_OWN_WEIGHT)
+            prior = known.learn(_e_step(rows, free.estimate(state)))
+        if sample is not None:
+            of_sample = replace(prior, anchor=vote_anchor(sample))
+            learned, state, _ = _learn_prior(sample, free, of_sample, state, n_passes, tol=tol, max_iter=max_iter)
+            prior, n_passes = replace(learned, anchor=prior.anchor, is_settled=False), 1
+        prior, state, n_iter = _learn_prior(rows, free, prior, state, n_passes, tol=tol, max_iter=max_iter)
     if not isinstance(form, FreeMatrices):
         state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
     if rows.walk is None:
@@ -306,8 +307,8 @@ def fit_matrices(
 
 
 def _learn_prior(
-    rows: ClassRows, free: FreeMatrices, prior: Prior, state: Floats, most: int, *, tol: float, max_iter: int
-) -> tuple[Prior, Floats, int]:
+    rows: ClassRows, free: FreeMatrices, prior: OwnPrior, state: Floats, most: int, *, tol: float, max_iter: int
+) -> tuple[OwnPrior, Floats, int]:
     """The prior after rounds of at most so many passes in which it and the matrices are learned, state and passes."""
     n_iter = 0
     for _ in range(_MOST_ROUNDS):
@@ -359,7 +360,10 @@ def _climb(
     def step(state: Floats) -> Step:
         here = form.estimate(state)
         expected = _e_step(rows, here)
-        return Step(_log_posterior(expected, here, prior), _m_step(expected, prior, form, state))
+        favour = float((prior.counts * np.log(here.confusion)).sum() + (prior.shares * np.log(here.prior)).sum())
+        # the last digits depend on the order of the sums
+        value = round(expected.log_likelihood + favour, 8)
+        return Step(value, _m_step(expected, prior, form, state))
 
     scale = _scale(rows, form.n_numbers)
     return accelerate(step, state, lower=form.lower, upper=form.upper, scale=scale, tol=tol, max_iter=max_iter)
@@ -376,13 +380,6 @@ def _e_step(rows: ClassRows, here: Estimate) -> Tallies:
 def _m_step(expected: Tallies, prior: Prior, form: Form, state: Floats | None) -> Floats:
     """M-step: the state that makes the expected numbers, with those of the prior, likeliest."""
     return form.likeliest_state(expected.counts + prior.counts, expected.shares + prior.shares, state)
-
-
-def _log_posterior(expected: Tallies, here: Estimate, prior: Prior) -> float:
-    """Log-likelihood of the grades with the log density of the prior."""
-    favour = float((prior.counts * np.log(here.confusion)).sum() + (prior.shares * np.log(here.prior)).sum())
-    # the last digits depend on the order of the sums
-    return round(expected.log_likelihood + favour, 8)
 
 
 class FreeMatrices:
@@ -487,7 +484,6 @@ class FixedPrior:
 
     counts: Floats
     shares: Floats
-    n_rounds: ClassVar[int] = 0
 
     @classmethod
     def of_crowd(cls, crowd: Floats, alpha: float) -> FixedPrior:
@@ -498,19 +494,6 @@ class FixedPrior:
     def none(cls, crowd: Floats) -> FixedPrior:
         """Return next to nothing: it only says what a row without grades looks like."""
         return cls(crowd[None] * (_NEARLY_NONE * len(crowd)), np.full(len(crowd), _NEARLY_NONE))
-
-    @property
-    def is_settled(self) -> bool:
-        """Nothing is learned."""
-        return True
-
-    def of_former(self) -> Prior:
-        """Return the same."""
-        return self
-
-    def learn(self, expected: Tallies) -> Prior:
-        """Return the same."""
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -562,10 +545,6 @@ class OwnPrior:
             float(len(level)), anchor,
         )  # fmt: skip
 
-    def of_former(self) -> OwnPrior:
-        """Return the same for annotators whose former matrices are known, of whom the weight can be learned at once."""
-        return replace(self, n_rounds=_N_ROUNDS_BEFORE_OWN_WEIGHT)
-
     @cached_property
     def centre(self) -> Floats:
         """The rows that matrices are shrunk towards, (n_annotators, n_levels, n_levels)."""
@@ -583,7 +562,7 @@ class OwnPrior:
         """Items added for each level."""
         return np.full(len(self.ease), self.share_weight / len(self.ease)) + self.anchor
 
-    def learn(self, expected: Tallies) -> Prior:
+    def learn(self, expected: Tallies) -> OwnPrior:
         """Return the prior of largest marginal likelihood for the expected numbers, by a few sweeps.
 
         Rows are Dirichlet-multinomial. Of the n grades in a cell whose prior is worth b grades only

@@ -146,7 +146,7 @@ class MACE(ClassMethod):
         habits = _Habits(spam, answers[:, rows.used_levels], prior if begin is None else begin.prior)
         estimated = replace(self, prior="estimated")._fit_shares(rows, habits)
         better, other = rows.sample_probabilities(estimated), rows.sample_probabilities(uniform)
-        return estimated if predicts_better(rows.sample(), better, other) else uniform
+        return estimated if predicts_better(rows.sample, better, other) else uniform
 
     def _fit_shares(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
         """The best of the climbs from all starts, or the one from a former fit."""

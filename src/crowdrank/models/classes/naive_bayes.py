@@ -190,7 +190,7 @@ class NaiveBayes(ClassMethod):
         from ...kernels.threads import in_order
 
         guesses = None if given.any() or self.errors == "even" else _guesses(rows)
-        sample = rows.sample()
+        sample = rows.sample
         if guesses is not None and self.errors == "learned" and not sample.n_items:
             guesses = None
         elif guesses is not None and self.errors == "learned":
