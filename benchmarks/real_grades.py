@@ -121,8 +121,7 @@ def measure(name: str) -> Measured:
         right[called] = consensus.grade[judged] == code
         loss[called] = -np.log(np.maximum(probabilities[np.arange(len(code)), code], SMALLEST))
         sure[called] = probabilities.max(axis=1) >= SURE
-    choice = auto_method(grades, "grade")
-    return Measured(right, loss, sure, label(choice.method, choice.params))
+    return Measured(right, loss, sure, auto_method(grades, "grade").method)
 
 
 def label(method: str, params: Mapping[str, Any]) -> str:

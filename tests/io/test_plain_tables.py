@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crowdrank import inspect, read_judgments
-from crowdrank.cli.votes import Reading
+from crowdrank.cli.votes import Reading, values_of
 from crowdrank.errors import CrowdrankError, JudgmentError, MissingExtraError, ParameterError
 from crowdrank.io import listen, read_truth
 from crowdrank.io.judgments import read_files
+from crowdrank.options import READING
 from crowdrank.wording import on_command_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
@@ -44,7 +45,7 @@ def reading(words):
             found.setdefault(name, []).append(words.pop(0))
         else:
             found[name] = words.pop(0)
-    return Reading.of(found).options()
+    return Reading(**values_of(READING, found)).options()
 
 
 def read(path, words=""):

@@ -208,7 +208,9 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
         raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
     lists = _table(shown, tuple(_SCHEMA), "shown")
     pressed = _table(clicks, ("query", "item"), "clicks")
-    teams = sorted(lists["team"].unique().to_list())
+    if lists["team"].null_count():
+        raise JudgmentError("a row of the shown lists has no team; give the lists as they were drawn")
+    teams = lists["team"].unique().sort().to_list()
     if len(teams) != 2:
         raise JudgmentError(f"the shown lists have {len(teams)} teams; interleaving is of two rankings")
     keys = ["impression", "query", "item"] if "impression" in pressed.columns else ["query", "item"]

@@ -106,10 +106,15 @@ def _put_together(people: Judgments, programs: Judgments) -> tuple[Judgments, Bo
             raise JudgmentError(
                 f"people and programs have no class in common: {mine} and {theirs}; give both the same classes"
             )
-        place = {level: number for number, level in enumerate(levels)}
-        codes = (np.array([place[level] for level in one.levels], np.float64) for one in (people, programs))
-        people = replace(people, grade=next(codes)[people.level_place], declared=levels)
-        programs = replace(programs, grade=next(codes)[programs.level_place], declared=levels)
+        place = {level: float(number) for number, level in enumerate(levels)}
+        people, programs = (
+            replace(
+                one,
+                grade=np.array([place[level] for level in one.levels])[one.level_place],
+                declared=levels,
+            )
+            for one in (people, programs)
+        )
     aligned = align_judgments([people, programs])
     is_person = np.isin(np.arange(len(aligned[0].annotators)), aligned[0].annotator)
     return stack_judgments(aligned), is_person

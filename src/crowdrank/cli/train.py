@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import api, io
 from ..errors import JudgmentError, ParameterError
@@ -124,23 +124,21 @@ def train(asked: Asked, talk: Talk) -> None:
         talk.say(f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, {when}, against {against}")
     most = ", ".join(f"{feature} ({weight:.3g})" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
     talk.say(f"features that count most: {most}")
-    frames = {asked.importance: table, asked.curve: curve}
-    kinds = {asked.importance: "ImportanceDisplay", asked.curve: "LearningCurveDisplay"}
-    # before anything is written: there may be nothing to draw
-    displays = {}
-    for name, kind in kinds.items():
+    wanted: list[tuple[str, Any, Any]] = []
+    for name, kind, frame in zip(more, ("ImportanceDisplay", "LearningCurveDisplay"), (table, curve), strict=True):
         if name is not None:
             from .. import report
 
-            if report.picture_format(name):
-                displays[name] = getattr(report, kind).from_ranker(fit)
+            # before anything is written: there may be nothing to draw
+            display = getattr(report, kind).from_ranker(fit) if report.picture_format(name) else None
+            wanted.append((name, display, frame))
     fit.save(out)
     report_written(out, talk)
-    for name in filter(None, more):
-        if name in displays:
-            report.save_display(displays[name], name)
+    for name, display, frame in wanted:
+        if display is None:
+            io.write_table(frame, name)
         else:
-            io.write_table(frames[name], name)
+            report.save_display(display, name)
         report_written(name, talk)
 
 

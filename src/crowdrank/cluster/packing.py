@@ -713,6 +713,7 @@ def _read_chunks(
                 alone = row_numbers([np.arange(len(table)) + rows.first, np.full(len(table), rows.file)])
                 together = _ids_as_numbers(ids, rows.file)[codes]
                 chunks[0].columns["judgment"] = np.where(codes < 0, (alone >> np.uint64(1)).astype(np.int64), together)
+                del codes, ids, alone, together
         n_read, number = n_read + len(table), number + 1
         del rows, table
         yield chunks.pop()
@@ -773,8 +774,9 @@ class HeldJudgments(PackedJudgments):
         """Return the judgments of one part."""
         if self.n_parts == 1 and not self.ordered:
             return self.whole
-        if number in self._sorted:
-            return self._sorted[number]
+        part = self._sorted.get(number)
+        if part is not None:
+            return part
         chunk, bounds = self._rows_by_part
         rows = {name: column[bounds[number] : bounds[number + 1]] for name, column in chunk.columns.items()}
         items = self.items
@@ -787,9 +789,10 @@ class HeldJudgments(PackedJudgments):
             rows |= {name: code[rows[name]] for name in ITEM_COLUMNS if name in rows}
         coded = self.manifest["levels"] is not None
         _, table, levels = part_table(self.kind, rows, items, coded=coded, ordered=self.ordered)
+        part = judgments_of(self, table, items, {"levels": levels})
         self._sorted.clear()
-        self._sorted[number] = judgments_of(self, table, items, {"levels": levels})
-        return self._sorted[number]
+        self._sorted[number] = part
+        return part
 
     @cached_property
     def _rows_by_part(self) -> tuple[Chunk, Counts]:
@@ -814,11 +817,14 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     (1, 2)
     """
     chunk = chunk_of(judgments, 0)
-    by, units = "query", _units(chunk, "query")
-    sizes = np.bincount(units, minlength=judgments.n_queries)
+    if judgments.n_queries == 1:
+        # no need to go over the rows
+        first = next(name for name in ITEM_COLUMNS if name in chunk.columns)
+        by, sizes = "query", np.array([len(chunk.columns[first])])
+    else:
+        by, sizes = "query", np.bincount(_units(chunk, "query"), minlength=judgments.n_queries)
     if judgments.n_annotators and sizes.max(initial=0) > MOST_PART_ROWS:
-        by, units = "annotator", chunk.columns["annotator"]
-        sizes = np.bincount(units, minlength=judgments.n_annotators)
+        by, sizes = "annotator", np.bincount(chunk.columns["annotator"], minlength=judgments.n_annotators)
     bucket = buckets_of(judgments.items.queries.ids if by == "query" else judgments.annotators.ids)
     counts = np.bincount(bucket, sizes, N_BUCKETS).astype(np.int64)
     bounds = part_bounds(counts, PART_ROWS)
@@ -826,7 +832,7 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     part = part_of_bucket[bucket]
     rows = [judgments.n_judgments]
     if len(bounds) > 1:
-        of_row = part[units]
+        of_row = part[_units(chunk, by)]
         if isinstance(judgments, Rankings):
             of_row = of_row[judgments.offsets[:-1]]
         elif isinstance(judgments, Preferences) and judgments.judgment is not None:

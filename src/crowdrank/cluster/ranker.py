@@ -191,8 +191,9 @@ class _Training:
             while not wait([attempt], _POLL).done:
                 if before - _workers(self.client):
                     break
-            error = attempt.exception() if attempt.done() else None
-            if attempt.done() and error is None:
+            done = attempt.done()
+            error = attempt.exception() if done else None
+            if done and error is None:
                 return attempt.result()
             if error is not None and not before - _workers(self.client):
                 said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__

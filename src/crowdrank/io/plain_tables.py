@@ -628,9 +628,9 @@ def _with_numbers(
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     if options.covariates:
         frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))
-    if "rank" in frame.columns:
+    if "rank" in understood.columns:
         frame = frame.with_columns(number_text.without_endings(frame["rank"]))
-    if "grade" not in frame.columns:
+    if "grade" not in understood.columns:
         if options.small_is_good:
             raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")
         return frame, None, []

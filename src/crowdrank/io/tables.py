@@ -327,9 +327,9 @@ def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
             pass
     if str in kinds and len(kinds) > 1:
-        is_text = {row: isinstance(value, str) for row, value in enumerate(values, 1) if value is not None}
-        first = next(iter(is_text.values()))
-        mixed[name] = next(row for row, text in is_text.items() if text != first)
+        is_text = ((row, isinstance(value, str)) for row, value in enumerate(values, 1) if value is not None)
+        first = next(is_text)[1]
+        mixed[name] = next(row for row, text in is_text if text != first)
     texts = [one if one is None or isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values]
     return pl.Series(name, texts, pl.String)
 

@@ -497,13 +497,13 @@ def item_findings(facts: Facts) -> list[Finding]:
     else:
         findings = _winners(facts) if items.n_queries > 1 else _winner(facts)
         # how much of the order is sure, and which items may be first
-        probability, ranks = facts.neighbours.probability, facts.intervals
+        probability = facts.neighbours.probability
         if probability is not None and len(probability) > 1:
             numbers = {"n_neighbours": len(probability), "n_apart": int((probability >= SURE).sum())}
             findings.append(say("order" if numbers["n_apart"] else "order/none", numbers))
-        if probability is not None and items.n_queries == 1 and probability[0] < SURE and ranks is not None:
+        if probability is not None and items.n_queries == 1 and probability[0] < SURE and facts.intervals is not None:
             # a rank interval begins at 1 just where an item may be first
-            first = ranks.filter(pl.col("rank_lower") == 1)["item"].to_list()
+            first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
             if 1 < len(first) < len(items):
                 findings.append(say("may_be_first", {"n_first": len(first)}, first))
         findings += _fragility(facts)

@@ -18,6 +18,7 @@ from ..quality import fit_quietly, scores_quietly
 from ..registry import method_class
 from ..standard_errors import ScoreGradients
 from ..wording import counted, first_few
+from .sentences import MESSAGES, fill
 
 METHODS = ("bradley_terry", "crowd_bt", "latent_score", "mean_grade", "plackett_luce")
 """Methods whose votes have an influence that is known."""
@@ -84,11 +85,11 @@ class Fragility(Shown):
         """What decides, in words."""
         result = f"put {self.other} first" if self.for_first else f"put {self.other} before {self.first}"
         if self.votes.number is None:
-            text = f"no number of dropped {self.kind}s would {result}"
+            text = fill(MESSAGES["nothing_decides"], kind=self.kind, result=result)
         else:
             share = 100 * self.votes.number / max(self.votes.total, 1)
-            kinds = counted(self.votes.total, self.kind)
-            text = f"dropping {self.votes.number:,} of {kinds} ({share:.2g} %) would {result}"
+            numbers = {"number": self.votes.number, "kinds": counted(self.votes.total, self.kind), "share": share}
+            text = fill(MESSAGES["decides"], result=result, **numbers)
         without = []
         for least, word in ((self.annotators, "annotator"), (self.queries, "query")):
             if least is not None and least.number is not None:

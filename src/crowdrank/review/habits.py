@@ -421,12 +421,12 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     has_sides = "share_left" in table.columns and table["share_left"].null_count() < len(table)
     in_order = "asked again in the same order" if has_sides else "asked again"
     repeated = {"grade": "graded again", "ranking": "ranked again", "preference": in_order}
-    parts, whose = [], list[object]()
+    parts, whose = [], dict[object, None]()
     for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
         if repeats is not None:
             parts.append(fill(MESSAGES["again" if kind == "grade" else "again_pairs"], how=how, **repeats._asdict()))
-            whose += [one for one in repeats.annotators if one not in whose]
-    of = short(whose[0]) if len(whose) == 1 else f"{len(whose):,} annotators"
+            whose |= dict.fromkeys(repeats.annotators)
+    of = short(next(iter(whose))) if len(whose) == 1 else f"{len(whose):,} annotators"
     return fill(MESSAGES["self_consistency"], of=of, parts=" and ".join(parts)) if parts else None
 
 

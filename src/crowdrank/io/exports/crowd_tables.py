@@ -164,8 +164,8 @@ def appen(rows: Collector) -> Imported:
     answer = rows.options.answer
     if answer is None:
         # the only column that differs within a unit, or of several the one with gold answers
-        filled = {name: frame.select(name, _UNIT).drop_nulls(name) for name in names}
-        varying = [name for name, cells in filled.items() if cells.n_unique() > cells[_UNIT].n_unique()]
+        filled = ((name, frame.select(name, _UNIT).drop_nulls(name)) for name in names)
+        varying = [name for name, cells in filled if cells.n_unique() > cells[_UNIT].n_unique()]
         gold = [name for name in varying or names if f"{name}_gold" in frame.columns]
         if len(varying) != 1 and len(gold) != 1:
             several = varying or names

@@ -627,12 +627,13 @@ def annotator_step(
     lapses look rarer than they are.
     """
     gradient, curvature, explained = np.zeros((3, layout.n_annotators))
+    n_windows = 1 if layout.walk is None else layout.walk.n_windows
     rests = [
         eliminated_habits(kind, habits, of) for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
     ]
     spreads = list[_Spreads]()
     for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True):
-        spread = _spreads(kind, habits, of, follow=rest is None and layout.walk is None)
+        spread = _spreads(kind, habits, of, n_windows, follow=rest is None and layout.walk is None)
         spreads.append(spread)
         gradient = gradient + of.alpha - spread.cross * spread.newton
         curvature, explained = curvature + of.alpha_alpha, explained + spread.cross * spread.ratio
@@ -652,12 +653,11 @@ def annotator_step(
     posterior = _discriminations(state, gradient, curvature, explained, prior)
     step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
     kinds = tuple(
-        _habit_step(kind, habits, of, rest, spread, step, posterior, learn_mean_lapse)
+        _habit_step(kind, habits, of, rest, spread, step, posterior, learn_mean_lapse, n_windows)
         for kind, habits, of, rest, spread in zip(layout.kinds, state.kinds, sums, rests, spreads, strict=True)
     )
     if layout.walk is not None:
-        n = layout.walk.n_windows
-        kinds = tuple(replace(habits, bias=layout.walk.pool(habits.bias) / n) for habits in kinds)
+        kinds = tuple(replace(habits, bias=layout.walk.pool(habits.bias) / n_windows) for habits in kinds)
     return replace(state, alpha=state.alpha + step, alpha_variance=posterior.variance, kinds=kinds), posterior
 
 
@@ -712,7 +712,7 @@ class _Spreads(NamedTuple):
     on_bias: Floats
 
 
-def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, *, follow: bool) -> _Spreads:
+def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, n_windows: int, *, follow: bool) -> _Spreads:
     """How spreads move; where they do not ``follow`` discriminations and biases, each moves alone.
 
     Whoever answers more exactly has a larger discrimination and wider cuts; either alone would hardly move.
@@ -720,8 +720,8 @@ def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, *, follow: bool) 
     none = np.zeros(len(of.alpha))
     if not kind.has_spread:
         return _Spreads(none, none, none, none, none)
-    # the mean spread is the scale of the cuts, which have a prior of their own
-    share = _CUT_PRECISION * of.spread_spread / max(float(of.spread_spread.sum()), _MIN_POSITIVE)
+    # the mean spread is the scale of the cuts, which have a prior of their own; each window has the sums of all windows
+    share = n_windows * _CUT_PRECISION * of.spread_spread / max(float(of.spread_spread.sum()), _MIN_POSITIVE)
     curvature = of.spread_spread + 1.0 / habits.variance_of_spread + share * float(habits.cuts @ habits.cuts)
     gradient = of.spread - habits.spread / habits.variance_of_spread
     gradient = gradient - share * float(habits.cuts @ (habits.cuts - first_cuts(kind)[1]))
@@ -736,7 +736,7 @@ def _spreads(kind: Kind, habits: KindState, of: AnnotatorSums, *, follow: bool) 
 
 def _habit_step(
     kind: Kind, habits: KindState, of: AnnotatorSums, rest: Eliminated | None, spread: _Spreads, alpha_step: Floats,
-    posterior: Discriminations, learn_mean_lapse: bool,
+    posterior: Discriminations, learn_mean_lapse: bool, n_windows: int,
 ) -> KindState:  # fmt: skip
     """Bias, coefficients of covariates, spread and lapses after this step of the discriminations."""
     habits, alpha_variance = replace(habits, curvature=_curvatures(of)), posterior.variance
@@ -759,19 +759,23 @@ def _habit_step(
     if kind.has_spread:
         moved = habits.spread + spread_step
         common = float(moved[kind.weight > 0].mean())
+        # cuts stay as far apart as their own steps have to leave them
+        common = max(common, min(0.0, float(np.log(MIN_CUT_GAP / np.diff(habits.cuts).min()))))
         moved = np.where(kind.weight > 0, moved - common, 0.0)
         variance = spread.variance + spread.ratio**2 * posterior.marginal
         habits = replace(habits, spread=moved, spread_variance=variance, cuts=habits.cuts * np.exp(common))
-    return _lapse_step(kind, habits, of, learn_mean_lapse) if kind.has_lapses else habits
+    return _lapse_step(kind, habits, of, learn_mean_lapse, n_windows) if kind.has_lapses else habits
 
 
-def _lapse_step(kind: Kind, habits: KindState, of: AnnotatorSums, learn_mean_lapse: bool) -> KindState:
+def _lapse_step(kind: Kind, habits: KindState, of: AnnotatorSums, learn_mean_lapse: bool, n_windows: int) -> KindState:
     """Probability of a lapse of each annotator, and the levels then given.
 
     Newton steps: expectation-maximisation is slow where lapses are rare.
     """
     total, count = float(kind.weight.sum()), _MEAN_LAPSE_PRIOR_JUDGMENTS
-    mean = min((float(of.lapsed.sum()) + count * START_LAPSE) / (total + count), MAX_MEAN_LAPSE)
+    # each window has the lapses of all windows of its annotator
+    lapses = float(of.lapsed.sum()) / n_windows
+    mean = min((lapses + count * START_LAPSE) / (total + count), MAX_MEAN_LAPSE)
     mean, before = mean if learn_mean_lapse else habits.mean_lapse, habits.lapse
     gradient = of.lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before - (1.0 - mean) / (1.0 - before))
     curvature = of.lapse_lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before**2 + (1.0 - mean) / (1.0 - before) ** 2)
@@ -1359,7 +1363,7 @@ class Path:
         self.unjudged, self.factor = np.flatnonzero(~judged), 1.0
         self.before: Floats | None = None
 
-    def lengthened(self, change: float) -> float:
+    def longest_change(self, change: float) -> float:
         """Return a change by the last round as large as the step that was taken."""
         return max(self.factor, 1.0) * change
 
@@ -1390,7 +1394,7 @@ class Path:
         step = self.factor * step
         step[self.unjudged] = free
         moved = _with_means(following, _means(state) + step)
-        return _with_shared_numbers(moved, _shared_numbers(state) + self.factor * drift), self.lengthened(change)
+        return _with_shared_numbers(moved, _shared_numbers(state) + self.factor * drift), self.longest_change(change)
 
 
 def _change_of(step: Floats, number: int) -> float:
