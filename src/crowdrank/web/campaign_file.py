@@ -145,7 +145,7 @@ QUESTION_KINDS = (*KINDS, "choice", "text", "slider")
 
 Text = Annotated[str, Strict()]
 Flag = Annotated[bool, Strict()]
-Number = Annotated[float, Strict()]
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 _CONFIG = ConfigDict(coerce_numbers_to_str=True)
 
 
@@ -177,8 +177,8 @@ class Question:
     several: Flag = False
     ties: Flag = True
     strength: tuple[str, ...] = ()
-    low: Text = ""
-    high: Text = ""
+    low: str = ""
+    high: str = ""
     least: Number = 0.0
     most: Number = 100.0
     step: Number = 1.0
@@ -200,8 +200,10 @@ def expect_keys(table: Mapping[str, Any], known: Collection[str], needed: Sequen
 
 _SAID = {
     "string_type": "be text in quotes", "int_type": "be a whole number", "bool_type": "be true or false",
-    "tuple_type": "be a list", "dict_type": "be a table {{...}}",
-    "float_type": "be a number", "greater_than_equal": "be at least {ge:g}", "less_than_equal": "be at most {le:,}",
+    "tuple_type": "be a list", "list_type": "be a list", "dict_type": "be a table {{...}}",
+    "bool_parsing": "be true or false", "int_parsing": "be a whole number", "float_parsing": "be a number",
+    "float_type": "be a number", "finite_number": "be a number that is not infinite",
+    "greater_than_equal": "be at least {ge:g}", "less_than_equal": "be at most {le:,}",
     "refused": "{words}", "missing": "be given", "model_type": "be a JSON object",
 }  # fmt: skip
 """What a value must do, by what pydantic finds of it."""
@@ -370,7 +372,7 @@ class Settings:
     overlap_first: Annotated[Share, must_be("a share from 0 to 1, such as 0.1")] = 0.1
     checks: Annotated[Number, Field(ge=0, lt=1), must_be("a share from 0 to below 1, such as 0.05")] = 0.0
     method: Text = "auto"
-    least_gain: Annotated[Number, Field(ge=0), must("not be below 0")] = 0.0
+    least_gain: Annotated[Number, Field(ge=0)] = 0.0
     close_when_done: Flag = False
     show_quality: Flag = False
     about: Text = ""

@@ -408,7 +408,7 @@ async def practise(service: Running, caller: Annotator, request: Id, body: Pract
 @annotator_router.get("/requests/{request}/items/{label}", response_class=Response)
 async def item(call: Request, service: Running, caller: Annotator, request: Id, label: str) -> Response:
     """Serve an image, a sound or a sandboxed page that a request shows, or that there is to practise on."""
-    practice = call.scope["path"].startswith(f"{API}/training/")
+    practice = call.scope["route"].path.startswith(f"{API}/training/")
     shown = await service.read(shown_item, caller.annotator, request, label, practice=practice)
     return _content(service, shown[0], shown[1], {"cache-control": "private, max-age=3600"})
 
