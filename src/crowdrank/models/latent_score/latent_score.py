@@ -864,7 +864,7 @@ class _BlockRounds:
         while True:
             sums = _RoundSums.of(blocks.total(partial(_run_round, common, state, follow, begin)))
             if follow is not None:
-                of_scores = path.longest_change(steps.typical_change(sums.largest, squares, sums.n_judged))
+                of_scores = path.change_of_step(steps.typical_change(sums.largest, squares, sums.n_judged))
                 change = max(of_crowd, of_scores)
                 converged = steps.has_converged(change, values, steps.tolerance(layout, self.options.tol), weight)
             if may_differ and steps.has_settled(change, values):

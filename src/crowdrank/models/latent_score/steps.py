@@ -1363,7 +1363,7 @@ class Path:
         self.unjudged, self.factor = np.flatnonzero(~judged), 1.0
         self.before: Floats | None = None
 
-    def longest_change(self, change: float) -> float:
+    def change_of_step(self, change: float) -> float:
         """Return a change by the last round as large as the step that was taken."""
         return max(self.factor, 1.0) * change
 
@@ -1394,7 +1394,7 @@ class Path:
         step = self.factor * step
         step[self.unjudged] = free
         moved = _with_means(following, _means(state) + step)
-        return _with_shared_numbers(moved, _shared_numbers(state) + self.factor * drift), self.longest_change(change)
+        return _with_shared_numbers(moved, _shared_numbers(state) + self.factor * drift), self.change_of_step(change)
 
 
 def _change_of(step: Floats, number: int) -> float:
