@@ -531,9 +531,11 @@ def test_from_a_panel_through_practice_and_questions_to_the_code(tmp_path, brows
     kept = [line for line in file.read_text().splitlines() if not line.startswith("grades")]
     file.write_text("\n".join(kept) + QUESTIONS)
     words = json.loads((PAGES / f"words-{language}.json").read_text())
+    # a colour on its way to another has the contrast of neither
     context = browser.new_context(
-        locale=language, color_scheme=theme, bypass_csp=True, viewport={"width": size[0], "height": size[1]}
-    )
+        locale=language, color_scheme=theme, bypass_csp=True, viewport={"width": size[0], "height": size[1]},
+        reduced_motion="reduce",
+    )  # fmt: skip
     page = context.new_page()
     page.set_default_timeout(PATIENCE * 1000)
 
