@@ -12,7 +12,6 @@ from tests.strategies import grade_rows, judgments
 
 from crowdrank import datasets
 from crowdrank.data.judgments import Grades
-from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from crowdrank.models.averages.majority_vote import MajorityVote
 from crowdrank.models.classes.glad import GLAD
 
@@ -138,20 +137,6 @@ def test_levels_abilities_and_difficulties_come_back():
     assert never_falls(consensus.trace)
 
 
-@pytest.mark.parametrize("options", [{}, {"prior": "estimated"}, {"errors": "own", "prior": "estimated"}])
-def test_probabilities_scores_and_the_trace(options):
-    rows, _, _, _ = crowd(n_items=80)
-    consensus = GLAD(**options).fit(Grades.from_rows(rows))
-    np.testing.assert_allclose(consensus.probabilities.sum(axis=1), 1)
-    np.testing.assert_allclose(consensus.scores, consensus.probabilities @ np.arange(3), rtol=1e-7, atol=1e-10)
-    confidence = dict(consensus.frame()["item", "confidence"].iter_rows())
-    assert list(confidence.values()) != []
-    for code, item in enumerate(consensus.items.ids):
-        assert confidence[item] == consensus.probabilities[code].max()
-    assert never_falls(consensus.trace)
-    np.testing.assert_allclose(consensus.quality.parameters["confusion"].sum(axis=2), 1)
-
-
 def test_quality_is_that_on_a_random_item():
     rows, _, _, _ = crowd(n_items=150, n_levels=2)
     grades = Grades.from_rows(rows)
@@ -191,19 +176,6 @@ def test_known_items_are_certain_and_teach():
     assert GLAD().difficulty(grades, taught, known=known).height == 120
 
 
-@pytest.mark.parametrize(
-    ("known", "message"),
-    [
-        ({"query": ["q"], "item": ["i000"], "grade": [9]}, "outside the scale"),
-        ({"query": ["q"], "item": ["nowhere"], "grade": [1]}, "not among the judged items"),
-    ],
-)
-def test_bad_known_items_are_refused(known, message):
-    rows, _, _, _ = crowd(n_items=20)
-    with pytest.raises(JudgmentError, match=message):
-        GLAD().fit(Grades.from_rows(rows), known=known)
-
-
 @pytest.mark.parametrize("options", [{}, {"prior": "estimated"}, {"errors": "own"}])
 def test_warm_starts_end_where_cold_ones_do_but_sooner(options):
     rows, _, _, _ = crowd(n_items=400, seed=5)
@@ -214,54 +186,6 @@ def test_warm_starts_end_where_cold_ones_do_but_sooner(options):
     np.testing.assert_allclose(warm.probabilities, cold.probabilities, atol=1e-4)
     assert warm.trace.n_iter < cold.trace.n_iter
     assert never_falls(warm.trace)
-
-
-def test_a_start_of_another_method_is_refused():
-    rows, _, _, _ = crowd(n_items=20)
-    grades = Grades.from_rows(rows)
-    with pytest.raises(ParameterError, match="majority_vote, which knows no ability"):
-        GLAD().fit(grades, start=MajorityVote().fit(grades))
-
-
-def test_per_query_takes_annotators_apart():
-    one, _, _, _ = crowd(n_items=60, seed=1)
-    # the same grades once more, by others of the same people
-    swap = {f"a{k:02d}": f"a{(k + 6) % 12:02d}" for k in range(12)}
-    grades = Grades.from_rows(one + [(swap[who], "r", item, grade) for who, _, item, grade in one])
-    apart = GLAD(per_query=True, calibrated=False).fit(grades)
-    alone = GLAD(calibrated=False).fit(Grades.from_rows(one))
-    np.testing.assert_allclose(apart.probabilities[:60], alone.probabilities, atol=1e-9)
-    np.testing.assert_allclose(apart.probabilities[60:], alone.probabilities, atol=1e-4)
-    assert never_falls(apart.trace)
-
-
-def test_one_grade_for_each_item_comes_back_with_a_warning():
-    rows = [("ann", "q", f"i{k}", k % 3) for k in range(6)] + [("bob", "q", f"j{k}", k % 2) for k in range(4)]
-    with pytest.warns(DataWarning, match="no item was graded by two annotators"):
-        consensus = GLAD().fit(Grades.from_rows(rows))
-    assert consensus.scores.tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 0, 1]
-    assert consensus.quality.parameters["ability"].tolist() == [1, 1]
-    assert GLAD().fit(Grades.from_rows([*rows, ("ann", "q", "j0", 0)]), start=consensus).trace.converged
-
-
-@pytest.mark.parametrize("errors", ["even", "own"])
-def test_nobody_ever_disagrees(errors):
-    rows = [(who, "q", f"i{k}", 2) for who in ("ann", "bob") for k in range(3)]
-    consensus = GLAD(errors=errors).fit(Grades.from_rows(rows))
-    assert consensus.scores.tolist() == [2, 2, 2]
-    assert consensus.quality.quality.tolist() == [0.5, 0.5]
-
-
-@pytest.mark.parametrize("errors", ["even", "own"])
-def test_two_perfect_annotators_who_disagree(errors):
-    rows = [("ann", "q", f"i{k}", k % 2) for k in range(8)] + [("bob", "q", f"i{k}", 1 - k % 2) for k in range(8)]
-    grades = Grades.from_rows(rows)
-    consensus = GLAD(errors=errors).fit(grades)
-    np.testing.assert_allclose(consensus.probabilities, 0.5, atol=1e-6)
-    assert consensus.quality.quality[0] == pytest.approx(consensus.quality.quality[1])
-    chosen = [GLAD(errors=errors, seed=seed).fit(grades).grade for seed in range(20)]
-    assert all(np.ptp(grade) == 0 for grade in chosen)
-    assert {int(grade[0]) for grade in chosen} == {0, 1}
 
 
 def test_who_is_below_chance_speaks_against_the_level_given():
@@ -280,42 +204,3 @@ def test_who_gives_one_level_only_is_finite():
     assert np.isfinite(consensus.probabilities).all()
     assert consensus.quality.quality[-1] == pytest.approx(0.5, abs=0.2)
     assert (consensus.grade == truth).mean() > 0.75
-
-
-def test_a_level_that_nobody_gave():
-    rows, _, _, _ = crowd(n_items=40)
-    consensus = GLAD().fit(Grades.from_rows(rows, levels=[0, 1, 2, 3]))
-    assert consensus.probabilities.shape == (40, 4)
-    assert (consensus.probabilities[:, 3] == 0).all()
-    np.testing.assert_allclose(consensus.scores, GLAD().fit(Grades.from_rows(rows)).scores)
-
-
-def test_weights_count_as_numbers_of_grades():
-    rows, _, _, _ = crowd(n_items=30)
-    with pytest.warns(DataWarning, match="repeat"):
-        doubled = Grades.from_rows(rows + rows[:50])
-    table = pl.DataFrame(rows, schema=["annotator", "query", "item", "grade"], orient="row")
-    weighted = Grades.from_frame(table.with_columns(weight=pl.Series([2.0] * 50 + [1.0] * (len(rows) - 50))))
-    np.testing.assert_allclose(GLAD().fit(doubled).scores, GLAD().fit(weighted).scores, atol=1e-7)
-
-
-def test_nominal_grades_have_confidence_as_score():
-    rows = [("ann", "q", "x", "cat"), ("bob", "q", "x", "cat"), ("cy", "q", "x", "dog"), ("ann", "q", "y", "dog")]
-    consensus = GLAD().fit(Grades.from_rows([*rows, ("bob", "q", "y", "dog")], nominal=True))
-    assert consensus.frame().sort("item")["grade"].to_list() == ["cat", "dog"]
-    np.testing.assert_allclose(consensus.scores, consensus.probabilities.max(axis=1))
-
-
-def test_too_few_passes_warn():
-    rows, _, _, _ = crowd(n_items=30)
-    with pytest.warns(ConvergenceWarning, match="glad did not converge in 2 steps"):
-        trace = GLAD(max_iter=2).fit(Grades.from_rows(rows)).trace
-    assert not trace.converged
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"errors": "odd"}, {"prior": "flat"}, {"ability_spread": 0.0}, {"ease_spread": -1.0}]
-)
-def test_parameters_are_checked(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        GLAD(**wrong)

@@ -12,7 +12,6 @@ from tests.strategies import grade_rows, judgments
 
 from crowdrank import datasets
 from crowdrank.data.judgments import Grades
-from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from crowdrank.models.averages.majority_vote import MajorityVote
 from crowdrank.models.classes import mace
 from crowdrank.models.classes.mace import MACE
@@ -243,19 +242,6 @@ def test_annotators_who_saw_known_items_only_are_scored():
     assert quality["good"] > quality["bad"]
 
 
-@pytest.mark.parametrize(
-    ("known", "message"),
-    [
-        ({"query": ["q"], "item": ["i000"], "grade": [9]}, "outside the scale"),
-        ({"query": ["q"], "item": ["nowhere"], "grade": [1]}, "not among the judged items"),
-    ],
-)
-def test_bad_known_items_are_refused(known, message):
-    rows, _, _, _ = spammed(n_items=20)
-    with pytest.raises(JudgmentError, match=message):
-        MACE().fit(Grades.from_rows(rows), known=known)
-
-
 @pytest.mark.parametrize("options", [{}, {"inference": "em", "smoothing": 1.0}, {"prior": "estimated"}])
 def test_warm_starts_end_where_cold_ones_do_but_sooner(options):
     rows, _, _, _ = spammed(n_items=400, seed=5)
@@ -267,13 +253,6 @@ def test_warm_starts_end_where_cold_ones_do_but_sooner(options):
     assert warm.trace.n_iter < cold.trace.n_iter
     assert never_falls(warm.trace)
     assert method.fit(more, start=cold).trace.n_iter <= 0.5 * cold.trace.n_iter
-
-
-def test_a_start_of_another_method_is_refused():
-    rows, _, _, _ = spammed(n_items=20)
-    grades = Grades.from_rows(rows)
-    with pytest.raises(ParameterError, match="majority_vote, which knows no"):
-        MACE().fit(grades, start=MajorityVote().fit(grades))
 
 
 def test_per_query_takes_annotators_apart():
@@ -289,33 +268,6 @@ def test_per_query_takes_annotators_apart():
     alone = MACE(calibrated=False).fit(Grades.from_rows(one))
     np.testing.assert_allclose(apart.probabilities[:150], alone.probabilities, atol=1e-6)
     assert never_falls(apart.trace)
-
-
-def test_one_grade_for_each_item_comes_back_with_a_warning():
-    rows = [("ann", "q", f"i{k}", k % 3) for k in range(6)] + [("bob", "q", f"j{k}", k % 2) for k in range(4)]
-    with pytest.warns(DataWarning, match="no item was graded by two annotators"):
-        consensus = MACE().fit(Grades.from_rows(rows))
-    assert consensus.scores.tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 0, 1]
-    assert consensus.quality.parameters["spam_probability"].tolist() == [0.5, 0.5]
-    assert MACE().fit(Grades.from_rows([*rows, ("ann", "q", "j0", 0)]), start=consensus).trace.converged
-
-
-def test_nobody_ever_disagrees():
-    rows = [(who, "q", f"i{k}", 2) for who in ("ann", "bob") for k in range(3)]
-    consensus = MACE().fit(Grades.from_rows(rows))
-    assert consensus.scores.tolist() == [2, 2, 2]
-    assert consensus.quality.quality.tolist() == [0.5, 0.5]
-
-
-@pytest.mark.parametrize("inference", ["variational", "em"])
-def test_two_perfect_annotators_who_disagree(inference):
-    rows = [("ann", "q", f"i{k}", k % 2) for k in range(8)] + [("bob", "q", f"i{k}", 1 - k % 2) for k in range(8)]
-    consensus = MACE(inference=inference).fit(Grades.from_rows(rows))
-    np.testing.assert_allclose(consensus.probabilities, 0.5, atol=1e-6)
-    assert consensus.quality.quality[0] == pytest.approx(consensus.quality.quality[1])
-    chosen = [MACE(seed=seed).fit(Grades.from_rows(rows)).grade for seed in range(20)]
-    assert all(np.ptp(grade) == 0 for grade in chosen)
-    assert {int(grade[0]) for grade in chosen} == {0, 1}
 
 
 def test_who_gives_one_level_only_tells_nothing():
@@ -345,34 +297,3 @@ def test_who_is_below_chance_counts_for_little():
     consensus = MACE().fit(Grades.from_rows(rows + wrong))
     assert consensus.quality.parameters["spam_probability"][-1] > 0.9
     assert (consensus.grade == truth).mean() > 0.95
-
-
-def test_weights_count_as_numbers_of_grades():
-    rows, _, _, _ = spammed(n_items=30)
-    with pytest.warns(DataWarning, match="repeat"):
-        doubled = Grades.from_rows(rows + rows[:50])
-    table = pl.DataFrame(rows, schema=["annotator", "query", "item", "grade"], orient="row")
-    weighted = Grades.from_frame(table.with_columns(weight=pl.Series([2.0] * 50 + [1.0] * (len(rows) - 50))))
-    np.testing.assert_allclose(MACE().fit(doubled).scores, MACE().fit(weighted).scores, atol=1e-7)
-
-
-def test_nominal_grades_have_confidence_as_score():
-    rows = [("ann", "q", "x", "cat"), ("bob", "q", "x", "cat"), ("cy", "q", "x", "dog"), ("ann", "q", "y", "dog")]
-    consensus = MACE().fit(Grades.from_rows([*rows, ("bob", "q", "y", "dog")], nominal=True))
-    assert consensus.frame().sort("item")["grade"].to_list() == ["cat", "dog"]
-    np.testing.assert_allclose(consensus.scores, consensus.probabilities.max(axis=1))
-
-
-def test_too_few_passes_warn():
-    rows, _, _, _ = spammed(n_items=30)
-    with pytest.warns(ConvergenceWarning, match="mace did not converge in 2 steps"):
-        trace = MACE(max_iter=2, n_restarts=1).fit(Grades.from_rows(rows)).trace
-    assert not trace.converged
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"inference": "mcmc"}, {"prior": "flat"}, {"alpha": 0.0}, {"smoothing": -1.0}, {"n_restarts": 0}]
-)
-def test_parameters_are_checked(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        MACE(**wrong)

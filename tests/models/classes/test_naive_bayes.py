@@ -323,27 +323,3 @@ def test_weights_are_powers():
     consensus = NaiveBayes().fit(Grades.from_frame(table), accuracies={"a": 0.9, "b": 0.6})
     low, high = 0.9**0.5 * 0.4**2, 0.1**0.5 * 0.6**2
     assert consensus.probabilities[0, 0] == pytest.approx(low / (low + high))
-
-
-def test_nominal_scores_are_confidences():
-    rows = [
-        ("a", "q", "x", "cat"),
-        ("b", "q", "x", "dog"),
-        ("c", "q", "x", "cat"),
-        ("a", "q", "y", "dog"),
-        ("b", "q", "y", "dog"),
-    ]
-    consensus = NaiveBayes().fit(Grades.from_rows(rows, nominal=True))
-    assert consensus.frame().sort("item")["grade"].to_list() == ["cat", "dog"]
-    np.testing.assert_allclose(consensus.scores, consensus.probabilities.max(axis=1))
-
-
-@pytest.mark.parametrize("params", [{"a0": 0.0}, {"b0": -1.0}, {"max_iter": 0}])
-def test_parameters_out_of_range(params):
-    with pytest.raises(ParameterError, match="must be"):
-        NaiveBayes(**params)
-
-
-def test_no_grades():
-    none = Grades.from_rows([("a", "q", "x", 3)]).select(np.zeros(1, bool))
-    assert NaiveBayes().fit(none).scores.tolist() == [0.0]
