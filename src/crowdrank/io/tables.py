@@ -188,7 +188,7 @@ def lines_table(source: Source, *, first_line: int = 1) -> tuple[pl.DataFrame, M
             row = _parse(line)
         except (ValueError, RecursionError) as error:
             raise JudgmentError(
-                f"{source.name}: line {number} is broken JSON ({_reason(error)}); correct or remove that line"
+                f"{source.name}: line {number} is broken JSON ({json_problem(error)}); correct or remove that line"
             ) from None
         if not isinstance(row, dict):
             raise JudgmentError(f"{source.name}: line {number} is {json_kind(row)}, not an object; {_SHAPE}")
@@ -214,7 +214,7 @@ def read_document(source: Source) -> Any:
         return _parse(text)
     except (ValueError, RecursionError) as error:
         line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "it"
-        raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
+        raise JudgmentError(f"{source.name}: {line} is broken JSON ({json_problem(error)}); {_SHAPE}") from None
 
 
 def has_lines(source: Source) -> bool:
@@ -282,8 +282,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number; use null")
 
 
-def _reason(error: Exception) -> str:
-    """What is wrong with the JSON, in a few words."""
+def json_problem(error: Exception) -> str:
+    """Return what is wrong with JSON, in a few words."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return plain(error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:200]).lower()
@@ -308,7 +308,7 @@ def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mi
         number = next(number for number, text in enumerate(texts, 1) if _HALF_CHARACTER.search(text))
         raise JudgmentError(f"{source.name}: row {number} holds half of a character; correct its escapes") from None
     except pl.exceptions.PolarsError as error:
-        raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
+        raise JudgmentError(f"{source.name} is not a table ({json_problem(error)}); {_SHAPE}") from None
 
 
 def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -190,47 +191,35 @@ def as_seconds(value: Any) -> float | None:
     >>> as_seconds("1970/01/01 2:01:00 AM GMT+2"), as_seconds("1/1/1970 00:01:00"), as_seconds("soon")
     (60.0, 60.0, None)
     """
-    if isinstance(value, datetime):
-        return _stamp(value)
     number = as_number(value)
     if number is not None:
         return number / 1000 if abs(number) > _LATEST_SECONDS else number
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
     try:
-        return _stamp(datetime.fromisoformat(text))
-    except ValueError:
-        return _platform_seconds(text)
-
-
-def _platform_seconds(text: str) -> float | None:
-    """A time as Mechanical Turk, Appen or Google Forms write it."""
-    try:
-        if match := _MTURK.fullmatch(text):
-            month, day, hour, minute, second, zone, year = match.groups()
-            when = datetime(int(year), 1 + _MONTHS.index(month), int(day), int(hour), int(minute), int(second))
-            return _stamp(when - timedelta(hours=_ZONES[zone]))
-        if match := _SLASHED.fullmatch(text):
-            first, second_, third, hour, minute, second, half, zone, zone_minutes = match.groups()
-            # a year first, else month and day as Americans write them, unless that month cannot be or points are used
-            year, month, day = (first, second_, third) if len(first) == 4 else (third, first, second_)
-            if int(month) > 12 or (_DOTTED.match(text) and len(first) < 4):
-                month, day = day, month
-            hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hour)
-            ahead = timedelta(hours=int(zone or 0), minutes=int(zone_minutes or 0))
-            return _stamp(datetime(int(year), int(month), int(day), hours, int(minute), int(second or 0)) - ahead)
+        when = _moment(value.strip()) if isinstance(value, str) else value
+        # a time without a zone counts as UTC
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() if isinstance(when, datetime) else None
     except (ValueError, KeyError, OverflowError):
         return None
+
+
+def _moment(text: str) -> datetime | None:
+    """A time as ISO has it, or as Mechanical Turk, Appen or Google Forms write it."""
+    with suppress(ValueError):
+        return datetime.fromisoformat(text)
+    if match := _MTURK.fullmatch(text):
+        day, hour, minute, second, year = map(int, match.group(2, 3, 4, 5, 7))
+        ahead = timedelta(hours=_ZONES[match[6]])
+        return datetime(year, 1 + _MONTHS.index(match[1]), day, hour, minute, second) - ahead
+    if match := _SLASHED.fullmatch(text):
+        first, middle, third, hours, minutes, seconds, half, zone, zone_minutes = match.groups()
+        # a year first, else month and day as Americans write them, unless that month cannot be or points are used
+        year, month, day = (first, middle, third) if len(first) == 4 else (third, first, middle)
+        if int(month) > 12 or (_DOTTED.match(text) and len(first) < 4):
+            month, day = day, month
+        of_24 = int(hours) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hours)
+        ahead = timedelta(hours=int(zone or 0), minutes=int(zone_minutes or 0))
+        return datetime(int(year), int(month), int(day), of_24, int(minutes), int(seconds or 0)) - ahead
     return None
-
-
-def _stamp(when: datetime) -> float | None:
-    """Seconds since 1970; a time without a zone counts as UTC."""
-    try:
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (OverflowError, ValueError):
-        return None
 
 
 def first_text(record: Mapping[str, Any], *names: str) -> str | None:

@@ -31,14 +31,12 @@ _BEGINNING_BYTES, _BEGINNING_OBJECTS, _SHEET_ROWS = 1 << 16, 20, 6
 _SMALL_SHEET_BYTES = 1 << 20  # up to which a sheet is looked into unasked: it has to be read as a whole for that
 _MOST_MEMBER_BYTES = 1 << 31
 _ROWS_AT_ONCE = 10_000
-# so many characters before the end of what was read, a complaint may be about a value that goes on behind it
-_NEAR_END = 16
 
 PACKED = (ZIP, OLD_SPREADSHEET)  # first bytes of files that are looked into: archives and spreadsheets
 _TEXTS = (".jsonl", ".json", ".csv")
 _ZSTD = 93  # zip's number for it
 _BETWEEN = re.compile(r"[\s,]*")
-_TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:])|([^\s"{}\[\],:]+))', re.DOTALL)
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],]', re.DOTALL)
 
 Record = dict[str, Any]
 
@@ -131,31 +129,20 @@ def first_objects(text: str) -> list[Any]:
 
 def _close_json(text: str) -> str:
     """Cut-off JSON up to its last whole value, with what is open closed."""
-    closers: list[str] = []
-    end, tail, at, key = 0, "", 0, False
-    while match := _TOKEN.match(text, at):
-        at = match.end()
-        string, mark, _ = match.groups()
-        if mark in ("{", "["):
-            closers.append("}" if mark == "{" else "]")
-        elif mark in ("}", "]"):
-            if not closers:
-                break
-            closers.pop()
-        if mark == ",":
-            key = closers[-1:] == ["}"]
+    closers, whole, closed = "", 0, ""
+    for match in _MARK.finditer(text):
+        mark = match[0]
+        if mark in "{[":
+            closers = ("}" if mark == "{" else "]") + closers
+        elif mark in "}]":
+            closers = closers[1:]
+        elif mark != ",":
             continue
-        if mark == ":":
-            key = False
-            continue
-        if mark == "{":
-            key = True
-        elif string is not None and key:
-            continue
-        end, tail = at, "".join(reversed(closers))
+        # before a comma a value has ended
+        whole, closed = match.start() if mark == "," else match.end(), closers
         if not closers:
             break
-    return text[:end] + tail
+    return text[:whole] + closed
 
 
 def _split_rows(document: Record) -> list[Record] | None:
@@ -324,48 +311,33 @@ def json_values(source: Source) -> Iterator[Any]:
     """Yield the elements of an array, or the values that stand one after the other, such as one on each line."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     texts = _text_blocks(source)
-    text, more = next(texts, ""), True
+    text = next(texts, "")
     at = len(text) - len(text.lstrip())
     in_array = text[at : at + 1] == "["
     at += in_array
-    number = 0
+    number = 1
     while True:
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
-        if at < len(text) and not (in_array and text[at] == "]"):
-            try:
-                value, at = decoder.raw_decode(text, at)
-            except (ValueError, RecursionError) as error:
-                cut_off = isinstance(error, json.JSONDecodeError) and (
-                    error.msg.startswith("Unterminated string") or error.pos >= len(text) - _NEAR_END
-                )
-                if not more or not cut_off:
-                    why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
-                    why = plain(error.msg if isinstance(error, json.JSONDecodeError) else why).lower()
-                    raise _broken_record(source, number + 1, why) from None
-            else:
-                number += 1
-                yield value
+        if in_array and text[at : at + 1] == "]":
+            return
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            # a value larger than what was read asks for twice as much, so that it is not tried too often
+            text, at, length = text[at:], 0, len(text) - at
+            wanted = max(_BLOCK, 2 * length)
+            while len(text) < wanted and (block := next(texts, None)) is not None:
+                text += block
+            if len(text) > length:
                 continue
-        elif at < len(text):
-            return
-        if not more:
-            if in_array:
-                raise _broken_record(source, number + 1, "the array is not closed")
-            return
-        # a value larger than what was read asks for twice as much, so that it is not tried too often
-        wanted = max(_BLOCK, 2 * (len(text) - at))
-        text, at = text[at:], 0
-        while len(text) < wanted and more:
-            block = next(texts, None)
-            more = block is not None
-            text += block or ""
-
-
-def _broken_record(source: Source, number: int, why: str) -> JudgmentError:
-    """The error for a record that is no JSON."""
-    return JudgmentError(
-        f"{source.name}: record {number} is broken JSON ({why}); was the file cut off? export it again"
-    )
+            if not text and not in_array:
+                return
+            why = f"broken JSON ({tables.json_problem(error)})" if text else "broken JSON (the array is not closed)"
+            raise JudgmentError(
+                f"{source.name}: record {number} is {why}; was the file cut off? export it again"
+            ) from None
+        number += 1
+        yield value
 
 
 def _text_blocks(source: Source) -> Iterator[str]:
