@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -19,7 +19,6 @@ from ...data.column_names import FOREIGN
 from ...data.covariates import parse_covariates
 from ...errors import JudgmentError
 from ...wording import call, counted, first_few, option
-from ..read_options import ReadOptions
 from ..sources import ZIP, Source
 from ..tables import table_format
 from . import cells as foreign
@@ -28,6 +27,9 @@ from .imported import Cells, Collector, Imported
 from .streaming import Record, Shape, check_shape, document, json_values, look, records, text_members
 
 Judged = Iterator[Cells | list[Cells] | str]
+
+Fields = defaultdict[str, tuple[str, ...]]
+"""Where the scores of a platform stand: words of ``scores`` in ``exports.toml`` -> paths, none for other words."""
 
 
 # pairs ---------------------------------------------------------------------------------------------------------------
@@ -66,7 +68,7 @@ def alpaca_eval(rows: Collector) -> Imported:
         else:
             asked = [text for name in ("instruction", "input") if (text := as_text(record.get(name)))]
             cells["query"] = "\n".join(asked) or str(number)
-            cells |= _style(rows.options, record, "12", (record.get("output_1"), record.get("output_2")))
+            cells |= _style(rows, record, "12", (record.get("output_1"), record.get("output_2")))
             # 0 is a draw in files of the first versions, 1.5 in later ones
             outcomes = {"left": 2 - preference, "right": preference - 1} if preference not in (0, 1.5) else {"tie": 1.0}
             number = rows.n_read - rows.dropped.total()
@@ -112,7 +114,7 @@ def arena(rows: Collector) -> Imported:
             both_bad += bad
             said = "response" if "response_a" in record and "conversation_a" not in record else "conversation"
             texts = record.get(f"{said}_a"), record.get(f"{said}_b")
-            yield {**cells, "winner": winner, **_style(rows.options, record, "ab", texts)}
+            yield {**cells, "winner": winner, **_style(rows, record, "ab", texts)}
 
     rows.take(records(rows.source, _wanted_fields(rows)), battle)
     if both_bad:
@@ -122,10 +124,9 @@ def arena(rows: Collector) -> Imported:
 
 def arena_hard(rows: Collector) -> Imported:
     """Return each of the two games of a model against a baseline as a preference with its strength."""
-    options = rows.options
 
     def games(record: Record, number: int) -> Judged:
-        model, baseline = as_text(record.get("model")), as_text(record.get("baseline")) or options.baseline_model
+        model, baseline = as_text(record.get("model")), as_text(record.get("baseline")) or rows.options.baseline_model
         if baseline is None:
             rows.refuse("no_baseline", baseline_model=option("baseline_model", "gpt-4-0314"))
         # A is the baseline in the first game and the model in the second
@@ -136,8 +137,8 @@ def arena_hard(rows: Collector) -> Imported:
                 yield "no score" if graded is None else "of the baseline with itself"
                 continue
             pair: Cells = {"left": left, "right": right, "winner": graded[0], "strength": graded[1]}
-            style = _style(options, game, "ab", prompt=game.get("user_prompt", game.get("prompt")))
-            yield {**rows.cells_of(record, number), **pair, **style}
+            pair |= _style(rows, game, "ab", prompt=game.get("user_prompt", game.get("prompt")))
+            yield {**rows.cells_of(record, number), **pair}
 
     rows.take(records(rows.source, shape={"games": [{}]}), games)
     if rows.dropped["no score"]:
@@ -176,7 +177,7 @@ def mt_bench(rows: Collector) -> Imported:
                 continue
             name = {"model_1": first, "model_2": second}.get(outcome)
             winner = "tie" if name is None else "left" if name == left else "right"
-            style = _style(options, record, sides, prompt=record.get(f"g{sides[0]}_user_prompt"))
+            style = _style(rows, record, sides, prompt=record.get(f"g{sides[0]}_user_prompt"))
             yield {"left": left, "right": right, "winner": winner, **common_cells(record), **style}
 
     def score(record: Record, number: int) -> Judged:
@@ -336,26 +337,17 @@ _SHOWN = re.compile(
 _SPEAKER = re.compile(r"### (?:User|Assistant [AB]):\n")
 
 
-def _style(
-    options: ReadOptions,
-    record: Mapping[str, Any],
-    sides: str,
-    texts: tuple[Any, Any] = (None, None),
-    *,
-    prompt: Any = None,
-) -> Cells:
+def _style(rows: Collector, record: Record, sides: str, texts: Any = (None, None), prompt: Any = None) -> Cells:
     """Covariates of two answers that the record counts, and the texts where it does not count them all.
 
     Nothing is looked for unless covariates are asked for. ``sides`` are the ends of the fields of left and right; of a
     judge's ``prompt`` the texts are those that it shows.
     """
-    if not options.covariates:
-        return {}
-    counted = record.get("conv_metadata")
+    names = parse_covariates(rows.options.covariates)
+    counted = record.get("conv_metadata") if names else None
     counted = foreign.parse_json(counted) if isinstance(counted, str) else counted
     places = [one for one in (counted, record) if isinstance(one, Mapping)]
     cells: Cells = {}
-    names = parse_covariates(options.covariates)
     for name in names:
         forms = [*_COUNTS.get(name, ()), f"{name}_{{}}", f"{{}}_{name}"]
         for place, form in ((place, form) for place in places for form in forms):
@@ -401,32 +393,28 @@ _SAMPLES = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?")
 
 def lm_eval(rows: Collector) -> Imported:
     """Return the value of one metric for each document, as a grade of the model that the folder is named after."""
-    source, options = rows.source, rows.options
-    path = Path(source.name).resolve()
-    model = path.parent.name if source.path is not None or path.exists() else ""
+    path = Path(rows.source.name).resolve()
+    model = path.parent.name if rows.source.path is not None or path.exists() else ""
     task = _SAMPLES.fullmatch(path.name.removesuffix(".gz").rsplit(".jsonl", 1)[0].rsplit(".json", 1)[0])
-    if not model and "item" not in options.columns:
+    if not model and "item" not in rows.options.columns:
         rows.refuse("no_folder")
     filters: dict[str, None] = {}
-    metrics: dict[str, None] = {}
     documents: list[tuple[Record | None, str, Record]] = []
-    for number, record in enumerate(records(source, shape={"metrics": []}), 1):
+    for number, record in enumerate(records(rows.source, shape={"metrics": []}), 1):
         if not rows.is_wanted(record):
             continue
-        rows.n_read += 1
-        filters.setdefault(as_text(record.get("filter")) or "none")
+        filters[as_text(record.get("filter")) or "none"] = None
         # older versions do not list their metrics: all numbers of a sample may be such
         named = record.get("metrics")
         if named is None:
             named = [name for name, value in record.items() if name != "doc_id" and isinstance(value, int | float)]
-        values = {str(name): record.get(str(name)) for name in named}
-        metrics |= dict.fromkeys(values)
-        doc = as_text(record.get("doc_id")) or str(number)
+        doc, values = as_text(record.get("doc_id")) or str(number), {str(name): record.get(str(name)) for name in named}
         documents.append((rows.hold(record), f"{task[1]}: {doc}" if task else doc, values))
+    rows.n_read = len(documents)
     if len(filters) > 1:
         one = option("where", {"filter": next(iter(filters))})
         raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
-    metric = rows.choose_question(metrics, what="the metrics")
+    metric = rows.choose_question((name for *_, values in documents for name in values), what="the metrics")
     rows.settle_direction(metric, is_small_good(metric))
     for kept, query, values in documents:
         value, grade = values.get(metric), as_score(values.get(metric))
@@ -469,11 +457,9 @@ def inspect_log(rows: Collector) -> Imported:
         if scores and not wanted:
             continue
         rows.n_read += 1
-        if sample.get("error"):
-            rows.drop("error")
+        if sample.get("error") or not scores:
+            rows.drop("error" if sample.get("error") else "without a score")
             continue
-        if not scores:
-            rows.drop("without a score")
         values += wanted
     parts = dict.fromkeys(score.part for score in values)
     part = rows.choose_question(parts, what="the scores") if len(parts) > 1 or rows.options.answer else None
@@ -482,7 +468,7 @@ def inspect_log(rows: Collector) -> Imported:
     _expect_one_scale(values, pooled=rows.options.columns.get("annotator") == "scorer")
     for record, query, scorer, _, value in values:
         # C, P, I and N as Inspect counts them, numbers as they are
-        grade = _letter(value) if isinstance(value, str) else None
+        grade = _letter(value)
         grade = as_score(value) if grade is None else grade
         word = as_text(value) if grade is None else grade
         reason, record = "without a score" if word is None else None, {"scorer": scorer, **record}
@@ -515,24 +501,24 @@ def _expect_one_scale(scores: list[_Score], *, pooled: bool) -> None:
     pooled |= len({_LAST_NUMBER.sub("", scorer) for scorer in by_scorer}) == 1
     ranges: list[tuple[bool, float, float]] = []
     for values in by_scorer.values():
-        numbers = [number for value in values if (number := as_number(value)) is not None]
-        letters = all(isinstance(one, bool) or (isinstance(one, str) and _letter(one) is not None) for one in values)
-        ranges.append((letters, *((0.0, 1.0) if letters else (min(numbers, default=0.0), max(numbers, default=0.0)))))
-    widest = max((high for _, _, high in ranges), default=0.0) - min((low for _, low, _ in ranges), default=0.0)
-    alike = len({letters for letters, _, _ in ranges}) == 1
-    alike = alike and all(2 * (high - low) >= widest for _, low, high in ranges)
+        letters = all(isinstance(one, bool) or _letter(one) is not None for one in values)
+        numbers = [0.0, 1.0] if letters else [number for value in values if (number := as_number(value)) is not None]
+        ranges.append((letters, min(numbers, default=0.0), max(numbers, default=0.0)))
+    words, lows, highs = zip(*ranges, strict=True) if ranges else ((), (0.0,), (0.0,))
+    widest = max(highs) - min(lows)
+    alike = len(set(words)) == 1 and all(2 * (high - low) >= widest for _, low, high in ranges)
     if len(by_scorer) < 2 or (pooled and alike):
         return
-    named = first_few(map(repr, by_scorer), shown=12)
-    one = option("where", {"scorer": next(iter(by_scorer))})
+    named, one = first_few(map(repr, by_scorer), shown=12), option("where", {"scorer": next(iter(by_scorer))})
     together = f", or take all as annotators of the same thing with {option('columns', {'annotator': 'scorer'})}"
     scales = "" if alike else ", on different scales"
     raise JudgmentError(f"the samples have scores of {named}{scales}; choose one with {one}{together if alike else ''}")
 
 
-def _letter(value: str) -> float | None:
+def _letter(value: Any) -> float | None:
     """The number that Inspect counts a letter or word as."""
-    return _LETTERS.get(value.strip(), _LETTERS.get(value.strip().lower()))
+    word = value.strip() if isinstance(value, str) else ""
+    return _LETTERS.get(word, _LETTERS.get(word.lower()))
 
 
 _NOT_SCORES = ("threshold", "tokens", "num_tokens", "latency", "duration")
@@ -541,22 +527,18 @@ _NOT_SCORES = ("threshold", "tokens", "num_tokens", "latency", "duration")
 def openai_evals(rows: Collector) -> Imported:
     """Return whether each sample was answered rightly, or the metric of each, as a grade of the model."""
     model: str | None = None
-    events: dict[str, list[Record]] = {"match": [], "metrics": []}
-    other: Counter[str] = Counter()
+    events: dict[str, list[Record]] = {}
     for record in records(rows.source, shape={"spec": {}, "data": {}}):
         if spec := record.get("spec"):
             fns = spec.get("completion_fns") or spec.get("model_name") or spec.get("model")
             model = ",".join(map(str, fns)) if isinstance(fns, list) else as_text(fns)
-        kind = as_text(record.get("type"))
-        if kind in events:
-            events[kind].append(record)
-        elif kind is not None:
-            other[kind] += 1
-    matched = bool(events["match"]) and rows.options.answer in (None, "match", "correct")
+        if (kind := as_text(record.get("type"))) is not None:
+            events.setdefault(kind, []).extend([record] if kind in ("match", "metrics") else [])
+    matched = "match" in events and rows.options.answer in (None, "match", "correct")
     kind = "match" if matched else "metrics"
     rows.unit = f"{kind} event"
-    if not events[kind]:
-        rows.refuse("no_scores", other=first_few(map(repr, other)))
+    if kind not in events:
+        rows.refuse("no_scores", other=first_few(repr(name) for name in events if name != "match"))
     metric = "correct"
     if not matched:
         measured = [item for record in events[kind] for item in (record.get("data") or {}).items()]
@@ -596,7 +578,6 @@ def promptfoo(rows: Collector) -> Imported:
                     yield result
 
     tests: dict[str, int] = {}
-    names: dict[str, None] = {}
     outputs: list[tuple[Any, str, str, Any, dict[str, Any]]] = []
     for result in results():
         rows.n_read += 1
@@ -606,11 +587,9 @@ def promptfoo(rows: Collector) -> Imported:
             continue
         parts: dict[str, Any] = {}
         for one in foreign.at_path(result, "gradingResult.componentResults") or ():
-            assertion = one.get("assertion") or {}
-            if name := foreign.first_text(assertion, "metric", "type"):
+            if name := foreign.first_text(one.get("assertion") or {}, "metric", "type"):
                 parts.setdefault(name, one.get("score"))
         parts |= result.get("namedScores") or {}
-        names |= dict.fromkeys(parts)
         test = as_text(result.get("testIdx"))
         if test is None:
             # older versions number nothing: the variables say which test it is
@@ -621,12 +600,13 @@ def promptfoo(rows: Collector) -> Imported:
             provider = foreign.first_text(provider, "label", "id")
         if isinstance(prompt, Mapping):
             prompt = foreign.first_text(prompt, "label", "display", "raw")
-        item = [text for text in (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx"))) if text]
-        outputs.append((rows.hold(result), test, " | ".join(item) or "unnamed", result.get("score"), parts))
+        item = " | ".join(filter(None, (as_text(provider), as_text(prompt) or as_text(result.get("promptIdx")))))
+        outputs.append((rows.hold(result), test, item or "unnamed", result.get("score"), parts))
+    names = dict.fromkeys(name for *_, parts in outputs for name in parts)
     part = rows.choose_question(names, what="assertions of type") if rows.options.answer else None
-    for kept, test, item_name, score, parts in outputs:
+    for kept, test, item, score, parts in outputs:
         grade = as_number(parts.get(part) if part else score)
-        rows.add_unless("without a score" if grade is None else None, kept, query=test, item=item_name, grade=grade)
+        rows.add_unless("without a score" if grade is None else None, kept, query=test, item=item, grade=grade)
     if not names:
         rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
     rows.roles["grade"] = part or "score"
@@ -664,9 +644,10 @@ def as_score(value: Any) -> float | None:
 
 def platform_scores(rows: Collector) -> Imported:
     """Return the values of one metric as grades of traces, or of what an experiment tried on each example."""
-    fields = {word: tuple(paths.split("|")) for word, paths in rows.export.scores.items()}
+    own = rows.export.scores
+    fields: Fields = defaultdict(tuple, {word: tuple(paths.split("|")) for word, paths in own.items()})
     given: dict[str, list[Record]] = {}
-    bare, nested, aside = 0, False, re.compile(rows.export.scores.get("aside", "(?!)"))
+    bare, nested, aside = 0, False, re.compile(own.get("aside", "(?!)"))
     for record in records(rows.source):
         for one in _unfold(record, fields):
             scores = list(_scores_of(one, fields))
@@ -675,59 +656,56 @@ def platform_scores(rows: Collector) -> Imported:
                 score, nested = ({**one, **held, "record": one}, True) if held is not one else (one, nested)
                 if not aside.fullmatch(name) and rows.is_wanted(score):
                     given.setdefault(name, []).append(score)
-    reasons = {name: [_reason(rows, score) for score in scores] for name, scores in given.items()}
-    given = {name: scores for name, scores in given.items() if None in reasons[name]} or given
+    used = {name: scores for name, scores in given.items() if any(_reason(rows, score) is None for score in scores)}
+    given = used or given
     first = next((scores[0] for scores in given.values()), {})
-    pooled = "pooled" in fields
-    field = next((name for name in fields.get("metric", ()) if name in first and not nested), None)
-    metric = "verdict" if pooled else rows.choose_question(given, field=field)
-    chosen = [score for name in given if pooled or name == metric for score in given[name]]
-    if "settle" in fields:
+    field = next((name for name in fields["metric"] if name in first and not nested), None)
+    metric = "verdict" if fields["pooled"] else rows.choose_question(given, field=field)
+    chosen = [score for name in given if fields["pooled"] or name == metric for score in given[name]]
+    if fields["settle"]:
         passes = _small_passes(chosen) if fields["settle"] == ("threshold",) else is_small_good(metric)
         rows.settle_direction(metric, passes)
     # an experiment is ranked where each score is of an example that others may have too, else the trace itself
-    tried = "model" in fields and all(_text_at(score, fields["query"]) for score in chosen)
+    tried = bool(fields["model"]) and all(_text_at(score, fields["query"]) for score in chosen)
     item = fields["model"] if tried else fields["item"]
     file = Path(rows.source.name).resolve()
-    folder = re.fullmatch(rows.export.scores.get("folder", "(?!)"), file.parent.name)
+    folder = re.fullmatch(own.get("folder", "(?!)"), file.parent.name)
     name, task = (folder["model"], f"{folder['task']}: ") if folder else (Path(file.name.removesuffix(".gz")).stem, "")
     sources, parts, who = Counter[str](), Counter[str](), False
     rows.drop("without a score", bare)
-    rows.n_read += bare
+    rows.n_read += bare + len(chosen)
     for score in chosen:
-        rows.n_read += 1
         reason, grade = _reason(rows, score), _grade_of(score, fields)
         if reason is not None or grade is None:
             rows.drop(reason or ("error" if score.get("error") else "without a value"))
             continue
-        sources[_text_at(score, fields.get("source", ())) or "no source"] += 1
-        parts[_text_at(score, (*fields.get("finer", ()), *fields.get("coarser", ()))) or ""] += 1
-        cells: Record = {"annotator": _text_at(score, fields.get("annotator", ()))}
+        sources[_text_at(score, fields["source"]) or "no source"] += 1
+        parts[_text_at(score, fields["finer"] + fields["coarser"]) or ""] += 1
+        cells: Record = {"annotator": _text_at(score, fields["annotator"])}
         who |= cells["annotator"] is not None
-        if tried or ("query" in fields and "model" not in fields):
+        if tried or (fields["query"] and not fields["model"]):
             cells["query"] = task + (_text_at(score, fields["query"]) or "")
         cells["item"] = _text_at(score, item) or (name if tried else None)
-        rows.add(score, grade=grade, time=_text_at(score, fields.get("time", ())), **cells)
-    for word, names in (("item", item), *((word, fields.get(word, ())) for word in ("query", "time", "annotator"))):
+        rows.add(score, grade=grade, time=_text_at(score, fields["time"]), **cells)
+    for word in ("item", "query", "time", "annotator"):
+        names = item if word == "item" else fields[word]
         known = next((one for one in names if _text_at(first, (one,))), None)
         rows.roles.setdefault(word, known or ("name of the folder" if folder else "name of the file"))
     value = next((path for path in fields["value"] if _has(first, path)), fields["value"][0])
-    own = rows.roles.get("grade")
-    rows.roles["grade"] = (
-        own.format(metric) if own else metric if nested else " or ".join((value, *fields.get("words", ())[:1]))
-    )
-    rows.survey = "ordered" in fields
-    if not who and "source" in fields and "annotator" not in rows.options.columns:
+    called = metric if nested else " or ".join((value, *fields["words"][:1]))
+    rows.roles["grade"] = rows.roles["grade"].format(metric) if "grade" in rows.roles else called
+    rows.survey = bool(fields["ordered"])
+    if not who and fields["source"] and "annotator" not in rows.options.columns:
         rows.notes.append(f"the export does not say who scored: {fields['source'][0]} is only the kind of score")
     if len(sources) > 1:
         each = first_few([f"{n:,} {one}" for one, n in sources.most_common()])
         one_source = option("where", {fields["source"][0]: sources.most_common(1)[0][0]})
         rows.notes.append(f"scores of several sources are read together ({each}); for one of them: {one_source}")
     parts.pop("", None)
-    if "finer" in fields and parts and "item" not in rows.options.columns:
+    if fields["finer"] and parts and "item" not in rows.options.columns:
         part = option("columns", {"item": fields["finer"][0]})
         rows.notes.append(f"{counted(parts.total(), 'score')} of observations count for their trace; else: {part}")
-    if "coarser" in fields and len(parts) > 1 and not tried and "item" not in rows.options.columns:
+    if fields["coarser"] and len(parts) > 1 and not tried and "item" not in rows.options.columns:
         ways = f"{option('columns', {'item': fields['coarser'][0], 'query': 'run_id'})} {call('across_queries')}"
         rows.notes.append(f"the runs are of {counted(len(parts), 'experiment')} (session_id); to rank these: {ways}")
     return rows.finish("grade", metric=metric)
@@ -745,18 +723,16 @@ def _small_passes(metrics: list[Record]) -> bool | None:
     return None if large == small else small
 
 
-def _unfold(record: Record, fields: Mapping[str, tuple[str, ...]], depth: int = 0) -> Iterator[Record]:
+def _unfold(record: Record, fields: Fields, depth: int = 0) -> Iterator[Record]:
     """The records of a page, also in pages within, with the fields around them."""
-    for path in fields.get("within", ()):
+    for path in fields["within"]:
         if isinstance(inner := foreign.at_path(record, path), dict):
             record = {**record, **inner}
-    pages = [
-        (place, foreign.at_path(record, path))
-        for place, path in enumerate(fields.get("records", ())[depth:], depth + 1)
-    ]
-    pages = [
-        (place, one) for place, one in pages if isinstance(one, list) and all(isinstance(each, dict) for each in one)
-    ]
+    pages: list[tuple[int, list[Record]]] = []
+    for place, path in enumerate(fields["records"][depth:], depth + 1):
+        listed = foreign.at_path(record, path)
+        if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
+            pages.append((place, listed))
     around = {name: value for name, value in record.items() if not any(value is listed for _, listed in pages)}
     for place, listed in pages:
         for one in listed:
@@ -765,16 +741,16 @@ def _unfold(record: Record, fields: Mapping[str, tuple[str, ...]], depth: int = 
         yield record
 
 
-def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Record]]:
+def _scores_of(record: Record, fields: Fields) -> Iterator[tuple[str, Record]]:
     """Metric and fields of each score of a record."""
-    metric, value = fields.get("metric", ("metric",)), fields["value"]
+    metric, value = fields["metric"] or ("metric",), fields["value"]
     name = _text_at(record, metric)
-    if name is not None and any(_has(record, path) for path in (*value, *fields.get("words", ()))):
+    if name is not None and any(_has(record, path) for path in value + fields["words"]):
         yield name, record
         return
-    for path in fields.get("scores", ()):
+    for path in fields["scores"]:
         if "*" in path:
-            besides = {one for other in fields.get("besides", ()) for one in record if fnmatchcase(one, other)}
+            besides = {one for other in fields["besides"] for one in record if fnmatchcase(one, other)}
             head, _, tail = path.partition("*")
             for name, cell in record.items():
                 if name in besides or not fnmatchcase(name, path) or isinstance(cell, list | dict):
@@ -786,15 +762,12 @@ def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterato
         held = foreign.at_path(record, path)
         held = foreign.parse_json(held) if isinstance(held, str) else held
         for score in held if isinstance(held, list) else ():
-            if isinstance(score, dict) and (name := _text_at(score, metric) if "metric" in fields else value[0]):
+            if isinstance(score, dict) and (name := _text_at(score, metric) if fields["metric"] else value[0]):
                 # the score of what several people judged is their mean
-                shares = [foreign.at_path(score, path) for path in fields.get("authors", ())]
+                shares = [foreign.at_path(score, path) for path in fields["authors"]]
                 entries = [entry for by in shares if isinstance(by, dict) for entry in by.items()]
                 own = [{**one, fields["annotator"][0]: who} for who, one in entries if isinstance(one, dict)]
-                for one in own:
-                    yield name, {**score, **one}
-                if not own:
-                    yield name, score
+                yield from ((name, {**score, **one}) for one in own or [{}])
         for key, score in held.items() if isinstance(held, Mapping) else ():
             if not isinstance(score, dict):
                 yield key, {metric[0]: key, value[0]: score}
@@ -802,9 +775,8 @@ def _scores_of(record: Record, fields: Mapping[str, tuple[str, ...]]) -> Iterato
                 yield key, {**score, metric[0]: key}
             else:
                 # a scorer with values of several kinds
-                for part, one in score.items():
-                    if as_score(one) is not None:
-                        yield f"{key}.{part}", {metric[0]: f"{key}.{part}", value[0]: one}
+                kinds = {f"{key}.{part}": one for part, one in score.items() if as_score(one) is not None}
+                yield from ((name, {metric[0]: name, value[0]: one}) for name, one in kinds.items())
 
 
 def _has(record: Record, path: str) -> bool:
@@ -822,10 +794,10 @@ def _reason(rows: Collector, score: Record) -> str | None:
     return None
 
 
-def _grade_of(score: Record, fields: Mapping[str, tuple[str, ...]]) -> float | str | None:
+def _grade_of(score: Record, fields: Fields) -> float | str | None:
     """A number, or the words where there is none or where they are what was chosen."""
     value = next((one for path in fields["value"] if (one := _value_at(score, path)) is not None), None)
-    words = _text_at(score, fields.get("words", ()))
+    words = _text_at(score, fields["words"])
     if words is not None and (as_text(_value_at(score, "data_type")) or "").upper() == "CATEGORICAL":
         return words
     number = as_score(value)
