@@ -36,21 +36,27 @@ def mturk(rows: Collector) -> Imported:
     names = [name for name in frame.columns if name.startswith("Answer.")]
     if not names:
         raise JudgmentError("there is no column Answer.*; give the file of results as Mechanical Turk wrote it")
-    wanted = rows.options.answer
-    answers = [name for name in (wanted, f"Answer.{wanted}") if name in names][:1]
-    if wanted is None:
-        filled = [name for name in names if frame[name].null_count() < frame.height]
-        answers = [name for name in filled if not _ASIDE.search(name.removeprefix("Answer."))]
-    elif not answers:
-        listed = first_few(map(repr, names), shown=20)
-        raise JudgmentError(f"there is no Answer column {wanted!r}; there are {listed}")
-    if len(answers) != 1:
-        short = [name.removeprefix("Answer.") for name in answers or names]
-        listed, one = first_few(map(repr, short), shown=20), option("answer", short[0])
-        raise JudgmentError(f"which Answer column is meant? there are {listed}; choose one with {one}")
+    filled = [name for name in names if frame[name].null_count() < frame.height]
+    likely = [name for name in filled if not _ASIDE.search(name.removeprefix("Answer."))]
+    answer = _answer_column(rows, names, likely, "Answer.")
     inputs = {name.removeprefix("Input."): name for name in frame.columns if name.startswith("Input.")}
     cells = {"annotator": "WorkerId", "time": "SubmitTime", "duration": "WorkTimeInSeconds"}
-    return _read_answers(rows, frame, answers[0], inputs, cells, item=_only_input(frame, inputs) or "HITId")
+    return _read_answers(rows, frame, answer, inputs, cells, item=_only_input(frame, inputs) or "HITId")
+
+
+def _answer_column(rows: Collector, names: list[str], likely: list[str], prefix: str = "") -> str:
+    """The column of answers that is meant: the one that the user names, else the only one that is likely."""
+    wanted = rows.options.answer
+    if wanted is not None:
+        likely = [name for name in (wanted, f"{prefix}{wanted}") if name in names][:1]
+    if len(likely) == 1:
+        return likely[0]
+    column = f"{prefix} column".replace(".", "").strip()
+    if wanted is not None:
+        raise JudgmentError(f"there is no {column} {wanted!r}; there are {first_few(map(repr, names), shown=20)}")
+    short = [name.removeprefix(prefix) for name in likely or names or ["x"]]
+    listed, one = first_few(map(repr, short), shown=20), option("answer", short[0])
+    raise JudgmentError(f"which {column} is meant? there are {listed}; choose one with {one}")
 
 
 def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
@@ -63,17 +69,13 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
             parsed = parsed[0] if isinstance(parsed, list) and parsed else parsed
             given.append({})
             for key, answer in parsed.items() if isinstance(parsed, Mapping) else ():
-                boxes = isinstance(answer, Mapping) and answer and all(isinstance(one, bool) for one in answer.values())
-                if boxes:
+                if isinstance(answer, Mapping) and answer and all(isinstance(one, bool) for one in answer.values()):
                     # of a group of boxes or buttons the one that is on
                     on = [str(name) for name, flag in answer.items() if flag]
-                    given[-1][str(key)] = on[0] if len(on) == 1 else None
-                else:
-                    label = answer.get("label", answer) if isinstance(answer, Mapping) else answer
-                    given[-1][str(key)] = as_text(label)
-        keys = dict.fromkeys(key for answers in given for key in answers)
-        columns = [pl.Series(f"Answer.{key}", [one.get(key) for one in given], dtype=pl.String) for key in keys]
-        frame = frame.drop("Answer.taskAnswers").with_columns(columns)
+                    answer = on[0] if len(on) == 1 else None
+                label = answer.get("label", answer) if isinstance(answer, Mapping) else answer
+                given[-1][f"Answer.{key}"] = as_text(label)
+        frame = frame.drop("Answer.taskAnswers").with_columns(text_columns(given).get_columns())
     groups: dict[str, list[str]] = {}
     for name in frame.columns:
         if name.startswith("Answer.") and name.count(".") > 1:
@@ -161,24 +163,16 @@ def appen(rows: Collector) -> Imported:
         frame = frame.filter(~tainted)
     golden = ("_gold", "_gold_reason", "_golden")
     names = [name for name in frame.columns if not name.startswith("_") and not name.endswith(golden)]
-    answer = rows.options.answer
-    if answer is None:
-        # the only column that differs within a unit, or of several the one with gold answers
-        filled = ((name, frame.select(name, _UNIT).drop_nulls(name)) for name in names)
-        varying = [name for name, cells in filled if cells.n_unique() > cells[_UNIT].n_unique()]
-        gold = [name for name in varying or names if f"{name}_gold" in frame.columns]
-        if len(varying) != 1 and len(gold) != 1:
-            several = varying or names
-            listed, one = first_few(map(repr, several), shown=20), option("answer", (several or ["x"])[0])
-            raise JudgmentError(f"which column holds the answers? {listed}; choose one with {one}")
-        answer = varying[0] if len(varying) == 1 else gold[0]
-    elif answer not in names:
-        raise JudgmentError(f"there is no column {answer!r}; there are {first_few(map(repr, names), shown=20)}")
+    # the only column that differs within a unit, or of several the one with gold answers
+    filled = ((name, frame.select(name, _UNIT).drop_nulls(name)) for name in names)
+    varying = [name for name, cells in filled if cells.n_unique() > cells[_UNIT].n_unique()]
+    gold = [name for name in varying or names if f"{name}_gold" in frame.columns]
+    answer = _answer_column(rows, names, gold if len(varying) != 1 and len(gold) == 1 else varying)
     named = _named_item(frame, answer)
     duration = "seconds from _started_at to _created_at"
     ends = [frame[name] if name in frame.columns else [None] * len(frame) for name in ("_started_at", "_created_at")]
     times = [(as_seconds(begin), as_seconds(end)) for begin, end in zip(*ends, strict=True)]
-    took = [None if a is None or b is None or b < a else b - a for a, b in times]
+    took = [b - a if a is not None and b is not None and b >= a else None for a, b in times]
     frame = frame.with_columns(pl.Series(duration, took, dtype=pl.Float64))
     cells = {"annotator": "_worker_id", "time": "_created_at", "duration": duration}
     cells |= {"query": named["query"]} if "query" in named else {}
@@ -261,12 +255,12 @@ def _read_answers(
     if "duration" in others:
         others["duration"] = others["duration"].cast(pl.Float64, strict=False)
     others |= {"strength": answered[_STRENGTH]} if rows.options.strength is not None else {}
+    chosen = {word: answered[name] for word, name in given.items()}
 
-    def add(**columns: pl.Series) -> None:
+    def add(**columns: Any) -> None:
         """Add rows column by column, with the user's own choice of columns."""
-        parts = {**others, **columns, **{word: answered[name] for word, name in given.items()}}
         if answered.height:
-            rows.add_frame(pl.DataFrame([series.alias(word) for word, series in parts.items()]))
+            rows.add_frame(answered.select(**{**others, **columns, **chosen}))
 
     labels = labels_in(answered[answer]) if sides is None else None
     if labels is not None:
@@ -274,7 +268,7 @@ def _read_answers(
         seen = list(dict.fromkeys(label for named in labels for label in named))
         for label in seen:
             grade = pl.Series([str(int(label in named)) for named in labels], dtype=pl.String)
-            add(item=answered[item], query=pl.Series([label] * answered.height, dtype=pl.String), grade=grade)
+            add(item=answered[item], query=pl.lit(label), grade=grade)
         rows.notes.append(label_note(seen))
         return rows.finish("grade")
     if sides is None:
@@ -319,11 +313,10 @@ def _add_gold(rows: Collector, frame: pl.DataFrame, gold: str, ids: Mapping[str,
         answers = [line.strip() for line in str(row[gold]).splitlines() if line.strip()]
         if len(answers) != 1 or None in cells.values():
             several += 1
-        elif "left" in ids:
-            winner = side(answers[0], names, (cells["left"], cells["right"]))
-            rows.truth += [cells | {"winner": winner}] if winner else []
-        else:
+        elif "left" not in ids:
             rows.truth.append(cells | {"grade": answers[0]})
+        elif winner := side(answers[0], names, (cells["left"], cells["right"])):
+            rows.truth.append(cells | {"winner": winner})
     if several:
         rows.notes.append(f"{several} gold answers name several right ones and are not used as truth")
 
