@@ -125,7 +125,7 @@ def export(
             f"{to} needs names and data that are not in the result; name the export it came from with {option('votes')}"
         )
     from ..io.exports import detect
-    from ..io.exports.predictions import argilla_suggestions, label_studio_tasks
+    from ..io.exports.labels import argilla_suggestions, label_studio_tasks
 
     source = open_source(votes, archives=True)
     tool = detect(source)

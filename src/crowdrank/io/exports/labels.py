@@ -1,17 +1,20 @@
-"""Tools in which things are labelled: doccano, Prodigy, Labelbox, Label Studio and Argilla."""
+"""Tools in which things are labelled: doccano, Prodigy, Labelbox, Label Studio and Argilla; and results back to two."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain, combinations, islice, repeat
+from itertools import chain, combinations, islice, pairwise, repeat
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
+from ...data.consensus import Consensus
 from ...data.words import not_supported, unsupported_kind
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
-from ..read_options import SIDES
+from ..read_options import SIDES, ReadOptions
 from ..sources import ZIP, Source
 from . import cells as foreign
 from .cells import as_number, as_text, first_text, message_text, pair_columns, side
@@ -26,43 +29,39 @@ def doccano(rows: Collector) -> Imported:
     """
     members: list[tuple[str | None, Source]] = [(None, rows.source)]
     if rows.source.data[:4] == ZIP:
-        parts = [(PurePosixPath(part.name).stem, part) for part in text_members(rows.source)]
-        members = [(None if stem == "all" else stem, part) for stem, part in parts]
+        members = [(PurePosixPath(part.name).stem, part) for part in text_members(rows.source)]
+        members = [(None if stem == "all" else stem, part) for stem, part in members]
     answers: list[Answer] = []
     for member, part in members:
         for number, record in enumerate(records(part, shape={"annotations": ([{}], str)}), 1):
-            if not rows.is_wanted(record):
-                continue
             item = first_text(record, "id", "text") or str(number)
-            for person, labels in _labels_by_annotator(record, part.suffix == ".csv"):
+            given = _labels_by_annotator(record, part.suffix == ".csv") if rows.is_wanted(record) else {}
+            for person, labels in given.items():
                 rows.n_read += 1
                 if labels:
                     answers.append((rows.hold(record), item, labels, {"annotator": person or member}))
                 else:
                     rows.drop("no label")
-    nobody = any(member is None for member, _ in members)
-    if nobody and not any(cells["annotator"] for *_, cells in answers):
-        rows.note("nobody")
-    rows.roles |= {"annotator": "user"} if nobody else {}
+    if any(member is None for member, _ in members):
+        rows.roles["annotator"] = "user"
+        if not any(cells["annotator"] for *_, cells in answers):
+            rows.note("nobody")
     # labels are classes, also the bare numbers that old files have in their place
     return rows.finish("grade", classes=not rows.add_classes(answers))
 
 
-def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tuple[str | None, list[str]]]:
+def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> dict[str | None, list[str]]:
     """Who gave which labels to a text."""
-    annotations = record.get("annotations")
-    if "label" not in record and "labels" not in record and "cats" not in record and isinstance(annotations, list):
-        by_person: dict[str | None, list[str]] = {}
-        for one in annotations:
+    if isinstance(record.get("annotations"), list) and not record.keys() & {"label", "labels", "cats"}:
+        by_person: dict[str | None, list[str]] = {} if record["annotations"] else {None: []}
+        for one in record["annotations"]:
             by_person.setdefault(as_text(one.get("user")), []).extend(as_labels(one.get("label")))
-        yield from by_person.items() if by_person else [(None, [])]
-        return
-    labels = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
-    if isinstance(labels, str) and joined:
-        labels = labels.split("#")
+        return by_person
+    given = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
+    labels = given.split("#") if isinstance(given, str) and joined else given
     if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
         refuse_kind("the labels are", [labels])
-    yield None, as_labels(labels)
+    return {None: as_labels(labels)}
 
 
 # ids of options that stand for their place and name nothing
@@ -81,28 +80,24 @@ class _Choice(NamedTuple):
     options: dict[str, str]
     """Id of each option -> what it names, in the order in which they were shown."""
     chosen: list[str]
-    cells: dict[str, Any]
+    cells: Cells
 
 
 def prodigy(rows: Collector) -> Imported:
     """Return chosen options as classes or preferences, or accept and reject as 1 and 0."""
-    options = rows.options
     choices: list[_Choice] = []
     several = False
-    for record in records(rows.source, shape={"options": [{}], "config": {}, "mapping": {}}):
-        if not rows.is_wanted(record):
-            continue
+    for record in filter(rows.is_wanted, records(rows.source, shape={"options": [{}], "config": {}, "mapping": {}})):
         rows.n_read += 1
-        answer = as_text(record.get("answer"))
-        cells = rows.cells_of(record)
+        answer, cells = as_text(record.get("answer")), rows.cells_of(record)
         if answer not in ("accept", "reject"):
             rows.drop("ignore" if answer == "ignore" else "without an answer")
         elif all(isinstance(record.get(name), Mapping | str) for name in ("accept", "reject")):
             # which of two contents was taken, by the letters of their files or else by what they say
             letters = {str(side): letter for letter, side in (record.get("mapping") or {}).items()}
-            names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
+            accepted, rejected = (letters.get(side) or message_text(record[side]) for side in ("accept", "reject"))
             cells["query"] = message_text(record.get("input")) or first_text(record, "id", "_input_hash")
-            winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
+            winner, loser = (accepted, rejected) if answer == "accept" else (rejected, accepted)
             rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
             alike = winner is None or loser is None or winner == loser
             rows.add_unless("without two contents" if alike else None, record, winner=winner, loser=loser, **cells)
@@ -125,7 +120,7 @@ def prodigy(rows: Collector) -> Imported:
             rows.roles |= {"item": "_task_hash", "grade": "answer (1 if accepted, else 0)", "query": "label"}
             query = {"query": label} if (label := as_text(record.get("label"))) else {}
             rows.add(record, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
-    compared = options.kind in (None, "preference") and _are_compared(choices)
+    compared = rows.options.kind in (None, "preference") and _are_compared(choices)
     if compared:
         _add_preferences(rows, choices)
     elif choices:
@@ -156,11 +151,12 @@ def _marks(record: Mapping[str, Any]) -> str | None:
 def _are_compared(choices: list[_Choice]) -> bool:
     """Whether options are things to compare and no classes of the task: ids name several things, or none is in all."""
     names: dict[str, set[str]] = {}
-    for key, name in (pair for choice in choices for pair in choice.options.items()):
-        names.setdefault(key, set()).add(name)
-    in_all = set(names).intersection(*(choice.options for choice in choices))
+    for choice in choices:
+        for key, name in choice.options.items():
+            names.setdefault(key, set()).add(name)
     things = [key for key, held in names.items() if "tie" not in (side(key), *map(side, held))]
-    return any(len(names[key]) > 1 for key in things) or (len(things) > 1 and not in_all.intersection(things))
+    in_all = set(things).intersection(*(choice.options for choice in choices))
+    return any(len(names[key]) > 1 for key in things) or (len(things) > 1 and not in_all)
 
 
 def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
@@ -184,7 +180,6 @@ def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
     rows.note("compared", kind=option("kind", "grade"))
 
 
-_FIRST_RECORDS = 10_000
 _MARKS: Shape = {
     "classifications": [{"radio_answer": {}, "checklist_answers": [{}]}],
     "objects": [{}],
@@ -200,26 +195,23 @@ _DATA_ROW: Shape = {
 
 def labelbox(rows: Collector) -> Imported:
     """Return one judgment for each label of a classification question; boxes and other marks are not read."""
-    first = islice(records(rows.source, shape=_DATA_ROW), _FIRST_RECORDS)
+    first = islice(records(rows.source, shape=_DATA_ROW), 10_000)
     labels = [label for record in first for _, label in _labels(rows, record)]
     # questions with choices before those answered in words
     asked = [name for part in ("choices", "answers") for label in labels for name in label[part]]
     if labels and not asked:
         kind = unsupported_kind(label["marks"] for label in labels)
-        if kind is not None:
-            raise JudgmentError(not_supported("the labels are", kind, other=False))
-        raise JudgmentError("no label answers a classification question; export labels with one")
+        none = "no label answers a classification question; export labels with one"
+        raise JudgmentError(none if kind is None else not_supported("the labels are", kind, other=False))
     wanted = rows.choose_question(asked)
     several: list[Answer] = []
-    for record in records(rows.source, shape=_DATA_ROW):
-        for held, label in _labels(rows, record) if rows.is_wanted(record) else ():
+    for record in filter(rows.is_wanted, records(rows.source, shape=_DATA_ROW)):
+        for held, label in _labels(rows, record):
             rows.n_read += 1
             answer, item = label["answers"].get(wanted), label["item"]
             cells = {word: label[word] for word in ("annotator", "time", "duration")}
-            if label["skipped"]:
-                rows.drop("skipped")
-            elif answer is None:
-                rows.drop(f"without an answer to {wanted!r}")
+            if label["skipped"] or answer is None:
+                rows.drop("skipped" if label["skipped"] else f"without an answer to {wanted!r}")
             elif label["gold"]:
                 rows.truth.append({"item": item, "grade": "; ".join(as_labels(answer))})
             elif isinstance(answer, list):
@@ -241,13 +233,13 @@ def _labels(rows: Collector, record: Record) -> Iterator[tuple[Record, Record]]:
     if "Label" in record:
         marks = record["Label"]
         held = marks if isinstance(marks, Mapping) else {}
-        answers: dict[str, Any] = {}
+        answers: dict[str | None, Any] = {}
         for one in held.get("classifications") or ():
-            if (name := as_text(one.get("title"))) is not None:
-                choice = one.get("answer", one.get("answers"))
-                listed = choice if isinstance(choice, list) else [choice]
-                texts = [as_text(each.get("title") if isinstance(each, Mapping) else each) for each in listed]
-                answers[name] = texts if isinstance(choice, list) else texts[0]
+            choice = one.get("answer", one.get("answers"))
+            listed = choice if isinstance(choice, list) else [choice]
+            texts = [as_text(each.get("title") if isinstance(each, Mapping) else each) for each in listed]
+            answers[as_text(one.get("title"))] = texts if isinstance(choice, list) else texts[0]
+        answers.pop(None, None)
         yield record, rows.cells_of(record) | {
             "skipped": record.get("Skipped") is True or marks == "Skip",
             "gold": False, "answers": answers, "choices": (),
@@ -811,3 +803,197 @@ def argilla_records(source: Source) -> Iterator[tuple[str, Record]]:
         first = [{name: value[place] for name, value in lists.items()} for place in range(n)]
     for number, record in enumerate(chain(first, each), 1):
         yield first_text(record, "external_id", "id", "_server_id") or str(number), record
+
+
+# a consensus on its way back: predictions for Label Studio, suggestions for Argilla ----------------------------------
+
+
+_TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
+_HALF = 0.5
+
+Said = tuple[Any, float | None]
+"""What is predicted, and how sure it is."""
+
+
+class Answers:
+    """What a consensus says of each item; queries and items go by their text."""
+
+    def __init__(self, consensus: Consensus) -> None:
+        self.consensus = consensus
+        self.rows: dict[tuple[str | None, str | None], Record] = {}
+        self.by_query: dict[str | None, list[Record]] = {}
+        self.by_item: dict[str | None, list[Record]] = {}
+        codes = consensus._best_first().tolist()
+        for code, row in zip(codes, consensus.frame().iter_rows(named=True), strict=True):
+            query, item = as_text(row.get("query")), as_text(row["item"])
+            row |= {"query": query, "item": item, "code": code}
+            self.rows[query, item] = row
+            self.by_query.setdefault(query, []).append(row)
+            self.by_item.setdefault(item, []).append(row)
+
+    def row(self, query: str | None, item: str | None) -> Record | None:
+        """The row of an item, whose query the consensus may not name."""
+        return self.rows.get((query, item)) or self.rows.get((None, item))
+
+    def value(self, item: str | None) -> Said | None:
+        """Grade or class of an item, else its score, with how sure it is."""
+        row = self.row(None, item)
+        if row is None or ("grade" in row and row["grade"] is None):
+            return None
+        return row.get("grade", row["score"]), row.get("confidence")
+
+    def labels(self, item: str | None) -> Said | None:
+        """Labels that an item has by a consensus with a query for each of them; ``None`` where it is not such a one."""
+        asked = [row for row in self.by_item.get(item, []) if row["query"] is not None]
+        if not asked:
+            return None
+        given = [row["query"] for row in asked if (as_number(row.get("grade", row["score"])) or 0.0) > _HALF]
+        return given, min((sure for row in asked if (sure := row.get("confidence")) is not None), default=None)
+
+    def order(self, query: str | None) -> Said | None:
+        """Items of a query, best first, with the smallest probability that one stands above the next."""
+        order = self.by_query.get(query, [])
+        known = (self.probability(*pair) for pair in pairwise(order))
+        sure = min((one for one in known if one is not None), default=None)
+        return ([row["item"] or "" for row in order], sure) if order else None
+
+    def expect_scale(self, given: list[float]) -> None:
+        """Refuse scores for grades where they are not on the scale of the answers, as those of pairs are not."""
+        scores = self.consensus.scores
+        graded = any("grade" in row for row in self.rows.values())
+        if not graded and given and not (min(given) <= scores.min() and scores.max() <= max(given)):
+            raise JudgmentError(
+                f"the scores of {self.consensus.method} are not on the scale of the answers, {min(given):g} to "
+                f"{max(given):g}; aggregate with {option('want', 'grade')}"
+            )
+
+    def winner(self, query: str | None, left: str | None, right: str | None) -> Said | None:
+        """The better side of two, with the probability that it is; ``None`` where they tie or are not known."""
+        one, other = self.row(query, left), self.row(query, right)
+        if one is None or other is None or one["score"] == other["score"]:
+            return None
+        if one["score"] > other["score"]:
+            return "left", self.probability(one, other)
+        return "right", self.probability(other, one)
+
+    def probability(self, first: Record, second: Record) -> float | None:
+        """How probable it is that one item stands above another; ``None`` where the method says nothing of it."""
+        if self.consensus.uncertainty is None:
+            return None
+        return float(self.consensus.beats_each(*(np.array([row["code"]]) for row in (first, second)))[0])
+
+    def expect_any(self, made: list[Record], source: Source, what: str) -> None:
+        """Refuse a file of which nothing is an item of the consensus."""
+        if not made:
+            some = first_few([repr(item) for _, item in list(self.rows)[:3]], len(self.rows), 3)
+            raise JudgmentError(
+                f"{source.name}: no {what} is an item of the result ({some}); were these the votes it came from?"
+            )
+
+
+def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOptions) -> tuple[list[Record], list[str]]:
+    """Return tasks with a prediction each, as Label Studio imports them, and what there is to say about them."""
+    answers, kinds, targets = Answers(consensus), dict[str, str](), dict[str, str]()
+    scale: dict[str, list[float | None]] = {}
+    for annotation in (one for _, answered in tasks(source) for one in answered):
+        for name, kind, value, result in results_of(annotation):
+            if name is not None and kind in _TYPES:
+                kinds.setdefault(name, kind)
+                targets.setdefault(name, as_text(result.get("to_name")) or "")
+                scale.setdefault(name, []).append(as_number(value.get(kind)))
+    name = choose_question(kinds, options.answer)
+    if kinds[name] in ("rating", "number"):
+        answers.expect_scale([number for number in scale[name] if number is not None])
+    tasks_out, missing = list[Record](), 0
+    for task, _ in tasks(source):
+        answer = _prediction(answers, task, kinds[name], options)
+        if answer is None:
+            missing += 1
+            continue
+        names = {"from_name": name, "to_name": targets[name], "type": kinds[name]}
+        result = {"id": f"crowdrank-{task['id']}", **names, "value": answer[0]}
+        prediction: Record = {"model_version": f"crowdrank {consensus.method}", "result": [result]}
+        prediction |= {} if answer[1] is None else {"score": answer[1]}
+        tasks_out.append({"id": task["id"], "data": data_of(task), "predictions": [prediction]})
+    answers.expect_any(tasks_out, source, "task")
+    return tasks_out, [f"{missing} tasks without a prediction: ties, or items that the result lacks"] if missing else []
+
+
+def _prediction(answers: Answers, task: Mapping[str, Any], kind: str, options: ReadOptions) -> Said | None:
+    """Value of a prediction for a task, with its confidence."""
+    data, item = data_of(task), as_text(task.get("id"))
+    context = foreign.context_of(data)
+    query = context[1] if context else item
+    if kind == "pairwise":
+        if {*SIDES} <= options.columns.keys():
+            sides = [as_text(foreign.at_path(task, options.columns[side])) for side in SIDES]
+        else:
+            sides = [as_text(data[name]) for name in pair_columns(plain_fields(data)) or ()]
+        chosen = answers.winner(query, *sides) if sides else None
+        return None if chosen is None else ({"selected": chosen[0]}, chosen[1])
+    if kind == "ranker":
+        order = answers.order(query if query in answers.by_query else None)
+        return None if order is None else ({"ranker": order[0]}, order[1])
+    value = answers.labels(item) if kind in ("choices", "taxonomy") else None
+    if value is None:
+        value = answers.value(item)
+        if value is None:
+            return None
+        if kind in ("rating", "number"):
+            number = as_number(value[0])
+            return None if number is None else ({kind: round(number) if kind == "rating" else number}, value[1])
+        value = [str(value[0])], value[1]
+    # labels of a taxonomy are paths
+    labels = [label.split(" / ") for label in value[0]] if kind == "taxonomy" else value[0]
+    return ({kind: labels}, value[1]) if labels else None
+
+
+def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptions) -> tuple[list[Record], list[str]]:
+    """Return records with a suggestion each, as Argilla reads them, and what there is to say about them."""
+    answers = Answers(consensus)
+    name = choose_question(questions(source), options.answer)
+    given = [response.get("value") for _, record in argilla_records(source) for response in responses_to(record, name)]
+    numbers = [number for value in given if (number := as_number(value)) is not None]
+    if numbers and any(answers.row(None, item) for item, _ in argilla_records(source)):
+        answers.expect_scale(numbers)
+    labels = {value for value in given if isinstance(value, str)}
+    lists = any(isinstance(value, list | Mapping) for value in given)
+    suggestions, missing = list[Record](), 0
+    for item, record in argilla_records(source):
+        fields = _fields(record)
+        if lists:
+            answer = answers.labels(item) or answers.order(item)
+        else:
+            answer = answers.value(item)
+            number = as_number(answer[0]) if answer is not None and numbers else None
+            if answer is not None:
+                whole = str(answer[0]) if number is None else round(min(max(number, min(numbers)), max(numbers)))
+                answer = whole, answer[1]
+        answer = answer or _preferred_label(answers, fields, item, labels)
+        if answer is None:
+            missing += 1
+        else:
+            suggestion = {"value": answer[0], "score": answer[1], "agent": "crowdrank"}
+            suggestions.append({"id": item, "fields": fields, "suggestions": {name: suggestion}})
+    answers.expect_any(suggestions, source, "record")
+    return suggestions, [f"{missing} records without a suggestion: the result lacks them"] if missing else []
+
+
+def _preferred_label(answers: Answers, fields: Mapping[str, Any], item: str, labels: set[str]) -> Said | None:
+    """The label that names the better of two fields of a record, where the labels do name them."""
+    names = pair_columns(fields) if any(map(side, labels)) or labels & fields.keys() else None
+    if names is None:
+        return None
+    context = foreign.context_of(fields)
+    chosen = answers.winner(context[1] if context else item, *(as_text(fields[name]) for name in names))
+    called = {side(label, names): label for label in sorted(labels)}
+    return None if chosen is None or chosen[0] not in called else (called[chosen[0]], chosen[1])
+
+
+def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record shows: its fields, or in flat layouts the values that are plain text."""
+    fields = record.get("fields")
+    if isinstance(fields, Mapping):
+        return dict(fields)
+    plain = {name: value for name, value in record.items() if isinstance(value, str) and name not in _OWN}
+    return {name: value for name, value in plain.items() if ".suggestion" not in name and "-suggestion" not in name}
