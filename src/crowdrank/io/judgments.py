@@ -231,7 +231,7 @@ def read_one(source: Source, options: ReadOptions) -> Table:
         raise JudgmentError(f"{source.name} holds {kind}s, not {options.kind}s; leave {option('kind')} out")
     for sentence in imported.sentences():
         say(f"{source.name}: {sentence}", needed=bool(imported.dropped))
-    if imported.mostly_dropped:
+    if 2 * sum(imported.dropped.values()) > imported.n_read > 0:
         left_out = f"{source.name}: more than half of the file was left out; see which and why above"
         warnings.warn(left_out, DataWarning, stacklevel=4)
     levels = imported.levels if levels is None else levels
@@ -275,16 +275,13 @@ def _preflib(sources: list[Source], kind: str | None) -> Rankings:
     if len(each) == 1:
         return each[0]
     names = [Path(source.name).name for source in sources]
-    if len(set(names)) < len(names):
-        names = [source.name for source in sources]
+    names = names if len(set(names)) == len(names) else [source.name for source in sources]
     say("each file is a query of its own, called by the file's name")
-    rows = [
-        rankings.frame().with_columns(
-            query=pl.lit(name), weight=pl.Series(rankings.row_weight).gather(rankings.ranking)
-        )
-        for name, rankings in zip(names, each, strict=True)
-    ]
-    items = [r.items.frame().with_columns(query=pl.lit(name)) for name, r in zip(names, each, strict=True)]
+    rows, items = list[pl.DataFrame](), list[pl.DataFrame]()
+    for name, rankings in zip(names, each, strict=True):
+        weight = pl.Series(rankings.row_weight).gather(rankings.ranking)
+        rows.append(rankings.frame().with_columns(query=pl.lit(name), weight=weight))
+        items.append(rankings.items.frame().with_columns(query=pl.lit(name)))
     return Rankings.from_frame(pl.concat(rows, how="diagonal"), items=pl.concat(items))
 
 
@@ -585,13 +582,11 @@ _UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 class Rows(NamedTuple):
-    """Some rows of a file under the house's words."""
+    """Some rows of a file under the house's words, the rows of the file before them, and its number, from 0."""
 
     table: Table
     first: int
-    """Rows of the file that stand before them."""
     file: int
-    """Number of the file, from 0."""
 
 
 def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = ROWS_AT_ONCE) -> Iterator[Rows]:
@@ -604,13 +599,13 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
         if source.suffix in SUFFIXES:
             raise JudgmentError(f"{source.name} is a PrefLib file; write it as a table of rankings first")
         chunks = None if _must_be_whole(source, options) else _long_chunks(source, options, number)
-        if chunks is None:
-            table = read_one(source, options)
-            for start in range(0, len(table.frame), rows):
-                yield Rows(table._replace(frame=table.frame.slice(start, rows), plain=None), start, number)
+        if chunks is not None:
+            with blaming(source.name):
+                yield from chunks(rows)
             continue
-        with blaming(source.name):
-            yield from chunks(rows)
+        table = read_one(source, options)
+        for start in range(0, len(table.frame), rows):
+            yield Rows(table._replace(frame=table.frame.slice(start, rows), plain=None), start, number)
 
 
 def _must_be_whole(source: Source, options: ReadOptions) -> bool:
@@ -638,8 +633,9 @@ def _long_chunks(source: Source, options: ReadOptions, number: int) -> Callable[
 
     ``None`` where all rows are needed to understand the table.
     """
-    text = scan_delimited(source, names=options.header) if table_format(source) == "csv" else None
-    if text is None and table_format(source) == "csv":
+    is_text = table_format(source) == "csv"
+    text = scan_delimited(source, names=options.header) if is_text else None
+    if is_text and text is None:
         return None
     try:
         with without_panics(), blaming(source.name):
@@ -667,27 +663,26 @@ def _long_chunks(source: Source, options: ReadOptions, number: int) -> Callable[
         read_one(source, options)
         raise JudgmentError("the file cannot be read some rows at a time; check what wrote it")
 
-    def next_rows(batches: Iterator[pl.DataFrame], rows: int) -> pl.DataFrame | None:
-        """So many of the next rows, fewer where their cells are long; ``None`` at the end."""
-        held, n_rows, n_bytes = list[pl.DataFrame](), 0, 0
-        try:
-            while n_rows < rows and n_bytes < BYTES_AT_ONCE and (batch := next(batches, None)) is not None:
-                held.append(batch)
-                n_rows, n_bytes = n_rows + len(batch), n_bytes + int(batch.estimated_size())
-        except _UNREADABLE as error:
-            if source.table is not None:
-                raise source.unreadable(error) from None
-            complain()
-        return pl.concat(held) if held else None
-
     def chunks(rows: int) -> Iterator[Rows]:
-        first, doubtful = 0, text
         if text is not None:
             # polars cuts a long text into longer pieces, and has no parameter for it
             os.environ.setdefault("POLARS_CSV_CHUNK_SIZE", f"{_TEXT_BYTES_AT_ONCE}")
-        size = max(rows // _BATCHES_AT_ONCE, 1)
+        first, doubtful, size = 0, text, max(rows // _BATCHES_AT_ONCE, 1)
         batches = scan.select(list(columns)).collect_batches(chunk_size=size, maintain_order=True)
-        while (batch := next_rows(batches, rows)) is not None:
+        while True:
+            # so many of the next rows, fewer where their cells are long
+            held, n_rows, n_bytes = list[pl.DataFrame](), 0, 0
+            try:
+                while n_rows < rows and n_bytes < BYTES_AT_ONCE and (part := next(batches, None)) is not None:
+                    held.append(part)
+                    n_rows, n_bytes = n_rows + len(part), n_bytes + int(part.estimated_size())
+            except _UNREADABLE as error:
+                if source.table is not None:
+                    raise source.unreadable(error) from None
+                complain()
+            if not held:
+                return
+            batch = pl.concat(held)
             if doubtful is not None and batch[doubtful.last].null_count():
                 if doubtful.is_ragged():
                     complain()
@@ -697,7 +692,7 @@ def _long_chunks(source: Source, options: ReadOptions, number: int) -> Callable[
             table = Table(source, understood.kind, frame, options.nominal, options.levels)
             before, first = first, first + len(batch)
             # the rows go before the next ones are read
-            del batch, frame
+            del batch, frame, held
             yield Rows(table, before, number)
             del table
 

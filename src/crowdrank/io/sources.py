@@ -5,8 +5,9 @@ What goes wrong is said in one sentence.
 
 from __future__ import annotations
 
-import codecs
 import glob
+import gzip
+import io
 import mmap
 import os
 import re
@@ -269,20 +270,15 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, Path | None]:
 
 def as_windows_text(source: Source) -> tuple[Source, str]:
     """Return a file that is not UTF-8 as Windows-1252, Latin-1 where that has no character, and the first such word."""
-    text = bytes(source.data[:]).decode("cp1252", "latin-1-where-undefined")
+    text = bytes(source.data[:]).decode("cp1252", "surrogateescape").translate(_UNDEFINED)
     position = next(n for n, letter in enumerate(text) if not letter.isascii())
     before, after = text[max(position - 40, 0) : position], text[position : position + 40]
     word = re.split(r"[^\w'-]", before)[-1] + re.split(r"[^\w'-]", after)[0]
     return Source(source.name, source.suffix, text.encode(), None, "Windows-1252"), word or after[:1]
 
 
-def _as_latin(error: UnicodeError) -> tuple[str, int]:
-    """The characters of Latin-1 for bytes that Windows-1252 leaves undefined."""
-    assert isinstance(error, UnicodeDecodeError)
-    return error.object[error.start : error.end].decode("latin-1"), error.end
-
-
-codecs.register_error("latin-1-where-undefined", _as_latin)
+# bytes that Windows-1252 leaves undefined, as Python lets them pass -> the characters of Latin-1
+_UNDEFINED = {0xDC00 + byte: byte for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
 
 
 def not_unpacked(name: str, magic: bytes) -> JudgmentError:
@@ -293,34 +289,20 @@ def not_unpacked(name: str, magic: bytes) -> JudgmentError:
 
 def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:
     """Decompressed bytes; what does not fit into a quarter of the free memory is refused on the way, not after."""
-    most = available_memory() // 4
-    parts, total, position = list[bytes](), 0, 0
+    most, parts, total = available_memory() // 4, list[bytes](), 0
     try:
-        while position < len(data):
-            unpacker = zlib.decompressobj(wbits=31)
-            while not unpacker.eof:
-                block = unpacker.unconsumed_tail
-                if not block:
-                    block = data[position : position + BLOCK]
-                    position += len(block)
-                    if not block:
-                        raise EOFError
-                parts.append(unpacker.decompress(block, BLOCK))
-                total += len(parts[-1])
+        with gzip.GzipFile(fileobj=data if isinstance(data, mmap.mmap) else io.BytesIO(data), mode="rb") as packed:
+            while block := packed.read(BLOCK):
+                parts.append(block)
+                total += len(block)
                 if total > most or (total > _LARGE and total > _MOST_TIMES * len(data)):
-                    limit = (
-                        f"{_MOST_TIMES} times its size, which is unlike a table; unpack it yourself if that is intended"
-                    )
+                    limit = f"{_MOST_TIMES} times its size, which is unlike a table; unpack it if that is intended"
                     if total > most:
                         quarter = f"a quarter of the free memory ({in_words(most)})"
                         limit = f"{quarter}; split it, or use a machine with more memory"
-                    packed, unpacked = in_words(len(data)), in_words(total)
-                    raise JudgmentError(f"{name} ({packed}) unpacks to more than {unpacked}, beyond {limit}")
-            position -= len(unpacker.unused_data)
-            # zeros may stand behind the last member, as tapes pad them
-            while position < len(data) and data[position] == 0:
-                position += 1
-    except (EOFError, zlib.error):
+                    begin = f"{name} ({in_words(len(data))}) unpacks to more than {in_words(total)}"
+                    raise JudgmentError(f"{begin}, beyond {limit}")
+    except (EOFError, OSError, zlib.error):
         raise JudgmentError(f"{name} is a truncated or damaged gzip file; copy or download it again") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -329,15 +311,13 @@ def _standard_input() -> bytes:
     """All bytes of standard input, as long as they fit into half of the free memory."""
     if sys.stdin is None:
         raise JudgmentError("standard input (-) is closed; give a file, or pipe the judgments in")
-    most = available_memory() // 2
-    parts, total = list[bytes](), 0
+    most, parts, total = available_memory() // 2, list[bytes](), 0
     while block := sys.stdin.buffer.read(BLOCK):
         parts.append(block)
         total += len(block)
         if total > most:
-            raise JudgmentError(
-                f"standard input holds more than {in_words(total)}, half of the free memory; give a file, or less of it"
-            )
+            held = f"standard input holds more than {in_words(total)}, half of the free memory"
+            raise JudgmentError(f"{held}; give a file, or less of it")
     return b"".join(parts)
 
 

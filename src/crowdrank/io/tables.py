@@ -317,7 +317,8 @@ def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
     if kinds == {int} and all(value is None or -_INT64 <= value < _INT64 for value in values):
         return pl.Series(name, values, pl.Int64)
     if kinds and kinds <= {int, float} and float in kinds:
-        return pl.Series(name, [None if value is None else _float(value) for value in values], pl.Float64)
+        # by its text, as a number too large for a float is infinite
+        return pl.Series(name, [float(str(one)) if isinstance(one, int) else one for one in values], pl.Float64)
     if kinds == {bool}:
         return pl.Series(name, values, pl.Boolean)
     if kinds and kinds <= {list, dict}:
@@ -332,14 +333,6 @@ def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
         mixed[name] = next(row for row, text in is_text if text != first)
     texts = [one if one is None or isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values]
     return pl.Series(name, texts, pl.String)
-
-
-def _float(value: float) -> float:
-    """A number as a float; one too large for it as infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 # long files of JSON lines, some megabytes at a time and with long text cut -------------------------------------------
@@ -579,8 +572,6 @@ def _cell_text(cell: Any) -> str | None:
         return cell.date().isoformat() if midnight else cell.isoformat()
     if isinstance(cell, datetime.date | datetime.time):
         return cell.isoformat()
-    if isinstance(cell, datetime.timedelta):
-        return str(cell)
     return str(cell).strip() or None
 
 

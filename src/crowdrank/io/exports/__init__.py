@@ -174,9 +174,7 @@ def _is_doccano(start: Beginning) -> bool:
         for key in ("label", "cats", "labels")
         if ("text" in one or "filename" in one) and (key != "labels" or "annotation_approver" in one or "meta" in one)
     )
-    spans = start.has("text", "entities", "relations")
-    old = _has_sign(start, ["annotations[]/label", "annotations[]/user", "text"])
-    return labelled or spans or old or {"text", "label", "Comments"} <= set(start.header)
+    return labelled or {"text", "label", "Comments"} <= set(start.header)
 
 
 def _is_chosen_rejected(start: Beginning) -> bool:

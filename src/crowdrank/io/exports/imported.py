@@ -20,6 +20,7 @@ from ..number_text import numbers_in, order_note, without_missing
 from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
 from .cells import as_number, as_seconds, as_text, at_path, each_at_path, first_text, parse_json
+from .streaming import text_columns
 
 if TYPE_CHECKING:
     from . import Export
@@ -87,11 +88,6 @@ class Imported:
         title = f"{self.title.removesuffix(')')}; {plainly})" if "(" in self.title else f"{self.title} ({plainly})"
         return [title, f"{counted(self.n_read, self.unit)}: {', '.join([*left_out, *gold, kept])}", roles, *self.notes]
 
-    @property
-    def mostly_dropped(self) -> bool:
-        """Whether more than half of what the file holds was left out."""
-        return 2 * sum(self.dropped.values()) > self.n_read > 0
-
 
 class Collector:
     """Rows that a reader finds in a file, with what it leaves out and why."""
@@ -106,8 +102,7 @@ class Collector:
         self.roles = dict(export.roles)
         self.truth: list[Cells] = []
         self._fields = {word: names.split("|") for word, names in export.cells.items()}
-        self._columns: dict[str, list[Any]] = {}
-        self._length = 0
+        self._rows: list[Cells] = []
         self._parts: list[pl.DataFrame] = []
         self._where_hits = dict.fromkeys(options.where, False)
         self._column_hits = dict.fromkeys(options.columns, False)
@@ -182,21 +177,13 @@ class Collector:
             cell = at_path(record, path)
             self._column_hits[word] |= cell is not None
             cells[word] = cell if word in ("grade", "winner") or word not in COLUMNS else as_text(cell)
-        for name in cells:
-            if name not in self._columns:
-                self._columns[name] = [None] * self._length
-        for name, values in self._columns.items():
-            values.append(cells.get(name))
-        self._length += 1
-        if self._length == _ROWS_AT_ONCE:
+        self._rows.append(cells)
+        if len(self._rows) == _ROWS_AT_ONCE:
             self._flush()
 
     def add_unless(self, reason: str | None, record: Any, **cells: Any) -> None:
         """Add a row, or count it as left out where there is a reason."""
-        if reason is None:
-            self.add(record, **cells)
-        else:
-            self.drop(reason)
+        self.add(record, **cells) if reason is None else self.drop(reason)
 
     def add_frame(self, frame: pl.DataFrame) -> None:
         """Add the rows of a table whose columns bear the house's words."""
@@ -235,25 +222,25 @@ class Collector:
 
     def _flush(self) -> None:
         """Turn the rows so far into a table, which takes a fraction of the memory."""
-        if not self._length:
+        if not self._rows:
             return
-        part = pl.DataFrame([_series(name, values) for name, values in self._columns.items()])
+        names = dict.fromkeys(name for cells in self._rows for name in cells)
+        part = pl.DataFrame([_series(name, [cells.get(name) for cells in self._rows]) for name in names])
         # covariates are those that the file counts, else counted in texts, which are let go of
         for name in parse_covariates(self.options.covariates):
             sides = [f"{name}_{side}" for side in SIDES]
             given = all(side in part.columns and part[side].null_count() < len(part) for side in sides)
             part = part if given else part.drop(sides, strict=False)
             self._styles.setdefault(name, set()).add(given)
-        texts = [name for name in ("left_text", "right_text") if name in part.columns]
-        if len(texts) == 2 and self.options.add_columns is not None:
+        texts = [f"{side}_text" for side in SIDES]
+        if set(texts) <= set(part.columns) and self.options.add_columns is not None:
             old, part = part.columns, self.options.add_columns(part)
-            # an answer whose text is not known is not one of length 0
-            text_of = {name: pl.col(f"{name.rpartition('_')[2]}_text") for name in part.columns if name not in old}
-            part = part.with_columns(
-                pl.when(text.is_not_null()).then(name).alias(name) for name, text in text_of.items()
-            )
-        self._parts.append(part.drop(texts))
-        self._columns, self._length = {}, 0
+            for name in (name for name in part.columns if name not in old):
+                # an answer whose text is not known is not one of length 0
+                known = pl.col(f"{name.rpartition('_')[2]}_text").is_not_null()
+                part = part.with_columns(pl.when(known).then(name).alias(name))
+        self._parts.append(part.drop(texts, strict=False))
+        self._rows = []
 
     def finish(
         self, kind: str, *, recorded: bool = False, classes: bool = False, metric: str | None = None
@@ -307,20 +294,15 @@ class Collector:
         lacking = next((name for name in needed if name not in frame.columns), None)
         if lacking is not None:
             raise JudgmentError(f"no answer has a {lacking}; name the field that holds it with {option('columns')}")
-        truth = None
-        if self.truth:
-            names = dict.fromkeys(name for row in self.truth for name in row)
-            cells = {name: pl.Series([as_text(row.get(name)) for row in self.truth]) for name in names}
-            truth = pl.DataFrame(cells).unique(maintain_order=True)
+        truth = text_columns(self.truth).unique(maintain_order=True) if self.truth else None
         told = self.roles | dict(self.options.columns)
         roles = {word: name for word, name in told.items() if word in frame.columns or word == "share"}
         nominal, levels = False, None
         if kind == "grade":
             graded = self.options.columns.get("grade") or metric or roles.get("grade")
             frame, truth, levels, nominal = self._with_scale(frame, truth, graded, classes=classes)
-        notes, dropped = tuple(self.notes), dict(+self.dropped)
-        about = (self.title, self.unit, self.n_read)
-        return Imported(kind, frame, roles, truth, nominal, levels, recorded, notes, dropped, *about)
+        said = (tuple(self.notes), dict(+self.dropped), self.title, self.unit, self.n_read)
+        return Imported(kind, frame, roles, truth, nominal, levels, recorded, *said)
 
     def _tidy(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The table without empty columns; times are kept where every row has one, and nobody is somebody."""
@@ -355,11 +337,10 @@ class Collector:
         Return the table and the truth, the levels of words, and whether these have no order.
         """
         options, grade = self.options, frame["grade"]
-        if options.nominal or options.levels is not None:
-            return frame, truth, None, options.nominal
-        if classes:
-            self._note_classes(grade)
-            return frame, truth, None, True
+        if options.nominal or options.levels is not None or classes:
+            if not options.nominal and options.levels is None:
+                self._note_classes(grade)
+            return frame, truth, None, options.nominal or options.levels is None
         numbers = numbers_in("grade", grade, commas=False)
         levels, order = numbers.levels, order_of(grade) if numbers.levels is None else None
         if order is not None and (
@@ -418,13 +399,11 @@ class Collector:
 
 def _series(name: str, values: list[Any]) -> pl.Series:
     """A column: numbers where it always holds them, else text."""
-    if name == "time":
-        return pl.Series(name, [as_seconds(value) for value in values], pl.Float64)
-    if name in _NUMBERS or name.endswith(("_left", "_right")):
-        return pl.Series(name, [as_number(value) for value in values], pl.Float64)
     if name == "judgment":
         return pl.Series(name, values, pl.Int64)
-    return pl.Series(name, [as_text(value) for value in values], pl.String)
+    if name in _NUMBERS or name.endswith(("_left", "_right")):
+        return pl.Series(name, list(map(as_seconds if name == "time" else as_number, values)), pl.Float64)
+    return pl.Series(name, list(map(as_text, values)), pl.String)
 
 
 def choose_question(

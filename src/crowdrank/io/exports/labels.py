@@ -611,11 +611,11 @@ _Answer = tuple[Any, str | None, Any, str | None]  # record, its id, value, pers
 
 def argilla(rows: Collector) -> Imported:
     """Return the submitted answers to one question; suggestions are ignored."""
-    name = rows.choose_question(questions(rows.source))
+    name = rows.choose_question(_questions(rows.source))
     kept = {status.lower() for status in rows.options.keep or ("submitted",)}
     answers, fields, without_status = list[_Answer](), list[Mapping[str, Any]](), False
-    for item, record in argilla_records(rows.source):
-        for response in responses_to(record, name) if rows.is_wanted(record) else ():
+    for item, record in _argilla_records(rows.source):
+        for response in _responses(record).get(name, ()) if rows.is_wanted(record) else ():
             rows.n_read += 1
             status = as_text(response.get("status"))
             without_status |= status is None
@@ -710,39 +710,32 @@ def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
     return "grade"
 
 
-def questions(source: Source) -> list[str]:
+def _questions(source: Source) -> list[str]:
     """The questions that somebody has answered, of the first records."""
-    names: dict[str, None] = {}
-    for _, record in islice(argilla_records(source), 1000):
-        responses = record.get("responses")
-        if isinstance(responses, Mapping):
-            names |= {name: None for name, answers in responses.items() if answers}
-        if isinstance(responses, list):
-            each = [one.get("values") for one in responses if isinstance(one, Mapping)]
-            names |= {name: None for values in each if isinstance(values, Mapping) for name in values}
-        names |= {key.removesuffix(".responses"): None for key in record if key.endswith(".responses") and record[key]}
-        names |= {key: None for key, value in record.items() if key != "responses" and _answer_objects(value)}
-    return list(names)
+    return [name for _, record in islice(_argilla_records(source), 1000) for name in _responses(record)]
 
 
-def responses_to(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """The answers to a question in any of the layouts, with value, user_id and status."""
-    responses, flat = record.get("responses"), record.get(f"{name}.responses")
-    objects: list[Mapping[str, Any]] = []
-    if isinstance(responses, list):
-        for one in responses:
-            values = one.get("values") if isinstance(one, Mapping) else None
-            if isinstance(values, Mapping) and name in values:
-                value = values[name]
-                objects.append({**one, "value": value.get("value") if isinstance(value, Mapping) else value})
-    elif isinstance(flat, list) and not isinstance(responses, Mapping):
-        parts = (record.get(f"{name}.responses.{part}") for part in ("users", "status"))
-        people, statuses = (chain(part if isinstance(part, list) else [], repeat(None)) for part in parts)
-        each = zip(flat, people, statuses, strict=False)
-        objects += [{"value": value, "user_id": who, "status": status} for value, who, status in each]
-    else:
-        objects += _answer_objects(responses.get(name) if isinstance(responses, Mapping) else record.get(name)) or []
-    return objects
+def _responses(record: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The answers to each question in any of the layouts, with value, user_id and status."""
+    responses = record.get("responses")
+    answers: dict[str, list[Mapping[str, Any]]] = {}
+    for one in responses if isinstance(responses, list) else ():
+        values = one.get("values") if isinstance(one, Mapping) else None
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            given = value.get("value") if isinstance(value, Mapping) else value
+            answers.setdefault(name, []).append({**one, "value": given})
+    if isinstance(responses, Mapping):
+        return {name: _answer_objects(value) or [] for name, value in responses.items() if value}
+    for key, value in record.items():
+        name = key.removesuffix(".responses")
+        if name != key and value and not isinstance(responses, list):
+            parts = (record.get(f"{key}.{part}") for part in ("users", "status"))
+            people, statuses = (chain(part if isinstance(part, list) else [], repeat(None)) for part in parts)
+            each = zip(value if isinstance(value, list) else (), people, statuses, strict=False)
+            answers[name] = [{"value": value, "user_id": who, "status": status} for value, who, status in each]
+        elif key != "responses" and (objects := _answer_objects(value)):
+            answers.setdefault(key, objects)
+    return answers
 
 
 def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:
@@ -792,7 +785,7 @@ def _are_orders(lists: list[Any], kind: str | None) -> bool:
     return False
 
 
-def argilla_records(source: Source) -> Iterator[tuple[str, Record]]:
+def _argilla_records(source: Source) -> Iterator[tuple[str, Record]]:
     """The records with their ids, else numbers, also of a file that holds one list for each field."""
     each = records(source)
     first = list(islice(each, 2))
@@ -951,15 +944,16 @@ def _prediction(answers: Answers, task: Mapping[str, Any], kind: str, options: R
 def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptions) -> tuple[list[Record], list[str]]:
     """Return records with a suggestion each, as Argilla reads them, and what there is to say about them."""
     answers = Answers(consensus)
-    name = choose_question(questions(source), options.answer)
-    given = [response.get("value") for _, record in argilla_records(source) for response in responses_to(record, name)]
+    name = choose_question(_questions(source), options.answer)
+    each = (_responses(record).get(name, ()) for _, record in _argilla_records(source))
+    given = [response.get("value") for responses in each for response in responses]
     numbers = [number for value in given if (number := as_number(value)) is not None]
-    if numbers and any(answers.row(None, item) for item, _ in argilla_records(source)):
+    if numbers and any(answers.row(None, item) for item, _ in _argilla_records(source)):
         answers.expect_scale(numbers)
     labels = {value for value in given if isinstance(value, str)}
     lists = any(isinstance(value, list | Mapping) for value in given)
     suggestions, missing = list[Record](), 0
-    for item, record in argilla_records(source):
+    for item, record in _argilla_records(source):
         fields = _fields(record)
         if lists:
             answer = answers.labels(item) or answers.order(item)
