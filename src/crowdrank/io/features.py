@@ -22,7 +22,7 @@ from ..data.index import Items
 from ..data.showing import EXACT
 from ..errors import DataWarning, JudgmentError
 from . import exports
-from .letor import groups_beside, letor_of, looks_like_letor
+from .letor import groups_beside, looks_like_letor, read_letor
 from .output import write_table
 from .preflib import SUFFIXES
 from .sources import blaming, open_source
@@ -58,7 +58,7 @@ def read_features(
     source, beside = open_source(path), extractor_file(path)
     with blaming(source.name):
         if table_format(source) == "csv" and looks_like_letor(source):
-            letor = letor_of(source, groups_beside(path))
+            letor = read_letor(source, groups=groups_beside(path))
             return letor if features is None else _with_absent(letor, features, source.name).select(features)
         table = Features.from_frame(read_source(source)[0], columns=columns, features=features)
         if path == "-" or not os.path.isfile(beside):

@@ -28,7 +28,7 @@ from . import exports
 from .delimited import scan_delimited
 from .notices import say
 from .plain_tables import IDS, Plain, at_path, plain_rows, read_plain, with_house_words
-from .preflib import SUFFIXES, preflib_of
+from .preflib import SUFFIXES, read_preflib
 from .read_options import ReadOptions, read_options
 from .sources import Source, as_utf8, blaming, each_place, files_like, open_source, without_panics
 from .tables import in_any_encoding, read_table, table_format
@@ -269,7 +269,7 @@ def _preflib(sources: list[Source], kind: str | None) -> Rankings:
     """Rankings of PrefLib files; each of several is a query of its own."""
     if kind not in (None, "ranking"):
         raise JudgmentError(f"{sources[0].name} is a PrefLib file, which holds rankings, not {kind}s; leave kind out")
-    each = [preflib_of(source) for source in sources]
+    each = [read_preflib(source) for source in sources]
     for source, rankings in zip(sources, each, strict=True):
         say(f"{source.name}: read as rankings: {len(rankings)} orders of {rankings.n_items} items, counts as weights")
     if len(each) == 1:
@@ -687,7 +687,7 @@ def _long_chunks(source: Source, options: ReadOptions, number: int) -> Callable[
                 if doubtful.is_ragged():
                     complain()
                 doubtful = None
-            frame = with_house_words(batch, understood, options, source)
+            frame = with_house_words(batch, understood, options, source)[0]
             frame = frame.filter(~pl.all_horizontal(pl.all().is_null())) if text is not None else frame
             table = Table(source, understood.kind, frame, options.nominal, options.levels)
             before, first = first, first + len(batch)

@@ -25,7 +25,7 @@ _FIRST = re.compile(rb"\s*[-+.\deE]+\s+(qid:\S+(\s|$)|\d+:\S)")
 _MISSING = ("null", "nan", "na")
 
 
-def read_letor(path: PathLike, *, groups: PathLike | None = None) -> Features:
+def read_letor(path: PathLike | Source, *, groups: PathLike | None = None) -> Features:
     """Return the features of a LETOR or svmlight file, with its grades.
 
     The item's id is what the comment says (``#docid = D`` or ``# D``), otherwise its running number within the query.
@@ -49,16 +49,12 @@ def read_letor(path: PathLike, *, groups: PathLike | None = None) -> Features:
     >>> features.matrix.tolist(), features.grade.tolist()
     ([[0.5, 7.0], [nan, nan]], [2.0, 0.0])
     """
-    return letor_of(open_source(path), groups_beside(path) if groups is None else groups)
-
-
-def letor_of(source: Source, groups: PathLike | None) -> Features:
-    """Return the features of an opened LETOR or svmlight file; ``groups`` is used where no line names its query."""
+    source = open_source(path)
     parts = list(_blocks(source))
     lines = pl.concat([part for part, _ in parts]) if parts else pl.DataFrame()
     if not len(lines):
         raise JudgmentError(f"{source.name} holds no rows; {_SHAPE}")
-    query = _queries(source, groups, lines)
+    query = _queries(source, groups_beside(path) if groups is None else groups, lines)
     item = lines["item"]
     if item.null_count():
         number = pl.int_range(1, pl.len() + 1).cast(pl.String)
@@ -235,10 +231,11 @@ def _queries(source: Source, groups: PathLike | None, lines: pl.DataFrame) -> pl
     return pl.Series(np.repeat(np.arange(1, len(sizes) + 1), sizes)).cast(pl.String)
 
 
-def groups_beside(path: PathLike) -> Path | None:
+def groups_beside(path: PathLike | Source) -> Path | None:
     """Return the file of group sizes that lies next to a svmlight file, or ``None``."""
-    if path == "-":
+    where = path.path if isinstance(path, Source) else path
+    if where is None or where == "-":
         return None
-    plain = str(path).removesuffix(".gz")
+    plain = str(where).removesuffix(".gz")
     candidates = [Path(f"{plain}{suffix}") for suffix in (".query", ".group", ".query.gz")]
     return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -561,17 +561,12 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     only = [cells[0] for cells in metrics if cells.dtype == pl.String and cells.n_unique() == 1 and cells[0]]
     wide = list(options.wide or ())
     graded = [*options.metrics, *only, *(wide[:1] if all(map(bad_word, wide)) else [])]
-    frame, levels, more = _with_numbers(table, understood, options, source, graded)
+    frame, levels, more = with_house_words(table, understood, options, source, graded)
     # these were used to tell who won, or are read beside the columns
     used = {options.columns.get("loser"), options.judge_version, *(options.swapped or "").rpartition("=")}
     used |= set(covariate_columns(table, options.covariates)) if options.covariates else set()
     understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
     return Plain(table, understood, frame, levels, (*understood.notes, *notes, *more), shape)
-
-
-def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:
-    """Return further rows of a table whose columns are understood already, under their house words."""
-    return _with_numbers(table, understood, options, source)[0]
 
 
 def _with_notes(table: pl.DataFrame, understood: Understood, given: dict[str, str]) -> Understood:
@@ -621,10 +616,10 @@ def _spelling_notes(table: pl.DataFrame, named: dict[str, str]) -> list[str]:
     ]
 
 
-def _with_numbers(
+def with_house_words(
     table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
 ) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
-    """The columns that matter, grades and ranks as numbers; the levels that words give, and what is to be said."""
+    """Return the columns that matter, grades and ranks as numbers; the levels of words, and what is to be said."""
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     if options.covariates:
         frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))

@@ -26,7 +26,7 @@ _ORDER = re.compile(rf"\s*{_PLACE}(?:\s*,\s*{_PLACE})*\s*", re.ASCII)
 _Content = tuple[dict[int, str], int, list[tuple[int, str, str]]]
 
 
-def read_preflib(path: PathLike) -> Rankings:
+def read_preflib(path: PathLike | Source) -> Rankings:
     """Return the rankings of a PrefLib file; how often an order was given becomes its weight.
 
     Items are called by their names where the file gives them, otherwise by their numbers; who ranked is not said.
@@ -40,11 +40,7 @@ def read_preflib(path: PathLike) -> Rankings:
     >>> rankings.weight.tolist(), rankings.frame()["item"].to_list()
     ([3.0, 1.0], ['few', 'many', 'few', 'many'])
     """
-    return preflib_of(open_source(path))
-
-
-def preflib_of(source: Source) -> Rankings:
-    """Return the rankings of an opened PrefLib file."""
+    source = open_source(path)
     lines = [(number, text.strip()) for number, text in enumerate(source.text().split("\n"), 1) if text.strip()]
     if not lines:
         raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")

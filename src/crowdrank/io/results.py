@@ -185,7 +185,7 @@ def json_text(document: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def read_consensus(path: PathLike) -> Consensus:
+def read_consensus(path: PathLike | Source) -> Consensus:
     """Return the consensus in a file: JSON or Parquet as written here, or any table with item and score (or rank).
 
     Examples
@@ -198,13 +198,8 @@ def read_consensus(path: PathLike) -> Consensus:
     """
     source = open_source(path)
     with blaming(source.name):
-        return consensus_of(source)
-
-
-def consensus_of(source: Source) -> Consensus:
-    """Return the consensus in an opened file."""
-    consensus = written_consensus(source)
-    return _from_table(read_source(source)[0]) if consensus is None else consensus
+        consensus = written_consensus(source)
+        return _from_table(read_source(source)[0]) if consensus is None else consensus
 
 
 def written_consensus(source: Source) -> Consensus | None:

@@ -165,11 +165,13 @@ class Source:
         return JudgmentError(f"{self.name} holds no rows; write a header line, and the rows below it")
 
 
-def open_source(path: PathLike, *, archives: bool = False) -> Source:
-    """Open a file, or standard input for ``-``, and unpack gzip whatever the file is called.
+def open_source(path: PathLike | Source, *, archives: bool = False) -> Source:
+    """Open a file, or standard input for ``-``, and unpack gzip whatever the file is called; an open one is returned.
 
     Zip archives are refused unless ``archives`` says that their reader looks inside.
     """
+    if isinstance(path, Source):
+        return path
     data: bytes | mmap.mmap
     where: Path | None
     if isinstance(path, str) and path == "-":

@@ -12,7 +12,7 @@ _QRELS = ("query", "iteration", "item", "grade")
 _RUN = ("query", "q0", "item", "rank", "score", "run")
 
 
-def read_qrels(path: PathLike) -> pl.DataFrame:
+def read_qrels(path: PathLike | Source) -> pl.DataFrame:
     """Return the grades of a qrels file (``query iteration item grade`` on each line): query, item, grade.
 
     Examples
@@ -23,15 +23,10 @@ def read_qrels(path: PathLike) -> pl.DataFrame:
     >>> read_qrels(path).rows()
     [('301', 'FBIS3-10082', 1.0), ('301', 'FBIS3-10169', 0.0)]
     """
-    return qrels_of(open_source(path))
+    return _columns(open_source(path), _QRELS, ["query", "item"], ["grade"]).select("query", "item", "grade")
 
 
-def qrels_of(source: Source) -> pl.DataFrame:
-    """Return the grades of an opened qrels file."""
-    return _columns(source, _QRELS, ["query", "item"], ["grade"]).select("query", "item", "grade")
-
-
-def read_run(path: PathLike) -> pl.DataFrame:
+def read_run(path: PathLike | Source) -> pl.DataFrame:
     """Return the items of a run file (``query Q0 item rank score run`` on each line): run, query, item, rank, score.
 
     Examples
@@ -42,12 +37,7 @@ def read_run(path: PathLike) -> pl.DataFrame:
     >>> read_run(path).rows()
     [('bm25', '301', 'FBIS3-10082', 1, 7.25)]
     """
-    return run_of(open_source(path))
-
-
-def run_of(source: Source) -> pl.DataFrame:
-    """Return the items of an opened run file."""
-    frame = _columns(source, _RUN, ["run", "query", "item"], ["rank", "score"])
+    frame = _columns(open_source(path), _RUN, ["run", "query", "item"], ["rank", "score"])
     return frame.select("run", "query", "item", pl.col("rank").cast(pl.Int64), "score")
 
 

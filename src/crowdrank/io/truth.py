@@ -20,10 +20,10 @@ from ..errors import JudgmentError
 from ..validation.alignment import Scored
 from . import exports
 from .read_options import ReadOptions
-from .results import consensus_of, written_consensus
+from .results import read_consensus, written_consensus
 from .sources import blaming, open_source
 from .tables import read_source, read_table, table_format
-from .trec import looks_like_qrels, looks_like_run, qrels_of, run_of
+from .trec import looks_like_qrels, looks_like_run, read_qrels, read_run
 
 
 def read_truth(
@@ -65,7 +65,7 @@ def read_truth(
         if consensus is not None:
             return Truth.from_consensus(consensus)
         if table_format(source) == "csv" and looks_like_qrels(source):
-            return Truth.from_frame(qrels_of(source))
+            return Truth.from_frame(read_qrels(source))
         name = None if columns else exports.detect(source)
         if name is not None:
             # the gold answers of another tool's export
@@ -90,11 +90,11 @@ def as_scored(source: Any) -> dict[str, Scored]:
         return {"scores": _from_frame(to_frame(source), retrieved=False)}
     opened = open_source(source)
     if looks_like_run(opened):
-        frame = run_of(opened)
+        frame = read_run(opened)
         names = frame["run"].unique(maintain_order=True).to_list()
         return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
     with blaming(opened.name):
-        return {Path(opened.name).stem: Scored.of(consensus_of(opened))}
+        return {Path(opened.name).stem: Scored.of(read_consensus(opened))}
 
 
 def read_slices(data: Any) -> pl.DataFrame:

@@ -71,7 +71,7 @@ def detect(where: PathLike | Source) -> str | None:
     >>> detect(path)
     'mt-bench'
     """
-    source = where if isinstance(where, Source) else open_source(where, archives=True)
+    source = open_source(where, archives=True)
     text = source.data[:4] not in PACKED and table_format(source) == "csv"
     if text and (looks_like_run(source) or looks_like_qrels(source)):
         return "trec"
@@ -103,7 +103,7 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
 
     options = options or ReadOptions()
     export = EXPORTS[one_of(name, EXPORTS, "source", of_verb=True)]
-    source = where if isinstance(where, Source) else open_source(where, archives=True)
+    source = open_source(where, archives=True)
     if source.data[:4] in PACKED and is_sheet(source):
         source = sheet_as_text(source, options.sheet)
     with blaming(source.name):

@@ -12,10 +12,10 @@ import polars as pl
 
 from ...errors import JudgmentError
 from ...wording import counted
-from ..letor import groups_beside, letor_of
+from ..letor import read_letor
 from ..notices import say
 from ..sources import Source
-from ..trec import looks_like_run, qrels_of, run_of
+from ..trec import looks_like_run, read_qrels, read_run
 from .cells import as_number, as_text, at_path
 from .imported import Cells, Collector, Imported
 from .streaming import Record, Shape, document, records
@@ -78,11 +78,11 @@ def _rre_query_id(query: Mapping[str, Any]) -> str:
 def trec(rows: Collector) -> Imported:
     """Return a grade for each line of qrels, or a ranking for each query and run; the run is the annotator."""
     if not looks_like_run(rows.source):
-        frame = qrels_of(rows.source)
+        frame = read_qrels(rows.source)
         rows.n_read = len(frame)
         rows.add_frame(frame)
         return rows.finish("grade")
-    run = run_of(rows.source)
+    run = read_run(rows.source)
     rows.n_read, rows.title = len(run), "TREC run (query, Q0, item, rank, score, run)"
     # trec_eval orders by score, and so do we; the rank column of a file may say something else
     rank = pl.col("score").rank("min", descending=True).over("run", "query").cast(pl.Float64)
@@ -92,8 +92,7 @@ def trec(rows: Collector) -> Imported:
 
 def letor(rows: Collector) -> Imported:
     """Return a grade for each line: the label in front of it, by nobody in particular."""
-    path = rows.source.path
-    features = letor_of(rows.source, None if path is None else groups_beside(path))
+    features = read_letor(rows.source)
     rows.n_read = len(features)
     rows.add_frame(features.items.frame().with_columns(grade=pl.Series(features.grade)))
     return rows.finish("grade")
