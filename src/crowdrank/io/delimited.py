@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -135,10 +135,8 @@ def _with_tabs(source: Source) -> Source:
         names = lines[0].decode("utf-8", "replace").split()
         if sum(map(is_known_name, names)) < _FEWEST_NAMES:
             return source
-        raise JudgmentError(
-            f"{source.name}: line {odd + 1} has {widths[odd]} words where the first line has {widths[0]}; put tabs or "
-            "commas between the cells"
-        )
+        problem = f"{source.name}: line {odd + 1} has {widths[odd]} words where the first line has {widths[0]}"
+        raise JudgmentError(f"{problem}; put tabs or commas between the cells")
     rows = source.data[source.start :].split(b"\n")
     return Source(source.name, source.suffix, b"\n".join(b"\t".join(row.split()) for row in rows), None)
 
@@ -259,13 +257,8 @@ def _fast(source: Source, layout: _Layout) -> pl.DataFrame | None:
     """The table as polars reads it, or ``None`` where it fails or may have taken a row of the wrong length."""
     where = source.path if layout.start == source.start else None
     try:
-        frame = pl.read_csv(
-            where or source.data[layout.start :],
-            has_header=layout.has_header,
-            separator=layout.separator,
-            infer_schema=False,
-            glob=False,
-        )
+        form: dict[str, Any] = {"has_header": layout.has_header, "separator": layout.separator}
+        frame = pl.read_csv(where or source.data[layout.start :], infer_schema=False, glob=False, **form)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
     if frame.width != len(layout.names):
@@ -307,9 +300,8 @@ def _is_ragged(source: Source, layout: _Layout) -> bool:
         positions = marks[ends] + start
         wrong = np.flatnonzero(counts != wanted)
         begins = np.concatenate([[last_end], positions])[wrong] + 1
-        if any(
-            view[begin:end].tobytes() not in (b"", b"\r") for begin, end in zip(begins, positions[wrong], strict=True)
-        ):
+        rows = (view[begin:end].tobytes() for begin, end in zip(begins, positions[wrong], strict=True))
+        if any(row not in (b"", b"\r") for row in rows):
             return True
         last_end = int(positions[-1]) if len(positions) else last_end
         source.release(layout.start + start)
@@ -333,9 +325,8 @@ def _careful(source: Source, layout: _Layout) -> pl.DataFrame:
 
 def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator[list[str | None]]:
     """Rows that are not blank, each as long as the header."""
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=layout.separator, skipinitialspace=layout.separator != " ", strict=True
-    )
+    lines, mark = io.StringIO(text, newline=""), layout.separator
+    reader = csv.reader(lines, delimiter=mark, skipinitialspace=mark != " ", strict=True)
     if layout.has_header:
         next(reader)
     number, wanted = 0, len(layout.names)
@@ -357,10 +348,8 @@ def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator
         elif wanted - layout.n_nameless <= len(cells) < wanted:
             cells += [None] * (wanted - len(cells))
         if len(cells) != wanted:
-            raise JudgmentError(
-                f"{name}: {place} has {len(cells)} cells where the header has {wanted}; "
-                "correct it, and put a cell that holds the separator in quotes"
-            )
+            problem = f"{name}: {place} has {len(cells)} cells where the header has {wanted}"
+            raise JudgmentError(f"{problem}; correct it, and put a cell that holds the separator in quotes")
         yield cells
 
 

@@ -111,10 +111,8 @@ def _with_absent(present: Features, wanted: Sequence[str], name: str) -> Feature
         return present
     value = float("nan") if np.isnan(present.matrix).any() else 0.0
     shown = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
-    value_text = "missing" if np.isnan(value) else "0"
-    warnings.warn(
-        f"no line of {name} mentions feature {shown}; taken as {value_text}, as LETOR files do", DataWarning, 3
-    )
+    taken = f"taken as {'missing' if np.isnan(value) else '0'}, as LETOR files do"
+    warnings.warn(f"no line of {name} mentions feature {shown}; {taken}", DataWarning, 3)
     matrix = np.hstack([present.matrix, np.full((len(present.matrix), len(absent)), value)])
     return replace(present, matrix=matrix, names=(*present.names, *absent))
 

@@ -158,10 +158,8 @@ def read_files(paths: Sequence[PathLike], options: ReadOptions) -> Judgments | M
         raise JudgmentError("PrefLib files cannot be read together with tables or a list of items; read them apart")
     tables = [read_one(source, options) for source in sources]
     _expect(options, tuple(dict.fromkeys(table.kind for table in tables)))
-    parts = [
-        build([table for table in tables if table.form == form], options)
-        for form in dict.fromkeys(table.form for table in tables)
-    ]
+    forms = dict.fromkeys(table.form for table in tables)
+    parts = [build([table for table in tables if table.form == form], options) for form in forms]
     judgments = parts[0] if len(parts) == 1 else together(parts)
     if options.strength_weights is not None:
         judgments = weighted_by_strength(judgments, options.strength_weights)
@@ -220,10 +218,8 @@ def read_one(source: Source, options: ReadOptions) -> Table:
         return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, recorded, plain=plain)
     for word, known in (("swapped", "order is known"), ("judge_version", "annotators are known")):
         if getattr(options, word) is not None:
-            raise ParameterError(
-                f"{option(word)} applies to plain tables, but this is an export of {name}, whose {known}; leave it "
-                f"out, or read the file with {option('source', 'table')}"
-            )
+            problem = f"{option(word)} applies to plain tables, but this is an export of {name}, whose {known}"
+            raise ParameterError(f"{problem}; leave it out, or read the file with {option('source', 'table')}")
     with blaming(source.name):
         imported = in_any_encoding(source, lambda one: exports.read(one, name, options))
     kind = imported.kind
@@ -252,16 +248,13 @@ def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float])
         known = np.isin(part.strength, np.arange(len(weights) + 1))
         if not known.all():
             odd = part.strength[~known][0]
-            raise ParameterError(
-                f"{option('strength_weights')} has {len(weights)} weights, and a preference has strength {odd:g}; give "
-                "one for each of 1, 2, ..."
-            )
+            problem = f"{option('strength_weights')} has {len(weights)} weights, and a preference has strength {odd:g}"
+            raise ParameterError(f"{problem}; give one for each of 1, 2, ...")
         factor = np.concatenate([[1.0], np.asarray(weights, np.float64)])[part.strength.astype(np.int64)]
         parts[place] = replace(part, weight=part.row_weight * factor, strength=None)
     if not n_graded:
-        raise ParameterError(
-            f"{option('strength_weights')} applies to graded preferences, but there are none; leave it out"
-        )
+        problem = f"{option('strength_weights')} applies to graded preferences, but there are none"
+        raise ParameterError(f"{problem}; leave it out")
     return parts[0] if len(parts) == 1 else Mixed(tuple(parts))
 
 
@@ -290,9 +283,8 @@ def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
     held = " and ".join(f"{kind}s" for kind in kinds)
     files = "the file holds" if len(kinds) == 1 else "the files hold"
     if "grade" not in kinds and (options.levels is not None or options.nominal):
-        raise ParameterError(
-            f"{option('levels')} and {option('nominal')} apply to grades, but {files} {held}; leave them out"
-        )
+        problem = f"{option('levels')} and {option('nominal')} apply to grades, but {files} {held}"
+        raise ParameterError(f"{problem}; leave them out")
     asked = (
         ("control", bool(options.covariates), ["preference"]),
         ("winner_codes", options.winner_codes is not None, ["preference"]),
@@ -392,10 +384,8 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     cells = judgments_per_cell(judgments)
     apart = judgments.items.ids.n_unique() == judgments.n_items
     if not named and cells == 1.0 and judgments.kind == "grade" and apart:
-        say(
-            f"{name}: nothing to aggregate: each item has one grade and no annotator is named; is this a truth or a "
-            "result?"
-        )
+        found = f"{name}: nothing to aggregate: each item has one grade and no annotator is named"
+        say(f"{found}; is this a truth or a result?")
     graded = judgments.kind == "grade" and any(names_metric(column) is not False for column in plain.understood.ignored)
     if (cells < _SEVERAL or options.no_annotators) and not graded:
         return
@@ -414,10 +404,8 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
         values = list(dict.fromkeys(splitting[0].sample))
         few = 1 < len(values) <= _MOST_CRITERIA and not splitting[0].numbers and not all(map(_DIGIT.search, values))
         choice = f"; if it says what was judged: {option('where', {who: values[0]})}" if few else ""
-        raise JudgmentError(
-            f"{name}: {each}; if {who!r} names the annotator: {option('columns', {'annotator': who})}{choice}; if no "
-            f"column does: {option('no_annotators', True)}"
-        )
+        problem = f"{name}: {each}; if {who!r} names the annotator: {option('columns', {'annotator': who})}{choice}"
+        raise JudgmentError(f"{problem}; if no column does: {option('no_annotators', True)}")
     say(f"{name}: {each}")
 
 
@@ -445,19 +433,17 @@ def _stop_metrics(name: str, plain: Plain, facts: list[ColumnFacts], options: Re
             ways.append(f"a ranking for each: {option('columns', {'query': one.name})}")
         if known is None and "annotator" not in plain.frame.columns:
             ways.append(f"if it names the annotator: {option('columns', {'annotator': one.name})}")
-        raise JudgmentError(
-            f"{name}: {one.name!r} says what was graded; choose one: {'; '.join(ways)}{all_at_once(values)}"
-        )
+        problem = f"{name}: {one.name!r} says what was graded"
+        raise JudgmentError(f"{problem}; choose one: {'; '.join(ways)}{all_at_once(values)}")
 
 
 def _check_ranks(name: str, plain: Plain) -> None:
     """Stop where rankings have one item each, or each rank several times and an unused column tells them apart."""
     groups = [plain.frame[word] for word in ("query", "annotator", "ranking") if word in plain.frame.columns]
     if "annotator" in plain.frame.columns and count_cells(groups) == len(plain.frame) > 1:
-        raise JudgmentError(
-            f"{name}: each ranking has one item, which orders nothing; if {plain.understood.columns['annotator']!r} "
-            f"does not say who ranked: {option('no_annotators', True)}"
-        )
+        who = f"if {plain.understood.columns['annotator']!r} does not say who ranked"
+        remedy = f"{who}: {option('no_annotators', True)}"
+        raise JudgmentError(f"{name}: each ranking has one item, which orders nothing; {remedy}")
     keys: list[str] = [word for word in ("query", "annotator", "ranking", "rank") if word in plain.frame.columns]
     if "rank" not in keys or len(plain.frame) / count_cells([plain.frame[word] for word in keys]) < _SEVERAL:
         return
@@ -465,10 +451,8 @@ def _check_ranks(name: str, plain: Plain) -> None:
     splitting = _splitting(plain, _unused_columns(plain), keys)
     if splitting:
         column, row = splitting[0].name, _first_repeat(plain.frame, keys)
-        raise JudgmentError(
-            f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}; {column!r} distinguishes "
-            f"them: {option('columns', {'query': column})}"
-        )
+        problem = f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}"
+        raise JudgmentError(f"{problem}; {column!r} distinguishes them: {option('columns', {'query': column})}")
 
 
 def _first_repeat(frame: pl.DataFrame, keys: list[str]) -> dict[str, Any]:
@@ -511,11 +495,8 @@ def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[
     """The unused columns that distinguish judgments of the same thing, words before numbers."""
     n = len(plain.frame)
     key = [plain.frame[word] for word in keys]
-    usable = [
-        (one, one.cells) for one in facts
-        if not one.is_nested and not one.times and one.has_repeats and not is_gold(one.name) and one.cells is not None
-        and not _ASIDE.fullmatch(key_of(one.name))
-    ]  # fmt: skip
+    flat = [one for one in facts if not one.is_nested and not (is_gold(one.name) or _ASIDE.fullmatch(key_of(one.name)))]
+    usable = [(one, one.cells) for one in flat if not one.times and one.has_repeats and one.cells is not None]
     columns = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
     if not columns:
         # two may do what none does alone: a listener and a clip
@@ -546,10 +527,9 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     at_once = all_at_once(values) if 1 < len(values) <= _MOST_CRITERIA and names_metric(column) else ""
     if len(values) > _MOST_CRITERIA or name_points("query", last) or name_points("item", last):
         ways.reverse()
-    raise JudgmentError(
-        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}"
-        f"{', or '.join(ways)}, or {option('duplicates', 'keep')} if they are repeats{at_once}"
-    )
+    problem = f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}"
+    ways.append(f"{option('duplicates', 'keep')} if they are repeats{at_once}")
+    raise JudgmentError(f"{problem}{', or '.join(ways)}")
 
 
 # tables too long to be held: some rows at a time, understood by the first of them ------------------------------------

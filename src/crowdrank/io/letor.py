@@ -90,9 +90,8 @@ def write_letor(features: Features, path: PathLike | None) -> None:
         text = ids.cast(pl.String)
         bad = text.filter(text.str.contains(r"[\s#]"))
         if len(bad):
-            raise ParameterError(
-                f"{what} {show_value(bad[0])} has white space or '#' in its id, which LETOR cannot hold; rename it"
-            )
+            problem = f"{what} {show_value(bad[0])} has white space or '#' in its id, which LETOR cannot hold"
+            raise ParameterError(f"{problem}; rename it")
     matrix = features.matrix.astype(np.float64)
     if np.isinf(matrix).any():
         row = int(np.argmax(np.isinf(matrix).any(axis=1)))
@@ -100,10 +99,8 @@ def write_letor(features: Features, path: PathLike | None) -> None:
         raise ParameterError(f"a feature of item {item} is infinite, which LETOR cannot hold; cap it")
     width = matrix.shape[1]
     first = 0 if features.names == tuple(str(number) for number in range(width)) else 1
-    values = {
-        str(first + column): pl.Series(matrix[:, column]).fill_nan(None).cast(pl.String).fill_null("NULL")
-        for column in range(width)
-    }
+    columns = {str(first + place): pl.Series(cells).fill_nan(None) for place, cells in enumerate(matrix.T)}
+    values = {name: cells.cast(pl.String).fill_null("NULL") for name, cells in columns.items()}
     grade = np.zeros(len(items)) if features.grade is None else features.grade
     frame = pl.DataFrame({**values, "grade": grade, "query": items.query_ids(), "item": items.ids})
     query = pl.lit("") if items.single else pl.format(" qid:{}", "query")
@@ -147,14 +144,10 @@ def _blocks(source: Source) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
 
 def _take_apart(source: Source, lines: pl.Series, first_line: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Number, grade, query and item of some lines, null where none is said; and row, feature and value of each pair."""
-    parts = (
-        pl.DataFrame({"line": lines})
-        .with_row_index("number", offset=first_line)
-        .with_columns(pl.col("line").str.strip_chars().str.splitn("#", 2).struct.rename_fields(["body", "comment"]))
-        .unnest("line")
-        .with_columns(pl.col("body").str.strip_chars())
-        .filter(pl.col("body") != "")
-    )
+    halves = pl.col("line").str.strip_chars().str.splitn("#", 2).struct.rename_fields(["body", "comment"])
+    parts = pl.DataFrame({"line": lines}).with_row_index("number", offset=first_line)
+    parts = parts.with_columns(halves).unnest("line")
+    parts = parts.with_columns(pl.col("body").str.strip_chars()).filter(pl.col("body") != "")
     line, body = parts["number"], parts["body"]
     if body.str.contains(r"[\t ]{2}|\t").any():
         body = body.str.replace_all(r"\s+", " ")
@@ -224,10 +217,8 @@ def _queries(source: Source, groups: PathLike | None, lines: pl.DataFrame) -> pl
             raise JudgmentError(f"{listed.name}: line {number} holds {show_value(text)}; {counts}")
         sizes += [int(text)] if text.strip() else []
     if sum(sizes) != len(query):
-        raise JudgmentError(
-            f"{listed.name} counts {sum(sizes)} lines where {source.name} has {len(query)}; give the file of groups "
-            "that belongs to it"
-        )
+        problem = f"{listed.name} counts {sum(sizes)} lines where {source.name} has {len(query)}"
+        raise JudgmentError(f"{problem}; give the file of groups that belongs to it")
     return pl.Series(np.repeat(np.arange(1, len(sizes) + 1), sizes)).cast(pl.String)
 
 

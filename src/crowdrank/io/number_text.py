@@ -189,10 +189,8 @@ def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
         return 0.0 - cells.cast(pl.Float64)
     numbers = cells.str.strip_chars().cast(pl.Float64, strict=False)
     if numbers.null_count() == len(cells) > cells.null_count():
-        raise JudgmentError(
-            f"{option('small_is_good', True)} applies to numbers, but {name!r} holds words; give their order, worst "
-            f"first, with {option('levels')} in its place"
-        )
+        problem = f"{option('small_is_good', True)} applies to numbers, but {name!r} holds words"
+        raise JudgmentError(f"{problem}; give their order, worst first, with {option('levels')} in its place")
     if numbers.null_count() == cells.null_count():
         return 0.0 - numbers
     # what is no number stays, to be named with its row
@@ -202,7 +200,5 @@ def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
 def order_note(grades: str, levels: list[str]) -> str:
     """Return what is said of grades in words whose order is known; ``grades`` begins the sentence."""
     listed = ", ".join(map(repr, levels))
-    return (
-        f"{grades} in words, worst first {listed}; for another order: {option('levels')}, for none: "
-        f"{option('nominal', True)}"
-    )
+    found = f"{grades} in words, worst first {listed}"
+    return f"{found}; for another order: {option('levels')}, for none: {option('nominal', True)}"

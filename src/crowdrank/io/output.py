@@ -83,9 +83,8 @@ def write_table(
     if chosen in ("csv", "tsv"):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         if nested:
-            raise ParameterError(
-                f"column {show_value(nested[0])} holds lists, which {chosen} cannot hold; write parquet or json"
-            )
+            problem = f"column {show_value(nested[0])} holds lists, which {chosen} cannot hold"
+            raise ParameterError(f"{problem}; write parquet or json")
         if SAFE_CSV.get() if safe is None else safe:
             # an apostrophe before text that a spreadsheet would compute
             for name, dtype in frame.schema.items():
@@ -152,15 +151,13 @@ def format_for(path: PathLike | None, format: str | None) -> str:
         suffixes = [] if path is None else [s.lower() for s in Path(path).suffixes if s.lower() != ".gz"]
         last = suffixes[-1] if suffixes else ""
         if last == ".xlsx" and str(path).lower().endswith(".gz"):
-            raise ParameterError(
-                f"{plain(str(path))}: .xlsx cannot be written; use one of .csv, .tsv, or leave .gz out"
-            )
+            problem = f"{plain(str(path))}: .xlsx cannot be written"
+            raise ParameterError(f"{problem}; use one of .csv, .tsv, or leave .gz out")
         # behind a point that starts no word, as in v1.2, stands no format
         if last[1:2].isalpha() and last not in _BY_SUFFIX and not str(path).startswith("/dev/"):
             known = ", ".join(name for name in _BY_SUFFIX if name[1:] in (*FORMATS, "md", "tex"))
-            raise ParameterError(
-                f"{plain(str(path))}: {last} cannot be written; use one of {known}, or say {option('format', 'csv')}"
-            )
+            problem = f"{plain(str(path))}: {last} cannot be written"
+            raise ParameterError(f"{problem}; use one of {known}, or say {option('format', 'csv')}")
         return _BY_SUFFIX.get(last, "csv")
     one_of(format, FORMATS, "format", of_verb=True)
     return format
@@ -222,9 +219,8 @@ def _write_delimited(frame: pl.DataFrame, handle: IO[bytes], separator: str) -> 
     """CSV whose header names its separator beyond doubt; a NUL, which no reader takes, is refused."""
     for name, dtype in frame.schema.items():
         if "\0" in name or (dtype == pl.String and frame[name].str.contains("\0", literal=True).any()):
-            raise ParameterError(
-                f"column {show_value(name)} holds a NUL character, which a text file cannot hold; write parquet"
-            )
+            problem = f"column {show_value(name)} holds a NUL character, which a text file cannot hold"
+            raise ParameterError(f"{problem}; write parquet")
     cells = [f'"{name.replace(chr(34), chr(34) * 2)}"' if _AMBIGUOUS.search(name) else name for name in frame.columns]
     handle.write(f"{separator.join(cells)}\n".encode())
     frame.write_csv(handle, separator=separator, include_header=False)
@@ -317,10 +313,9 @@ def write_trec(frame: pl.DataFrame, path: PathLike | None, form: str, run: str =
     lacking = [name for name in needed if name not in frame.columns]
     if lacking:
         other = "; a .run holds scores" if form == "qrels" and "score" in frame.columns else ""
-        raise ParameterError(
-            f"{form} need{'' if form == 'qrels' else 's'} {' and '.join(needed)}, but this table has no "
-            f"{' and no '.join(lacking)}{other}; write it as csv, tsv, json, jsonl or parquet"
-        )
+        needs = f"{form} need{'' if form == 'qrels' else 's'} {' and '.join(needed)}"
+        problem = f"{needs}, but this table has no {' and no '.join(lacking)}{other}"
+        raise ParameterError(f"{problem}; write it as csv, tsv, json, jsonl or parquet")
     if "query" not in frame.columns:
         frame = frame.with_columns(pl.lit("1").alias("query"))
     if form == "qrels":

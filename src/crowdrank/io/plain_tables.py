@@ -63,9 +63,8 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     """Return the columns that matter of a plain table, under their house words."""
     for name in ("keep", "baseline_model", "agreeing"):
         if getattr(options, name):
-            raise ParameterError(
-                f"{option(name)} applies to exports of other tools, but this is a plain table; leave it out"
-            )
+            problem = f"{option(name)} applies to exports of other tools, but this is a plain table"
+            raise ParameterError(f"{problem}; leave it out")
     form = table_format(source)
     source = below_title(source, options)
     if form == "csv" and options.header is None:
@@ -175,9 +174,8 @@ def below_title(source: Source, options: ReadOptions) -> Source:
     if not above:
         return source
     if above >= len(lines):
-        raise ParameterError(
-            f"{option('skip_rows', above)} passes over {source.name} as a whole; give a smaller number"
-        )
+        problem = f"{option('skip_rows', above)} passes over {source.name} as a whole"
+        raise ParameterError(f"{problem}; give a smaller number")
     end = source.start + sum(map(len, lines[:above]))
     return Source(source.name, source.suffix, source.data[end:], None, source.encoding)
 
@@ -254,12 +252,9 @@ def likely_names(table: pl.DataFrame) -> list[str]:
     if not ids:
         ids, grades = [name for name in table.columns if name != grades[-1]], grades[-1:]
     # the item is what a grade that is the same for all its rows must hang on, or what has more values
-    fixed = [
-        (name, item)
-        for name in (grades if len(grades) > 1 else [])
-        for item in ids
-        if (n := table[item].n_unique()) < len(table) and count_cells([table[name], table[item]]) == n
-    ]
+    sizes = {item: table[item].n_unique() for item in ids}
+    pairs = [(name, item) for name in grades if len(grades) > 1 for item in ids if sizes[item] < len(table)]
+    fixed = [(name, item) for name, item in pairs if count_cells([table[name], table[item]]) == sizes[item]]
     truth, item = fixed[-1] if fixed else (None, max(ids, key=lambda name: facts[name].distinct) if ids else None)
     grade = next((name for name in grades if name != truth), grades[0])
     who = next((name for name in ids if name != item and not facts[name].all_different), None)
@@ -346,10 +341,8 @@ def _lengthen(table: pl.DataFrame, columns: dict[str, str], options: ReadOptions
         if people == items:
             name = thing or person or (rest[0] if rest else None)
             if name is None:
-                raise JudgmentError(
-                    f"the rows of {source.name} have no id, since all columns hold answers; leave the column of ids "
-                    f"out of {option('wide')}"
-                )
+                problem = f"the rows of {source.name} have no id, since all columns hold answers"
+                raise JudgmentError(f"{problem}; leave the column of ids out of {option('wide')}")
             ways = [option("columns", {word: name}) for word in ("item", "annotator")]
             raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
     word = "rank" if options.kind == "ranking" else "grade"
@@ -383,10 +376,8 @@ def wide_columns(names: list[str], wanted: Iterable[str]) -> list[str]:
         pattern = by_parts.get(tuple(parts[at:end]), parts[at])
         hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
         if not hits:
-            raise JudgmentError(
-                f"{option('wide')} names {pattern!r}, which is not a column; the columns are "
-                f"{first_few([repr(name[:60]) for name in names], shown=100)}"
-            )
+            known = first_few([repr(name[:60]) for name in names], shown=100)
+            raise JudgmentError(f"{option('wide')} names {pattern!r}, which is not a column; the columns are {known}")
         chosen.update(hits)
         at = end
     return [name for name in names if name in chosen]
@@ -411,11 +402,9 @@ def _sign_winners(table: pl.DataFrame, columns: dict[str, str], path: str, bette
     filled = values[~blank]
     if not (filled < 0).any():
         middle = f"{(filled.min() + filled.max()) / 2:g}" if len(filled) else "0"
-        raise JudgmentError(
-            f"{path!r} is never negative, so it does not say which side is better; give the middle of its scale too, "
-            f"as in {option('strength', {f'{path}-{middle}': better})}, or say what its numbers mean: "
-            f"{option('winner_codes')}"
-        )
+        way = f"give the middle of its scale too, as in {option('strength', {f'{path}-{middle}': better})}"
+        problem = f"{path!r} is never negative, so it does not say which side is better"
+        raise JudgmentError(f"{problem}; {way}, or say what its numbers mean: {option('winner_codes')}")
     worse = "right" if better == "left" else "left"
     names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
     signs, known = pl.lit(pl.Series(values)), pl.lit(pl.Series(~blank))
@@ -429,9 +418,8 @@ def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
     values, blank, text = numbers_of(number_text.without_blanks(table[name]))
     if text.any():
         row = int(text.argmax())
-        raise JudgmentError(
-            f"{option('strength')} needs numbers; row {row + 1} of {name!r} holds {show_value(table[name][row])}"
-        )
+        problem = f"{option('strength')} needs numbers"
+        raise JudgmentError(f"{problem}; row {row + 1} of {name!r} holds {show_value(table[name][row])}")
     return values, blank
 
 
@@ -469,10 +457,8 @@ def with_winner(table: pl.DataFrame, columns: dict[str, str]) -> Turned:
     if len(wrong):
         row = int(wrong[0])
         said = "none" if not yes[row].any() else "several"
-        raise JudgmentError(
-            f"{said} of {either(map(repr, flags), 'and')} is 1 in row {row + 1}, so it is not clear who won "
-            f"({len(wrong)} such rows); correct them"
-        )
+        problem = f"{said} of {either(map(repr, flags), 'and')} is 1 in row {row + 1}"
+        raise JudgmentError(f"{problem}, so it is not clear who won ({len(wrong)} such rows); correct them")
     words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))
     return table.with_columns(words), {**columns, "winner": _NAME}
 
@@ -521,9 +507,8 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     if options.swapped is not None and options.swapped != presented.NOT_SWAPPED:
         shown = table_columns.side_columns(table, columns)
         if shown is None or options.kind not in (None, "preference"):
-            raise ParameterError(
-                f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
-            )
+            problem = f"{option('swapped')} applies to tables with two sides and a winner, but there are none"
+            raise ParameterError(f"{problem}; leave it out")
         # sides as they were shown, in rows in which the right item was shown first
         wanted = covariate_columns(table, options.covariates)
         table, note = presented.as_shown(table, options.swapped, shown, wanted)
@@ -539,10 +524,8 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     ids = (*IDS, "winner") if "loser" in words else IDS
     for name in (name for word, name in words.items() if word in ids and name in mixed):
         value = show_value(table[name][min(mixed[name], len(table)) - 1])
-        raise JudgmentError(
-            f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
-            "write all ids as text"
-        )
+        problem = f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value})"
+        raise JudgmentError(f"{problem}; write all ids as text")
     answers = [words[word] for word in ("grade", "winner", "rank") if word in words]
     table, left_out = number_text.without_missing(table, options.missing, answers)
     notes += [*left_out, *_spelling_notes(table, words)]
@@ -587,10 +570,8 @@ def _with_notes(table: pl.DataFrame, understood: Understood, given: dict[str, st
         sides = [words[word] for word in (("left", "right") if "left" in words else ("loser", "winner"))]
         cells, *rest = (table[one].cast(pl.String, strict=False).unique() for one in (name, *sides))
         if "anchor" in key or cells.is_in(pl.concat(rest).implode()).any():
-            notes.append(
-                f"{name!r} is not used, so items are ranked over all its values; if the question was which item is "
-                f"more like it: {option('columns', {'query': name})}"
-            )
+            way = f"if the question was which item is more like it: {option('columns', {'query': name})}"
+            notes.append(f"{name!r} is not used, so items are ranked over all its values; {way}")
             break
     return replace(understood, columns=words, ignored=ignored, notes=tuple(notes))
 
@@ -610,10 +591,8 @@ def _spelling_notes(table: pl.DataFrame, named: dict[str, str]) -> list[str]:
     if not several:
         return []
     more = f", and {counted(len(several) - 1, 'other item')} likewise" if len(several) > 1 else ""
-    return [
-        f"{either(map(repr, several[0]), 'and')} differ in capital letters only and count as {len(several[0])} items"
-        f"{more}; write them alike if they are the same"
-    ]
+    found = f"{either(map(repr, several[0]), 'and')} differ in capital letters only"
+    return [f"{found} and count as {len(several[0])} items{more}; write them alike if they are the same"]
 
 
 def with_house_words(
@@ -633,9 +612,8 @@ def with_house_words(
     cells = frame["grade"]
     sample = ColumnFacts(name, cells).sample
     if sample and all(_LIST.fullmatch(text) for text in sample):
-        raise JudgmentError(
-            f"{name!r} holds lists such as {show_value(sample[0])}; write one row per entry, with who gave it"
-        )
+        problem = f"{name!r} holds lists such as {show_value(sample[0])}"
+        raise JudgmentError(f"{problem}; write one row per entry, with who gave it")
     if options.nominal or options.levels is not None:
         # a level such as none is an answer
         named = pl.Series(list(map(str, options.levels or ())), dtype=pl.String)

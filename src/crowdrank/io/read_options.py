@@ -111,9 +111,8 @@ class ReadOptions:
         if self.levels is not None:
             checked_levels(self.levels)
         if self.skip_rows < 0:
-            raise ParameterError(
-                f"{option('skip_rows', self.skip_rows)} is below 0; give the number of lines to pass over"
-            )
+            problem = f"{option('skip_rows', self.skip_rows)} is below 0"
+            raise ParameterError(f"{problem}; give the number of lines to pass over")
         for name in ("keep", "wide", "header", "strength_weights", "missing"):
             given = getattr(self, name)
             if isinstance(given, str) or (given is not None and not len(given)):
@@ -124,9 +123,8 @@ class ReadOptions:
                 f"{option('strength', {'score': 'left'})} or {option('strength', {'score': 'right'})}"
             )
         if self.strength_weights is not None and not all(0 < weight < 1e12 for weight in self.strength_weights):
-            raise ParameterError(
-                f"{option('strength_weights')} holds a weight that is not above 0; give weights such as 1,3"
-            )
+            problem = f"{option('strength_weights')} holds a weight that is not above 0"
+            raise ParameterError(f"{problem}; give weights such as 1,3")
 
 
 def side_words(options: ReadOptions) -> dict[str, str]:
@@ -136,10 +134,8 @@ def side_words(options: ReadOptions) -> dict[str, str]:
     for word in named:
         name = word.rpartition("_")[0]
         if name not in wanted:
-            raise ParameterError(
-                f"{option('columns', {word: named[word]})} is about a covariate; add {option('control', name)}, or "
-                "leave it out"
-            )
+            problem = f"{option('columns', {word: named[word]})} is about a covariate"
+            raise ParameterError(f"{problem}; add {option('control', name)}, or leave it out")
     return named
 
 
@@ -162,9 +158,8 @@ def read_options(
     rows = {str(name): str(value) for name, value in (where or {}).items()}
     if isinstance(strength, Mapping):
         if len(strength) != 1:
-            raise ParameterError(
-                f"{option('strength')} names one column; write {option('strength', {'score': 'left'})}"
-            )
+            problem = f"{option('strength')} names one column"
+            raise ParameterError(f"{problem}; write {option('strength', {'score': 'left'})}")
         strength = next(iter(strength.items()))
     if isinstance(swapped, Mapping):
         swapped = ",".join(f"{name}={value}" for name, value in swapped.items())

@@ -80,10 +80,8 @@ def to_json(
     document = _header(consensus, quality)
     if findings is not None:
         document["findings"] = [encode_params(one) for one in findings]
-    document["items"] = [
-        {name: _cell(value) for name, value in row.items()}
-        for row in consensus_table(consensus, level, ratings).iter_rows(named=True)
-    ]
+    rows = consensus_table(consensus, level, ratings).iter_rows(named=True)
+    document["items"] = [{name: _cell(value) for name, value in row.items()} for row in rows]
     if consensus.probabilities is not None:
         document["probabilities"] = encode_array(consensus.probabilities[best])
     if covariance and consensus.covariance is not None:
@@ -97,9 +95,8 @@ def to_json(
 def from_json(document: Mapping[str, Any]) -> Consensus:
     """Return the consensus that :func:`to_json` made plain values of."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise JudgmentError(
-            f"this is not a consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
-        )
+        problem = f"this is not a consensus in JSON: its format should be {FORMAT!r}"
+        raise JudgmentError(f"{problem}; write it with format='json'")
     try:
         rows, covariance = document["items"], document.get("covariance")
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
@@ -217,11 +214,8 @@ def written_consensus(source: Source) -> Consensus | None:
             return None
         frame = read_source(source)[0]
         try:
-            arrays = {
-                name: frame[name].explode().to_numpy().reshape(frame.height, -1)
-                for name in ("probabilities", "replicates")
-                if name in frame.columns
-            }
+            held = [name for name in ("probabilities", "replicates") if name in frame.columns]
+            arrays = {name: frame[name].explode().to_numpy().reshape(frame.height, -1) for name in held}
             if "replicates" in arrays:
                 arrays["replicates"] = arrays["replicates"].T
             covariance: list[Floats | None] | None = None
@@ -337,10 +331,8 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
 
     columns = understand_items(frame.columns, also=("rank",))
     if "score" not in frame.columns and "rank" not in columns:
-        raise JudgmentError(
-            "a consensus needs a score or a rank column "
-            f"(its columns: {quote_names(frame.columns)}); rename the one that holds it"
-        )
+        problem = f"a consensus needs a score or a rank column (its columns: {quote_names(frame.columns)})"
+        raise JudgmentError(f"{problem}; rename the one that holds it")
     query = frame[columns["query"]] if "query" in columns else None
     items, order = _items(frame[columns["item"]], query, None)
     score = _numbers(frame["score"]) if "score" in frame.columns else -_numbers(frame[columns["rank"]])
@@ -408,12 +400,9 @@ def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) 
 
 def _reorder(blocks: Sequence[Floats | None], items: Items, order: Counts) -> list[Floats | None]:
     """Covariance of each query with rows and columns in another order of the items."""
-    within = [order[start:stop] - start for start, stop in pairwise(items.offsets)]
-    pairs = zip(blocks, within, strict=True)
-    return [
-        None if block is None else np.asarray(block).reshape(len(own), len(own))[np.ix_(own, own)]
-        for block, own in pairs
-    ]
+    within = (order[start:stop] - start for start, stop in pairwise(items.offsets))
+    pairs = ((block, own, len(own)) for block, own in zip(blocks, within, strict=True))
+    return [None if one is None else np.asarray(one).reshape(n, n)[np.ix_(own, own)] for one, own, n in pairs]
 
 
 def _level_codes(grade: pl.Series, levels: tuple[Any, ...]) -> NDArray[np.int32]:
@@ -533,10 +522,9 @@ def _quality_from_json(document: Mapping[str, Any]) -> Quality:
     """The quality that was made plain values of."""
     rows = document["annotators"]
     ids = pl.Series("id", [row["annotator"] for row in rows], None if rows else pl.String)
-    parameters = {
-        name: decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
-        for name, form in document["parameters"].items()
-    }
+    parameters = {}
+    for name, form in document["parameters"].items():
+        parameters[name] = decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
     quality, n = (decode_array([row[name] for row in rows], "float64") for name in ("quality", "n_judgments"))
     return Quality(Index(ids), quality, n, {**parameters, **decode_params(document["shared"])})
 
@@ -599,9 +587,8 @@ def load_ranker(path: PathLike) -> Ranker:
     try:
         return _restore_ranker(saved)
     except UnknownNameError:
-        raise JudgmentError(
-            f"{name} holds a ranker {plain(saved.method[:50])!r}, which this version does not know; install a newer one"
-        ) from None
+        problem = f"{name} holds a ranker {plain(saved.method[:50])!r}, which this version does not know"
+        raise JudgmentError(f"{problem}; install a newer one") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ParameterError):
             raise JudgmentError(f"{name}: {error}; the file was saved by another version, or is damaged") from None

@@ -115,9 +115,8 @@ class Source:
         for secret in self.secrets:
             reason = reason.replace(secret, "***")
         reason = plain(reason)[:_MOST_LETTERS].rstrip(".")
-        return JudgmentError(
-            f"{self.name} cannot be read: {reason}; check the address, the query and the right to read"
-        )
+        found = f"{self.name} cannot be read: {reason}"
+        return JudgmentError(f"{found}; check the address, the query and the right to read")
 
     def release(self, end: int) -> None:
         """Let go of the memory that pages of a mapped file before a position take; they are read again when needed."""
@@ -139,22 +138,19 @@ class Source:
 
     def line_at(self, position: int) -> int:
         """Return the 1-based line number of a byte position."""
-        return 1 + sum(
-            self.data[start : min(start + BLOCK, position)].count(b"\n") for start in range(0, position, BLOCK)
-        )
+        starts = range(0, position, BLOCK)
+        return 1 + sum(self.data[start : min(start + BLOCK, position)].count(b"\n") for start in starts)
 
     def not_utf8(self, position: int) -> JudgmentError:
         """Return the error for bytes that are not UTF-8."""
-        return NotUtf8Error(
-            f"{self.name}: line {self.line_at(position)} holds bytes that are not UTF-8; save the file as UTF-8"
-        )
+        found = f"{self.name}: line {self.line_at(position)} holds bytes that are not UTF-8"
+        return NotUtf8Error(f"{found}; save the file as UTF-8")
 
     def nul_byte(self) -> JudgmentError:
         """Return the error for a NUL byte in a text file."""
         line = self.line_at(self.data.find(b"\0"))
-        return JudgmentError(
-            f"{self.name}: line {line} holds a NUL byte, so this is not plain text; save the file as UTF-8 text"
-        )
+        found = f"{self.name}: line {line} holds a NUL byte, so this is not plain text"
+        return JudgmentError(f"{found}; save the file as UTF-8 text")
 
     def broken_line(self, line: int, what: str, remedy: str) -> JudgmentError:
         """Return the error for a line that cannot be read."""
@@ -180,10 +176,9 @@ def open_source(path: PathLike | Source, *, archives: bool = False) -> Source:
         table = place_of(path)
         if table is not None:
             return table
+        given = f"a {type(path).__name__}"
         if not isinstance(path, str | os.PathLike):
-            raise JudgmentError(
-                f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input"
-            )
+            raise JudgmentError(f"{given} is not a path; give the name of a file, or - for standard input")
         suffix = next((one.lower() for one in reversed(Path(path).suffixes) if one.lower() != ".gz"), "")
         name, (data, where) = plain(str(Path(path))), _bytes_of(Path(path))
     if data[:2] == b"\x1f\x8b":
@@ -217,9 +212,8 @@ def as_utf8(source: Source, encoding: str) -> Source:
         raise ParameterError(f"{option('encoding', encoding)} is not known; use a name such as latin-1") from None
     except UnicodeError as error:
         start = error.start if isinstance(error, UnicodeDecodeError) else 0
-        raise JudgmentError(
-            f"{source.name}: line {source.line_at(start)} holds bytes that are not {encoding}; name another encoding"
-        ) from None
+        problem = f"{source.name}: line {source.line_at(start)} holds bytes that are not {encoding}"
+        raise JudgmentError(f"{problem}; name another encoding") from None
     return Source(source.name, source.suffix, data, None, encoding.upper().removesuffix("-LE").removesuffix("-BE"))
 
 
@@ -248,9 +242,8 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, Path | None]:
         address = web_address(path)
         if address is not None:
             how = f": curl -LO {shell_words([shown_name(address)])}" if address.startswith("http") else ""
-            raise JudgmentError(
-                f"only Parquet is read from elsewhere, and {shown_name(address)} is not Parquet; download it first{how}"
-            ) from None
+            problem = f"only Parquet is read from elsewhere, and {shown_name(address)} is not Parquet"
+            raise JudgmentError(f"{problem}; download it first{how}") from None
         try:
             near = nearest(path.name, os.listdir(path.parent), cutoff=0.7)
             remedy = f"did you mean {show_value(near)}?" if near else "check the path"
@@ -259,9 +252,8 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, Path | None]:
         raise JudgmentError(f"there is no file {name}; {remedy}") from None
     except IsADirectoryError:
         if (path / "parts").is_dir():
-            raise JudgmentError(
-                f"{name} has packed judgments but no manifest.json: packing did not end; pack the files again"
-            ) from None
+            problem = f"{name} has packed judgments but no manifest.json: packing did not end"
+            raise JudgmentError(f"{problem}; pack the files again") from None
         raise JudgmentError(f"{name} is a folder; give the name of a file in it") from None
     except PermissionError:
         raise JudgmentError(f"{name} may not be read; check its permissions") from None
@@ -478,9 +470,8 @@ def _of_address(scheme: str, rest: str, name: str) -> Source | None:
         options = options.replace(table[0], "")
         query = f"SELECT * FROM {'.'.join(map(_quote, unquote(table[1]).split('.')))}"
     if not query:
-        raise JudgmentError(
-            f"{name} is a database; say which rows, as in '{name}?query=SELECT * FROM votes' or '{name}?table=votes'"
-        )
+        problem = f"{name} is a database; say which rows"
+        raise JudgmentError(f"{problem}, as in '{name}?query=SELECT * FROM votes' or '{name}?table=votes'")
     if scheme == "duckdb":
         # behind three slashes a path is relative, behind four absolute, or where there is no such file here
         local = unquote(address.removeprefix("/"))

@@ -187,9 +187,8 @@ def lines_table(source: Source, *, first_line: int = 1) -> tuple[pl.DataFrame, M
         try:
             row = _parse(line)
         except (ValueError, RecursionError) as error:
-            raise JudgmentError(
-                f"{source.name}: line {number} is broken JSON ({json_problem(error)}); correct or remove that line"
-            ) from None
+            problem = f"{source.name}: line {number} is broken JSON ({json_problem(error)})"
+            raise JudgmentError(f"{problem}; correct or remove that line") from None
         if not isinstance(row, dict):
             raise JudgmentError(f"{source.name}: line {number} is {json_kind(row)}, not an object; {_SHAPE}")
         rows.append(row)
@@ -428,14 +427,11 @@ def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
                     break
                 row += len(part)
     try:
-        aligned = [
-            part.with_columns(
-                pl.lit(None).alias(name) if _is_blank(part[name]) else pl.col(name).cast(kinds.get(name, dtype))
-                for name, dtype in part.schema.items()
-            )
-            for part in parts
-        ]
-        frame = pl.concat(aligned, how="diagonal_relaxed", rechunk=True)
+        for place, part in enumerate(parts):
+            blank = [name for name in part.columns if _is_blank(part[name])]
+            changed = {name: kind for name, kind in kinds.items() if name in part.columns}
+            parts[place] = part.cast(changed).with_columns(pl.lit(None).alias(name) for name in blank)  # type: ignore[arg-type]
+        frame = pl.concat(parts, how="diagonal_relaxed", rechunk=True)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     return frame.with_columns(pl.col(name).cast(pl.String) for name in names if frame.schema[name] == pl.Null)
@@ -475,9 +471,8 @@ def member_names(source: Source) -> list[str]:
 
 def is_sheet(source: Source) -> bool:
     """Return whether a file is a spreadsheet, by what is in it."""
-    return source.data[:4] == sources.OLD_SPREADSHEET or any(
-        name.startswith(_SHEET_PARTS) for name in member_names(source)
-    )
+    old = source.data[:4] == sources.OLD_SPREADSHEET
+    return old or any(name.startswith(_SHEET_PARTS) for name in member_names(source))
 
 
 def read_sheet(
@@ -501,9 +496,8 @@ def read_sheet(
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
-        raise MissingExtraError(
-            f"{source.name} is an Excel file; pip install 'crowdrank[excel]', or save the sheet as CSV"
-        ) from None
+        problem = f"{source.name} is an Excel file"
+        raise MissingExtraError(f"{problem}; pip install 'crowdrank[excel]', or save the sheet as CSV") from None
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:]))
         known = book.sheet_names

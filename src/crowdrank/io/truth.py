@@ -109,9 +109,8 @@ def read_slices(data: Any) -> pl.DataFrame:
     check_names(frame.columns)
     columns = assign_columns(("query",), list(frame.columns), {})
     if "query" not in columns or frame.width < 2:
-        raise JudgmentError(
-            f"slices need a query column and one column or more to slice by; the table has {quote_names(frame.columns)}"
-        )
+        problem = "slices need a query column and one column or more to slice by"
+        raise JudgmentError(f"{problem}; the table has {quote_names(frame.columns)}")
     query = frame[columns["query"]].cast(pl.String)
     again = (~query.is_first_distinct()).arg_true()
     if len(again):

@@ -80,10 +80,9 @@ def detect(where: PathLike | Source) -> str | None:
     start = look(source)
     fits = [name for name, export in EXPORTS.items() if export.is_told_by(start) or _OTHER_SIGNS[name](start)]
     if len(fits) > 1:
-        raise JudgmentError(
-            f"{source.name} has what exports of {either(fits, 'and')} have; say which it is with "
-            f"{option('source', fits[0])}, or {option('source', 'table')} for neither"
-        )
+        which = f"{option('source', fits[0])}, or {option('source', 'table')} for neither"
+        problem = f"{source.name} has what exports of {either(fits, 'and')} have"
+        raise JudgmentError(f"{problem}; say which it is with {which}")
     return fits[0] if fits else None
 
 
@@ -124,18 +123,16 @@ def _has_sign(start: Beginning, paths: list[str]) -> bool:
     """Whether the header or a record has all of some fields, and none those with an exclamation mark."""
     wanted = [path for path in paths if path[0] != "!"]
     header = dict.fromkeys(start.header, "")
-    return any(
-        all(_has_path(record, path, columns=record is header) for path in wanted) for record in (header, *start.objects)
-    ) and not any(start.has(path[1:]) for path in paths if path[0] == "!")
+    each = ([_has_path(one, path, columns=one is header) for path in wanted] for one in (header, *start.objects))
+    return any(map(all, each)) and not any(start.has(path[1:]) for path in paths if path[0] == "!")
 
 
 def _has_path(record: Mapping[str, Any], path: str, *, columns: bool = False) -> bool:
     """Whether a record has a field, which may stand in other ones, or be one of several."""
     if "*" in path:
         ends = path[0] == "*"
-        return (ends or columns) and any(
-            name.endswith(path[1:]) if ends else name.startswith(path[:-1]) for name in record
-        )
+        hits = (name.endswith(path[1:]) if ends else name.startswith(path[:-1]) for name in record)
+        return (ends or columns) and any(hits)
     step, _, rest = path.partition("/")
     for name in step.split("|"):
         value = record.get(name.removesuffix("[]"))
@@ -151,10 +148,8 @@ def _has_path(record: Mapping[str, Any], path: str, *, columns: bool = False) ->
 
 def _is_bare_task(start: Beginning) -> bool:
     """Tasks of Label Studio that nobody has annotated yet, as a file may begin with."""
-    return any(
-        isinstance(one.get("data"), Mapping) and one.get("annotations", one.get("completions")) == [] and "id" in one
-        for one in start.objects
-    )
+    tasks = (one for one in start.objects if isinstance(one.get("data"), Mapping) and "id" in one)
+    return any(one.get("annotations", one.get("completions")) == [] for one in tasks)
 
 
 def _has_responses(start: Beginning) -> bool:
@@ -168,22 +163,19 @@ def _has_responses(start: Beginning) -> bool:
 def _is_doccano(start: Beginning) -> bool:
     if start.has("_input_hash") or start.has("prompt"):
         return False
-    labelled = any(
-        isinstance(one.get(key), list) and all(not isinstance(label, Mapping) for label in one[key])
-        for one in start.objects
-        for key in ("label", "cats", "labels")
-        if ("text" in one or "filename" in one) and (key != "labels" or "annotation_approver" in one or "meta" in one)
-    )
-    return labelled or {"text", "label", "Comments"} <= set(start.header)
+    texts = [one for one in start.objects if "text" in one or "filename" in one]
+    labels = [one.get(key) for one in texts for key in ("label", "cats")]
+    labels += [one.get("labels") for one in texts if "annotation_approver" in one or "meta" in one]
+    plain = (isinstance(one, list) and not any(isinstance(label, Mapping) for label in one) for one in labels)
+    return any(plain) or {"text", "label", "Comments"} <= set(start.header)
 
 
 def _is_chosen_rejected(start: Beginning) -> bool:
     if not start.has("chosen", "rejected") or start.has("scores_chosen", "results"):
         return False
     asked = ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
-    return any(start.has(name) for name in asked) or any(
-        isinstance(value, list) or "\n\nAssistant:" in str(value) for value in start.values("chosen")
-    )
+    talks = (isinstance(value, list) or "\n\nAssistant:" in str(value) for value in start.values("chosen"))
+    return any(map(start.has, asked)) or any(talks)
 
 
 def _is_rre(start: Beginning) -> bool:

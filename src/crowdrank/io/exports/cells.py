@@ -207,9 +207,9 @@ def _moment(text: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text)
     if match := _MTURK.fullmatch(text):
-        day, hour, minute, second, year = map(int, match.group(2, 3, 4, 5, 7))
-        ahead = timedelta(hours=_ZONES[match[6]])
-        return datetime(year, 1 + _MONTHS.index(match[1]), day, hour, minute, second) - ahead
+        date, hour, minute, second, whole_year = map(int, match.group(2, 3, 4, 5, 7))
+        behind = timedelta(hours=-_ZONES[match[6]])
+        return datetime(whole_year, 1 + _MONTHS.index(match[1]), date, hour, minute, second) + behind
     if match := _SLASHED.fullmatch(text):
         first, middle, third, hours, minutes, seconds, half, zone, zone_minutes = match.groups()
         # a year first, else month and day as Americans write them, unless that month cannot be or points are used
@@ -263,9 +263,8 @@ def pair_columns(names: Iterable[str], prefix: str = "") -> tuple[str, str] | No
     """
     pairs_of_names = [one for one in side_pairs(names) if not one[1].endswith("0")]
     for word in _FIRST:
-        sure = [
-            one for one in pairs_of_names if re.split(r"[^a-z]+", one[0].rstrip("_-. ").removesuffix("s"))[-1] == word
-        ]
+        stems = [re.split(r"[^a-z]+", stem.rstrip("_-. ").removesuffix("s"))[-1] for stem, _, _ in pairs_of_names]
+        sure = [one for one, stem in zip(pairs_of_names, stems, strict=True) if stem == word]
         if len(sure) == 1:
             return sure[0][1:]
     if len(pairs_of_names) > 1:

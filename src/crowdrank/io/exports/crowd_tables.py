@@ -84,10 +84,9 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
         cells = {value for name in names for value in frame[name].drop_nulls().unique().to_list()}
         if len(names) < 2 or not cells or any(as_truth(value) is None for value in cells):
             continue
-        chosen = [
-            [name.rsplit(".", 1)[1] for name, value in zip(names, row, strict=True) if as_truth(value)]
-            for row in frame.select(names).iter_rows()
-        ]
+        ends = [name.rsplit(".", 1)[1] for name in names]
+        flags = (map(as_truth, row) for row in frame.select(names).iter_rows())
+        chosen = [[end for end, flag in zip(ends, row, strict=True) if flag] for row in flags]
         several = any(len(options) > 1 for options in chosen)
         answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
         frame = frame.drop(names).with_columns(pl.Series(question, answers, dtype=pl.String))
@@ -136,12 +135,9 @@ def _tasks_of(assignment: Mapping[str, Any]) -> Iterator[Record]:
     of_assignment = {f"ASSIGNMENT:{word}": assignment.get(name) for word, name in _TOLOKA_NAMES.items()}
     for task, solution in zip(assignment.get("tasks") or (), assignment.get("solutions") or (), strict=False):
         known = task.get("known_solutions") or []
-        parts = {
-            "INPUT": task.get("input_values"),
-            "OUTPUT": solution.get("output_values"),
-            # of several right answers none is the right one
-            "GOLDEN": known[0].get("output_values") if len(known) == 1 else None,
-        }
+        # of several right answers none is the right one
+        golden = known[0].get("output_values") if len(known) == 1 else None
+        parts = {"INPUT": task.get("input_values"), "OUTPUT": solution.get("output_values"), "GOLDEN": golden}
         cells = {f"{part}:{name}": value for part, held in parts.items() for name, value in (held or {}).items()}
         yield {**cells, **of_assignment, "ASSIGNMENT:task_id": task.get("id")}
 
@@ -351,10 +347,8 @@ def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], i
         series = [inputs[name] for name in filled if re.sub(r"[_ -]?\d+$", "", name) == stem]
         ends = re.search(r"\d+$", answer)
         same = [name for name in series if ends and re.search(r"\d+$", name)[0] == ends[0]]  # type: ignore[index]
-        raise JudgmentError(
-            f"each row shows {first_few(map(repr, series))}; say which of them {answer!r} is about: "
-            f"{option('columns', {'item': (same or series)[0]})}"
-        )
+        problem = f"each row shows {first_few(map(repr, series))}; say which of them {answer!r} is about"
+        raise JudgmentError(f"{problem}: {option('columns', {'item': (same or series)[0]})}")
     names = pair_columns(filled)
     if names is None or not frame.height:
         return
@@ -367,10 +361,8 @@ def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], i
     half = len(values) // 2
     guess = ["left"] * half + (["tie"] if len(values) > 2 and len(values) % 2 else []) + ["right"] * len(values)
     codes = {value: side(value) or word for value, word in zip(values, guess, strict=False)}
-    raise JudgmentError(
-        f"pairs of {left!r} and {right!r}, but {answer!r} holds {first_few(map(repr, values))}; "
-        f"if that says which is better: {option('winner_codes', codes)}; {graded}"
-    )
+    problem = f"pairs of {left!r} and {right!r}, but {answer!r} holds {first_few(map(repr, values))}"
+    raise JudgmentError(f"{problem}; if that says which is better: {option('winner_codes', codes)}; {graded}")
 
 
 def _winners(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], sides: tuple[str, str]) -> list[str | None]:

@@ -154,11 +154,9 @@ def mt_bench(rows: Collector) -> Imported:
         judge, question, turn = record.get("judge"), as_text(record.get("question_id")), as_text(record.get("turn"))
         if question is None:
             raise JudgmentError("a line has no question_id; give the file as FastChat wrote it")
-        return {
-            "query": question if turn is None else f"{question}, turn {turn}",
-            "annotator": as_text(judge[0]) if isinstance(judge, list) and judge else as_text(judge or None),
-            "time": record.get("tstamp"),
-        }
+        who = as_text(judge[0]) if isinstance(judge, list) and judge else as_text(judge or None)
+        query = question if turn is None else f"{question}, turn {turn}"
+        return {"query": query, "annotator": who, "time": record.get("tstamp")}
 
     def games(record: Record, number: int) -> Judged:
         first, second = as_text(record.get("model_1")), as_text(record.get("model_2"))

@@ -278,14 +278,12 @@ class Collector:
             sides = [f"{name}_{side}" for side in SIDES]
             if any(side not in frame.columns or frame[side].null_count() == len(frame) for side in sides):
                 named = option("columns", dict.fromkeys(sides, ...))
-                raise JudgmentError(
-                    f"the file holds neither {name!r} of both answers nor their texts to count it in; name the fields "
-                    f"that hold it with {named}, or leave {option('control')} out"
-                )
+                remedy = f"name the fields that hold it with {named}, or leave {option('control')} out"
+                problem = f"the file holds neither {name!r} of both answers nor their texts to count it in"
+                raise JudgmentError(f"{problem}; {remedy}")
             if len(given) > 1:
-                raise JudgmentError(
-                    f"some records count {name!r} and others have texts only, which is another unit; read them apart"
-                )
+                problem = f"some records count {name!r} and others have texts only, which is another unit"
+                raise JudgmentError(f"{problem}; read them apart")
         style = covariate_columns(frame, self.options.covariates) if self._styles else []
         frame, left_out = without_missing(frame, self.options.missing)
         self.notes += left_out
@@ -315,18 +313,14 @@ class Collector:
                 self.notes.append(f"{counted(blank[name], 'row')} without a {name}, so it is not used")
                 frame = frame.drop(name)
         if "annotator" in blank:
-            self.notes.append(
-                f"{counted(blank['annotator'], 'judgment')} without a named annotator count as one annotator, "
-                f"{_NOBODY!r}"
-            )
+            found = f"{counted(blank['annotator'], 'judgment')} without a named annotator count as one annotator"
+            self.notes.append(f"{found}, {_NOBODY!r}")
             frame = frame.with_columns(pl.col("annotator").fill_null(_NOBODY))
         for name in ("query", "item", "left", "right", "winner", "loser", "grade", "rank"):
             if name in blank:
                 row = int(frame[name].is_null().arg_max() or 0) + 1
-                raise JudgmentError(
-                    f"{counted(blank[name], 'answer')} without {name}, the first is number {row}; "
-                    f"name the field that holds it with {option('columns', {name: ...})}"
-                )
+                problem = f"{counted(blank[name], 'answer')} without {name}, the first is number {row}"
+                raise JudgmentError(f"{problem}; name the field that holds it with {option('columns', {name: ...})}")
         return frame
 
     def _with_scale(
@@ -365,9 +359,8 @@ class Collector:
         grade = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
         if grade.null_count():
             if options.small_is_good:
-                raise JudgmentError(
-                    f"{option('small_is_good', True)} applies to numbers, but the answers are words; leave it out"
-                )
+                problem = f"{option('small_is_good', True)} applies to numbers, but the answers are words"
+                raise JudgmentError(f"{problem}; leave it out")
             self._note_classes(frame["grade"])
             return frame, truth, None, True
         if not grade.is_finite().all():
@@ -387,10 +380,9 @@ class Collector:
             raise JudgmentError(not_supported("the answers are", kind))
         if len(words) > max(_MOST_CLASSES, len(grade) / 2):
             shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
-            raise JudgmentError(
-                f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
-                f"{option('answer')}, or take them as classes with {option('nominal', True)}"
-            )
+            remedy = f"with {option('answer')}, or take them as classes with {option('nominal', True)}"
+            problem = f"the answers are {len(words):,} different texts{shown} and not classes"
+            raise JudgmentError(f"{problem}; choose another question {remedy}")
         known = order_of(grade)
         levels = option("levels", None if known is None else known.levels)
         shown = first_few(map(repr, sorted(words)), len(words))
@@ -434,10 +426,8 @@ def refuse_kind(said: str, values: Iterable[Any], kind: str = "spans", *, other:
 
 def label_note(labels: Sequence[str]) -> str:
     """Return what is said of answers that name several labels each."""
-    return (
-        f"several labels per answer: one query for each of {first_few(map(repr, labels), len(labels))}, the labels "
-        "seen in the file; grade 1 where it was given, 0 where not"
-    )
+    found = f"several labels per answer: one query for each of {first_few(map(repr, labels), len(labels))}"
+    return f"{found}, the labels seen in the file; grade 1 where it was given, 0 where not"
 
 
 def as_labels(value: Any) -> list[str]:

@@ -391,11 +391,9 @@ def _read_tasks(rows: Collector, read_tasks: Callable[[], Tasks]) -> Imported:
                 rows.drop("about a part of the task" if mine else "without an answer")
                 parts += [one.value for one in mine]
                 continue
-            cells = {
-                "annotator": foreign.as_person(annotation.get("completed_by", annotation.get("created_username"))),
-                "time": annotation.get("created_at"),
-                "duration": as_number(annotation.get("lead_time")),
-            }
+            who = foreign.as_person(annotation.get("completed_by", annotation.get("created_username")))
+            duration = as_number(annotation.get("lead_time"))
+            cells = {"annotator": who, "time": annotation.get("created_at"), "duration": duration}
             gold = bool(annotation.get("ground_truth") or annotation.get("honeypot"))
             # an answer about one of several images or paragraphs of a task is about that one
             read = [one for one in whole if one.whole.get("item_index") is not None] or whole[:1]
@@ -562,10 +560,9 @@ class Result(NamedTuple):
 
 def results_of(annotation: Mapping[str, Any]) -> list[Result]:
     """The results of an annotation."""
-    return [
-        Result(as_text(one.get("from_name")), str(one.get("type", "")).lower(), one.get("value") or {}, one)
-        for one in annotation.get("result") or ()
-    ]
+    listed = annotation.get("result") or ()
+    named = ((as_text(one.get("from_name")), str(one.get("type", "")).lower(), one) for one in listed)
+    return [Result(name, kind, one.get("value") or {}, one) for name, kind, one in named]
 
 
 def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -663,11 +660,10 @@ def _add_pairs(rows: Collector, question: str, answers: list[_Answer], fields: l
         free = [word for word in ("left", "right", "tie") if word not in named.values()]
         guess = dict(zip(unclear, [*free, *["tie"] * len(unclear)], strict=False))
         meant = {text: word or guess[text] for text, word in sorted(named.items())}
-        raise JudgmentError(
-            f"{question!r} chooses between {sides[0]!r} and {sides[1]!r}, but neither is called "
-            f"{first_few(map(repr, unclear))}; say what that means: {option('winner_codes', meant)}, or for classes of "
-            f"records: {option('columns', {'item': 'id'})}"
-        )
+        called, ways = first_few(map(repr, unclear)), option("winner_codes", meant)
+        problem = f"{question!r} chooses between {sides[0]!r} and {sides[1]!r}, but neither is called {called}"
+        classes = f"or for classes of records: {option('columns', {'item': 'id'})}"
+        raise JudgmentError(f"{problem}; say what that means: {ways}, {classes}")
     rows.roles |= {"left": sides[0], "right": sides[1], "winner": question}
     rows.roles.pop("item", None)
     for (record, item, value, person), held in zip(answers, fields, strict=True):
@@ -703,9 +699,7 @@ def _add(rows: Collector, question: str, answers: list[_Answer]) -> str:
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
         refuse_kind(f"the answers to {question!r} are", values, other=True)
-    rows.add_labels(
-        [(record, item, as_labels(value), {"annotator": person}) for record, item, value, person in answers]
-    )
+    rows.add_labels([(held, item, as_labels(value), {"annotator": person}) for held, item, value, person in answers])
     rows.roles |= {"grade": question, "query": "the label"}
     return "grade"
 
@@ -755,11 +749,8 @@ def _ranks(value: Any) -> tuple[list[Any], list[Any]] | None:
     """Names and ranks of a ranking that says both."""
     if isinstance(value, Mapping) and isinstance(value.get("rank"), list) and isinstance(value.get("value"), list):
         return value["value"], value["rank"]
-    if (
-        isinstance(value, list)
-        and value
-        and all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for one in value)
-    ):
+    places = value if isinstance(value, list) else []
+    if places and all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for one in places):
         return [one["value"] for one in value], [one["rank"] for one in value]
     return None
 
@@ -777,11 +768,11 @@ def _are_orders(lists: list[Any], kind: str | None) -> bool:
     if len(whole) == len(lists):
         return True
     if 2 * len(whole) > len(lists) and len(set(whole)) > 1:
-        raise JudgmentError(
-            f"{counted(len(whole), 'answer')} of {len(lists):,} name all of {first_few(map(repr, sorted(known)))}, in "
-            f"different orders: are they rankings, of which some are not finished ({option('kind', 'ranking')}), or "
-            f"labels, of which some answers give all ({option('kind', 'grade')})?"
-        )
+        names_all = f"{counted(len(whole), 'answer')} of {len(lists):,} name all of"
+        names_all += f" {first_few(map(repr, sorted(known)))}, in different orders"
+        rankings = f"rankings, of which some are not finished ({option('kind', 'ranking')})"
+        labels = f"labels, of which some answers give all ({option('kind', 'grade')})"
+        raise JudgmentError(f"{names_all}: are they {rankings}, or {labels}?")
     return False
 
 
@@ -855,10 +846,9 @@ class Answers:
         scores = self.consensus.scores
         graded = any("grade" in row for row in self.rows.values())
         if not graded and given and not (min(given) <= scores.min() and scores.max() <= max(given)):
-            raise JudgmentError(
-                f"the scores of {self.consensus.method} are not on the scale of the answers, {min(given):g} to "
-                f"{max(given):g}; aggregate with {option('want', 'grade')}"
-            )
+            scale = f"the scale of the answers, {min(given):g} to {max(given):g}"
+            remedy = f"aggregate with {option('want', 'grade')}"
+            raise JudgmentError(f"the scores of {self.consensus.method} are not on {scale}; {remedy}")
 
     def winner(self, query: str | None, left: str | None, right: str | None) -> Said | None:
         """The better side of two, with the probability that it is; ``None`` where they tie or are not known."""
@@ -879,9 +869,8 @@ class Answers:
         """Refuse a file of which nothing is an item of the consensus."""
         if not made:
             some = first_few([repr(item) for _, item in list(self.rows)[:3]], len(self.rows), 3)
-            raise JudgmentError(
-                f"{source.name}: no {what} is an item of the result ({some}); were these the votes it came from?"
-            )
+            problem = f"{source.name}: no {what} is an item of the result ({some})"
+            raise JudgmentError(f"{problem}; were these the votes it came from?")
 
 
 def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOptions) -> tuple[list[Record], list[str]]:

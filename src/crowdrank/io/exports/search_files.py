@@ -126,14 +126,11 @@ def click_events(source: Source) -> pl.DataFrame:
     rows = [{**row, "impression": page} for (page, _), row in shown.items() if row["position"] is not None]
     left_out += len(shown) - len(rows)
     if not rows or all(row["clicked"] for row in rows):
-        raise JudgmentError(
-            "the events tell no item that was shown at a known place and not clicked; log impressions "
-            "(action_name impression, with object_id and position.ordinal) beside clicks"
-        )
+        remedy = "log impressions (action_name impression, with object_id and position.ordinal) beside clicks"
+        raise JudgmentError(f"the events tell no item that was shown at a known place and not clicked; {remedy}")
     first = min(row["position"] for row in rows)
-    say(
-        f"{source.name}: {counted(len(rows), 'item')} shown on {counted(len({page for page, _ in shown}), 'page')} by "
-        f"query_id; {counted(left_out, 'event')} of other kinds, or without an item and its place, left out"
-        + ("; places are counted from 0" if first == 0 else "")
-    )
+    pages = counted(len({page for page, _ in shown}), "page")
+    others = f"{counted(left_out, 'event')} of other kinds, or without an item and its place, left out"
+    numbered = "; places are counted from 0" if first == 0 else ""
+    say(f"{source.name}: {counted(len(rows), 'item')} shown on {pages} by query_id; {others}{numbered}")
     return pl.DataFrame(rows).with_columns(pl.col("position") + (first == 0))

@@ -265,9 +265,8 @@ def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
     if form in ("json", "jsonl"):
         for number, value in enumerate(json_values(source), 1):
             if not isinstance(value, dict):
-                raise JudgmentError(
-                    f"{source.name}: record {number} is not a JSON object; give the file as it was exported"
-                )
+                problem = f"{source.name}: record {number} is not a JSON object"
+                raise JudgmentError(f"{problem}; give the file as it was exported")
             yield from _split_rows(value) or [value]
         return
     if form == "parquet":
@@ -333,9 +332,8 @@ def json_values(source: Source) -> Iterator[Any]:
             if not text and not in_array:
                 return
             why = f"broken JSON ({tables.json_problem(error)})" if text else "broken JSON (the array is not closed)"
-            raise JudgmentError(
-                f"{source.name}: record {number} is {why}; was the file cut off? export it again"
-            ) from None
+            problem = f"{source.name}: record {number} is {why}"
+            raise JudgmentError(f"{problem}; was the file cut off? export it again") from None
         number += 1
         yield value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -212,11 +212,9 @@ def _choose_scale(
     rows: Collector, frame: pl.DataFrame, questions: Mapping[str, dict[str, str]], none: str
 ) -> dict[str, str]:
     """The rows of the question that is meant, of those answered by numbers or few words; ``none`` is said of none."""
-    scales = {
-        asked: items
-        for asked, items in questions.items()
-        if len(items) > 1 and is_scale([value for name in items for value in frame[name].drop_nulls().to_list()])
-    }
+    several = {asked: items for asked, items in questions.items() if len(items) > 1}
+    cells = {asked: [frame[name].drop_nulls().to_list() for name in items] for asked, items in several.items()}
+    scales = {asked: items for asked, items in several.items() if is_scale(list(chain(*cells[asked])))}
     if not scales:
         raise JudgmentError(none)
     return scales[rows.choose_question(scales)]
@@ -247,10 +245,8 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Items, cells: Mappin
     cells = dict(cells)
     for word, name in rows.options.columns.items():
         if word in ("item", "grade", "rank") or name not in frame.columns:
-            raise JudgmentError(
-                f"{option('columns', {word: name})} names no column of respondents; there are "
-                f"{first_few(map(repr, frame.columns), shown=40)}"
-            )
+            problem = f"{option('columns', {word: name})} names no column of respondents"
+            raise JudgmentError(f"{problem}; there are {first_few(map(repr, frame.columns), shown=40)}")
         cells[word] = frame[name]
 
     def add(keep: pl.Series, **answer: Any) -> None:
@@ -617,10 +613,8 @@ def _check_winners(rows: Collector, sides: _Sides, trials: Sequence[Trial]) -> N
         ways = [dict(zip(values, words, strict=True)) for words in (("left", "right"), ("right", "left"))]
         asked = either([option("winner_codes", way) for way in ways])
         buttons = " (buttons are numbered from 0 in the order in which they were shown)" if numbers else ""
-        raise JudgmentError(
-            f"pairs of {sides.left!r} and {sides.right!r}, and 'response' holds {values[0]} and {values[1]}; say what "
-            f"they mean: {asked}{buttons}"
-        )
+        problem = f"pairs of {sides.left!r} and {sides.right!r}, and 'response' holds {values[0]} and {values[1]}"
+        raise JudgmentError(f"{problem}; say what they mean: {asked}{buttons}")
     if numbers:
         raise JudgmentError(what_numbers_mean("response", values, sides.left, sides.right))
     codes = option("winner_codes", dict.fromkeys(unclear[:2], ...))
