@@ -35,16 +35,16 @@ class _Layout:
 
     names: tuple[str, ...]
     separator: str
+    # where the table begins: behind a byte-order mark and blank lines
     start: int
-    """Where the table begins: behind a byte-order mark and blank lines."""
     has_header: bool
     quotes: bool
+    # whether cells may have white space around them
     loose: bool
-    """Whether cells may have white space around them."""
+    # whether all quotes and line ends stand where polars and the csv module agree on their meaning
     plain: bool
-    """Whether all quotes and line ends stand where polars and the csv module agree on their meaning."""
+    # number of blank names at the end of the header, which rows may have no cells for
     n_nameless: int = 0
-    """Number of blank names at the end of the header, which rows may have no cells for."""
 
 
 def read_delimited(source: Source, *, names: Sequence[str] | None = None, separator: str | None = None) -> pl.DataFrame:
@@ -68,12 +68,12 @@ def _may_have_escapes(source: Source) -> bool:
 class Scan(NamedTuple):
     """A text table that is read lazily."""
 
+    # every cell as text, with the white space around it; rows without any cell are not left out
     frame: pl.LazyFrame
-    """Every cell as text, with the white space around it; rows without any cell are not left out."""
+    # name of the last column, whose cells are null where a row may be too short
     last: str
-    """Name of the last column, whose cells are null where a row may be too short."""
+    # says whether a row is of another length than the header
     is_ragged: Callable[[], bool]
-    """Says whether a row is of another length than the header."""
 
 
 def scan_delimited(source: Source, *, names: Sequence[str] | None = None) -> Scan | None:

@@ -118,8 +118,8 @@ def _with_absent(present: Features, wanted: Sequence[str], name: str) -> Feature
 
 
 TEXT = ("text", "title", "name", "content", "description", "summary", "body", "passage", "snippet", "answer_text")
+# names of columns that hold the text, and the link, of an item; the first that there is counts
 LINK = ("url", "link", "href", "uri")
-"""Names of columns that hold the text, and the link, of an item; the first that there is counts."""
 
 _WEB = re.compile(r"https?://[^\s\x00-\x1f]+", re.IGNORECASE)
 
@@ -204,6 +204,7 @@ def _first_rows(frame: pl.DataFrame, ids: Mapping[str, str], about: Mapping[str,
     return frame.select(**cells).unique(list(ids), keep="first", maintain_order=True)
 
 
+# which item -> how columns about it are called
 _FORMS = {
     "item": ("{}",),
     "left": ("left_{}", "{}_left", "{}_a", "a_{}"),
@@ -211,7 +212,6 @@ _FORMS = {
     "winner": ("winner_{}", "{}_winner", "chosen_{}", "{}_chosen"),
     "loser": ("loser_{}", "{}_loser", "rejected_{}", "{}_rejected"),
 }
-"""Which item -> how columns about it are called."""
 
 
 def web_link(text: str) -> str | None:

@@ -184,12 +184,12 @@ class Table(NamedTuple):
     frame: pl.DataFrame
     nominal: bool = False
     levels: Sequence[Any] | None = None
+    # whether left and right are an order of the file and not what annotators saw
     recorded: bool = False
-    """Whether left and right are an order of the file and not what annotators saw."""
+    # how the columns were understood, where it is no export
     plain: Plain | None = None
-    """How the columns were understood, where it is no export."""
+    # what an importer made of the file, where it is one
     imported: exports.Imported | None = None
-    """What an importer made of the file, where it is one."""
 
     @property
     def form(self) -> tuple[Any, ...]:

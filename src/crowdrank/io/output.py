@@ -32,8 +32,8 @@ _BY_SUFFIX = {
     ".xlsx": "xlsx",
 }  # fmt: skip
 
+# whether text in CSV and TSV is made safe for spreadsheets, which take some of it for formulas
 SAFE_CSV: ContextVar[bool] = ContextVar("safe_csv", default=False)
-"""Whether text in CSV and TSV is made safe for spreadsheets, which take some of it for formulas."""
 
 _FORMULA = r"^[=+\-@\t\r]"
 

@@ -31,11 +31,11 @@ from .read_options import SIDES, ReadOptions, side_words
 from .sources import NotUtf8Error, Source, blaming, show_value, title_note
 from .tables import Mixed, has_lines, in_any_encoding, read_long_lines, read_source, table_format
 
+# bytes of a file of JSON lines from which on it is read block by block
 LONG_BYTES = 64 << 20
-"""Bytes of a file of JSON lines from which on it is read block by block."""
 
+# words whose cells are ids
 IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
-"""Words whose cells are ids."""
 
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
 _SOME_ROWS, _MOST_ITEMS = 10_000, 2_000
@@ -46,17 +46,17 @@ _ANCHOR = re.compile(r"(.*_)?(anchor|reference|ref|probe|standard)(_.*)?")
 class Plain(NamedTuple):
     """A plain table once its columns are understood."""
 
+    # all columns that were looked at, rows that were left out not among them
     whole: pl.DataFrame
-    """All columns that were looked at, rows that were left out not among them."""
     understood: Understood
+    # the columns that matter, under their house words
     frame: pl.DataFrame
-    """The columns that matter, under their house words."""
     levels: list[str] | None
     notes: tuple[str, ...]
+    # rows and columns of the file itself
     shape: tuple[int, int] = (0, 0)
-    """Rows and columns of the file itself."""
+    # reads the file once more with all its columns, where some were spared
     again: Callable[[], Plain] | None = None
-    """Reads the file once more with all its columns, where some were spared."""
 
 
 def read_plain(source: Source, options: ReadOptions) -> Plain:
@@ -320,8 +320,8 @@ def _choose_rows(table: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     return table
 
 
+# a table, and our word -> the column that was named for it, or made
 Turned = tuple[pl.DataFrame, dict[str, str]]
-"""A table, and our word -> the column that was named for it, or made."""
 
 
 def _lengthen(table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source) -> Turned:

@@ -47,8 +47,8 @@ _MOSTLY = 0.9
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+# held while standard error leads elsewhere
 _QUIET = threading.RLock()
-"""Held while standard error leads elsewhere."""
 
 # first bytes of a zip archive, which spreadsheets are too
 ZIP = b"PK\x03\x04"
@@ -60,10 +60,10 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "decompress it, or use gzip"),
 }
 
+# byte-order marks of text that is not UTF-8, the longer first
 _MARKS = {
     b"\xff\xfe\x00\x00": "utf-32", b"\x00\x00\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16",
 }  # fmt: skip
-"""Byte-order marks of text that is not UTF-8, the longer first."""
 
 # first bytes of a spreadsheet of before 2007
 OLD_SPREADSHEET = b"\xd0\xcf\x11\xe0"
@@ -80,17 +80,17 @@ class Source:
     """A file that was opened: its name for messages and its unpacked bytes."""
 
     name: str
+    # last suffix in lower case, ``.gz`` left out; empty for standard input
     suffix: str
-    """Last suffix in lower case, ``.gz`` left out; empty for standard input."""
     data: bytes | mmap.mmap
+    # set when the bytes are those of the file as it is, so that a reader may open it by itself
     path: Path | None
-    """Set when the bytes are those of the file as it is, so that a reader may open it by itself."""
+    # in which a text file was, before it was turned into UTF-8
     encoding: str = "UTF-8"
-    """In which a text file was, before it was turned into UTF-8."""
+    # set for a table that is no file of this computer, and has no bytes
     table: pl.LazyFrame | None = None
-    """Set for a table that is no file of this computer, and has no bytes."""
+    # what messages about such a table must not hold: passwords and queries
     secrets: tuple[str, ...] = ()
-    """What messages about such a table must not hold: passwords and queries."""
 
     @property
     def start(self) -> int:
@@ -508,8 +508,8 @@ def _of_address(scheme: str, rest: str, name: str) -> Source | None:
         raise blank.unreadable(error) from None
 
 
+# given the names of columns and a number of rows, ``None`` for all, opens a reader of Arrow's batches of these
 Fetch = Callable[["Sequence[str] | None", "int | None"], AbstractContextManager[Any]]
-"""Given the names of columns and a number of rows, ``None`` for all, opens a reader of Arrow's batches of these."""
 
 
 def _scan_rows(fetch: Fetch) -> pl.LazyFrame:

@@ -31,8 +31,8 @@ _PARQUET_SUFFIXES = {".parquet", ".pq"}
 
 Result = TypeVar("Result")
 
+# given a table's column names, returns the ones worth reading
 Choose = Callable[[list[str]], list[str]]
-"""Given a table's column names, returns the ones worth reading."""
 
 
 def read_table(
@@ -154,8 +154,8 @@ _SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade":
 # escapes that may be half characters, which polars turns into something else without a word
 _DOUBTFUL = re.compile(rb"\\u[dD][89a-fA-F]")
 
+# columns that hold both text and numbers -> first row of the kind that came later
 Mixed = dict[str, int]
-"""Columns that hold both text and numbers -> first row of the kind that came later."""
 
 
 def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
@@ -347,8 +347,8 @@ class LongTable(NamedTuple):
 
     frame: pl.DataFrame
     mixed: Mixed
+    # columns with text that was cut: equal cells are still equal, different ones still different
     cut: frozenset[str]
-    """Columns with text that was cut: equal cells are still equal, different ones still different."""
 
 
 def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: int | None = None) -> LongTable | None:

@@ -50,14 +50,14 @@ class Export:
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("exports.toml").read_text(encoding="utf-8"))
+# name of each export -> how its files are told and read, and what is said of them
 EXPORTS = {name: Export(**entry) for name, entry in _TABLE.items()}
-"""Name of each export -> how its files are told and read, and what is said of them."""
 
+# name of each export that is read
 IMPORTERS = tuple(EXPORTS)
-"""Name of each export that is read."""
 
+# tools whose files are settled ratings, so that they serve as a truth too
 RATED = ("quepid", "rre", "letor", "opensearch")
-"""Tools whose files are settled ratings, so that they serve as a truth too."""
 
 
 def detect(where: PathLike | Source) -> str | None:

@@ -325,8 +325,8 @@ class Layout(NamedTuple):
 
     items: tuple[str, ...]
     best: str | None
+    # ``None``, as ``best``, where only the other one was asked for
     worst: str | None
-    """``None``, as ``best``, where only the other one was asked for."""
 
     @property
     def answers(self) -> list[str]:

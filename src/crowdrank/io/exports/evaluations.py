@@ -28,8 +28,8 @@ from .streaming import Record, Shape, check_shape, document, json_values, look, 
 
 Judged = Iterator[Cells | list[Cells] | str]
 
+# where the scores of a platform stand: words of ``scores`` in ``exports.toml`` -> paths, none for other words
 Fields = defaultdict[str, tuple[str, ...]]
-"""Where the scores of a platform stand: words of ``scores`` in ``exports.toml`` -> paths, none for other words."""
 
 
 # pairs ---------------------------------------------------------------------------------------------------------------

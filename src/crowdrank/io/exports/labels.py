@@ -77,8 +77,8 @@ class _Choice(NamedTuple):
     record: Any
     item: str | None
     asked: str | None
+    # id of each option -> what it names, in the order in which they were shown
     options: dict[str, str]
-    """Id of each option -> what it names, in the order in which they were shown."""
     chosen: list[str]
     cells: Cells
 
@@ -795,8 +795,8 @@ def _argilla_records(source: Source) -> Iterator[tuple[str, Record]]:
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
 _HALF = 0.5
 
+# what is predicted, and how sure it is
 Said = tuple[Any, float | None]
-"""What is predicted, and how sure it is."""
 
 
 class Answers:

@@ -24,8 +24,8 @@ from .cells import as_number, as_seconds, as_text, is_scale, pair_columns, parse
 from .imported import Collector, Imported, labels_in
 from .streaming import Record, frame_of, json_values, records, text_rows, text_table
 
+# column of a question -> the item, or the place, that it is about
 Items = Mapping[str, str]
-"""Column of a question -> the item, or the place, that it is about."""
 
 
 def qualtrics(rows: Collector) -> Imported:
@@ -561,8 +561,8 @@ class _Sides(NamedTuple):
     left: str
     right: str
     pair: Callable[[Trial], tuple[str, str] | None]
+    # whether the answer is the number of the one that was chosen
     numbered: bool = False
-    """Whether the answer is the number of the one that was chosen."""
 
     def winner(self, trial: Trial, answer: Any) -> str | None:
         """Who was chosen, as far as the file tells it; else the answer as it is."""
