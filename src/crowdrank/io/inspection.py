@@ -26,7 +26,7 @@ from .notices import Notice, hear
 from .plain_tables import below_title
 from .preflib import SUFFIXES
 from .read_options import ReadOptions
-from .sources import shown_name
+from .sources import ZIP, shown_name
 from .tables import read_source, table_format
 
 _MOST_VALUES = 12
@@ -88,11 +88,10 @@ class Inspection:
 
     def lines(self) -> list[str]:
         """Return the same as lines of text."""
-        size = [counted(self.n_rows, self.unit)] if self.n_rows is not None else []
-        size += [counted(self.n_columns, "column")] if self.n_columns is not None else []
-        coding = [] if self.encoding == "" else [self.encoding]
+        sizes = ((self.n_rows, self.unit), (self.n_columns, "column"))
+        size = [counted(n, what) for n, what in sizes if n is not None]
         end = "" if self.would_read else "; it would not be read:"
-        text = [f"{self.file}: {', '.join([*size, self.format, *coding])}: {self.title}{end}"]
+        text = [f"{self.file}: {', '.join(filter(None, [*size, self.format, self.encoding]))}: {self.title}{end}"]
         if self.problem is not None:
             text.append(f"  {self.problem}")
         # a line for each role, then what was left out, not used and is to be known
@@ -104,12 +103,10 @@ class Inspection:
             shown = f"{'?':>{len(word)}}" if word == before and not role.sure else word
             text.append(f"  {shown:<{first}} {role.column:<{second}}  {role.holds}".rstrip())
             before = word
-        if self.left_out:
-            each = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
-            text.append(f"  {'left out':<{first}} {each}")
-        if self.not_used:
-            text.append(f"  {'not used':<{first}} {first_few(self.not_used, shown=_MOST_NAMED)}")
-        text += [f"  {'note':<{first}} {note}" for note in self.notes]
+        left_out = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
+        not_used = first_few(self.not_used, shown=_MOST_NAMED) if self.not_used else ""
+        said = [("left out", left_out), ("not used", not_used), *(("note", note) for note in self.notes)]
+        text += [f"  {what:<{first}} {one}" for what, one in said if one]
         if self.would_read and self.kind is not None and self.n_judgments is not None:
             # how many judgments there are, by whom, on what
             by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", no annotator is named"
@@ -163,13 +160,13 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         if source.suffix in SUFFIXES:
             return _of_judgments(replace(blank, format="PrefLib", title="rankings"), read_files([path], options), given)
         name = source_name(source, options)
-        form = table_format(source) if name is None or source.data[:4] != b"PK\x03\x04" else "zip"
+        form = table_format(source) if name is None or source.data[:4] != ZIP else "zip"
         coding = source.encoding if form in ("csv", "json", "jsonl") else ""
         form = "json" if form == "jsonl" and source.suffix == ".json" else form
-        columns = len(first_cells(source)) if name is not None and form == "csv" else None
-        title = blank.title if name is None else f"an export of {name}"
-        blank = replace(blank, source=name or "table", title=title, n_columns=columns)
         blank = replace(blank, format=_FORMATS.get(form, form), encoding=coding)
+        if name is not None:
+            columns = len(first_cells(source)) if form == "csv" else None
+            blank = replace(blank, source=name, title=f"an export of {name}", n_columns=columns)
         table = read_one(source, options)
         blank = _with_roles(blank, table)
         judgments = build([table], options)
@@ -185,8 +182,8 @@ def _with_roles(inspection: Inspection, table: Table) -> Inspection:
     imported, plain = table.imported, table.plain
     if imported is not None:
         names, notes = imported.roles, imported.notes
-        title, left_out = imported.title, dict(imported.dropped)
-        inspection = replace(inspection, title=title, left_out=left_out, n_rows=imported.n_read, unit=imported.unit)
+        size: dict[str, Any] = {"n_rows": imported.n_read, "unit": imported.unit}
+        inspection = replace(inspection, title=imported.title, left_out=dict(imported.dropped), **size)
     else:
         assert plain is not None
         names, notes, unused = plain.understood.columns, plain.notes, list[str]()

@@ -263,21 +263,17 @@ def markdown_table(frame: pl.DataFrame) -> str:
     """Return a table of GitHub's Markdown, numbers to the right."""
     rules = ["---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes]
     rows = [[in_markdown(name) for name in frame.columns], rules]
-    rows += [[in_markdown(_for_people(cell)) for cell in row] for row in frame.iter_rows()]
+    rows += [[in_markdown("" if cell is None else str(cell)) for cell in row] for row in frame.iter_rows()]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _latex(frame: pl.DataFrame) -> str:
     """A tabular with the rules of booktabs."""
     sides = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    rows = [[_for_people(cell).translate(_LATEX) for cell in row] for row in (frame.columns, *frame.iter_rows())]
+    texts = (["" if cell is None else str(cell) for cell in row] for row in (frame.columns, *frame.iter_rows()))
+    rows = [[text.translate(_LATEX) for text in row] for row in texts]
     head, *body = (f"{' & '.join(row)} \\\\\n" for row in rows)
     return f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n\\end{{tabular}}\n"
-
-
-def _for_people(cell: Any) -> str:
-    """A cell in words, nothing for null."""
-    return "" if cell is None else str(cell)
 
 
 def write_qrels(frame: pl.DataFrame, path: PathLike | None = None) -> None:

@@ -364,33 +364,46 @@ def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: i
     block_bytes
         Bytes to read at a time.
     """
-    parts: list[pl.DataFrame] = []
+    parts, cut, nested, texts = list[pl.DataFrame](), set[str](), set[str](), set[str]()
     mixed: Mixed = {}
-    cut: set[str] = set()
-    nested: set[str] = set()
+    kinds: dict[str, pl.DataType] = {}
     n_rows = 0
     for block, line in _blocks(source, block_bytes or _BLOCK_BYTES):
         if not block.data[:].strip():
             continue
         frame, in_block = lines_table(block, first_line=line)
         mixed = {name: n_rows + row for name, row in in_block.items()} | mixed
-        n_rows += len(frame)
         spared = [name for name, dtype in frame.schema.items() if dtype.is_nested() and not whole(name)]
         frame = frame.drop(name for name in spared if name in nested)
         nested.update(spared)
-        for name in (name for name, dtype in frame.schema.items() if dtype == pl.String and not whole(name)):
-            long = frame[name].str.len_bytes() > _LONG_CELL_BYTES
+        # a column without a filled cell says nothing of its type
+        blank = [column.name for column in frame if column.null_count() == len(frame)]
+        frame = frame.with_columns(pl.lit(None).alias(name) for name in blank)
+        for name in (name for name in frame.columns if name not in blank):
+            dtype = frame.schema[name]
+            known, is_text = kinds.setdefault(name, dtype), dtype == pl.String
+            if dtype != known and not (dtype.is_nested() or known.is_nested()):
+                # a column of text and numbers is text; the first row below the other kind is kept
+                texts.update([] if dtype.is_numeric() and known.is_numeric() else [name])
+                if is_text != (known == pl.String):
+                    mixed.setdefault(name, n_rows + 1 + int(frame[name].is_not_null().arg_max() or 0))
+            long = frame[name].str.len_bytes() > _LONG_CELL_BYTES if is_text and not whole(name) else pl.Series([False])
             if long.any():
                 cell = pl.col(name)
                 hashes = [cell.hash(seed).cast(pl.String) for seed in (0, 1)]
                 short = pl.concat_str(cell.str.head(_SHOWN_CHARACTERS), pl.lit("… "), hashes[0], pl.lit(" "), hashes[1])
                 frame = frame.with_columns(pl.when(long).then(short).otherwise(cell).alias(name))
                 cut.add(name)
+        n_rows += len(frame)
         parts.append(frame)
     if not parts:
         return None
-    table = _together(parts, mixed)
-    return None if table is None else LongTable(table, mixed, frozenset(cut))
+    try:
+        parts = [part.cast({name: pl.String() for name in part.columns if name in texts}) for part in parts]
+        table = pl.concat(parts, how="diagonal_relaxed", rechunk=True)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    return LongTable(table.with_columns(pl.col(pl.Null).cast(pl.String)), mixed, frozenset(cut))
 
 
 def _blocks(source: Source, size: int) -> Iterator[tuple[Source, int]]:
@@ -404,42 +417,6 @@ def _blocks(source: Source, size: int) -> Iterator[tuple[Source, int]]:
         yield Source(source.name, source.suffix, data, None, source.encoding), line
         line += data.count(b"\n")
         begin = end
-
-
-def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
-    """The rows of all blocks, in which a column of text and numbers is text; ``None`` where they do not fit."""
-    names = list(dict.fromkeys(name for part in parts for name in part.columns))
-    kinds: dict[str, pl.DataType] = {}
-    for name in names:
-        dtypes = [part.schema[name] for part in parts if name in part.columns and not _is_blank(part[name])]
-        if len(set(dtypes)) <= 1:
-            continue
-        if all(dtype.is_numeric() for dtype in dtypes):
-            kinds[name] = pl.Float64()
-        elif not any(dtype.is_nested() for dtype in dtypes):
-            kinds[name] = pl.String()
-            # the first row of text below numbers, or of numbers below text
-            former, row = dtypes[0] == pl.String, 1
-            for part in parts:
-                filled = name in part.columns and not _is_blank(part[name])
-                if filled and (part.schema[name] == pl.String) != former:
-                    mixed.setdefault(name, row + (part[name].is_not_null().arg_max() or 0))
-                    break
-                row += len(part)
-    try:
-        for place, part in enumerate(parts):
-            blank = [name for name in part.columns if _is_blank(part[name])]
-            changed = {name: kind for name, kind in kinds.items() if name in part.columns}
-            parts[place] = part.cast(changed).with_columns(pl.lit(None).alias(name) for name in blank)  # type: ignore[arg-type]
-        frame = pl.concat(parts, how="diagonal_relaxed", rechunk=True)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
-    return frame.with_columns(pl.col(name).cast(pl.String) for name in names if frame.schema[name] == pl.Null)
-
-
-def _is_blank(column: pl.Series) -> bool:
-    """Whether no cell is filled, so that a column's type says nothing."""
-    return column.null_count() == len(column)
 
 
 # sheets of Excel and OpenDocument files, as the text that they would have in CSV -------------------------------------

@@ -235,6 +235,9 @@ def is_scale(values: Sequence[str]) -> bool:
 # two sides of a comparison, sets with a best and a worst item, ballots, places ----------------------------------------
 
 
+Sides = tuple[str | None, str | None]
+Codes = Mapping[str, Code]
+
 CONTEXTS = ("prompt", "question", "query", "instruction")
 _FIRST = ("model", "system", "item", "id")
 _SIDES = {1: "left", -1: "right", 0: "tie"}
@@ -283,12 +286,7 @@ def context_of(record: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def side(
-    answer: Any,
-    names: tuple[str, str] = ("", ""),
-    items: tuple[str | None, str | None] = (None, None),
-    codes: Mapping[str, Code] | None = None,
-) -> str | None:
+def side(answer: Any, names: Sides = ("", ""), items: Sides = (None, None), codes: Codes | None = None) -> str | None:
     """Return left, right or tie for an answer: one of the two items, the name of a column, or a code.
 
     Examples

@@ -20,6 +20,9 @@ from .cells import as_number, as_seconds, as_text, as_truth, context_of, pair_co
 from .imported import Collector, Imported, choose_question, label_note, labels_in
 from .streaming import Record, Shape, frame_of, records, text_columns, text_rows, text_table
 
+Words = Sequence[str]
+Names = Mapping[str, str]
+
 _BLANK = {"", "-", "NA", "N/A", "n/a", "null", "None"}
 _STRENGTH = "size of the answer"
 
@@ -32,7 +35,7 @@ def mturk(rows: Collector) -> Imported:
     lines = text_rows(rows.source)
     # the header ends in Approve and Reject, for which no row has cells
     frame = rows.choose_rows(frame_of(lines[1:], lines[0], rows.source))
-    frame = _with_questions(_without_status(rows, frame, "AssignmentStatus", None, ["Rejected"]))
+    frame = _with_questions(_with_status(rows, frame, "AssignmentStatus", None, ["Rejected"]))
     names = [name for name in frame.columns if name.startswith("Answer.")]
     if not names:
         raise JudgmentError("there is no column Answer.*; give the file of results as Mechanical Turk wrote it")
@@ -112,7 +115,7 @@ def toloka(rows: Collector) -> Imported:
         frame = text_table(rows.source)
     if "ASSIGNMENT:worker_id" not in frame.columns and any(name.startswith("CONFIDENCE:") for name in frame.columns):
         raise JudgmentError("this is an aggregated result, without the answers of workers; download the assignments")
-    frame = _without_status(rows, rows.choose_rows(frame), "ASSIGNMENT:status", _TOLOKA_KEPT, [])
+    frame = _with_status(rows, rows.choose_rows(frame), "ASSIGNMENT:status", _TOLOKA_KEPT, [])
     outputs = [name.removeprefix("OUTPUT:") for name in frame.columns if name.startswith("OUTPUT:")]
     filled = [name for name in outputs if frame[f"OUTPUT:{name}"].null_count() < frame.height]
     wanted = None if rows.options.answer is None else rows.options.answer.removeprefix("OUTPUT:")
@@ -195,9 +198,7 @@ def _named_item(frame: pl.DataFrame, answer: str) -> dict[str, str]:
 # answers about inputs ------------------------------------------------------------------------------------------------
 
 
-def _without_status(
-    rows: Collector, frame: pl.DataFrame, column: str, kept: Sequence[str] | None, dropped: Sequence[str]
-) -> pl.DataFrame:
+def _with_status(rows: Collector, frame: pl.DataFrame, column: str, kept: Words | None, dropped: Words) -> pl.DataFrame:
     """Return the rows whose status is kept: one of ``kept``, or none of ``dropped`` where all others are."""
     if column not in frame.columns:
         return frame
@@ -240,9 +241,11 @@ def _read_answers(
         answered = answered.with_columns(pl.col(answer).replace(rows.options.codes))
     if rows.options.strength is not None:
         answered = _with_signs(rows, answered, answer, *rows.options.strength)
-    sides = None if "item" in given else _sides(answered, answer, inputs, given)
-    if sides is None and not may_grade_pairs and "item" not in given:
-        _refuse_pairs(answered, answer, inputs, item)
+    sides = None
+    if {"left", "right"} <= given.keys() and "item" not in given:
+        sides = given["left"], given["right"]
+    elif "item" not in given:
+        sides = _sides(answered, answer, inputs, item, may_grade_pairs)
     rows.roles |= {word: name for word, name in cells.items() if name in frame.columns}
     others = {word: answered[name] for word, name in cells.items() if name in frame.columns}
     if "time" in others:
@@ -317,30 +320,25 @@ def _add_gold(rows: Collector, frame: pl.DataFrame, gold: str, ids: Mapping[str,
         rows.notes.append(f"{several} gold answers name several right ones and are not used as truth")
 
 
-def _sides(
-    frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], given: Mapping[str, str]
-) -> tuple[str, str] | None:
-    """The two input columns that are compared, where each answer names one of them."""
-    if "left" in given and "right" in given:
-        return given["left"], given["right"]
+def _sides(frame: pl.DataFrame, answer: str, inputs: Names, item: str, may_grade_pairs: bool) -> tuple[str, str] | None:
+    """The two input columns that are compared, where each answer names one of them.
+
+    It is asked what answers about two inputs mean that name neither of them, or which of several inputs is meant.
+    """
     filled = [name for name, column in inputs.items() if frame[column].null_count() < frame.height]
+    values, names, doubt = frame[answer].unique().to_list(), None, None
     try:
         names = pair_columns(filled)
-    except JudgmentError:
-        values = frame[answer].unique().to_list()
+    except JudgmentError as error:
         if len(codes_of(values)) == len(values):
             # words such as left and right
             raise
+        doubt = error
+    left, right = (inputs[name] for name in names) if names is not None else ("", "")
+    if names is not None and frame.height and None not in _winners(frame, answer, inputs, (left, right)):
+        return left, right
+    if may_grade_pairs:
         return None
-    if names is None or not frame.height:
-        return None
-    pair = inputs[names[0]], inputs[names[1]]
-    return pair if None not in _winners(frame, answer, inputs, pair) else None
-
-
-def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], item: str) -> None:
-    """Ask what answers about two inputs mean that name neither of them, or which of several inputs is meant."""
-    filled = [name for name, column in inputs.items() if frame[column].null_count() < frame.height]
     stems = Counter(stem for name in filled if (stem := re.sub(r"[_ -]?\d+$", "", name)) != name)
     stem, n = stems.most_common(1)[0] if stems else ("", 0)
     if n > 2 and item not in inputs.values():
@@ -349,10 +347,10 @@ def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], i
         same = [name for name in series if ends and re.search(r"\d+$", name)[0] == ends[0]]  # type: ignore[index]
         problem = f"each row shows {first_few(map(repr, series))}; say which of them {answer!r} is about"
         raise JudgmentError(f"{problem}: {option('columns', {'item': (same or series)[0]})}")
-    names = pair_columns(filled)
+    if doubt is not None:
+        raise doubt
     if names is None or not frame.height:
-        return
-    left, right = inputs[names[0]], inputs[names[1]]
+        return None
     values = [str(value) for value in frame[answer].unique().sort()]
     graded = f"if it grades the pair: {option('columns', {'item': item})}"
     if all(as_number(value) is not None for value in values):

@@ -23,10 +23,8 @@ from ..sources import ZIP, Source
 from ..tables import table_format
 from . import cells as foreign
 from .cells import as_number, as_text, side
-from .imported import Cells, Collector, Imported
+from .imported import Cells, Collector, Imported, Judged
 from .streaming import Record, Shape, check_shape, document, json_values, look, records, text_members
-
-Judged = Iterator[Cells | list[Cells] | str]
 
 # where the scores of a platform stand: words of ``scores`` in ``exports.toml`` -> paths, none for other words
 Fields = defaultdict[str, tuple[str, ...]]

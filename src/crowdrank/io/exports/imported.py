@@ -37,6 +37,7 @@ _NOBODY = "unknown"
 _MOST_CLASSES = 12  # so many different words are classes however few answers there are
 
 Cells = dict[str, Any]
+Judged = Iterable[Cells | list[Cells] | str]
 Answer = tuple[Any, str | None, list[str], Cells]  # record, item, labels given, further cells
 
 
@@ -155,9 +156,7 @@ class Collector:
         self.n_read += frame.height
         return frame
 
-    def take(
-        self, records: Iterable[Any], judgments: Callable[[Any, int], Iterable[Cells | list[Cells] | str]]
-    ) -> None:
+    def take(self, records: Iterable[Any], judgments: Callable[[Any, int], Judged]) -> None:
         """Add what each record that is wanted says: ``judgments(record, number)`` yields cells, or why there are none.
 
         A list of cells is one thing that was read and makes several rows.
@@ -210,7 +209,7 @@ class Collector:
 
     def choose_question(self, names: Iterable[str], what: str = "answers to", field: str | None = None) -> str:
         """Return the question that is meant: the only one, or the one that ``answer`` names."""
-        return choose_question(names, self.options.answer, what=what, field=field)
+        return choose_question(names, self.options.answer, what, field)
 
     def settle_direction(self, metric: str, small_is_good: bool | None) -> None:
         """Say in the options which way a metric counts: as the user says, else as the file tells; never assumed."""
@@ -242,9 +241,7 @@ class Collector:
         self._parts.append(part.drop(texts, strict=False))
         self._rows = []
 
-    def finish(
-        self, kind: str, *, recorded: bool = False, classes: bool = False, metric: str | None = None
-    ) -> Imported:
+    def finish(self, kind: str, recorded: bool = False, classes: bool = False, metric: str | None = None) -> Imported:
         """Return what was found; a file without a single judgment is refused.
 
         ``classes`` have no order. ``metric`` is what is graded, where the field of the grade does not say it: the name
@@ -398,19 +395,17 @@ def _series(name: str, values: list[Any]) -> pl.Series:
     return pl.Series(name, list(map(as_text, values)), pl.String)
 
 
-def choose_question(
-    names: Iterable[str], answer: str | None, *, what: str = "answers to", field: str | None = None
-) -> str:
-    """Return the question that is meant: the only one, or the one that ``answer`` names.
+def choose_question(names: Iterable[str], asked: str | None, what: str = "answers to", field: str | None = None) -> str:
+    """Return the question that is meant: the only one, or the one that ``asked`` names.
 
     Where ``field`` names them in each record, rows may be chosen by it too.
     """
     known = list(dict.fromkeys(names))
-    if answer in known or (answer is None and len(known) == 1):
-        return known[0] if answer is None else answer
+    if asked in known or (asked is None and len(known) == 1):
+        return known[0] if asked is None else asked
     named = first_few(map(repr, known), shown=12)
-    if answer is not None:
-        raise JudgmentError(f"there is no {answer!r}; {did_you_mean(answer, known)}the file has {what} {named}")
+    if asked is not None:
+        raise JudgmentError(f"there is no {asked!r}; {did_you_mean(asked, known)}the file has {what} {named}")
     if not known and what == "answers to":
         raise JudgmentError("the file has no answers to any question; export it once somebody has answered")
     if not known:

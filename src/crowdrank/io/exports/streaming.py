@@ -29,7 +29,7 @@ from .cells import as_text
 _BLOCK = 1 << 20
 _BEGINNING_BYTES, _BEGINNING_OBJECTS, _SHEET_ROWS = 1 << 16, 20, 6
 _SMALL_SHEET_BYTES = 1 << 20  # up to which a sheet is looked into unasked: it has to be read as a whole for that
-_MOST_MEMBER_BYTES = 1 << 31
+_MOST_BYTES = 1 << 31  # of a file in an archive
 _ROWS_AT_ONCE = 10_000
 
 PACKED = (ZIP, OLD_SPREADSHEET)  # first bytes of files that are looked into: archives and spreadsheets
@@ -207,9 +207,7 @@ def sheet_as_text(source: Source, sheet: str | None) -> Source:
     return Source(source.name, ".csv", memory.getvalue(), None)
 
 
-def text_members(
-    source: Source, most: int = _MOST_MEMBER_BYTES, files: int | None = None, pattern: str = "*"
-) -> list[Source]:
+def text_members(source: Source, most: int = _MOST_BYTES, files: int | None = None, pattern: str = "*") -> list[Source]:
     """Return the JSON and CSV files of an archive, or the first of them, each up to so many bytes of it."""
     members: list[Source] = []
     try:

@@ -25,7 +25,8 @@ from .imported import Collector, Imported, labels_in
 from .streaming import Record, frame_of, json_values, records, text_rows, text_table
 
 # column of a question -> the item, or the place, that it is about
-Items = Mapping[str, str]
+Items = dict[str, str]
+Columns = dict[str, pl.Series]
 
 
 def qualtrics(rows: Collector) -> Imported:
@@ -186,9 +187,9 @@ def limesurvey(rows: Collector) -> Imported:
     return rows.finish(add_survey(rows, frame, items, cells))
 
 
-def _questions(names: Iterable[str], *forms: re.Pattern[str]) -> dict[str, dict[str, str]]:
+def _questions(names: Iterable[str], *forms: re.Pattern[str]) -> dict[str, Items]:
     """Question -> column -> row, of the columns whose names have one of some forms."""
-    questions: dict[str, dict[str, str]] = {}
+    questions: dict[str, Items] = {}
     for name in names:
         match = next((match for form in forms if (match := form.fullmatch(name))), None)
         if match:
@@ -196,9 +197,7 @@ def _questions(names: Iterable[str], *forms: re.Pattern[str]) -> dict[str, dict[
     return questions
 
 
-def _who_and_when(
-    rows: Collector, frame: pl.DataFrame, who: str | None, when: str | None = None
-) -> dict[str, pl.Series]:
+def _who_and_when(rows: Collector, frame: pl.DataFrame, who: str | None, when: str | None = None) -> Columns:
     """Who answered, by a column or else by the number of the row, and the time in seconds where a column has it."""
     rows.roles["annotator"] = who or "number of the row"
     cells = {"annotator": frame[who] if who else pl.Series(map(str, range(1, frame.height + 1)), dtype=pl.String)}
@@ -208,9 +207,7 @@ def _who_and_when(
     return cells
 
 
-def _choose_scale(
-    rows: Collector, frame: pl.DataFrame, questions: Mapping[str, dict[str, str]], none: str
-) -> dict[str, str]:
+def _choose_scale(rows: Collector, frame: pl.DataFrame, questions: Mapping[str, Items], none: str) -> Items:
     """The rows of the question that is meant, of those answered by numbers or few words; ``none`` is said of none."""
     several = {asked: items for asked, items in questions.items() if len(items) > 1}
     cells = {asked: [frame[name].drop_nulls().to_list() for name in items] for asked, items in several.items()}
