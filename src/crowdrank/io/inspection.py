@@ -163,10 +163,10 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         form = table_format(source) if name is None or source.data[:4] != ZIP else "zip"
         coding = source.encoding if form in ("csv", "json", "jsonl") else ""
         form = "json" if form == "jsonl" and source.suffix == ".json" else form
-        blank = replace(blank, format=_FORMATS.get(form, form), encoding=coding)
         if name is not None:
             columns = len(first_cells(source)) if form == "csv" else None
             blank = replace(blank, source=name, title=f"an export of {name}", n_columns=columns)
+        blank = replace(blank, format=_FORMATS.get(form, form), encoding=coding)
         table = read_one(source, options)
         blank = _with_roles(blank, table)
         judgments = build([table], options)
