@@ -99,13 +99,21 @@ def first_cells(source: Source) -> list[str]:
 
 def separator_of(source: Source) -> str:
     """Return what stands between the cells of a text table."""
-    source = _with_newlines(source)
     try:
-        first = _first_record(source, _first_content(source))
-        declaration = _TOLD.fullmatch(first)
-        return declaration[1] if declaration is not None else separator_in(first, source.suffix)
+        return _first_line(_with_newlines(source))[2]
     except NotUtf8Error:
         return separator_of(as_windows_text(source)[0])
+
+
+def _first_line(source: Source) -> tuple[int, str, str]:
+    """Start and text of the first line of the table, below the one that Excel writes for itself, and its separator."""
+    start = _first_content(source)
+    first = _first_record(source, start)
+    declaration = _TOLD.fullmatch(first)
+    if declaration is None:
+        return start, first, separator_in(first, source.suffix)
+    start = _first_content(source, start + len(first.encode()))
+    return start, _first_record(source, start), declaration[1]
 
 
 def _with_newlines(source: Source) -> Source:
@@ -143,15 +151,9 @@ def _with_tabs(source: Source) -> Source:
 
 def _layout(source: Source, names: Sequence[str] | None, separator: str | None) -> _Layout:
     """Look at the first record and once over all bytes."""
-    start = _first_content(source)
-    first = _first_record(source, start)
-    declaration = _TOLD.fullmatch(first)
-    if declaration is not None:
-        # a line that Excel writes for itself
-        start = _first_content(source, start + len(first.encode()))
-        first, separator = _first_record(source, start), separator or declaration[1]
+    start, first, likely = _first_line(source)
     if separator is None:
-        separator = separator_in(first, source.suffix)
+        separator = likely
     elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
         raise ParameterError(f"separator={separator!r} is not a single character; give one such as ',' or a tab")
     cells = _split(source, first, separator)

@@ -248,36 +248,27 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Items, cells: Mappin
 
     def add(keep: pl.Series, **answer: Any) -> None:
         """Answers of a column, of those respondents that are kept."""
-        parts = {name: series.filter(keep) for name, series in cells.items()}
-        same = {word: pl.lit(value) for word, value in answer.items() if not isinstance(value, pl.Series)}
-        own = {word: value for word, value in answer.items() if word not in same}
-        rows.add_frame(pl.DataFrame({**own, **parts}).with_columns(**same))
+        rows.add_frame(pl.DataFrame({**answer, **cells}).filter(keep))
 
     if places is not None:
         # the item that each respondent put in each place
         for column, place in places.items():
-            filled = frame[column].is_not_null()
-            add(filled, item=frame[column].filter(filled), rank=float(place))
+            add(frame[column].is_not_null(), item=frame[column], rank=float(place))
         rows.roles |= {"item": "what was put in each place", "rank": "one column for each place"}
         return "ranking"
     if boxes:
         # a box that was ticked counts 1, and those left blank by who ticked another 0
         answered = frame.select(pl.any_horizontal(pl.col(list(items)).is_not_null())).to_series()
         for column, item in items.items():
-            ticked = frame[column].filter(answered).is_not_null().cast(pl.Int8).cast(pl.String)
-            add(answered, item=item, grade=ticked)
+            add(answered, item=item, grade=frame[column].is_not_null().cast(pl.Int8).cast(pl.String))
         rows.roles |= {"item": "one column each", "grade": "1 where ticked"}
         rows.notes.append("each column is ticked or blank: grade 1 if it was ticked, 0 if only others were")
-        if not answered.all():
-            rows.drop("without an answer", int((~answered).sum()))
+        rows.drop("without an answer", int((~answered).sum()))
         return "grade"
-    word, blank = "rank" if kind == "ranking" else "grade", 0
+    word, blank = "rank" if kind == "ranking" else "grade", sum(frame[column].null_count() for column in items)
     for column, item in items.items():
-        filled = frame[column].is_not_null()
-        blank += int((~filled).sum())
-        answers = frame[column].filter(filled)
-        answers = answers.cast(pl.Float64, strict=False) if word == "rank" else answers
-        add(filled, **{word: answers, "item": item})
+        answers = frame[column].cast(pl.Float64, strict=False) if word == "rank" else frame[column]
+        add(frame[column].is_not_null(), **{word: answers, "item": item})
     rows.roles |= {"item": "one column each", word: ", ".join(list(items)[:3]) + (", ..." if len(items) > 3 else "")}
     if blank:
         rows.notes.append(f"{counted(blank, 'blank cell')} not judged")
