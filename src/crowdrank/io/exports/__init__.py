@@ -37,6 +37,7 @@ class Export:
     signs: tuple[str, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    shape: Mapping[str, Any] | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
     cells: Mapping[str, str] = field(default_factory=dict)

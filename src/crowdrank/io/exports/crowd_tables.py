@@ -18,7 +18,7 @@ from ...wording import first_few, option
 from ..tables import table_format
 from .cells import as_number, as_seconds, as_text, as_truth, context_of, pair_columns, parse_json, side
 from .imported import Collector, Imported, choose_question, label_note, labels_in
-from .streaming import Record, Shape, frame_of, records, text_columns, text_rows, text_table
+from .streaming import Record, frame_of, records, text_columns, text_rows, text_table
 
 Words = Sequence[str]
 Names = Mapping[str, str]
@@ -97,8 +97,6 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 _TOLOKA_KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
-_SOLUTION: Shape = {"output_values": {}}
-_ASSIGNMENT: Shape = {"tasks": [{"input_values": {}, "known_solutions": [_SOLUTION]}], "solutions": [_SOLUTION]}
 # name in the TSV -> name in the API
 _TOLOKA_NAMES = {
     "worker_id": "user_id", "status": "status", "started": "created", "submitted": "submitted", "assignment_id": "id",
@@ -109,7 +107,7 @@ def toloka(rows: Collector) -> Imported:
     """Return the answers of accepted assignments, as the TSV or as the API has them; golden answers are the truth."""
     first = next(records(rows.source), {}) if table_format(rows.source) != "csv" else {}
     if isinstance(first.get("solutions"), list):
-        assignments = records(rows.source, shape=_ASSIGNMENT)
+        assignments = records(rows.source, shape=rows.export.shape)
         frame = text_columns([row for assignment in assignments for row in _tasks_of(assignment)])
     else:
         frame = text_table(rows.source)

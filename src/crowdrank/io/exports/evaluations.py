@@ -24,7 +24,7 @@ from ..tables import table_format
 from . import cells as foreign
 from .cells import as_number, as_text, side
 from .imported import Cells, Collector, Imported, Judged
-from .streaming import Record, Shape, check_shape, document, json_values, look, records, text_members
+from .streaming import Record, check_shape, document, json_values, look, records, text_members
 
 # where the scores of a platform stand: words of ``scores`` in ``exports.toml`` -> paths, none for other words
 Fields = defaultdict[str, tuple[str, ...]]
@@ -138,7 +138,7 @@ def arena_hard(rows: Collector) -> Imported:
             pair |= _style(rows, game, "ab", prompt=game.get("user_prompt", game.get("prompt")))
             yield {**rows.cells_of(record, number), **pair}
 
-    rows.take(records(rows.source, shape={"games": [{}]}), games)
+    rows.take(records(rows.source, shape=rows.export.shape), games)
     if rows.dropped["no score"]:
         rows.notes.append("a game without a verdict leaves the other one in; Arena-Hard itself drops both")
     return rows.finish("preference")
@@ -396,7 +396,7 @@ def lm_eval(rows: Collector) -> Imported:
         rows.refuse("no_folder")
     filters: dict[str, None] = {}
     documents: list[tuple[Record | None, str, Record]] = []
-    for number, record in enumerate(records(rows.source, shape={"metrics": []}), 1):
+    for number, record in enumerate(records(rows.source, shape=rows.export.shape), 1):
         if not rows.is_wanted(record):
             continue
         filters[as_text(record.get("filter")) or "none"] = None
@@ -437,7 +437,7 @@ class _Score(NamedTuple):
 def inspect_log(rows: Collector) -> Imported:
     """Return each scorer's value for each sample of an Inspect log as a grade of the model."""
     log = _archived_log(rows.source) if rows.source.data[:4] == ZIP else document(rows.source)
-    check_shape(log, {"eval": {}, "samples": [{"scores": {}, "score": {}}]}, "the file")
+    check_shape(log, rows.export.shape, "the file")
     if log.get("samples") is None:
         raise JudgmentError("the log has no samples; write it with them (log_samples), or dump the whole log")
     model, task = as_text(foreign.at_path(log, "eval.model")), as_text(foreign.at_path(log, "eval.task"))
@@ -524,7 +524,7 @@ def openai_evals(rows: Collector) -> Imported:
     """Return whether each sample was answered rightly, or the metric of each, as a grade of the model."""
     model: str | None = None
     events: dict[str, list[Record]] = {}
-    for record in records(rows.source, shape={"spec": {}, "data": {}}):
+    for record in records(rows.source, shape=rows.export.shape):
         if spec := record.get("spec"):
             fns = spec.get("completion_fns") or spec.get("model_name") or spec.get("model")
             model = ",".join(map(str, fns)) if isinstance(fns, list) else as_text(fns)
@@ -554,7 +554,6 @@ def openai_evals(rows: Collector) -> Imported:
     return rows.finish("grade")
 
 
-_PROMPTFOO: Shape = {"gradingResult": {"componentResults": [{"assertion": {}}]}, "namedScores": {}}
 _PROMPTFOO_ERROR = 2.0
 
 
@@ -569,7 +568,7 @@ def promptfoo(rows: Collector) -> Imported:
             inner = value.get("results") if isinstance(value, Mapping) else None
             listed = inner.get("results") if isinstance(inner, Mapping) else inner
             for number, result in enumerate(listed if isinstance(listed, list) else [value], 1):
-                check_shape(result, _PROMPTFOO, f"result {number}")
+                check_shape(result, rows.export.shape, f"result {number}")
                 if rows.is_wanted(result):
                     yield result
 

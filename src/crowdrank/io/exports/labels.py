@@ -16,10 +16,11 @@ from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
 from ..read_options import SIDES, ReadOptions
 from ..sources import ZIP, Source
+from . import EXPORTS
 from . import cells as foreign
 from .cells import as_number, as_text, first_text, message_text, pair_columns, side
 from .imported import Answer, Cells, Collector, Imported, as_labels, choose_question, refuse_kind
-from .streaming import EACH, Record, Shape, check_shape, records, text_members
+from .streaming import Record, check_shape, records, text_members
 
 
 def doccano(rows: Collector) -> Imported:
@@ -33,7 +34,7 @@ def doccano(rows: Collector) -> Imported:
         members = [(None if stem == "all" else stem, part) for stem, part in members]
     answers: list[Answer] = []
     for member, part in members:
-        for number, record in enumerate(records(part, shape={"annotations": ([{}], str)}), 1):
+        for number, record in enumerate(records(part, shape=rows.export.shape), 1):
             item = first_text(record, "id", "text") or str(number)
             given = _labels_by_annotator(record, part.suffix == ".csv") if rows.is_wanted(record) else {}
             for person, labels in given.items():
@@ -87,7 +88,7 @@ def prodigy(rows: Collector) -> Imported:
     """Return chosen options as classes or preferences, or accept and reject as 1 and 0."""
     choices: list[_Choice] = []
     several = False
-    for record in filter(rows.is_wanted, records(rows.source, shape={"options": [{}], "config": {}, "mapping": {}})):
+    for record in filter(rows.is_wanted, records(rows.source, shape=rows.export.shape)):
         rows.n_read += 1
         answer, cells = as_text(record.get("answer")), rows.cells_of(record)
         if answer not in ("accept", "reject"):
@@ -180,22 +181,9 @@ def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
     rows.note("compared", kind=option("kind", "grade"))
 
 
-_MARKS: Shape = {
-    "classifications": [{"radio_answer": {}, "checklist_answers": [{}]}],
-    "objects": [{}],
-    "relationships": [],
-}
-_LABEL: Shape = {"label_details": {}, "performance_details": {}, "annotations": _MARKS}
-_DATA_ROW: Shape = {
-    "data_row": {},
-    "projects": {EACH: {"labels": [_LABEL]}},
-    "Label": ({"classifications": [{}], "objects": [{}]}, str),
-}
-
-
 def labelbox(rows: Collector) -> Imported:
     """Return one judgment for each label of a classification question; boxes and other marks are not read."""
-    first = islice(records(rows.source, shape=_DATA_ROW), 10_000)
+    first = islice(records(rows.source, shape=rows.export.shape), 10_000)
     labels = [label for record in first for _, label in _labels(rows, record)]
     # questions with choices before those answered in words
     asked = [name for part in ("choices", "answers") for label in labels for name in label[part]]
@@ -205,7 +193,7 @@ def labelbox(rows: Collector) -> Imported:
         raise JudgmentError(none if kind is None else not_supported("the labels are", kind, other=False))
     wanted = rows.choose_question(asked)
     several: list[Answer] = []
-    for record in filter(rows.is_wanted, records(rows.source, shape=_DATA_ROW)):
+    for record in filter(rows.is_wanted, records(rows.source, shape=rows.export.shape)):
         for held, label in _labels(rows, record):
             rows.n_read += 1
             answer, item = label["answers"].get(wanted), label["item"]
@@ -248,7 +236,8 @@ def _labels(rows: Collector, record: Record) -> Iterator[tuple[Record, Record]]:
         return
     item = first_text(record.get("data_row") or {}, "external_id", "global_key", "id")
     for label in (one for project in (record.get("projects") or {}).values() for one in project.get("labels") or ()):
-        details, work, marks = (label.get(name) or {} for name in _LABEL)
+        parts = ("label_details", "performance_details", "annotations")
+        details, work, marks = (label.get(name) or {} for name in parts)
         given = {name: one for one in marks.get("classifications") or () if (name := as_text(one.get("name")))}
         said: dict[str, Any] = {}
         for name, one in given.items():
@@ -276,8 +265,7 @@ def _labels(rows: Collector, record: Record) -> Iterator[tuple[Record, Record]]:
 _ANSWERS = {"pairwise": "selected"} | {name: name for name in ("rating", "choices", "taxonomy", "ranker", "number")}
 _REGION = {"start", "end", "x", "y", "points", "labels", "start_offset"}
 _ROW_KEYS = {"annotation_id", "annotator", "lead_time", "created_at", "updated_at", "id", "inner_id", "agreement"}
-_ANNOTATION: Shape = {"result": [{"value": {}}]}
-_TASK: Shape = {"annotations": [_ANNOTATION], "completions": [_ANNOTATION], "predictions": [], "data": {}}
+_TASK: Any = EXPORTS["label-studio"].shape
 _MANY_SKIPPED = 0.05
 _FIRST_TASKS = 1000  # so many tasks are looked through for questions before the first is read
 
@@ -484,7 +472,7 @@ def tasks(source: Source) -> Tasks:
     for number, task in enumerate(records(source, shape=_TASK), 1):
         if isinstance(task.get("task"), dict) and "result" in task:
             # as written to a target storage: an annotation with its task inside
-            check_shape(task, {"task": _TASK, **_ANNOTATION}, f"record {number}")
+            check_shape(task, {"task": _TASK, **_TASK["annotations"][0]}, f"record {number}")
             yield {"id": number} | task["task"], [task]
             continue
         listed = task.get("annotations", task.get("completions"))

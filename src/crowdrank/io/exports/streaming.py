@@ -40,10 +40,8 @@ _MARK = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],]', re.DOTALL)
 
 Record = dict[str, Any]
 
-# What a nested value must be before it is walked: {} an object, with shapes of some of its fields ("*" means all); [] a
-# list, with the shape of its entries; a class, one of that; a tuple, any of these; None, whatever.
+# what a nested value must be before it is walked, as ``exports.toml`` says
 Shape = Any
-EACH = "*"
 
 
 # how a file begins --------------------------------------------------------------------------------------------------
@@ -276,7 +274,7 @@ def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
         yield from frame.slice(start, _ROWS_AT_ONCE).iter_rows(named=True)
 
 
-def check_shape(value: Any, shape: Shape, where: str, path: str = "") -> None:
+def check_shape(value: Any, shape: Shape, where: str, path: str = "", *, or_text: bool = False) -> None:
     """Refuse a value that is not of the shape that its reader walks; fields may be missing or null, entries may not.
 
     Examples
@@ -286,22 +284,21 @@ def check_shape(value: Any, shape: Shape, where: str, path: str = "") -> None:
     Traceback (most recent call last):
     crowdrank.errors.JudgmentError: record 1: 'games' holds a number where an array is needed; export the file again
     """
-    if shape is None:
+    if shape is None or (or_text and isinstance(value, str)):
         return
-    allowed = shape if isinstance(shape, tuple) else (shape,)
-    fitting = next((one for one in allowed if isinstance(value, one if isinstance(one, type) else type(one))), None)
-    if fitting is None:
-        kinds = either([tables.json_kind(one() if isinstance(one, type) else one) for one in allowed])
+    if not isinstance(value, type(shape)):
+        kinds = either(map(tables.json_kind, [shape, ""] if or_text else [shape]))
         holds = f"{tables.json_kind(value)} where {kinds} is needed; export the file again"
         raise JudgmentError(f"{where}: {path!r} holds {holds}" if path else f"{where} is {holds}")
-    if isinstance(fitting, dict):
-        for name, inner in fitting.items():
-            for key in value if name == EACH else (name,):
-                if name == EACH or value.get(key) is not None:
-                    check_shape(value[key], inner, where, f"{path}.{key}" if path else str(key))
-    elif isinstance(fitting, list) and fitting:
+    if isinstance(value, list):
         for place, entry in enumerate(value):
-            check_shape(entry, fitting[0], where, f"{path}[{place}]")
+            check_shape(entry, shape[0] if shape else None, where, f"{path}[{place}]")
+        return
+    for name, inner in shape.items():
+        known = name.removesuffix("?")
+        for key in value if name == "*" else (known,):
+            if name == "*" or value.get(key) is not None:
+                check_shape(value[key], inner, where, f"{path}.{key}" if path else str(key), or_text=name != known)
 
 
 def json_values(source: Source) -> Iterator[Any]:
