@@ -582,10 +582,10 @@ def test_logs_and_errors_hold_no_tokens_and_no_content(called, caplog):
 def test_an_error_of_ours_is_one_sentence(called, monkeypatch, caplog):
     from crowdrank.web import overview
 
-    def broken(db, query, question):
+    def broken(db, question):
         raise RuntimeError("secret content")
 
-    monkeypatch.setattr(overview, "consensus_view", broken)
+    monkeypatch.setattr(overview, "_of_fit", broken)
     response = called.get("/consensus", called.owner_token)
     assert response.status_code == 500
     assert kind_of(response) == "internal"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import math
 import secrets
 import time
@@ -20,7 +19,7 @@ from starlette.requests import Request
 
 from .campaign_file import expect_printable, must_be
 from .collection import Body, Collection, Fault, Session, record_event, sql
-from .submitting import end_requests, free_seat, lock_target, reserve
+from .submitting import end_requests, free_seat, reserve
 
 OWNER, INVITE, ANNOTATOR = "cro_", "cri_", "cra_"
 
@@ -33,11 +32,6 @@ def new_token(prefix: str) -> str:
 def token_hash(token: str) -> str:
     """Return the fingerprint that is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def same(one: str, other: str) -> bool:
-    """Return whether two fingerprints are equal, in a time that does not tell where they differ."""
-    return hmac.compare_digest(one.encode(), other.encode())
 
 
 COOKIE_SECONDS = 180 * 86_400
@@ -180,9 +174,11 @@ class Access:
         fingerprint = token_hash(token)
         known = self._known.get(fingerprint)
         if known is None:
-            known = await read(_holder, token, fingerprint)
-            if known is None:
+            # who is found by the fingerprint of 32 random bytes has the token
+            row = await read(sql.holder_of_token.first, hash=fingerprint)
+            if row is None:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
+            known = Caller(**row._asdict())
             if len(self._known) > 50_000:
                 self._known.clear()
             if known.role not in STAFF:
@@ -228,21 +224,6 @@ class Access:
         """Return the header that leaves a token with a browser."""
         flags = "Path=/; HttpOnly; SameSite=Strict"
         return f"{self.cookie}={token}; {flags}; Max-Age={COOKIE_SECONDS}" + ("; Secure" if self.secure else "")
-
-
-def _holder(db: Session, token: str, fingerprint: str) -> Caller | None:
-    """Who holds a token, from the database."""
-    if token.startswith(OWNER):
-        if same(sql.owner_hash.first(db).owner_hash, fingerprint):
-            return Caller("owner")
-        row = sql.member_of_token.first(db, hash=fingerprint)
-        return None if row is None else Caller(row.role, name=row.name, member=row.id)
-    if not token.startswith(ANNOTATOR):
-        return None
-    row = sql.annotator_of_token.first(db, hash=fingerprint)
-    if row is None or not same(row.token_hash, fingerprint):
-        return None
-    return Caller(row.kind, row.id, row.name)
 
 
 MAX_NAME = 80
@@ -311,9 +292,7 @@ def join(db: Session, invite: str, name: str | None, external: str = "", session
         sql.replace_token.run(db, annotator=row.annotator, hash=token_hash(token))
         record_event(db, f"annotator {row.annotator}", "came back")
         return Joined(int(row.annotator), known.name, known.kind, token)
-    chosen = row.name or name
-    if chosen is None:
-        chosen = f"{row.kind} {sql.n_annotators.number(db) + 1}"
+    chosen = row.name or name or f"{row.kind} {sql.n_annotators.number(db) + 1}"
     if sql.annotator_named.first(db, name=chosen) is not None:
         raise Fault("name_taken", "somebody has this name already; choose another", field="name")
     token = new_token(ANNOTATOR)
@@ -337,8 +316,7 @@ def new_invite(db: Session, wanted: Invite, annotator: int | None = None) -> tup
     expires = now + wanted.days * _MICROSECONDS_PER_DAY
     about = {**wanted.model_dump(), "annotator": annotator, "expires": expires}
     row = sql.insert_invite.first(db, **about, hash=token_hash(token), now=now)
-    detail = {"invite": int(row.id), "kind": wanted.kind, "uses": wanted.uses}
-    record_event(db, "owner", "invite", detail)
+    record_event(db, "owner", "invite", {"invite": int(row.id), "kind": wanted.kind, "uses": wanted.uses})
     return int(row.id), token
 
 
@@ -354,16 +332,14 @@ def new_member(db: Session, wanted: Member, actor: str) -> tuple[int, str]:
 
 def revoke_member(db: Session, member: int, actor: str) -> None:
     """Let somebody help no more."""
-    now = db.now()
-    if not sql.revoke_member.run(db, member=member, now=now).rowcount:
+    if not sql.revoke_member.run(db, member=member, now=db.now()).rowcount:
         raise Fault("not_found", "there is no such member, or not any more")
     record_event(db, actor, "revoked", {"member": member})
 
 
 def revoke_invite(db: Session, invite: int) -> None:
     """Let nobody join by an invite any more."""
-    now = db.now()
-    if not sql.revoke_invite.run(db, invite=invite, now=now).rowcount:
+    if not sql.revoke_invite.run(db, invite=invite, now=db.now()).rowcount:
         raise Fault("not_found", "there is no such invite")
     record_event(db, "owner", "revoked", {"invite": invite})
 
@@ -384,7 +360,7 @@ def uncount_some(db: Session, annotator: int) -> int:
     """Let some judgments of a removed annotator count no more; return how many, 0 once none is left."""
     rows = sql.counted_judgments.rows(db, annotator=annotator, limit=_UNCOUNTED_AT_ONCE)
     for row in rows:
-        target = lock_target(db, row.target)
+        target = sql.lock_target.first(db, target=row.target)
         sql.uncount_judgment.run(db, submission=row.submission)
         if not target.is_check:
             sql.unseat_request.run(db, request=row.request)

@@ -7,7 +7,6 @@ repeats it where another got in its way.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import queue
 import random
@@ -18,21 +17,21 @@ import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Annotated, Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import QueuePool
 
 from ..api import TargetRule, target_rule
 from ..data.files import lock_file
 from ..errors import CrowdrankError, MissingExtraError, ParameterError
-from .campaign_file import Settings, words_of
+from .campaign_file import Settings, must_be, words_of
 
 try:
     import psycopg
@@ -90,6 +89,12 @@ class Body(BaseModel):
     """What a call sends; other keys are passed over."""
 
     model_config = ConfigDict(strict=True, frozen=True)
+
+
+Id = Annotated[int, Field(ge=0, lt=10**18)]
+"""A number in the path of a call."""
+
+JudgmentNumber = Annotated[int, Field(ge=0, le=2**62), must_be("the number of a judgment")]
 
 
 Result = TypeVar("Result")
@@ -176,7 +181,6 @@ class PostgresStore:
     def snapshot(self) -> Iterator[sa.Connection]:
         """Hold one moment of the database; see :data:`Store`."""
         with self._connection() as connection:
-            connection.info.pop("now", None)
             yield connection.execution_options(isolation_level="REPEATABLE READ")
 
     def now(self, connection: sa.Connection) -> int:
@@ -198,18 +202,15 @@ class PostgresStore:
         self.engine.dispose()
 
     def _write(self, operation: Operation[Result]) -> Result:
-        clash = Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
-        fault = clash
+        fault = clash = Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
         for attempt in range(MAX_TRIES):
             try:
                 with self._connection() as connection, connection.begin():
-                    connection.info.pop("now", None)
                     return operation(connection)
             except AgainError:
                 pass
             except (DBAPIError, psycopg.Error) as error:
-                _expect_repeatable(error)
-                fault = _no_answer() if _is_lost(error) else clash
+                fault = _no_answer() if _expect_repeatable(error) else clash
             time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
         raise fault
 
@@ -227,6 +228,7 @@ class PostgresStore:
     def _connection(self) -> Iterator[sa.Connection]:
         """A connection of the pool, which is thrown away where it was lost."""
         with self.engine.connect() as connection:
+            connection.info.pop("now", None)
             try:
                 yield connection
             except psycopg.Error:
@@ -240,23 +242,18 @@ _REPEATABLE = ("40001", "40P01", "55P03", "23505")
 """Serialization failure, deadlock, lock not available, a unique index that stopped a race the other side won."""
 
 
-def _is_lost(error: Exception) -> bool:
-    """Whether there is no connection to the database."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    return isinstance(cause, psycopg.OperationalError) and not cause.sqlstate
-
-
 def _no_answer() -> Fault:
     """What to answer where the database does not."""
     return Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
 
 
-def _expect_repeatable(error: Exception) -> None:
-    """Raise what to answer, unless the operation may go through next time: after a clash, or a lost connection."""
+def _expect_repeatable(error: Exception) -> bool:
+    """Raise what to answer, unless the operation may go through next time: return whether the connection was lost."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     state = getattr(cause, "sqlstate", None) or ""
-    if state in _REPEATABLE or _is_lost(error) or state.startswith(("57P", "08")):
-        return
+    is_lost = isinstance(cause, psycopg.OperationalError) and not state
+    if state in _REPEATABLE or is_lost or state.startswith(("57P", "08")):
+        return is_lost
     if state.startswith("53"):
         raise Fault("storage_full", "the database has no room left; nothing was stored", retry_after=30) from None
     raise (_no_answer() if isinstance(cause, psycopg.OperationalError) else error) from None
@@ -279,8 +276,7 @@ class SqliteStore:
         self.clock = Clock()
         self._lock: IO[bytes] | None = None
         self._reads = ThreadPoolExecutor(N_READERS, "sqlite-read")
-        self._local = threading.local()
-        self._readers: list[sa.Engine] = []
+        self._readers = _engine(self.url, read_only=True)
         self._queue: queue.SimpleQueue[tuple[Operation[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         if read_only:
@@ -317,17 +313,15 @@ class SqliteStore:
         """Run an operation that only reads, beside the writer."""
         return self._reads.submit(self._read, operation)
 
-    @contextlib.contextmanager
+    @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
         """Hold one moment of the database; see :data:`Store`."""
-        engine = _engine(self.url, read_only=True)
-        try:
-            with engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN")
+        with self._readers.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
                 yield connection
+            finally:
                 connection.exec_driver_sql("ROLLBACK")
-        finally:
-            engine.dispose()
 
     def now(self, connection: sa.Connection) -> int:
         """Return the server's time, which a clock set back does not turn back."""
@@ -344,21 +338,13 @@ class SqliteStore:
             self._queue.put(None)
             self._writer.join(30)
         self._reads.shutdown(wait=True)
-        for engine in self._readers:
-            engine.dispose()
+        self._readers.dispose()
         if self._lock is not None:
             self._lock.close()
 
     def _read(self, operation: Operation[Result]) -> Result:
-        if not hasattr(self._local, "engine"):
-            self._local.engine = _engine(self.url, read_only=True)
-            self._readers.append(self._local.engine)
-        with self._local.engine.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
-            try:
-                return operation(connection)
-            finally:
-                connection.exec_driver_sql("ROLLBACK")
+        with self.snapshot() as connection:
+            return operation(connection)
 
     def _write_all(self) -> None:
         """Commit groups of operations until the end is queued."""
@@ -380,9 +366,9 @@ class SqliteStore:
                 break
             if time.monotonic() - checkpointed > _CHECKPOINT_SECONDS:
                 checkpointed = time.monotonic()
-                with contextlib.suppress(DBAPIError):
+                with suppress(DBAPIError):
                     self._connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
-        with contextlib.suppress(DBAPIError):
+        with suppress(DBAPIError):
             self._connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
         self._engine.dispose()
@@ -417,7 +403,7 @@ class SqliteStore:
         except Exception as error:
             fault = _sqlite_fault(error)
             if _in_transaction(connection):
-                with contextlib.suppress(DBAPIError):
+                with suppress(DBAPIError):
                     connection.exec_driver_sql("ROLLBACK")
             known = {id(future) for future, _, _ in answers}
             late = [entry[1] for entry in group if entry is not None and id(entry[1]) not in known]
@@ -468,7 +454,7 @@ def _in_transaction(connection: sa.Connection) -> bool:
 
 
 def _engine(path: str, *, read_only: bool) -> sa.Engine:
-    """An engine with a single connection, whose transactions are begun and ended by hand."""
+    """An engine with a connection for each that works at once, whose transactions are begun and ended by hand."""
 
     def connect() -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
@@ -486,9 +472,8 @@ def _engine(path: str, *, read_only: bool) -> sa.Engine:
             driver.execute("PRAGMA journal_size_limit = 16777216")
         return driver
 
-    return sa.create_engine("sqlite+pysqlite://", creator=connect, poolclass=StaticPool).execution_options(
-        isolation_level="AUTOCOMMIT"
-    )
+    engine = sa.create_engine("sqlite+pysqlite://", creator=connect, poolclass=QueuePool, max_overflow=-1)
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 class Done(NamedTuple):
@@ -573,7 +558,9 @@ class Statements:
             elif line and not line.startswith("--"):
                 words[name] = f"{words[name]} {line.strip()}".strip()
         for name, text in words.items():
-            setattr(self, name, Statement(text.format_map(words), postgres.get(name, "")))
+            while "{" in text:
+                text = text.format_map(words)
+            setattr(self, name, Statement(text, postgres.get(name, "")))
 
     def __getattr__(self, name: str) -> Statement:
         raise AttributeError(f"statements.sql has no statement {name}")
@@ -583,7 +570,7 @@ sql = Statements(Path(__file__).with_name("statements.sql"))
 """Every statement of the service, by name."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Collection:
     """A campaign with all that its operations need."""
 
@@ -620,30 +607,21 @@ class Collection:
         """Return the result of an operation of (db, ...) that only reads."""
         return self.submit_read(operation, *args, **keys).result()
 
-    def follow(self, db: Session, revision: int) -> None:
+    def follow(self, db: Session) -> None:
         """Take over settings and items that were changed since they were read, here or by another process."""
         row = sql.campaign.first(db)
-        self.contents.clear()
-        self.__dict__.pop("rule", None)
-        object.__setattr__(self, "settings", Settings(**json.loads(row.settings)))
-        object.__setattr__(self, "revision", revision)
+        if row.revision != self.revision:
+            self.contents.clear()
+            self.__dict__.pop("rule", None)
+            self.settings, self.revision = Settings(**json.loads(row.settings)), row.revision
 
 
 class Session:
     """A campaign within a transaction, the first argument of every operation and statement."""
 
-    def __init__(self, collection: Collection | None, connection: sa.Connection, id: int | None = None) -> None:
-        self._collection = collection
-        self.connection = connection
-        self.id = id if collection is None else collection.id
-        """The campaign's number; ``None`` before it is known."""
+    def __init__(self, collection: Collection, connection: sa.Connection) -> None:
+        self.collection, self.connection, self.id = collection, connection, collection.id
         self.is_sqlite = connection.dialect.name == "sqlite"
-
-    @property
-    def collection(self) -> Collection:
-        """The campaign."""
-        assert self._collection is not None
-        return self._collection
 
     @property
     def settings(self) -> Settings:

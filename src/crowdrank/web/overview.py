@@ -6,16 +6,19 @@ import json
 import math
 from collections.abc import Sequence
 from statistics import linear_regression
-from typing import Any
+from typing import Annotated, Any
 
-from .campaign_file import Settings
-from .collection import Fault, Session, sql
+from pydantic import Field
 
-MAX_PAGE = 10_000
+from .campaign_file import Settings, must_be
+from .collection import Fault, JudgmentNumber, Session, sql
+
 _MICROSECONDS_PER_HOUR = 3_600_000_000
 _COMMENTS = 200
 _SKIPPED_BY = 3
 """A target that this many annotators skipped is shown to the owner."""
+
+Search = Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")]
 
 
 def campaign_view(db: Session) -> dict[str, Any]:
@@ -162,7 +165,7 @@ def spares_view(db: Session) -> dict[str, Any]:
     return {"spares": [{**row, "paid": bool(row["paid"])} for row in rows]}
 
 
-def comments_view(db: Session, search: str, before: int) -> dict[str, Any]:
+def comments_view(db: Session, search: Search = "", before: JudgmentNumber = 2**62) -> dict[str, Any]:
     """Return comments that have these words, the latest first, and the number to go on from."""
     words = "".join(f"!{letter}" if letter in "!%_" else letter for letter in search.lower())
     pattern = f"%{words}%" if words else "_%"

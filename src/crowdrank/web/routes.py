@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
+from inspect import Signature, signature
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,7 +32,7 @@ from ..errors import CrowdrankError
 from . import access, overview, steering, submitting
 from .access import NOBODY, Caller
 from .campaign_file import media_file, must_be
-from .collection import Body, Fault, Session, record_event, refusal, sql
+from .collection import Body, Fault, Id, JudgmentNumber, Session, record_event, refusal, sql
 from .service import Service, about_me, answer_practice, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
 from .submitting import MAX_BATCH, MAX_REASON, Comment, Stored, Submission
@@ -97,13 +98,6 @@ Program = Annotated[Caller, Depends(Allow("program"))]
 Viewer = Annotated[Caller, Depends(Allow("viewer"))]
 Reviewer = Annotated[Caller, Depends(Allow("reviewer"))]
 Owner = Annotated[Caller, Depends(Allow("owner"))]
-
-
-Id = Annotated[int, Field(ge=0, lt=10**18)]
-"""A number in the path."""
-
-JudgmentNumber = Annotated[int, Field(ge=0, le=2**62), must_be("the number of a judgment")]
-Search = Annotated[str, Field(max_length=200), must_be("a text of up to 200 characters")]
 
 
 class Answer(JSONResponse):
@@ -328,7 +322,7 @@ async def history(
     caller: Annotator,
     before: JudgmentNumber = 2**62,
     limit: Annotated[int, Field(ge=1, le=200), must_be("a whole number from 1 to 200")] = 50,
-    search: Search = "",
+    search: overview.Search = "",
 ) -> dict[str, Any]:
     """List own judgments, the latest first; what was changed or withdrawn is not among them."""
     return await service.read(own_history, caller.annotator, before, limit, search)
@@ -506,48 +500,35 @@ class MadeInvite(Body):
     link: str
 
 
-async def view_answer(service: Service, request: Request, view: Callable[..., dict[str, Any]], *args: Any) -> Response:
-    """What a view shows, or that the caller has it already; its tag is of the content, less what the clock changes."""
-    answer = Answer(await service.read(view, *args))
-    still = re.sub(rb'"(now|age|finish|estimated_finish)":[\d.]+', b"", bytes(answer.body))
-    etag = f'"{hashlib.sha256(still).hexdigest()[:24]}"'
-    headers = {"etag": etag, "cache-control": "no-cache"}
-    if request.headers.get("if-none-match") == etag:
-        return Response(None, 304, headers)
-    answer.headers.update(headers)
-    return answer
+def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str, role: str = "viewer", name: str = "") -> None:
+    """Add the route of a view: a call gives what it takes besides the transaction.
 
+    It answers with what the view shows, or that the caller has that already; the tag is of the content, less what the
+    clock changes.
+    """
 
-@owner_router.get(f"{API}/consensus")
-async def consensus(
-    request: Request, service: Running, caller: Viewer, query: str | None = None, question: str = ""
-) -> Response:
-    """Show the latest consensus, of one of several questions where it is named."""
-    return await view_answer(service, request, overview.consensus_view, query, question)
+    async def show(request: Request, service: Running, **given: Any) -> Response:
+        answer = Answer(await service.read(view, **given))
+        still = re.sub(rb'"(now|age|finish|estimated_finish)":[\d.]+', b"", bytes(answer.body))
+        etag = f'"{hashlib.sha256(still).hexdigest()[:24]}"'
+        headers = {"etag": etag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == etag:
+            return Response(None, 304, headers)
+        answer.headers.update(headers)
+        return answer
 
-
-@owner_router.get(f"{API}/quality")
-async def quality(request: Request, service: Running, caller: Viewer, question: str = "") -> Response:
-    """Show the quality of annotators."""
-    return await view_answer(service, request, overview.quality_view, question)
-
-
-@owner_router.get(f"{API}/agreement")
-async def agreement(request: Request, service: Running, caller: Viewer, question: str = "") -> Response:
-    """Show how far annotators agree."""
-    return await view_answer(service, request, overview.agreement_view, question)
-
-
-def _add_view(path: str, view: Callable[..., dict[str, Any]], words: str, role: str = "viewer") -> None:
-    """Add the route of a view that takes nothing."""
-
-    async def show(request: Request, service: Running) -> Response:
-        return await view_answer(service, request, view)
-
+    own, of_view = (signature(one, eval_str=True).parameters for one in (show, view))
+    left_out = ("db", *getattr(view, "keywords", ()))
+    taken = [one.replace(kind=one.KEYWORD_ONLY) for one in of_view.values() if one.name not in left_out]
+    show.__signature__ = Signature([own["request"], own["service"], *taken])  # type: ignore[attr-defined]
     allow = [Depends(Allow(role))]
-    owner_router.add_api_route(f"{API}/{path}", show, name=path, description=words, dependencies=allow)
+    owner_router.add_api_route(f"{API}/{path}", show, name=name or path, description=words, dependencies=allow)
 
 
+_of_questions = "Show the latest consensus, of one of several questions where it is named."
+_add_view("consensus", overview.consensus_view, _of_questions)
+_add_view("quality", overview.quality_view, "Show the quality of annotators.")
+_add_view("agreement", overview.agreement_view, "Show how far annotators agree.")
 _add_view("campaign", overview.campaign_view, "Show progress, money and forecast.")
 _add_view("annotators", partial(overview.list_view, name="annotators"), "List who takes part.")
 _add_view("skipped", overview.skipped_view, "List what several annotators skipped.")
@@ -557,6 +538,11 @@ _add_view("people", steering.people_view, "Show who takes part, with quality, pa
 _add_view("course", overview.course_and_findings, "Show findings, how doubt fell with money, and what more buys.")
 _add_view("invites", partial(overview.list_view, name="invites"), "List invites.", "owner")
 _add_view("members", partial(overview.list_view, name="members"), "List who helps to run the campaign.", "owner")
+_add_view("judgments", judgment_page, "List judgments in the order of their numbers, a page at a time.")
+_add_view("events", steering.events_view, "List what happened, the latest first: who did what and when.")
+_add_view("comments", overview.comments_view, "List comments that have these words, the latest first.")
+_add_view("items", steering.items_view, "Show a page of items with content and consensus, searched and sorted here.")
+_add_view("items/{item}", steering.item_view, "Show an item with everything that was said of it.", name="one_item")
 _add_view("settings", overview.settings_view, "Say what the campaign asks, of whom, at what cost.")
 
 
@@ -593,14 +579,6 @@ async def personal_link(service: Running, caller: Owner, annotator: Id) -> MadeI
     return MadeInvite(id=made, token=token, link=f"{service.access.public_url}/j/#{token}")
 
 
-@owner_router.get(f"{API}/comments")
-async def comments(
-    request: Request, service: Running, caller: Viewer, search: Search = "", before: JudgmentNumber = 2**62
-) -> Response:
-    """List comments that have these words, the latest first."""
-    return await view_answer(service, request, overview.comments_view, search, before)
-
-
 @owner_router.post(f"{API}/campaign/state")
 async def state(service: Running, caller: Owner, body: CampaignState) -> CampaignState:
     """Open, pause or close the campaign."""
@@ -608,19 +586,6 @@ async def state(service: Running, caller: Owner, body: CampaignState) -> Campaig
     if service.refit is not None:
         service.refit.wake()
     return body
-
-
-@owner_router.get(f"{API}/judgments", name="judgments")
-async def list_judgments(
-    service: Running,
-    caller: Viewer,
-    after: JudgmentNumber = 0,
-    limit: Annotated[
-        int, Field(ge=1, le=overview.MAX_PAGE), must_be(f"a whole number from 1 to {overview.MAX_PAGE}")
-    ] = 1000,
-) -> dict[str, Any]:
-    """List judgments in the order of their numbers, a page at a time."""
-    return await service.read(judgment_page, after, limit)
 
 
 @owner_router.get(f"{API}/campaigns")
@@ -792,8 +757,7 @@ def _parquet(pieces: Iterable[bytes]) -> bytes:
 def _write(path: Path, pieces: Any) -> None:
     """Write pieces to a file."""
     with path.open("wb") as file:
-        for piece in pieces:
-            file.write(piece)
+        file.writelines(pieces)
 
 
 def attachment_headers(name: str) -> dict[str, str]:
@@ -806,36 +770,16 @@ def attachment(name: str, content: bytes | str, kind: str = "text/csv; charset=u
     return Response(content, 200, attachment_headers(name), kind)
 
 
-Page = Annotated[int, Field(ge=0, le=1_000_000), must_be("the number of a page")]
 Share = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False), must_be("a number from 0 to 10")]
 
 
 async def _act(service: Service, caller: Caller, operation: Callable[..., Any], *args: Any) -> Any:
     """What an operation of somebody who runs the campaign returns; settings and items are followed at once."""
     result = await service.write(operation, *args, caller.label)
-    collection = service.collection
-    state = await service.read(sql.campaign_state.first)
-    if state.revision != collection.revision:
-        await service.read(collection.follow, state.revision)
+    await service.read(service.collection.follow)
     if service.refit is not None:
         service.refit.wake()
     return result
-
-
-@owner_router.get(f"{API}/items")
-async def items(
-    request: Request, service: Running, caller: Viewer, search: str = "", sort: steering.Sort = "rank",
-    descending: bool = False, page: Page = 0, which: str = "all", question: str = "",
-) -> Response:  # fmt: skip
-    """Show a page of items with content and consensus, searched and sorted here."""
-    given = (search[:200], sort, descending, page, which, question)
-    return await view_answer(service, request, steering.items_view, *given)
-
-
-@owner_router.get(f"{API}/items/{{item}}")
-async def one_item(request: Request, service: Running, caller: Viewer, item: Id) -> Response:
-    """Show an item with everything that was said of it."""
-    return await view_answer(service, request, steering.item_view, item)
 
 
 @owner_router.get(f"{API}/items/{{item}}/content", response_class=Response)
@@ -900,12 +844,3 @@ async def settings(service: Running, caller: Owner, body: steering.Changes) -> d
     """Put other settings into force without a restart; new guidelines have to be accepted anew."""
     changed = await _act(service, caller, steering.change_settings, body)
     return {"settings": changed.plain()}
-
-
-@owner_router.get(f"{API}/events")
-async def events(
-    service: Running, caller: Viewer,
-    before: Annotated[int, Field(ge=0, le=2**62), must_be("the number of an event")] = 2**62,
-) -> dict[str, Any]:  # fmt: skip
-    """List what happened, the latest first: who did what and when."""
-    return await service.read(steering.events_view, before)

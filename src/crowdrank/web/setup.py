@@ -116,7 +116,7 @@ def open_collection(
     """
 
     def take_up(connection: sa.Connection) -> tuple[Collection, bool]:
-        db = Session(None, connection)
+        db = Session(Collection(0, campaign.settings, store, campaign.folder), connection)
         if not db.is_sqlite:
             # two servers that start at once must not lay it out twice
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")

@@ -15,17 +15,24 @@ INSERT INTO event (campaign, at, actor, kind, detail) VALUES (:campaign, :at, :a
 SELECT id, wanted, taken, most, is_check FROM target WHERE id = :target
 -- postgres: FOR UPDATE
 
--- name: seats
-SELECT target, seat FROM request
-  WHERE target IN :targets AND state IN ('offered', 'answered') AND seat IS NOT NULL
-
 -- name: take_seat
 UPDATE target SET taken = taken + 1, {priority_taken}
   WHERE id = :target AND taken < wanted AND is_check = 0
 
--- name: take_seat_and_count
-UPDATE target SET taken = taken + 1, {priority_taken}
-  WHERE id = :target AND taken < wanted AND is_check = 0 RETURNING taken
+-- name: take_wished_seat
+-- the wished seat where nobody has it; the target is locked, so what the seat is found by cannot change meanwhile
+{take_seat} RETURNING COALESCE((SELECT CAST(:wish AS BIGINT)
+  WHERE NOT EXISTS (SELECT 1 FROM request r WHERE {holds_seat} AND r.seat = CAST(:wish AS BIGINT))), {lowest_seat}) AS seat
+
+-- name: lowest_seat
+-- a part of others: the lowest seat of a target that nobody has
+(SELECT MIN(s.seat) FROM (SELECT 1 AS seat UNION ALL SELECT r.seat + 1 FROM request r
+  WHERE {holds_seat} AND r.seat IS NOT NULL) s
+  WHERE NOT EXISTS (SELECT 1 FROM request r WHERE {holds_seat} AND r.seat = s.seat))
+
+-- name: holds_seat
+-- a part of others
+r.target = :target AND r.state IN ('offered', 'answered')
 
 -- name: priority_taken
 -- a part of others: what is judged goes behind what is not; targets from a million on are completed one after another
@@ -117,7 +124,8 @@ SELECT MIN(o.lease_until) AS lease FROM request o JOIN target t ON t.id = o.targ
 
 -- name: insert_request
 INSERT INTO request (target, annotator, seat, state, shown, offered_at, lease_until, lease_most, cost)
-  VALUES (:target, :annotator, :seat, 'offered', :shown, :now, :until, :most, :cost)
+  VALUES (:target, :annotator, CASE WHEN :is_check = 0 THEN {lowest_seat} END, 'offered', :shown, :now, :until, :most,
+  :cost)
 
 -- name: stored_judgment
 SELECT annotator, seq, counted, body_hash, withdrawn_at FROM judgment WHERE submission = :submission
@@ -201,11 +209,12 @@ NOT EXISTS (SELECT 1 FROM request r WHERE r.target = t.id AND r.annotator = :ann
 
 -- Tokens, invites and annotators: web/access
 
--- name: owner_hash
-SELECT owner_hash FROM campaign WHERE id = :campaign
-
--- name: annotator_of_token
-SELECT id, name, kind, token_hash, state FROM annotator WHERE token_hash = :hash AND campaign = :campaign
+-- name: holder_of_token
+SELECT 'owner' AS role, 0 AS annotator, '' AS name, 0 AS member FROM campaign
+  WHERE id = :campaign AND owner_hash = :hash
+  UNION ALL SELECT role, 0, name, id FROM member
+  WHERE campaign = :campaign AND token_hash = :hash AND revoked_at IS NULL
+  UNION ALL SELECT kind, id, name, 0 FROM annotator WHERE token_hash = :hash AND campaign = :campaign
 
 -- name: invite_of_token
 SELECT id, kind, name, annotator, uses_left, expires_at, revoked_at FROM invite
@@ -330,7 +339,7 @@ SELECT shown FROM request WHERE id = :request
 -- What the owner sees: web/overview
 
 -- name: campaign
-SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, created_at
+SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, revision, created_at
   FROM campaign WHERE id = :campaign
 
 -- name: target_counts
@@ -414,10 +423,6 @@ UPDATE campaign SET owner_hash = :hash WHERE id = :campaign
 
 -- name: members
 SELECT id, name, role, created_at, revoked_at FROM member WHERE campaign = :campaign ORDER BY id
-
--- name: member_of_token
-SELECT id, name, role, token_hash FROM member
-  WHERE campaign = :campaign AND token_hash = :hash AND revoked_at IS NULL
 
 -- name: member_named
 SELECT id, name, role FROM member WHERE campaign = :campaign AND name = :name AND revoked_at IS NULL

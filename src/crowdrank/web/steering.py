@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ..errors import ParameterError
 from .campaign_file import Item, Settings, expect_truth, item_of_row, must_be, settings_of
-from .collection import Body, Collection, Fault, Session, record_event, sql
+from .collection import Body, Collection, Fault, Id, Session, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, settle_target, shown_value
@@ -22,20 +22,24 @@ from .transfer import csv_text, plain_judgment
 PAGE_ROWS = 50
 MAX_ADDED = 5_000
 _SHOWN_CONTENT = 400
+_EVENTS = 100
+EventNumber = Annotated[int, Field(ge=0, le=2**62), must_be("the number of an event")]
 Sort = Annotated[
     Literal["rank", "item", "score", "doubt", "judged"], must_be("one of rank, item, score, doubt, judged")
 ]
+Page = Annotated[int, Field(ge=0, le=1_000_000), must_be("the number of a page")]
 
 
 # ------------------------------------------------------------------------------------------------ items
 
 
 def items_view(
-    db: Session, search: str, sort: str, descending: bool, page: int, which: str, question: str = ""
-) -> dict[str, Any]:
+    db: Session, search: str = "", sort: Sort = "rank", descending: bool = False, page: Page = 0, which: str = "all",
+    question: str = "",
+) -> dict[str, Any]:  # fmt: skip
     """Return a page of items with their content and what the latest consensus on a question says of them."""
     fit = fit_of(db, question)
-    text = search.strip().lower()
+    text = search[:200].strip().lower()
     named = {"fit": 0 if fit is None else fit.id, "search": text, "like": f"%{text}%", "which": which}
     rows = sql.items_page.rows(
         db, sort=sort, sign=-1 if descending else 1, limit=PAGE_ROWS, offset=page * PAGE_ROWS, **named
@@ -56,7 +60,7 @@ def items_view(
     }  # fmt: skip
 
 
-def item_view(db: Session, item: int) -> dict[str, Any]:
+def item_view(db: Session, item: Id) -> dict[str, Any]:
     """Return an item with everything that was said of it: judgments, comments, skips, decisions; who and when."""
     row = sql.item.first(db, item=item)
     if row is None:
@@ -402,9 +406,9 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     return settings
 
 
-def events_view(db: Session, before: int, limit: int = 100) -> dict[str, Any]:
+def events_view(db: Session, before: EventNumber = 2**62) -> dict[str, Any]:
     """Return what happened, the latest first: who did what and when."""
-    rows = sql.events.rows(db, before=before, limit=limit)
+    rows = sql.events.rows(db, before=before, limit=_EVENTS)
     names = {f"annotator {row.id}": row.name for row in sql.annotators.rows(db)}
     names |= {f"{row.role} {row.id}": row.name for row in sql.members.rows(db)}
     return {
@@ -413,5 +417,5 @@ def events_view(db: Session, before: int, limit: int = 100) -> dict[str, Any]:
              "kind": row.kind, "detail": json.loads(row.detail)}
             for row in rows
         ],
-        "next_before": rows[-1].id if len(rows) == limit else None,
+        "next_before": rows[-1].id if len(rows) == _EVENTS else None,
     }  # fmt: skip

@@ -22,36 +22,10 @@ from .campaign_file import Question, Settings, holds, must_be
 from .collection import AgainError, Body, Fault, Session, Statement, sql
 
 
-def lock_target(db: Session, target: int) -> Any:
-    """Return a target's counters; until the transaction ends nobody else changes them or its requests."""
-    return sql.lock_target.first(db, target=target)
-
-
 def take_seat(db: Session, target: int, wish: int | None = None) -> int | None:
     """Return a free seat of a locked target, the wished one where it is free; ``None`` where all are taken."""
-    row = sql.take_seat_and_count.first(db, target=target)
-    if row is None:
-        return None
-    if row.taken == 1:
-        return wish or 1
-    used = {row.seat for row in sql.seats.rows(db, targets=[target])}
-    return wish if wish is not None and wish not in used else _lowest_free(used)
-
-
-def take_seats(db: Session, targets: list[Any]) -> list[int] | None:
-    """Return a free seat of each of some locked targets; ``None`` where one of them has none."""
-    if sql.take_seat.run_many(db, [{"target": target.id} for target in targets]) < len(targets):
-        return None
-    used: dict[int, set[int]] = {target.id: set() for target in targets if target.taken}
-    if used:
-        for row in sql.seats.rows(db, targets=list(used)):
-            used[row.target].add(row.seat)
-    return [_lowest_free(used.get(target.id, set())) for target in targets]
-
-
-def _lowest_free(used: set[int]) -> int:
-    """The lowest seat that nobody has."""
-    return next(seat for seat in range(1, len(used) + 2) if seat not in used)
+    row = sql.take_wished_seat.first(db, target=target, wish=wish)
+    return None if row is None else row.seat
 
 
 def free_seat(db: Session, target: int) -> int:
@@ -67,7 +41,7 @@ def settle_target(db: Session, target: int) -> int:
     """
     promoted = 0
     while True:
-        row = lock_target(db, target)
+        row = sql.lock_target.first(db, target=target)
         if row.is_check:
             return promoted
         wanted = int(row.wanted)
@@ -135,7 +109,7 @@ def claim_for(db: Session, who: Any, n: int = 1, lease_seconds: int | None = Non
         raise Fault("training_needed", "practise on the items with known answers first")
     campaign = sql.campaign_state.first(db)
     if campaign.revision != db.collection.revision:
-        db.collection.follow(db, campaign.revision)
+        db.collection.follow(db)
     if campaign.state != "open" or who.state == "paused":
         return Claim([], "done" if campaign.state == "closed" else "paused", None if campaign.state == "closed" else 30)
     goal = db.settings.per_person
@@ -187,7 +161,7 @@ def end_requests(db: Session, rows: list[Any], end: Statement, now: int) -> tupl
     cost = promoted = 0
     # targets are locked in the order of their numbers, so that two calls cannot wait for each other
     for row in sorted(rows, key=attrgetter("target", "id")):
-        lock_target(db, row.target)
+        sql.lock_target.run(db, target=row.target)
         if not end.run(db, request=row.id, now=now).rowcount:
             continue
         cost += row.cost
@@ -205,7 +179,7 @@ def _offer(db: Session, who: Any, number: int, now: int, lease: int) -> int:
         check = check or sql.unseen_check.first(db, annotator=who.id, draw=0)
         if check is None:
             break
-        sql.insert_request.run_many(db, [_request_row(who, check, None, now, lease)])
+        sql.insert_request.run(db, **_request_row(who, check, now, lease, is_check=1))
         n_checks += 1
     left = number - n_checks
     if left <= 0:
@@ -222,22 +196,20 @@ def _offer(db: Session, who: Any, number: int, now: int, lease: int) -> int:
         targets = sql.judged_target.rows(db, annotator=who.id)
         for one in targets:
             sql.want_one_more.run(db, target=one.id)
-    seats = take_seats(db, targets)
-    if seats is None:
+    if sql.take_seat.run_many(db, [{"target": target.id} for target in targets]) < len(targets):
         raise AgainError
-    rows = [_request_row(who, target, seat, now, lease) for target, seat in zip(targets, seats, strict=True)]
-    sql.insert_request.run_many(db, rows)
-    return n_checks + len(rows)
+    sql.insert_request.run_many(db, [_request_row(who, target, now, lease) for target in targets])
+    return n_checks + len(targets)
 
 
-def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) -> dict[str, Any]:
+def _request_row(who: Any, target: Any, now: int, lease: int, *, is_check: int = 0) -> dict[str, Any]:
     """Values of a new request; the order in which items are shown is drawn and kept."""
     order = json.loads(target.items)
     seed = random.getrandbits(31)
     random.Random(seed).shuffle(order)
     return {
-        "target": target.id, "annotator": who.id, "seat": seat, "shown": json.dumps({"order": order, "seed": seed}),
-        "now": now, "until": now + lease, "most": now + 3 * lease, "cost": who.cost,
+        "target": target.id, "annotator": who.id, "is_check": is_check, "now": now, "until": now + lease,
+        "shown": json.dumps({"order": order, "seed": seed}), "most": now + 3 * lease, "cost": who.cost,
     }  # fmt: skip
 
 
@@ -470,41 +442,50 @@ def keep_all(db: Session, who: Any, submissions: list[Submission]) -> list[Store
             return None
         answers.append(None)
         kept.append((one, request, answer))
-    if not kept:
-        return [one for one in answers if one is not None]
-    now = db.now()
+    stored = iter(_store(db, who, kept) if kept else ())
+    return [next(stored) if one is None else one for one in answers]
+
+
+def _store(
+    db: Session, who: Any, kept: list[tuple[Submission, Any, Any]], *, is_late: bool = False, counts: bool = True,
+    replaces: str | None = None,
+) -> list[Stored]:  # fmt: skip
+    """Write judgments with their requests' rows and their answers; all targets are locked.
+
+    Money is reserved for them, unless it is one that comes late; that one may also be beyond what ``counts``.
+    """
+    now, cost, paid = db.now(), sum(row.cost for _, row, _ in kept), 1
     sql.count_answered.run(db, annotator=who.id, n=len(kept))
     sql.answer_request.run_many(
         db, [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
     )
     # the campaign's row comes last of all locks and gives the numbers in the order of commits
-    cost = sum(row.cost for _, row, _ in kept)
-    last = sql.next_seq.first(db, n=len(kept), paid=cost, extra=0).seq
-    stored = [
-        Stored(seq, False, row.seat is not None or bool(row.is_check))
-        for seq, (_, row, _) in enumerate(kept, last - len(kept) + 1)
-    ]
-    rows = zip(stored, kept, strict=True)
-    sql.insert_judgment.run_many(
-        db, [_judgment_row(db, one, row, answer, new.seq, now, counted=new.counted) for new, (one, row, answer) in rows]
-    )
-    for _, row, _ in kept:
-        if not row.is_check:
-            settle_after_answer(db, row.target)
-    those_kept = iter(stored)
-    return [next(those_kept) if one is None else one for one in answers]
+    last = sql.next_seq.first(db, n=len(kept), paid=cost, extra=cost if is_late else 0)
+    if last is None:
+        # a late answer beyond the budget is kept all the same, and not paid
+        paid = 0
+        sql.leave_unpaid.run(db, request=kept[0][1].id)
+        last = sql.next_seq.first(db, n=1, paid=0, extra=0)
+    stored, rows = [], []
+    for seq, (sent, request, answer) in enumerate(kept, last.seq - len(kept) + 1):
+        counted = counts and (request.seat is not None or bool(request.is_check))
+        known = (json.loads(request.shown)["order"], answer) if request.is_check else None
+        stored.append(Stored(seq, False, counted, known=known))
+        about = {"counted": int(counted), "paid": paid, "replaces": replaces}
+        rows.append(_judgment_row(db, sent, request, answer, seq, now) | about)
+    sql.insert_judgment.run_many(db, rows)
+    for _, request, _ in kept:
+        if not request.is_check:
+            settle_after_answer(db, request.target)
+    return stored
 
 
-def _judgment_row(
-    db: Session, sent: Submission, request: Any, answer: Any, seq: int, now: int, *, counted: bool, paid: int = 1,
-    replaces: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
+def _judgment_row(db: Session, sent: Submission, request: Any, answer: Any, seq: int, now: int) -> dict[str, Any]:
     """A judgment as its table holds it: what was sent, the request's row, the answer as it is kept."""
     return {
         "submission": sent.submission, "campaign": db.id, "seq": seq, "request": request.id,
         "annotator": request.annotator, "target": request.target, "answer": json.dumps(answer),
-        "body_hash": sent.body_hash, "seconds": sent.seconds, "counted": int(counted), "paid": paid, "at": now,
-        "replaces": replaces, "comment": sent.comment,
+        "body_hash": sent.body_hash, "seconds": sent.seconds, "at": now, "comment": sent.comment,
     }  # fmt: skip
 
 
@@ -517,12 +498,10 @@ def keep(db: Session, who: Any, submission: Submission, *, locked: bool = False)
         withdrawn = stored.withdrawn_at is not None
         return Stored(stored.seq, True, bool(stored.counted) and not withdrawn, withdrawn)
     request = _own_request(db, who, submission.request)
-    order = json.loads(request.shown)["order"]
-    answer = kept_answer(db.settings, order, submission.answer)
+    answer = kept_answer(db.settings, json.loads(request.shown)["order"], submission.answer)
     if not db.is_sqlite and not locked:
         # what was read before the lock may have changed since
-        lock_target(db, request.target)
-        request = _own_request(db, who, submission.request)
+        request = _locked_request(db, who, request.id)
     if request.state in ("expired", "skipped"):
         # a late answer belongs to the newer request on the same target where there is one
         newer = sql.other_request.first(db, target=request.target, annotator=who.id, request=request.id)
@@ -537,35 +516,15 @@ def keep(db: Session, who: Any, submission: Submission, *, locked: bool = False)
         if submission.replaces is not None:
             return _change(db, who, request, submission, answer)
         raise _already_answered(db, request)
-    seat, cost, late = request.seat, request.cost, request.state != "offered"
-    counts = seat is not None or bool(request.is_check)
-    if late:
-        cost = who.cost
+    is_late, counts, former = request.state != "offered", True, None
+    if is_late:
         counts = sql.campaign_state.first(db).state != "closed"
-        seat = None
-        if counts and not request.is_check:
-            seat = take_seat(db, request.target, request.seat)
-            counts = seat is not None
-    now = db.now()
-    before = None
+        seat = take_seat(db, request.target, request.seat) if counts and not request.is_check else None
+        request = request._replace(seat=seat, cost=who.cost)
     if request.reason == "withdrawn":
-        before = sql.last_withdrawn.first(db, target=request.target, request=request.id)
-    sql.count_answered.run(db, annotator=who.id, n=1)
-    sql.answer_request.run(db, request=request.id, seat=seat, now=now, cost=cost)
-    # the campaign's row comes last of all locks and gives the number in the order of commits
-    paid = 1
-    row = sql.next_seq.first(db, n=1, paid=cost, extra=cost if late else 0)
-    if row is None:
-        # a late answer beyond the budget is kept all the same, and not paid
-        paid = 0
-        sql.leave_unpaid.run(db, request=request.id)
-        row = sql.next_seq.first(db, n=1, paid=0, extra=0)
-    former = None if before is None else before.submission
-    new = _judgment_row(db, submission, request, answer, row.seq, now, counted=counts, paid=paid, replaces=former)
-    sql.insert_judgment.run(db, **new)
-    if not request.is_check:
-        settle_after_answer(db, request.target)
-    return Stored(row.seq, False, counts, known=(order, answer) if request.is_check else None)
+        former = sql.last_withdrawn.first(db, target=request.target, request=request.id).submission
+    kept = [(submission, request, answer)]
+    return _store(db, who, kept, is_late=is_late, counts=counts, replaces=former)[0]
 
 
 def _change(db: Session, who: Any, request: Any, submission: Submission, answer: Any) -> Stored:
@@ -580,8 +539,8 @@ def _change(db: Session, who: Any, request: Any, submission: Submission, answer:
     # the former judgment does not count any more, which a fit has to see
     sql.unspend.run(db, cost=0)
     row = sql.next_seq.first(db, n=1, paid=0, extra=0)
-    kept = {"counted": old.counted, "paid": old.paid, "replaces": old.submission}
-    sql.insert_judgment.run(db, **_judgment_row(db, submission, request, answer, row.seq, now, **kept))
+    about = {"counted": old.counted, "paid": old.paid, "replaces": old.submission}
+    sql.insert_judgment.run(db, **_judgment_row(db, submission, request, answer, row.seq, now), **about)
     if not request.is_check:
         settle_target(db, request.target)
     return Stored(row.seq, False, bool(old.counted))
@@ -628,7 +587,7 @@ def _own_request(db: Session, who: Any, request: int) -> Any:
 
 def _locked_request(db: Session, who: Any, request: int) -> Any:
     """A request of the annotator's whose target is locked; what was read before the lock may have changed since."""
-    lock_target(db, _own_request(db, who, request).target)
+    sql.lock_target.run(db, target=_own_request(db, who, request).target)
     return _own_request(db, who, request)
 
 

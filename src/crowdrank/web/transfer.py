@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 import sqlalchemy as sa
+from pydantic import Field
 
 from ..errors import JudgmentError
 from ..io.exports import IMPORTERS
@@ -24,11 +25,11 @@ from ..io.judgments import read_judgments
 from ..io.notices import collect_notices, say
 from ..io.truth import read_truth
 from ..wording import either
-from .campaign_file import Question, Settings
-from .collection import Collection, Fault, Session, record_event, sql
+from .campaign_file import Question, Settings, must_be
+from .collection import Collection, Fault, JudgmentNumber, Session, record_event, sql
 from .overview import consensus_view, item_ids
 from .setup import metadata, target_key, target_row
-from .submitting import MAX_COMMENT, body_hash, lock_target, settle_after_answer, take_seat
+from .submitting import MAX_COMMENT, body_hash, settle_after_answer, take_seat
 
 ANSWER_COLUMNS: dict[str, dict[str, Any]] = {
     "grade": {"item": pl.String, "grade": pl.Int64},
@@ -66,7 +67,8 @@ def by_item(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**rest, "item": item, "rank": place, "ranking": row["submission"]}
 
 
-_PAGE_ROWS = 5_000
+_PAGE_ROWS, _MOST_LISTED = 5_000, 10_000
+PageLength = Annotated[int, Field(ge=1, le=_MOST_LISTED), must_be(f"a whole number from 1 to {_MOST_LISTED}")]
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
@@ -74,7 +76,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 Row = dict[str, Any]
 
 
-def judgment_page(db: Session, after: int, limit: int) -> Row:
+def judgment_page(db: Session, after: JudgmentNumber = 0, limit: PageLength = 1000) -> Row:
     """Return judgments behind a number, and the number to go on from."""
     rows = sql.judgment_page.rows(db, after=after, upto=2**62, limit=limit)
     ids = item_ids(db, rows)
@@ -551,7 +553,7 @@ def _keep(db: Session, row: Row, known: dict[tuple[str, str], int], source: str)
         if before.state != "skipped":
             return "judged before by the same annotator"
         sql.expire_request.run(db, request=before.id)
-    state = lock_target(db, target)
+    state = sql.lock_target.first(db, target=target)
     seat = None
     if row["counted"] and not withdrawn and not state.is_check:
         seat = take_seat(db, target)
