@@ -147,9 +147,9 @@ class Answers:
         return len(set(self.item)) < len(self.item)
 
     @cached_property
-    def style(self) -> list[tuple[int, ...]]:
+    def style(self) -> list[dict[str, int]]:
         """Length, headers, bold and lists of each text."""
-        return style_counts(self.content).rows()
+        return style_counts(self.content).select(STYLE).to_dicts()
 
     @cached_property
     def rows(self) -> dict[tuple[Any, Any], int]:

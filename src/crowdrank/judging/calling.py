@@ -114,17 +114,14 @@ def read_models(given: Any, price: Mapping[str, Any] | None = None, key_from: An
                 raise ParameterError(
                     f"there is a {what} for {name!r}, which is not a model; {did_you_mean(name, names)}leave it out"
                 )
-    prices: dict[str, tuple[float, float]] = {}
+    prices: dict[str, Any] = {}
     for name, value in (price or {}).items():
-        try:
-            of_prompt, of_reply = map(float, value.split(",") if isinstance(value, str) else value)
-        except (TypeError, ValueError):
-            of_prompt = of_reply = math.nan
-        if not (0 <= of_prompt < math.inf and 0 <= of_reply < math.inf):
+        with suppress(TypeError, ValueError):
+            prices[name] = tuple(map(float, value.split(",") if isinstance(value, str) else value))
+        if len(prices.get(name, ())) != 2 or not all(0 <= one < math.inf for one in prices[name]):
             raise ParameterError(
                 f"the price of {name!r} must be two numbers, for a million tokens in and out, as {name}=0.5,1.5"
             )
-        prices[name] = of_prompt, of_reply
     known = []
     for model in models:
         variable = variables.get(model.name, "OPENAI_API_KEY")

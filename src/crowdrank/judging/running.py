@@ -232,9 +232,7 @@ class Runner:
             "annotator": case.judge, "group": PROGRAM, "cost": round(outcome.cost, 9), "calls": outcome.calls,
             "prompt": self.prompter.fingerprint, "time": int(time.time()),
         }  # fmt: skip
-        style = [
-            dict(zip(STYLE, self.answers.style[self.answers.rows[case.query, one]], strict=True)) for one in case.items
-        ]
+        style = [self.answers.style[self.answers.rows[case.query, one]] for one in case.items]
         if self.prompter.kind == "grade":
             grade = self.prompter.numbers[answer]
             said = {} if grade == answer else {"said": answer}

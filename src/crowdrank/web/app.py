@@ -208,35 +208,30 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first headers."""
         super().connection_made(transport)
-        self._wait()
+        self._expect_headers(soon=True)
 
     def data_received(self, data: bytes) -> None:
         """Take in what arrived; headers that have begun must be whole soon."""
         if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
-            self._wait()
+            self._expect_headers(soon=True)
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
+            self._expect_headers(soon=False)
 
     def on_response_complete(self) -> None:
         """Be patient with a caller who thinks before the next call."""
-        self._stop_waiting()
+        self._expect_headers(soon=False)
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the caller."""
-        self._stop_waiting()
+        self._expect_headers(soon=False)
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        self._deadline = asyncio.get_running_loop().call_later(HEADER_SECONDS, self._give_up)
-
-    def _stop_waiting(self) -> None:
+    def _expect_headers(self, *, soon: bool) -> None:
+        """End the connection where no headers arrive soon, or cease to wait for any."""
         if self._deadline is not None:
             self._deadline.cancel()
-            self._deadline = None
-
-    def _give_up(self) -> None:
         self._deadline = None
-        if not self.transport.is_closing():
-            self.transport.close()
+        if soon:
+            self._deadline = asyncio.get_running_loop().call_later(HEADER_SECONDS, self.transport.close)

@@ -79,20 +79,15 @@ def fit_of(db: Session, question: str) -> Any:
 
 def fit_view(db: Session, seq: int) -> dict[str, Any]:
     """Return up to which judgment the consensus goes, how old it is, and what went wrong last."""
-    fit = sql.latest_fit.first(db)
-    last = sql.last_fit_error.first(db)
+    fit, last = sql.latest_fit.first(db), sql.last_fit_error.first(db)
+    summary: dict[str, Any] = {}
+    known: dict[str, Any] = {"as_of_seq": 0, "age": None, "method": None, "final": False}
+    if fit is not None:
+        age, summary = round((db.now() - fit.finished_at) / 1e6, 1), json.loads(fit.summary)
+        known = {"as_of_seq": fit.seq, "age": age, "method": fit.method, "final": bool(fit.is_final)}
     error = None if last is None else last.error
-    if fit is None:
-        return {
-            "as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False,
-            "updated_seq": None, "reads_anew": None,
-        }  # fmt: skip
-    summary = json.loads(fit.summary)
-    return {
-        "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round((db.now() - fit.finished_at) / 1e6, 1),
-        "method": fit.method, "error": error, "final": bool(fit.is_final),
-        **{name: summary.get(name) for name in ("updated_seq", "reads_anew")},
-    }  # fmt: skip
+    more = {name: summary.get(name) for name in ("updated_seq", "reads_anew")}
+    return {**known, "newer": seq - known["as_of_seq"], "error": error, **more}
 
 
 def consensus_view(db: Session, query: str | None = None, question: str = "") -> dict[str, Any]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -171,9 +172,7 @@ class Refit:
             seconds = self._fit(cold)
         except FitError as error:
             self._last, self._failures = time.monotonic(), self._failures + 1
-            self._end_worker()
-            if not self._stopping:
-                log.warning({"event": "refit_failed", "reason": str(error)[:200]})
+            self._give_up("refit_failed", error)
             raise
         self._last, self._failures, self._took = time.monotonic(), 0, seconds
         log.info({"event": "refit", "seconds": round(seconds, 3), "final": cold})
@@ -192,15 +191,12 @@ class Refit:
             return
         began = self._updated_at = time.monotonic()
         try:
-            worker.ask({"campaign": self.collection.id, "update": True})
-            while "done" not in (line := worker.answer(self.fit_seconds - (time.monotonic() - began))):
-                if "failed" in line:
-                    raise FitError(line["failed"])
+            for line in self._said(worker, update=True):
+                if "done" in line:
+                    break
                 self.collection.write(_keep_touched, fit, line["rows"])
         except FitError as error:
-            self._end_worker()
-            if not self._stopping:
-                log.warning({"event": "update_failed", "reason": str(error)[:200]})
+            self._give_up("update_failed", error)
             raise
         self._pause = max(UPDATE_SECONDS, _PAUSE_RATIO * (time.monotonic() - began))
         if line["seq"] is None:
@@ -210,54 +206,64 @@ class Refit:
         if line["n_touched"]:
             self.collection.write(_note_update, fit, line["seq"])
 
-    def _end_worker(self) -> None:
+    def _give_up(self, event: str, error: FitError) -> None:
         """End the process; another begins with the next fit."""
         self._held = None
         if self._worker is not None:
             self._worker.end()
             self._worker = None
+        if not self._stopping:
+            log.warning({"event": event, "reason": str(error)[:200]})
+
+    def _said(self, worker: Worker, **command: Any) -> Iterator[dict[str, Any]]:
+        """Give a command, and return the lines that the process says to it."""
+        until = time.monotonic() + self.fit_seconds
+        worker.ask({"campaign": self.collection.id, **command})
+        while True:
+            line = worker.answer(until - time.monotonic())
+            if "failed" in line:
+                raise FitError(line["failed"])
+            yield line
 
     def _fit(self, cold: bool) -> float:
         collection, began = self.collection, time.monotonic()
         self._held = None
         if self._worker is None or self._worker.process.poll() is not None:
             self._worker = Worker(collection.store.url)
-        self._worker.ask({"campaign": collection.id, "cold": cold})
         # the question that the scheme goes by comes first, then the others
         fit, proposed, question = 0, 0, ""
         seen: set[str] = set()
         meant: list[Any] = []
         try:
-            while "end" not in (line := self._worker.answer(self.fit_seconds - (time.monotonic() - began))):
+            for line in self._said(self._worker, cold=cold):
+                if "end" in line:
+                    break
                 if "begun" in line:
                     question = line.get("question", "")
-                    fit = self.collection.write(_begin, question, line["seq"], line["changes"], cold)
-                elif "failed" in line:
-                    raise FitError(line["failed"])
+                    fit = collection.write(_begin, question, line["seq"], line["changes"], cold)
                 elif line.get("piece") == "proposals":
                     seen |= {target_key(items) for _, items, _ in line["rows"]}
-                    self.collection.write(_want, line["rows"], proposed)
+                    collection.write(_want, line["rows"], proposed)
                     proposed += len(line["rows"])
                 elif line.get("piece") == "meant":
                     meant = line["rows"]
                 elif "piece" in line:
-                    self.collection.write(_keep_rows, line["piece"], fit, line["rows"])
+                    collection.write(_keep_rows, line["piece"], fit, line["rows"])
                 elif "done" in line:
                     if line["n_proposals"] is not None:
                         self._ask_about(seen, meant)
                     summary = line["summary"]
                     nothing = None if summary is not None else "there are no judgments to count"
-                    self.collection.write(
-                        _finish, fit, line["method"], json.dumps(summary), line.get("error", nothing), question
-                    )
+                    error = line.get("error", nothing)
+                    collection.write(_finish, fit, line["method"], json.dumps(summary), error, question)
                     if not question:
                         self._held = fit if summary is not None and summary.get("reads_anew") else None
                         self._updated, self._pause = line["seq"], UPDATE_SECONDS
-        except FitError as error:
+        except FitError as failed:
             if fit and not self._stopping:
-                self.collection.write(_finish, fit, "", "{}", str(error)[:500], question)
+                collection.write(_finish, fit, "", "{}", str(failed)[:500], question)
             raise
-        self.collection.write(_close_if_done)
+        collection.write(_close_if_done)
         return time.monotonic() - began
 
     def _ask_about(self, seen: set[str], rows: list[Any]) -> None:
@@ -269,7 +275,7 @@ class Refit:
         targets = collection.read(sql.open_target_keys.rows)
         others = [row.id for row in targets if row.key not in seen]
         for start in range(0, len(others), 500):
-            self.collection.write(_want_no_more, others[start : start + 500])
+            collection.write(_want_no_more, others[start : start + 500])
         numbers = {row.key: row.id for row in targets}
         meant: dict[int, list[int]] = {}
         for annotator, items in rows:
@@ -328,14 +334,13 @@ def _finish(db: Session, fit: int, method: str, summary: str, error: str | None,
     """End a fit, and forget all but the last few."""
     now = db.now()
     sql.finish_fit.run(db, fit=fit, now=now, method=method, summary=summary, error=error)
-    if question:
+    if question or error is not None:
         return
-    if error is None:
-        found, row = json.loads(summary), sql.campaign.first(db)
-        seq, alpha = sql.fit_seq.number(db, fit=fit), (found.get("agreement") or {}).get("alpha")
-        sql.insert_course.run(db, seq=seq, spent=row.spent, doubt=found.get("doubt"), alpha=alpha, at=now)
+    found = json.loads(summary)
+    alpha = (found.get("agreement") or {}).get("alpha")
+    sql.insert_course.run(db, fit=fit, doubt=found.get("doubt"), alpha=alpha, at=now)
     old = sql.nth_last_fit.first(db, kept=KEPT_FITS)
-    if error is None and old is not None:
+    if old is not None:
         for statement in (sql.forget_scores, sql.forget_qualities, sql.forget_fits):
             statement.run(db, fit=old.id)
 

@@ -11,17 +11,18 @@ import os
 import signal
 import sys
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, pairwise
+from pathlib import Path
 from statistics import fmean, median
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import polars.selectors as cs
-import sqlalchemy as sa
 
 from .. import api
 from ..errors import CrowdrankError, ParameterError
@@ -29,16 +30,15 @@ from ..io.judgments import read_judgments
 from ..io.results import to_json
 from ..review.sentences import DOUBTS
 from .campaign_file import Settings
-from .collection import Session, Store, open_store, sql
+from .collection import Collection, Session, Store, open_store, sql
 from .overview import item_ids
-from .transfer import is_usable, items_of, judgment_frame, plain_judgment, question_rows, with_ids
+from .transfer import all_judgments, is_usable, items_of, judgment_frame, plain_judgment, question_rows, with_ids
 
 _NICENESS = 10
 PIECE = 500
 """Rows that the parent writes in one transaction."""
 
 _LEVEL = 0.95
-_PAGE = 50_000
 _DISPUTED = 50
 _MIN_PROPOSED = 500
 _FINDINGS = 10
@@ -81,35 +81,53 @@ class Snapshot:
     active: list[Any]
     reviews: list[Any]
 
+    @cached_property
+    def by_id(self) -> dict[tuple[str, str], int]:
+        """Number of each item, by its query and its id."""
+        return {(row.query, row.item): row.id for row in self.items}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Id of each item, by its number."""
+        return {row.id: row.item for row in self.items}
+
+
+_BLANK = Settings(name="warm up", kind="preference", budget=1)
+
+
+def _read(store: Store, campaign: int, operation: Callable[..., Any], *args: Any) -> Any:
+    """What an operation of (db, ...) finds in a campaign as it stands at this moment."""
+    collection = Collection(campaign, _BLANK, store, Path(), revision=-1)
+
+    def read(db: Session) -> Any:
+        collection.follow(db)
+        return operation(db, *args)
+
+    return collection.read(read)
+
 
 def read_snapshot(store: Store, campaign: int) -> Snapshot:
     """Return the state of a campaign at one moment."""
 
-    def read(connection: sa.Connection) -> Snapshot:
-        db = Session(None, connection, campaign)
+    def read(db: Session) -> Snapshot:
         row = sql.campaign.first(db)
-        settings = Settings(**json.loads(row.settings))
         rows, others = list[dict[str, Any]](), list[dict[str, Any]]()
-        ids, after = item_ids(db), 0
-        while judged := sql.judgment_page.rows(db, after=after, upto=row.seq, limit=_PAGE):
-            after = judged[-1].seq
-            for one in judged:
-                plain = plain_judgment(settings, one, ids)
-                (rows if is_usable(plain) else others).append(plain)
+        for one in all_judgments(db):
+            (rows if is_usable(one) else others).append(one)
         return Snapshot(
-            row.seq, row.changes, settings, row.budget - row.reserved, rows, others,
+            row.seq, row.changes, db.settings, row.budget - row.reserved, rows, others,
             sql.items.rows(db), sql.offered_requests.rows(db),
             {one.items: one.taken for one in sql.taken_seats.rows(db)},
             sql.active_annotators.rows(db), sql.reviews.rows(db),
         )  # fmt: skip
 
-    return store.submit_read(read).result()
+    snapshot: Snapshot = _read(store, campaign, read)
+    return snapshot
 
 
 def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     """Find the consensus, say it in pieces, and return it for the next start."""
-    settings = snapshot.settings
-    names = {row.id: row.item for row in snapshot.items}
+    settings, names = snapshot.settings, snapshot.names
     # what reviewers decided: items of known grade, or judgments of an annotator who is trusted
     known: dict[str, Any] = {}
     decisions: list[dict[str, Any]] = []
@@ -183,10 +201,9 @@ def fit_questions(snapshot: Snapshot, say: Say) -> None:
 
 def _say_labels(snapshot: Snapshot, rows: list[dict[str, Any]], say: Say) -> dict[str, Any]:
     """Say which of several classes hold of each item; return what there is to say of all."""
-    by_id = {(row.query, row.item): row.id for row in snapshot.items}
     given: dict[tuple[int, str], list[str]] = {}
     for row in rows:
-        chosen = given.setdefault((by_id[row["query"], row["item"]], row["annotator"]), [])
+        chosen = given.setdefault((snapshot.by_id[row["query"], row["item"]], row["annotator"]), [])
         chosen += [row["criterion"]] if row["grade"] else []
     frame = {"item": [item for item, _ in given], "annotator": [who for _, who in given],
              "labels": list(map(json.dumps, given.values()))}  # fmt: skip
@@ -204,16 +221,19 @@ def _say_labels(snapshot: Snapshot, rows: list[dict[str, Any]], say: Say) -> dic
 
 def _say_rows(say: Say, piece: str, rows: list[list[Any]]) -> None:
     """Say rows of scores or qualities in pieces, each with its place behind what it is of."""
+    _say_pieces(say, piece, [[who, place, *rest] for place, (who, *rest) in enumerate(rows)])
+
+
+def _say_pieces(say: Say, piece: str, rows: list[list[Any]]) -> None:
+    """Say rows, some at a time."""
     for start in range(0, len(rows), PIECE):
-        numbered = [[who, start + n, *rest] for n, (who, *rest) in enumerate(rows[start : start + PIECE])]
-        say({"piece": piece, "rows": numbered})
+        say({"piece": piece, "rows": rows[start : start + PIECE]})
 
 
 def _say_consensus(
     snapshot: Snapshot, consensus: Any, judgments: Any, judged: list[dict[str, Any]], more: Mapping[str, Any], say: Say
 ) -> dict[str, Any]:
     """Say a consensus and the quality of annotators, with more of each; return what there is to say of all."""
-    by_id = {(row.query, row.item): row.id for row in snapshot.items}
     level = _LEVEL if consensus.uncertainty is not None else None
     document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
     rows = document.pop("items")
@@ -221,7 +241,7 @@ def _say_consensus(
     widths = [width for row in rows if (width := _width(row)) is not None]
     document.pop("probabilities", None)
     _say_rows(say, "score", [
-        [by_id[place], json.dumps(row), row.get("score"), _width(row), n_judgments.get(place, 0)]
+        [snapshot.by_id[place], json.dumps(row), row.get("score"), _width(row), n_judgments.get(place, 0)]
         for row in rows if (place := (row.get("query", ""), row["item"]))
     ])  # fmt: skip
     agreed = api.agreement_interval(judgments)
@@ -249,8 +269,7 @@ class Held:
 
 def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     """Say in pieces what the items with new judgments are now, all else as in the last fit; nobody is judged."""
-    read = store.submit_read(lambda connection: _read_touched(Session(None, connection, campaign), held))
-    seq, settings, judgments, ids = read.result()
+    seq, settings, judgments, ids = _read(store, campaign, _read_touched, held)
     known = [(one, row) for one, row in judgments if one.annotator in held.annotators]
     items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
     single = held.consensus.items.single
@@ -258,17 +277,14 @@ def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     frame = judgment_frame(settings.kind, plain, single=single)
     rows = api.touched_items(held.consensus, frame, list(items)) if plain else []
     numbered = [[items[row.pop("query", ""), row.pop("item")], {"seq": seq, **row}] for row in rows or ()]
-    for start in range(0, len(numbered), PIECE):
-        say({"piece": "touched", "rows": numbered[start : start + PIECE]})
+    _say_pieces(say, "touched", numbered)
     say({"done": True, "seq": seq, "n_touched": len(numbered)})
 
 
 def _read_touched(db: Session, held: Held) -> tuple[int, Settings, Any, Any]:
     """Up to which judgment, settings, all judgments on items with new ones, and the owner's ids of items."""
-    row = sql.campaign.first(db)
-    settings = Settings(**json.loads(row.settings))
-    ids = item_ids(db)
-    rows = sql.touched_judgments.rows(db, after=held.seq, upto=row.seq)
+    seq, settings, ids = sql.campaign.first(db).seq, db.settings, item_ids(db)
+    rows = sql.touched_judgments.rows(db, after=held.seq, upto=seq)
     new = [one for one in rows if one.seq > held.seq and one.annotator in held.annotators]
     here = {one.items for one in new}
     rows = [one for one in rows if one.items in here]
@@ -277,8 +293,8 @@ def _read_touched(db: Session, held: Held) -> tuple[int, Settings, Any, Any]:
         items = {item for one in new for item in json.loads(one.items)}
         near = sql.targets_of_queries.rows(db, queries=sorted({one.query for one in new}))
         wanted = [one.id for one in near if one.items not in here and not items.isdisjoint(json.loads(one.items))]
-        rows += sql.judgments_of_targets.rows(db, targets=wanted, upto=row.seq)
-    return row.seq, settings, [(one, plain_judgment(settings, one, ids)) for one in rows], ids
+        rows += sql.judgments_of_targets.rows(db, targets=wanted, upto=seq)
+    return seq, settings, [(one, plain_judgment(settings, one, ids)) for one in rows], ids
 
 
 def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
@@ -297,25 +313,19 @@ def _audit(snapshot: Snapshot, frame: Any) -> dict[str, Any]:
 
 def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Of each annotator the median pace, and how far the others agree with them in up to twelve parts of their work."""
-    by_target: dict[Any, list[tuple[str, Any]]] = {}
+    by_target = defaultdict[Any, list[tuple[str, Any]]](list)
     judged: list[tuple[str, Any, Any]] = []
-    series: dict[str, list[float]] = {}
-    seconds: dict[str, list[float]] = {}
+    series, seconds = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for row in snapshot.rows:
         who, target = row["annotator"], (row["query"], *items_of(row))
         # equal answers are equal whatever the order in which items were shown
         if "grade" in row:
             answer = row["grade"]
-        elif "winner" in row:
-            answer = "tie" if row["winner"] == "tie" else row[row["winner"]] + " wins"
         else:
-            answer = json.dumps(row["order"])
+            answer = row.get(row["winner"]) if "winner" in row else json.dumps(row["order"])
         judged.append((who, target, answer))
-        by_target.setdefault(target, []).append((who, answer))
-        series.setdefault(who, [])
-        seconds.setdefault(who, [])
-        if row.get("seconds") is not None:
-            seconds[who].append(row["seconds"])
+        by_target[target].append((who, answer))
+        seconds[who] += [] if row.get("seconds") is None else [row["seconds"]]
     span = max(1, len(snapshot.settings.grades) - 1)
     for who, target, answer in judged:
         others = [said for name, said in by_target[target] if name != who]
@@ -323,11 +333,12 @@ def _over_time(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             near = [1 - abs(answer - one) / span if isinstance(one, int) else float(answer == one) for one in others]
             series[who].append(sum(near) / len(near))
     told: dict[str, dict[str, Any]] = {}
-    for who, values in series.items():
+    for who, pace in seconds.items():
+        values = series[who]
         n_parts = min(12, len(values) // 5)
         cuts = [len(values) * place // n_parts for place in range(n_parts + 1)] if n_parts else []
         parts = [round(fmean(values[low:high]), 3) for low, high in pairwise(cuts)]
-        told[who] = {"seconds": median(seconds[who]) if seconds[who] else None, "agreement": parts}
+        told[who] = {"seconds": median(pace) if pace else None, "agreement": parts}
     return told
 
 
@@ -382,8 +393,7 @@ def _say_wishes(snapshot: Snapshot, judgments: Any, say: Say) -> int | None:
     money = min(snapshot.money, price * max(_MIN_PROPOSED, len(snapshot.rows) // 10))
     if money < price:
         return 0
-    by_id = {(row.query, row.item): row.id for row in snapshot.items}
-    names = {row.id: row.item for row in snapshot.items}
+    names = snapshot.names
     single = all(row.query == "" for row in snapshot.items)
     sides = ("item",) if settings.kind == "grade" else ("left", "right")
 
@@ -393,7 +403,7 @@ def _say_wishes(snapshot: Snapshot, judgments: Any, say: Say) -> int | None:
     def targets(requests: pl.DataFrame) -> Iterator[tuple[dict[str, Any], str, list[int]]]:
         for row in requests.iter_rows(named=True):
             query = row.get("query", "") or ""
-            yield row, query, sorted(by_id[query, row[side]] for side in sides)
+            yield row, query, sorted(snapshot.by_id[query, row[side]] for side in sides)
 
     held = [json.loads(row.items) for row in snapshot.offered]
     waiting = {side: [names[items[place]] for items in held] for place, side in enumerate(sides)}
@@ -407,8 +417,7 @@ def _say_wishes(snapshot: Snapshot, judgments: Any, say: Say) -> int | None:
         [query, items, snapshot.taken.get(json.dumps(items), 0) + row["n_more"]]
         for row, query, items in targets(api.requests(judgments, **how, price=price).frame())
     ]
-    for start in range(0, len(wishes), PIECE):
-        say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
+    _say_pieces(say, "proposals", wishes)
     if wishes and settings.scheme == _CHOOSES_ANNOTATORS and len(snapshot.active) > 1:
         numbers = {row.name: row.id for row in snapshot.active}
         # what costs nothing is cheapest, and still has a price to be weighed by
@@ -468,8 +477,7 @@ def warm_up(kind: str) -> None:
         "ranking": [{"order": [["a"], ["b"], ["c"], ["d"]]}],
     }
     rows = [{**said, **one, "annotator": who, "submission": who} for who in "xyz" for one in answers[kind]]
-    grades = ("worse", "better") if kind == "grade" else ()
-    settings = Settings(name="warm up", kind=kind, budget=1, grades=grades)
+    settings = replace(_BLANK, kind=kind, grades=("worse", "better") if kind == "grade" else ())
     fit(Snapshot(0, 0, settings, 0, rows, [], items, [], {}, [], []), None, lambda line: None, cold=True)
 
 

@@ -221,7 +221,12 @@ def own_history(db: Session, annotator: int, before: int, limit: int, search: st
         rows = sql.own_history.rows(db, annotator=annotator, before=before, limit=200)
         for row in rows:
             before = row.seq
-            one = own_judgment(db, row)
+            one = {
+                "submission": row.submission, "seq": row.seq, "at": row.at, "seconds": row.seconds,
+                "comment": row.comment, "changed": row.replaces is not None,
+                "answer": shown_answer(db.settings, json.loads(row.shown)["order"], json.loads(row.answer)),
+                "request": _show_request(db, row.request, row.shown, 0),
+            }  # fmt: skip
             texts = [one["request"]["query"]["content"], one["comment"], json.dumps(one["answer"], ensure_ascii=False)]
             texts += [item["content"] for item in one["request"]["items"]]
             if words and not any(words in text.casefold() for text in texts):
@@ -234,16 +239,6 @@ def own_history(db: Session, annotator: int, before: int, limit: int, search: st
         if len(rows) < 200:
             break
     return {"judgments": found, "next_before": None}
-
-
-def own_judgment(db: Session, row: Any) -> dict[str, Any]:
-    """Return a judgment as its annotator sees it, with the request that it answers."""
-    shown = _show_request(db, row.request, row.shown, 0)
-    answer = shown_answer(db.settings, json.loads(row.shown)["order"], json.loads(row.answer))
-    return {
-        "submission": row.submission, "seq": row.seq, "at": row.at, "seconds": row.seconds, "comment": row.comment,
-        "changed": row.replaces is not None, "answer": answer, "request": shown,
-    }  # fmt: skip
 
 
 def _scale(settings: Any) -> Any:

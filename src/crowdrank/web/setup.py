@@ -306,5 +306,4 @@ def set_campaign_state(db: Session, state: str, actor: str) -> None:
 
 def nothing_left(db: Session) -> bool:
     """Return whether nothing is open and nothing is held, so that a campaign may close itself."""
-    named = {"campaign": db.id}
-    return sql.any_open_target.first(db, **named) is None and sql.any_held.first(db, **named) is None
+    return sql.any_open_target.first(db) is None and sql.any_held.first(db) is None

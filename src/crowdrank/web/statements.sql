@@ -718,15 +718,12 @@ SELECT id FROM target WHERE campaign = :campaign AND is_check = 0 AND taken > 0 
 -- name: events
 SELECT id, at, actor, kind, detail FROM event WHERE campaign = :campaign AND id < :before ORDER BY id DESC LIMIT :limit
 
--- name: fit_seq
-SELECT seq FROM fit WHERE id = :fit
-
 -- name: insert_course
 -- where judgments are many, only once they are 2 % more
 INSERT INTO course (campaign, seq, spent, doubt, alpha, at)
-  SELECT CAST(:campaign AS BIGINT), CAST(:seq AS BIGINT), CAST(:spent AS BIGINT), CAST(:doubt AS DOUBLE PRECISION),
-  CAST(:alpha AS DOUBLE PRECISION), CAST(:at AS BIGINT) WHERE NOT EXISTS
-  (SELECT 1 FROM course WHERE campaign = :campaign AND seq > 50 AND seq * 50 > CAST(:seq AS BIGINT) * 49)
+  SELECT c.id, f.seq, c.spent, CAST(:doubt AS DOUBLE PRECISION), CAST(:alpha AS DOUBLE PRECISION), CAST(:at AS BIGINT)
+  FROM campaign c JOIN fit f ON f.campaign = c.id WHERE c.id = :campaign AND f.id = :fit AND NOT EXISTS
+  (SELECT 1 FROM course WHERE campaign = :campaign AND seq > 50 AND seq * 50 > f.seq * 49)
 
 -- name: course
 SELECT seq, spent, doubt, alpha FROM course WHERE campaign = :campaign ORDER BY id

@@ -6,7 +6,6 @@ import json
 import math
 import random
 from dataclasses import replace
-from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -44,7 +43,7 @@ def items_view(
     rows = sql.items_page.rows(
         db, sort=sort, sign=-1 if descending else 1, limit=PAGE_ROWS, offset=page * PAGE_ROWS, **named
     )
-    decided = {row.items: row for row in sql.reviews.rows(db)}
+    decided = {row.items for row in sql.reviews.rows(db)}
     return {
         "items": [
             {
@@ -88,8 +87,7 @@ def item_view(db: Session, item: Id) -> dict[str, Any]:
              "items": [ids[number] for number in json.loads(one.items)]}
             for one in skips
         ],
-        "decisions": [_decision(one) for one in sql.reviews.rows(db)
-                      if item in json.loads(one.items)],
+        "decisions": [_decision(one) for one in sql.reviews.rows(db) if item in json.loads(one.items)],
     }  # fmt: skip
 
 
@@ -127,9 +125,8 @@ def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     members: dict[str, list[int]] = {}
     for row in sql.items.rows(db):
         members.setdefault(row.query, []).append(row.id)
-    queries = {one.query for one in items}
     targets: list[dict[str, Any]] = []
-    for query in sorted(queries):
+    for query in sorted({one.query for one in items}):
         targets += _new_targets(db.collection, query, members[query], before)
     if len(targets) > MAX_TARGETS:
         raise Fault("invalid", f"these make {len(targets):,} pairs; add fewer at a time", field="items")
@@ -149,14 +146,13 @@ def _new_targets(collection: Collection, query: str, members: list[int], before:
     if len(members) < 2:
         raise Fault("invalid", f"query {query!r} has only one item, so nothing can be compared", field="items")
     if settings.kind == "preference":
-        pairs = {tuple(sorted((a, b))) for a in new for b in old} | {tuple(sorted(p)) for p in combinations(new, 2)}
-        if rule is None:
-            # the scheme chooses the rest; two each are enough to begin with
-            pairs = {
-                tuple(sorted((one, other)))
-                for one in new
-                for other in random.sample([n for n in members if n != one], min(2, len(members) - 1))
-            }
+        pairs: set[tuple[int, ...]] = set()
+        for one in new:
+            others = [n for n in members if n != one]
+            if rule is None:
+                # the scheme chooses the rest; two each are enough to begin with
+                others = random.sample(others, min(2, len(others)))
+            pairs |= {tuple(sorted((one, other))) for other in others}
         return [target_row(collection, query, list(pair), wanted) for pair in sorted(pairs)]
     size = settings.set_size
     parts = [new[start : start + size] for start in range(0, len(new), size)]
@@ -200,13 +196,12 @@ def review_view(db: Session) -> dict[str, Any]:
     decided = {row.target: row for row in sql.reviews.rows(db)}
     rows = [] if fit is None else json.loads(fit.summary).get("disputed") or []
     named = sorted({row[name] for row in rows for name in ("item", "other") if name in row})
-    found = sql.items_named.rows(db, names=named)
-    by_id = {(row.query, row.item): row.id for row in found}
+    by_id: dict[Any, Any] = {(row.query, row.item): row.id for row in sql.items_named.rows(db, names=named)}
     why: dict[str, dict[str, Any]] = {}
     for row in rows:
-        numbers = [by_id.get((row.get("query", ""), row[name])) for name in ("item", "other") if name in row]
+        numbers: list[Any] = [by_id.get((row.get("query", ""), row[name])) for name in ("item", "other") if name in row]
         if None not in numbers:
-            why[target_key([one for one in numbers if one is not None])] = {"why": "disputed", "facts": row}
+            why[target_key(numbers)] = {"why": "disputed", "facts": row}
     reported = sql.reported_targets.rows(db)
     disputed = sql.targets_of_keys.rows(db, keys=list(why))
     queue = [(row, {"facts": {}, **why.get(row.key, {}), "why": "reported"}) for row in reported]
@@ -303,18 +298,14 @@ def people_view(db: Session) -> dict[str, Any]:
     """Return who takes part, with what the latest fit says of each, their pace, their checks, and what they cost."""
     fit = sql.latest_fit.first(db)
     rows = [] if fit is None else sql.qualities.rows(db, fit=fit.id)
-    judged = {str(row["annotator"]): row for row in (json.loads(one.row) for one in rows)}
-    checks = check_accuracies(db)
-    owed = {row.id: row for row in sql.owed.rows(db)}
+    judged = {str(row.pop("annotator")): row for row in (json.loads(one.row) for one in rows)}
+    checks, owed = check_accuracies(db), {row.id: int(row.owed) for row in sql.owed.rows(db)}
     audit = {} if fit is None else json.loads(fit.summary).get("audit") or {}
-    people = []
-    for row in sql.annotators.rows(db):
-        known = judged.get(row.name, {})
-        people.append({
-            **row._asdict(), **{key: value for key, value in known.items() if key != "annotator"},
-            "checks": checks.get(row.name), "owed": int(owed[row.id].owed) if row.id in owed else 0,
-            "audit": audit.get(row.name),
-        })  # fmt: skip
+    people = [
+        {**row._asdict(), **judged.get(row.name, {}), "checks": checks.get(row.name), "owed": owed.get(row.id, 0),
+         "audit": audit.get(row.name)}
+        for row in sql.annotators.rows(db)
+    ]  # fmt: skip
     return {"annotators": people, "as_of_seq": 0 if fit is None else fit.seq}
 
 

@@ -11,7 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,7 +67,7 @@ def by_item(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**rest, "item": item, "rank": place, "ranking": row["submission"]}
 
 
-_PAGE_ROWS, _MOST_LISTED = 5_000, 10_000
+_PAGE_ROWS, _TEXTS_AT_ONCE, _MOST_LISTED = 5_000, 200, 10_000
 PageLength = Annotated[int, Field(ge=1, le=_MOST_LISTED), must_be(f"a whole number from 1 to {_MOST_LISTED}")]
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -203,16 +203,10 @@ def export(
             if external:
                 known = {row.name: row.external for row in sql.external_ids.rows(db)}
                 rows = ({**row, "external_id": known.get(row["annotator"])} for row in rows)
-            buffer: list[str] = []
-            size = 0
             writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
-            for text in writer(collection, rows):
-                buffer.append(text)
-                size += len(text)
-                if size > 65_536:
-                    yield "".join(buffer).encode("utf-8", "replace")
-                    buffer, size = [], 0
-            yield "".join(buffer).encode("utf-8", "replace")
+            texts = writer(collection, rows)
+            while part := "".join(islice(texts, _TEXTS_AT_ONCE)):
+                yield part.encode("utf-8", "replace")
 
     return pieces()
 
@@ -433,7 +427,9 @@ def import_file(
         native = format == "native"
         rows = list(_native_rows(path) if native else _foreign_rows(collection, path, format, options or {}))
     counts: Counter[str] = Counter()
-    known = {(row.query, row.item): row.id for row in collection.read(sql.items.rows)}
+    known: dict[str, dict[str, int]] = {}
+    for row in collection.read(sql.items.rows):
+        known.setdefault(row.query, {})[row.item] = row.id
     for start in range(0, len(rows), PIECE):
         part = rows[start : start + PIECE]
         counts += collection.write(lambda db, part=part: Counter(_keep(db, row, known, format) for row in part))
@@ -500,6 +496,7 @@ _DEFAULTS: Row = {
     "comment": "", "skipped": None,
 }  # fmt: skip
 _NATIVE_TEXTS, _NATIVE_NUMBERS = ("query", "annotator"), ("seconds", "time")
+_SAID = {"grade": ("grade",), "preference": ("left", "right", "winner"), "ranking": ("order",)}
 _ID_COLUMNS = ("query", "item", "left", "right", "annotator")
 
 
@@ -529,13 +526,13 @@ def items_of(row: Row) -> list[str]:
     return sorted(item for group in row["order"] for item in group)
 
 
-def _keep(db: Session, row: Row, known: dict[tuple[str, str], int], source: str) -> str:
+def _keep(db: Session, row: Row, known: dict[str, dict[str, int]], source: str) -> str:
     """What became of one judgment: kept, known, or why it was left out."""
     if sql.any_stored_as.first(db, submission=row["submission"]) is not None:
         return "known"
     answer, items = _answer(db.settings, row, known)
     if answer is None:
-        return items if isinstance(items, str) else "unknown item"
+        return str(items)
     now = db.now()
     annotator = sql.lock_annotator_named.first(db, name=row["annotator"])
     if annotator is None:
@@ -580,28 +577,23 @@ def _keep(db: Session, row: Row, known: dict[tuple[str, str], int], source: str)
     return "kept"
 
 
-def _answer(settings: Settings, row: Row, known: dict[tuple[str, str], int]) -> tuple[dict[str, Any] | None, Any]:
+def _answer(settings: Settings, row: Row, known: dict[str, dict[str, int]]) -> tuple[dict[str, Any] | None, Any]:
     """An answer as it is kept and the items it is about; where it cannot be, nothing and why."""
-    query, kind = row["query"], settings.kind
     try:
-        own = {item: number for (other, item), number in known.items() if other == query} if row.get("answers") else {}
+        own = known[row["query"]]
+        items = sorted(own[item] for item in items_of(row))
         beside = {name: with_ids(value, own) for name, value in row.get("answers", {}).items()}
-        more = {"answers": beside} if settings.questions else {}
-        if row.get("cant_tell"):
-            return {"cant_tell": True, **more}, sorted(known[query, item] for item in items_of(row))
-        if kind == "grade":
-            grade, item = row["grade"], known[query, row["item"]]
-            if grade in settings.grades:
-                grade = settings.grades.index(grade)
+        said: Row = {"cant_tell": True}
+        if not row.get("cant_tell"):
+            said = with_ids({name: row[name] for name in _SAID[settings.kind]}, own)
+            if row.get("strength") and settings.kind == "preference":
+                said["strength"] = row["strength"]
+        if "grade" in said:
+            grade = settings.grades.index(said["grade"]) if said["grade"] in settings.grades else said["grade"]
             if not float(grade).is_integer() or not 0 <= grade < len(settings.grades):
                 return None, "grade outside the scale"
-            return {"grade": int(grade), **more}, [item]
-        if kind == "preference":
-            left, right = known[query, row["left"]], known[query, row["right"]]
-            strength = {"strength": row["strength"]} if row.get("strength") else {}
-            return {"left": left, "right": right, "winner": row["winner"], **strength, **more}, sorted([left, right])
-        order = [[known[query, item] for item in group] for group in row["order"]]
-        return {"order": order, **more}, sorted(item for group in order for item in group)
+            said["grade"] = int(grade)
+        return {**said, **({"answers": beside} if settings.questions else {})}, items
     except KeyError:
         return None, "unknown item"
     except (TypeError, ValueError):
