@@ -154,12 +154,9 @@ class Asker:
 
     def _next(self) -> tuple[str, ...] | None:
         """Query and items to ask next, ``None`` where all was asked."""
-        done = {(row[1], *sorted(row[2:4])) if self.levels is None else row[1:3] for row in self.rows}
-
-        def is_new(one: tuple[str, ...]) -> bool:
-            return ((one[0], *sorted(one[1:])) if self.levels is None else one) not in done
-
-        fresh = [one for one in self.first if is_new(one)]
+        # a pair is the same either way round
+        done = {(query, *sorted(ids)) for _, query, *ids, _ in self.rows}
+        fresh = [one for one in self.first if (one[0], *sorted(one[1:])) not in done]
         # grades are first given once to each item, and a pair is first asked of each item
         if self.levels is not None or len(fresh) > len(self.first) / 2 or not self.rows:
             return fresh[0] if fresh else None
@@ -169,9 +166,9 @@ class Asker:
             warnings.simplefilter("ignore", cr.errors.DataWarning)
             table = cr.propose(self.judgments(), "uncertainty", items=self.items.select(names), budget=_LOOK_AHEAD)
         for row in table.iter_rows(named=True):
-            one = (row.get("query") or "", row["left"], row["right"])
-            if is_new(one):
-                return one
+            query, pair = row.get("query") or "", (row["left"], row["right"])
+            if (query, *sorted(pair)) not in done:
+                return (query, *pair)
         return fresh[0] if fresh else None
 
     def question(self, message: str = "") -> dict[str, Any]:
@@ -193,8 +190,7 @@ class Asker:
         if message.get("undo"):
             if not self.rows:
                 return self.question("there is nothing to undo")
-            last = self.rows.pop()
-            self.asked = last[1:4] if self.levels is None else last[1:3]
+            self.asked = self.rows.pop()[1:-1]
             return self.question()
         answer = message.get("answer")
         known = ("left", "right", "tie") if self.levels is None else range(len(self.levels))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +19,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRST"
 TIE = "tie"
 KINDS = ("preference", "grade", "ranking")
 
-_QUESTIONS = {
-    "preference": "Which answer is better?",
-    "grade": "How good is this answer?",
-    "ranking": "Put these answers in order, the best first.",
-}
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+"""What is asked of each kind of judgment, and why a run stops."""
 
 _SYSTEM, _USER = (Path(__file__).with_name(name).read_text("utf-8").rstrip() for name in ("system.j2", "user.j2"))
 
@@ -106,7 +104,7 @@ class Prompter:
                 raise ParameterError(f"the rubric {path} cannot be read: {reason.lower()}; check its name") from None
             if path.suffix.lower().startswith(".j"):
                 text, template = "", text
-        prompter = cls(kind, question or _QUESTIONS[kind], text, scale, template)
+        prompter = cls(kind, question or WORDS["questions"][kind], text, scale, template)
         prompter.ask("", ["first", "second"][: 1 if kind == "grade" else 2], ())
         return prompter
 

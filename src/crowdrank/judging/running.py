@@ -40,21 +40,13 @@ from ..wording import counted, first_few, one_of, option
 from .answers import STYLE, Answers, family_of
 from .calling import UNAFFORDABLE, Caller, Outcome, most_cost, read_models
 from .choosing import Case, Certainty, Chooser
-from .prompts import KINDS, LETTERS, Prompter, Question
+from .prompts import KINDS, LETTERS, WORDS, Prompter, Question
 from .store import Store
 
 PROGRAM = "program"
 _LARGEST_ROUND = 100
 _SECONDS_BETWEEN_SYNCS = 0.5
 _WINNERS = {"A": "left", "B": "right", "tie": "tie"}
-_REASONS = {
-    "sure": "the goal is reached: {}",
-    "calls": "all calls are made; {}",
-    "money": "the rest of the budget pays for no further call; {}",
-    "interrupted": "you interrupted it; {}, and the same command goes on",
-    "lost": "no model is left to ask; {}",
-    "nothing": "nothing is left that is worth its price; {}",
-}
 
 
 class JudgeError(CrowdrankError, RuntimeError):
@@ -548,7 +540,7 @@ class Runner:
                 judgments = (Rankings if self.prompter.kind == "ranking" else Grades).from_frame(table)
         return JudgeRun(
             judgments=judgments, consensus=consensus, compared=preferences, calls=caller.ledger.answered,
-            cost=caller.ledger.spent, sure=sure, stopped=f"stopped since {_REASONS[why].format(known)}{more}",
+            cost=caller.ledger.spent, sure=sure, stopped=f"stopped since {WORDS['stopped'][why].format(known)}{more}",
             notes=(*self._notes, *lost.values(), *caller.sentences()), disputed=disputed,
             rows=tuple(self.rows),
         )  # fmt: skip

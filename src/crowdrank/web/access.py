@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from .campaign_file import expect_printable, must_be
-from .collection import Body, Collection, Fault, Session, record_event, sql
+from .collection import Body, Collection, Fault, Session, expect_found, record_event, sql
 from .submitting import end_requests, free_seat, reserve
 
 OWNER, INVITE, ANNOTATOR = "cro_", "cri_", "cra_"
@@ -109,9 +109,9 @@ def _network(address: str) -> str:
         network = ip_address(address)
     except ValueError:
         return address
-    if network.version == 4 or network.ipv4_mapped is not None:
-        return str(network if network.version == 4 else network.ipv4_mapped)
-    return str(IPv6Network((int(network), 64), strict=False))
+    if network.version == 6 and network.ipv4_mapped is None:
+        return str(IPv6Network((int(network), 64), strict=False))
+    return str(getattr(network, "ipv4_mapped", None) or network)
 
 
 class Access:
@@ -306,9 +306,7 @@ def join(db: Session, invite: str, name: str | None, external: str = "", session
 def new_invite(db: Session, wanted: Invite, annotator: int | None = None) -> tuple[int, str]:
     """Return the number and the token of a new invite; with an annotator it lets that one in again."""
     if annotator is not None:
-        known = sql.annotator_of_campaign.first(db, annotator=annotator)
-        if known is None or known.state == "removed":
-            raise Fault("not_found", "there is no such annotator, or not any more")
+        known = expect_found(sql.annotator_of_campaign.first(db, annotator=annotator), "annotator, or not any more")
         wanted = Invite(kind=known.kind, name=known.name)
     if wanted.name is not None and wanted.uses > 1:
         raise Fault("invalid", "an invite with a name can be used once; leave the name or uses out", field="uses")
@@ -332,22 +330,19 @@ def new_member(db: Session, wanted: Member, actor: str) -> tuple[int, str]:
 
 def revoke_member(db: Session, member: int, actor: str) -> None:
     """Let somebody help no more."""
-    if not sql.revoke_member.run(db, member=member, now=db.now()).rowcount:
-        raise Fault("not_found", "there is no such member, or not any more")
+    expect_found(sql.revoke_member.run(db, member=member, now=db.now()).rowcount, "member, or not any more")
     record_event(db, actor, "revoked", {"member": member})
 
 
 def revoke_invite(db: Session, invite: int) -> None:
     """Let nobody join by an invite any more."""
-    if not sql.revoke_invite.run(db, invite=invite, now=db.now()).rowcount:
-        raise Fault("not_found", "there is no such invite")
+    expect_found(sql.revoke_invite.run(db, invite=invite, now=db.now()).rowcount, "invite")
     record_event(db, "owner", "revoked", {"invite": invite})
 
 
 def set_annotator_state(db: Session, annotator: int, state: str) -> None:
     """Let an annotator go on, pause or leave; what they hold is free at once when they leave."""
-    if not sql.set_annotator_state.run(db, annotator=annotator, state=state).rowcount:
-        raise Fault("not_found", "there is no such annotator")
+    expect_found(sql.set_annotator_state.run(db, annotator=annotator, state=state).rowcount, "annotator")
     judged = sql.annotator.first(db, annotator=annotator).n_answered
     record_event(db, "owner", state, {"annotator": annotator, "n_answered": judged})
     if state != "removed":

@@ -51,12 +51,8 @@ _TYPES = {
 @cache
 def _files() -> dict[str, tuple[bytes, str, str]]:
     """Contents, type and tag of each file of the pages."""
-    files = {}
-    for path in PAGES.iterdir():
-        if path.suffix in _TYPES:
-            data = path.read_bytes()
-            files[path.name] = data, _TYPES[path.suffix], f'"{hashlib.sha256(data).hexdigest()[:16]}"'
-    return files
+    files = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in PAGES.iterdir() if path.suffix in _TYPES}
+    return {name: (data, kind, f'"{hashlib.sha256(data).hexdigest()[:16]}"') for name, (data, kind) in files.items()}
 
 
 def _serve_file(name: str, request: Request) -> Response:
@@ -166,12 +162,11 @@ class Guard:
             scope["path"] = "/none"
         began = time.perf_counter()
         status = 500
-        started = False
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status, started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started, status = True, message["status"]
+                status = message["status"]
                 given = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *((k, v) for k, v in _HEADERS.items() if k not in given)]
                 if service.access.secure:
@@ -181,9 +176,8 @@ class Guard:
         try:
             await self.app(scope, limit_body(receive, scope), send_with_headers)
         except Exception:
+            # whoever called has had an answer by the handler of all errors
             log.exception({"event": "error", "route": _route_of(scope)})
-            if not started:
-                await (await _answer_error(Request(scope), None))(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - began
             route = _route_of(scope)

@@ -40,6 +40,9 @@ def must_be(words: str) -> WrapValidator:
     return must(f"be {words}")
 
 
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+"""Types of fault and their HTTP status; what a value must do, by what pydantic finds of it; questions by kind."""
+
 CONTENT_TYPES = ("text", "markdown", "image", "audio", "html")
 MAX_CONTENT = 200_000
 """Characters of one item's content, so that a page of twenty stays under 4 MB."""
@@ -198,20 +201,9 @@ def expect_keys(table: Mapping[str, Any], known: Collection[str], needed: Sequen
             raise ParameterError(f"{where} has no {key!r}; add a line {key} = ...")
 
 
-_SAID = {
-    "string_type": "be text in quotes", "int_type": "be a whole number", "bool_type": "be true or false",
-    "tuple_type": "be a list", "list_type": "be a list", "dict_type": "be a table {{...}}",
-    "bool_parsing": "be true or false", "int_parsing": "be a whole number", "float_parsing": "be a number",
-    "float_type": "be a number", "finite_number": "be a number that is not infinite",
-    "greater_than_equal": "be at least {ge:g}", "less_than_equal": "be at most {le:,}",
-    "refused": "{words}", "missing": "be given", "model_type": "be a JSON object",
-}  # fmt: skip
-"""What a value must do, by what pydantic finds of it."""
-
-
 def words_of(error: Mapping[str, Any]) -> str:
     """Return what a value must do, by one of the errors that pydantic lists."""
-    return _SAID.get(error["type"], "be of another type").format(**error.get("ctx", {}))
+    return WORDS["must"].get(error["type"], "be of another type").format(**error.get("ctx", {}))
 
 
 def complaint(error: ValidationError) -> ParameterError:
@@ -274,13 +266,6 @@ def holds(question: Question, questions: Sequence[Question], answers: Mapping[st
         if not any(one in said for one in (wanted if isinstance(wanted, list) else [wanted])):
             return False
     return True
-
-
-_QUESTIONS = {
-    "grade": "How good is this?",
-    "preference": "Which is better?",
-    "ranking": "Put these in order, the best first.",
-}
 
 
 def expect_printable(text: str) -> str:
@@ -570,7 +555,7 @@ def check_settings(settings: Settings) -> Settings:
     rule = api.target_rule(settings.scheme, settings.params, grades)
     most = settings.overlap_max or (rule.most if rule is not None else 10)
     cost = {"person": 1, "program": 1, **settings.cost}
-    return replace(settings, cost=cost, overlap_max=most, question=settings.question or _QUESTIONS[kind])
+    return replace(settings, cost=cost, overlap_max=most, question=settings.question or WORDS["questions"][kind])
 
 
 def changed_settings(old: Settings, new: Settings, reserved: int) -> Settings:

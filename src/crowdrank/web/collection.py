@@ -29,9 +29,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from ..api import TargetRule, target_rule
-from ..data.files import lock_file
+from ..data.files import lock_file, os_reason
 from ..errors import CrowdrankError, MissingExtraError, ParameterError
-from .campaign_file import Settings, must_be, words_of
+from .campaign_file import WORDS, Settings, must_be, words_of
 
 try:
     import psycopg
@@ -39,13 +39,7 @@ except ImportError:
     # campaigns in SQLite need none
     psycopg = None  # type: ignore[assignment]
 
-STATUSES = {
-    "bad_request": 400, "not_json": 400, "unauthorized": 401, "forbidden": 403, "cross_site": 403,
-    "consent_needed": 403, "training_needed": 403, "not_found": 404, "already_answered": 409,
-    "submission_conflict": 409, "name_taken": 409, "joined_before": 409, "closed": 409, "not_yours_to_undo": 409,
-    "lease_over": 409, "too_large": 413, "invalid": 422, "too_many": 429, "internal": 500, "busy": 503,
-    "fitting": 503, "stopping": 503, "storage_full": 507,
-}  # fmt: skip
+STATUSES: dict[str, int] = WORDS["statuses"]
 """Every type of fault and its HTTP status."""
 
 
@@ -74,6 +68,22 @@ class Fault(CrowdrankError):
     def plain(self) -> dict[str, Any]:
         """Return the fault as the body of an answer."""
         return {"error": {"type": self.kind, "message": str(self), **self.detail}}
+
+
+def expect_found(row: Any, what: str) -> Any:
+    """Return a row, or how many were changed; where there is none, say that there is no such thing."""
+    if not row:
+        raise Fault("not_found", f"there is no such {what}")
+    return row
+
+
+@contextmanager
+def blaming_field(field: str) -> Iterator[None]:
+    """Say of a mistake that is found deeper down in which field of what was sent it is."""
+    try:
+        yield
+    except ParameterError as error:
+        raise Fault("invalid", str(error), field=field) from None
 
 
 def refusal(error: Mapping[str, Any]) -> Fault:
@@ -112,23 +122,20 @@ def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -
     if database.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
         if psycopg is None:
             raise MissingExtraError("PostgreSQL needs psycopg; install it with pip install 'crowdrank[web-postgres]'")
-        expect_answer(database)
+        try:
+            psycopg.connect(f"postgresql://{database.split('://', 1)[1]}", connect_timeout=5).close()
+        except psycopg.Error as error:
+            shown = (
+                sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string(hide_password=True)
+            )
+            # what comes behind the first line asks whether the server runs
+            why = (str(error).strip().splitlines() or ["no answer"])[0]
+            raise ParameterError(f"{shown} cannot be used: {why}; start it, or name another --db") from None
         return PostgresStore(database, n_threads=n_threads)
     if "://" in database:
         scheme = database.split("://", 1)[0]
         raise ParameterError(f"--db {scheme}:// is not supported; name a file, or postgresql://user@host/name")
     return SqliteStore(database, read_only=read_only)
-
-
-def expect_answer(database: str) -> None:
-    """Refuse a PostgreSQL database that cannot be reached, in a sentence without its password."""
-    try:
-        psycopg.connect(f"postgresql://{database.split('://', 1)[1]}", connect_timeout=5).close()
-    except psycopg.Error as error:
-        shown = sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string(hide_password=True)
-        # what comes behind the first line asks whether the server runs
-        why = (str(error).strip().splitlines() or ["no answer"])[0]
-        raise ParameterError(f"{shown} cannot be used: {why}; start it, or name another --db") from None
 
 
 @contextmanager
@@ -286,8 +293,7 @@ class SqliteStore:
         try:
             self._lock = beside.open("ab")
         except OSError as error:
-            why = (error.strerror or "").lower()
-            raise ParameterError(f"{path} cannot be written: {why}; choose another --db") from None
+            raise ParameterError(f"{path} cannot be written: {os_reason(error)}; choose another --db") from None
         if not lock_file(self._lock):
             self._lock.close()
             raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another")
@@ -349,12 +355,8 @@ class SqliteStore:
     def _write_all(self) -> None:
         """Commit groups of operations until the end is queued."""
         checkpointed = time.monotonic()
-        while True:
-            first = self._queue.get()
-            if first is None:
-                break
-            group: list[Any] = [first]
-            for future, result, error in self._commit(group):
+        while (first := self._queue.get()) is not None:
+            for future, result, error in self._commit(first):
                 # the caller who waits is answered, if they still do
                 if not future.set_running_or_notify_cancel():
                     continue
@@ -362,8 +364,6 @@ class SqliteStore:
                     future.set_result(result)
                 else:
                     future.set_exception(error)
-            if group[-1] is None:
-                break
             if time.monotonic() - checkpointed > _CHECKPOINT_SECONDS:
                 checkpointed = time.monotonic()
                 with suppress(DBAPIError):
@@ -373,14 +373,27 @@ class SqliteStore:
         self._connection.close()
         self._engine.dispose()
 
-    def _commit(self, group: list[Any]) -> list[tuple[Future[Any], Any, BaseException | None]]:
+    def _group(self, first: Any) -> Iterator[tuple[Operation[Any], Future[Any]]]:
+        """An operation, and those that are waiting by the time that the ones before them have run."""
+        yield first
+        for _ in range(MAX_GROUP - 1):
+            try:
+                following = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            if following is None:
+                # the end comes once more, behind this group
+                self._queue.put(None)
+                return
+            yield following
+
+    def _commit(self, first: Any) -> list[tuple[Future[Any], Any, BaseException | None]]:
         """Run the operations of a group, each in a savepoint, and commit them together."""
         answers: list[tuple[Future[Any], Any, BaseException | None]] = []
-        connection = self._connection
+        connection, future = self._connection, first[1]
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-            while True:
-                operation, future = group[-1]
+            for operation, future in self._group(first):
                 try:
                     with savepoint(connection):
                         result = operation(connection)
@@ -390,24 +403,15 @@ class SqliteStore:
                         # a full disk ends the whole transaction: nothing of the group is stored
                         raise
                     answers.append((future, None, _sqlite_fault(error)))
-                if len(group) >= MAX_GROUP:
-                    break
-                try:
-                    following = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                group.append(following)
-                if following is None:
-                    break
             connection.exec_driver_sql("COMMIT")
         except Exception as error:
             fault = _sqlite_fault(error)
             if _in_transaction(connection):
                 with suppress(DBAPIError):
                     connection.exec_driver_sql("ROLLBACK")
-            known = {id(future) for future, _, _ in answers}
-            late = [entry[1] for entry in group if entry is not None and id(entry[1]) not in known]
-            return [(future, None, fault) for future in [*(future for future, _, _ in answers), *late]]
+            # the last one may have no answer yet
+            futures = dict.fromkeys([*(future for future, _, _ in answers), future])
+            return [(future, None, fault) for future in futures]
         return answers
 
 

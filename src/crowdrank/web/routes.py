@@ -32,7 +32,7 @@ from ..errors import CrowdrankError
 from . import access, overview, steering, submitting
 from .access import NOBODY, Caller
 from .campaign_file import media_file, must_be
-from .collection import Body, Fault, Id, JudgmentNumber, Session, record_event, refusal, sql
+from .collection import Body, Fault, Id, JudgmentNumber, Session, expect_found, record_event, refusal, sql
 from .service import Service, about_me, answer_practice, own_history, shown_item, shown_practice, shown_request, welcome
 from .setup import set_campaign_state
 from .submitting import MAX_BATCH, MAX_REASON, Comment, Stored, Submission
@@ -785,9 +785,7 @@ async def _act(service: Service, caller: Caller, operation: Callable[..., Any], 
 @owner_router.get(f"{API}/items/{{item}}/content", response_class=Response)
 async def item_content(service: Running, caller: Viewer, item: Id) -> Response:
     """Serve the file of an image or a sound, or the sandboxed page, of an item."""
-    row = await service.read(sql.item.first, item=item)
-    if row is None:
-        raise Fault("not_found", "there is no such item")
+    row = expect_found(await service.read(sql.item.first, item=item), "item")
     return _content(service, row.content, row.content_type, {})
 
 

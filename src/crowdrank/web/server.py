@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from ..data.files import os_reason
 from ..errors import ParameterError
 from .access import OWNER, token_hash
 from .access import new_token as fresh_token
@@ -95,9 +96,9 @@ def expect_port(options: Options) -> None:
         try:
             one.bind((options.host, options.port))
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            where = f"{options.host} port {options.port}"
             raise ParameterError(
-                f"{options.host} port {options.port} cannot be listened on: {why}; choose another --port or --host"
+                f"{where} cannot be listened on: {os_reason(error)}; choose another --port or --host"
             ) from None
 
 
@@ -182,8 +183,8 @@ def announce(options: Options, token_file: str | None, *, new_token: bool = Fals
         try:
             handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         except OSError as error:
-            why = (error.strerror or "").lower()
-            raise ParameterError(f"--token-file {kept} cannot be written: {why}; name another file") from None
+            words = f"--token-file {kept} cannot be written: {os_reason(error)}; name another file"
+            raise ParameterError(words) from None
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(token + "\n")
     opens = False

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 
 from . import submitting
 from .access import Access
-from .collection import Collection, Fault, Session, record_event, savepoint, sql
+from .collection import Collection, Fault, Session, expect_found, record_event, savepoint, sql
 from .overview import check_result
 from .submitting import LABELS, Claim, Stored, Submission, active_annotator, kept_answer, shown_answer, shown_value
 
@@ -129,8 +129,7 @@ def _show_request(db: Session, request: int, shown: str, lease_until: int, place
 
 def shown_item(db: Session, annotator: int, request: int, label: str, *, practice: bool = False) -> Any:
     """Return content and type of an item of a request that the annotator holds or answered."""
-    if sql.annotator.first(db, annotator=annotator).state == "removed":
-        raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
+    submitting.expect_active(sql.annotator.first(db, annotator=annotator))
     if practice:
         row = next((one for one in sql.practice.rows(db, annotator=annotator) if one.id == request), None)
     else:
@@ -159,9 +158,7 @@ def item_contents(db: Session, items: list[int]) -> list[tuple[str, str, str]]:
 
 def about_me(db: Session, annotator: int) -> dict[str, Any]:
     """Return what an annotator may know of themselves and of the campaign."""
-    me = sql.annotator.first(db, annotator=annotator)
-    if me is None or me.state == "removed":
-        raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
+    me = submitting.expect_active(sql.annotator.first(db, annotator=annotator))
     settings = db.settings
     recent = sql.recent_judgments.rows(db, annotator=annotator, limit=submitting.MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
@@ -288,9 +285,7 @@ def answer_practice(db: Session, annotator: int, number: int, answer: Any) -> di
     """Keep an answer to practice, and return what was expected, why, and how far the annotator is."""
     active_annotator(db, annotator)
     rows = sql.practice.rows(db, annotator=annotator)
-    row = next((one for one in rows if one.id == number), None)
-    if row is None:
-        raise Fault("not_found", "there is no such practice of yours")
+    row = expect_found(next((one for one in rows if one.id == number), None), "practice of yours")
     order = json.loads(row.shown)["order"]
     # of what was sent before the first answer stands
     kept = kept_answer(db.settings, order, answer) if row.answer is None else json.loads(row.answer)

@@ -135,7 +135,7 @@ SELECT 1 FROM judgment WHERE submission IN :submissions LIMIT 1
 
 -- name: requests
 SELECT r.id, r.target, r.annotator, r.seat, r.state, r.shown, r.cost, r.lease_until, r.lease_most, r.reason,
-  t.is_check FROM request r JOIN target t ON t.id = r.target WHERE r.id IN :requests
+  t.is_check FROM request r JOIN target t ON t.id = r.target WHERE r.id IN :requests AND r.annotator = :annotator
 
 -- name: judgment_of_request
 SELECT submission, seq, answer, counted, paid FROM judgment WHERE request = :request AND withdrawn_at IS NULL
@@ -245,7 +245,7 @@ INSERT INTO invite (campaign, token_hash, kind, name, annotator, uses_left, expi
   VALUES (:campaign, :hash, :kind, :name, :annotator, :uses, :expires, :now) RETURNING id
 
 -- name: annotator_of_campaign
-SELECT id, name, kind, state FROM annotator WHERE id = :annotator AND campaign = :campaign
+SELECT id, name, kind FROM annotator WHERE id = :annotator AND campaign = :campaign AND state <> 'removed'
 
 -- name: replace_token
 UPDATE annotator SET token_hash = :hash WHERE id = :annotator

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..errors import ParameterError
 from .campaign_file import Item, Settings, expect_truth, item_of_row, must_be, settings_of
-from .collection import Body, Collection, Fault, Id, Session, record_event, sql
+from .collection import Body, Collection, Fault, Id, Session, blaming_field, expect_found, record_event, sql
 from .overview import check_accuracies, fit_of, fits_of_questions, item_ids
 from .setup import MAX_TARGETS, insert_items, insert_rows, target_key, target_row
 from .submitting import kept_value, settle_target, shown_value
@@ -61,9 +60,7 @@ def items_view(
 
 def item_view(db: Session, item: Id) -> dict[str, Any]:
     """Return an item with everything that was said of it: judgments, comments, skips, decisions; who and when."""
-    row = sql.item.first(db, item=item)
-    if row is None:
-        raise Fault("not_found", "there is no such item")
+    row = expect_found(sql.item.first(db, item=item), "item")
     fit = sql.latest_fit.first(db)
     scores = [] if fit is None else sql.scores_of_items.rows(db, fit=fit.id, items=[item])
     if db.settings.kind == "grade":
@@ -112,11 +109,9 @@ def add_items(db: Session, rows: list[dict[str, Any]], actor: str) -> int:
     items: list[Item] = []
     for number, row in enumerate(rows, 1):
         cells = {"content": "", "item": "", **row}
-        try:
+        with blaming_field("items"):
             items.append(one := item_of_row(cells, f"item {number}", db.collection.folder))
             expect_truth(db.settings, one, f"item {number} ({one.item!r})")
-        except ParameterError as error:
-            raise Fault("invalid", str(error), field="items") from None
         if (one.query, one.item) in known or one in items[:-1]:
             raise Fault("invalid", f"item {number} ({one.item!r}) is there already; mend that one", field="items")
         known[one.query, one.item] = 0
@@ -163,15 +158,11 @@ def _new_targets(collection: Collection, query: str, members: list[int], before:
 
 def mend_item(db: Session, item: int, mended: Mended, actor: str) -> None:
     """Show something else of an item from now on; its judgments stay."""
-    row = sql.item.first(db, item=item)
-    if row is None:
-        raise Fault("not_found", "there is no such item")
+    row = expect_found(sql.item.first(db, item=item), "item")
     given = {key: value for key, value in mended.model_dump().items() if value is not None}
     cells = {**{key: value for key, value in row._asdict().items() if value is not None}, **given}
-    try:
+    with blaming_field("content"):
         one = item_of_row(cells, f"item {row.item!r}", db.collection.folder)
-    except ParameterError as error:
-        raise Fault("invalid", str(error), field="content") from None
     sql.mend_item.run(db, item=item, content=one.content, content_type=one.content_type, truth=one.truth)
     sql.mend_query.run(db, query=row.query, query_content=one.query_content)
     sql.note_revision.run(db)
@@ -262,9 +253,7 @@ def _decision(row: Any) -> dict[str, Any]:
 
 def decide(db: Session, decision: Decision, actor: str) -> None:
     """Write down what is right of a target; from the next fit on it is known."""
-    row = sql.target.first(db, target=decision.target)
-    if row is None:
-        raise Fault("not_found", "there is no such target")
+    row = expect_found(sql.target.first(db, target=decision.target), "target")
     order, settings = json.loads(row.items), db.settings
     answer = kept_value(settings.main_question, order, decision.answer)
     said = {"answer": json.dumps(answer), "shown": json.dumps(decision.answer), "note": decision.note}
@@ -342,8 +331,7 @@ class Message(Body):
 
 def send_message(db: Session, annotator: int, text: str, actor: str) -> None:
     """Show an annotator a message."""
-    if not sql.set_message.run(db, annotator=annotator, message=text).rowcount:
-        raise Fault("not_found", "there is no such annotator")
+    expect_found(sql.set_message.run(db, annotator=annotator, message=text).rowcount, "annotator")
     record_event(db, actor, "message", {"annotator": annotator})
 
 
@@ -372,10 +360,8 @@ def change_settings(db: Session, changes: Changes, actor: str) -> Settings:
     given = {key: value for key, value in changes.model_dump().items() if value is not None}
     if "scheme" in given and "overlap_max" not in given:
         given["overlap_max"] = 0
-    try:
+    with blaming_field(next(iter(given), "")):
         settings = settings_of({**former.plain(), **given})
-    except ParameterError as error:
-        raise Fault("invalid", str(error), field=next(iter(given), "")) from None
     if settings.budget < row.reserved:
         words = f"budget = {settings.budget} is below the {row.reserved} spent or promised; raise it"
         raise Fault("invalid", words, field="budget")

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from .campaign_file import Question, Settings, holds, must_be
-from .collection import AgainError, Body, Fault, Session, Statement, sql
+from .collection import AgainError, Body, Fault, Session, Statement, expect_found, sql
 
 
 def take_seat(db: Session, target: int, wish: int | None = None) -> int | None:
@@ -90,7 +90,11 @@ class Claim:
 
 def active_annotator(db: Session, annotator: int) -> Any:
     """Return an annotator, locked; refuse one who was removed."""
-    row = sql.lock_annotator.first(db, annotator=annotator)
+    return expect_active(sql.lock_annotator.first(db, annotator=annotator))
+
+
+def expect_active(row: Any) -> Any:
+    """Return the row of an annotator; refuse one who was removed."""
     if row is None or row.state == "removed":
         raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
     return row
@@ -428,12 +432,12 @@ def keep_all(db: Session, who: Any, submissions: list[Submission]) -> list[Store
         return None
     if sql.any_stored.first(db, submissions=names) is not None:
         return None
-    requests = {row.id: row for row in sql.requests.rows(db, requests=numbers)}
+    requests = {row.id: row for row in sql.requests.rows(db, requests=numbers, annotator=who.id)}
     answers: list[Stored | Fault | None] = []
     kept: list[tuple[Submission, Any, Any]] = []
     for one in submissions:
         try:
-            request = _expect_own(requests.get(one.request), who)
+            request = expect_found(requests.get(one.request), "request of yours")
             answer = kept_answer(db.settings, json.loads(request.shown)["order"], one.answer)
         except Fault as fault:
             answers.append(fault)
@@ -549,16 +553,14 @@ def _change(db: Session, who: Any, request: Any, submission: Submission, answer:
 def set_comment(db: Session, annotator: int, submission: str, text: str) -> None:
     """Keep what an annotator says about a judgment of theirs."""
     who = active_annotator(db, annotator)
-    if not sql.set_comment.run(db, submission=submission, annotator=who.id, comment=text).rowcount:
-        raise Fault("not_found", "there is no such judgment of yours")
+    kept = sql.set_comment.run(db, submission=submission, annotator=who.id, comment=text)
+    expect_found(kept.rowcount, "judgment of yours")
 
 
 def withdraw(db: Session, annotator: int, submission: str) -> tuple[int, str]:
     """Take a judgment back: its request is offered again; return the request and the answer as it was kept."""
     who = active_annotator(db, annotator)
-    mine = sql.own_judgment.first(db, submission=submission, annotator=annotator)
-    if mine is None:
-        raise Fault("not_found", "there is no such judgment of yours")
+    mine = expect_found(sql.own_judgment.first(db, submission=submission, annotator=annotator), "judgment of yours")
     request = _locked_request(db, who, mine.request)
     mine = sql.own_judgment.first(db, submission=submission, annotator=annotator)
     if mine.withdrawn_at is not None:
@@ -582,20 +584,13 @@ def withdraw(db: Session, annotator: int, submission: str) -> tuple[int, str]:
 
 def _own_request(db: Session, who: Any, request: int) -> Any:
     """A request of the annotator's; anybody else's is not there."""
-    return _expect_own(sql.requests.first(db, requests=[request]), who)
+    return expect_found(sql.requests.first(db, requests=[request], annotator=who.id), "request of yours")
 
 
 def _locked_request(db: Session, who: Any, request: int) -> Any:
     """A request of the annotator's whose target is locked; what was read before the lock may have changed since."""
     sql.lock_target.run(db, target=_own_request(db, who, request).target)
     return _own_request(db, who, request)
-
-
-def _expect_own(row: Any, who: Any) -> Any:
-    """The row of a request that is the annotator's."""
-    if row is None or row.annotator != who.id:
-        raise Fault("not_found", "there is no such request of yours")
-    return row
 
 
 def _already_answered(db: Session, request: Any) -> Fault:
