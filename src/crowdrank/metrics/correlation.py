@@ -21,7 +21,7 @@ from ..errors import JudgmentError
 from ..kernels.threads import read_only
 from ..protocols import Bools, Floats
 from ..wording import one_of
-from .queries import Arranged, arrange, dense_codes, numbers, one_dimensional, over_queries, summary
+from .queries import Arranged, arrange, dense_codes, numbers, one_dimensional, over_queries, share, summary
 
 VARIANTS = ("a", "b")
 
@@ -60,11 +60,9 @@ def kendall_tau(
     """
     items = arrange(truth, scores, qid)
     counts = _pairs(items)
-    difference = counts["concordant"] - counts["discordant"]
     plain = one_of(variant, VARIANTS, "variant") == "a"
     whole = counts["all"] if plain else np.sqrt(counts["truth"] * counts["scores"])
-    value = np.divide(difference, whole, out=np.zeros_like(whole), where=whole > 0)
-    return items.report(value, counts["truth"] > 0, empty, per_query)
+    return items.report(share(counts["difference"], whole), counts["truth"] > 0, empty, per_query)
 
 
 def pair_accuracy(
@@ -82,9 +80,8 @@ def pair_accuracy(
     """
     items = arrange(truth, scores, qid)
     counts = _pairs(items)
-    right = (counts["truth"] + counts["concordant"] - counts["discordant"]) / 2
-    value = np.divide(right, counts["truth"], out=np.zeros_like(right), where=counts["truth"] > 0)
-    return items.report(value, counts["truth"] > 0, empty, per_query)
+    right = (counts["truth"] + counts["difference"]) / 2
+    return items.report(share(right, counts["truth"]), counts["truth"] > 0, empty, per_query)
 
 
 def tau_ap(
@@ -157,8 +154,7 @@ def spearman(
     n = np.diff(items.offsets)
     left, right = (ranks - np.repeat((n + 1) / 2, n) for ranks in _ranks(items))
     whole = np.sqrt(items.sums(left**2)) * np.sqrt(items.sums(right**2))
-    value = np.divide(items.sums(left * right), whole, out=np.zeros_like(whole), where=whole > 0)
-    return items.report(value, _orders(items, items.truth), empty, per_query)
+    return items.report(share(items.sums(left * right), whole), _orders(items, items.truth), empty, per_query)
 
 
 def footrule(
@@ -239,12 +235,11 @@ def preference_accuracy(
     weights = weights * (sign != 0)
     total = np.bincount(query, weights, n_queries)
     agreed = np.bincount(query, weights * agreement, n_queries)
-    value = np.divide(agreed, total, out=np.zeros(n_queries), where=total > 0)
-    return summary(value, total > 0, empty, per_query)
+    return summary(share(agreed, total), total > 0, empty, per_query)
 
 
 def _pairs(items: Arranged) -> dict[str, Floats]:
-    """Pairs of each query: all, unequal in truth, unequal in scores, in the same order, in opposite order."""
+    """Pairs of each query: all, unequal in truth, unequal in scores, in the same order less those in opposite order."""
     from ..kernels.ranking_measures import pair_counts
 
     counts = over_queries(pair_counts, _level(items), items.offsets).astype(np.float64)
@@ -253,7 +248,7 @@ def _pairs(items: Arranged) -> dict[str, Floats]:
     every = n * (n - 1) / 2
     concordant = every - tied_truth - tied_scores + tied_both - discordant
     unequal = {"all": every, "truth": every - tied_truth, "scores": every - tied_scores}
-    return unequal | {"concordant": concordant, "discordant": discordant}
+    return unequal | {"difference": concordant - discordant}
 
 
 def _orders(items: Arranged, values: Floats) -> Bools:

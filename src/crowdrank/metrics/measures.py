@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,8 @@ from numpy.typing import ArrayLike
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Floats
 from ..wording import did_you_mean
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 class Entry(NamedTuple):
@@ -26,54 +30,14 @@ class Entry(NamedTuple):
     """
 
     function: str
-    at: str | None
     description: str
+    at: str | None = None
     needs: str = "grade"
     larger_is_better: bool = True
 
 
-MEASURES: dict[str, Entry] = {
-    "ndcg": Entry("ranking:ndcg", "k", "normalised discounted cumulative gain, 2^grade - 1 unless (linear)"),
-    "dcg": Entry("ranking:dcg", "k", "discounted cumulative gain, 2^grade - 1 unless (linear)"),
-    "ap": Entry("ranking:average_precision", "k", "average precision; its mean over queries is MAP"),
-    "p": Entry("ranking:precision", "k", "share of relevant items in the first k places"),
-    "recall": Entry("ranking:recall", "k", "share of the relevant items that are in the first k places"),
-    "rbp": Entry("ranking:rbp", "p", "rank-biased precision with persistence p, relevant or not unless (linear)"),
-    "err": Entry("ranking:err", "k", "expected reciprocal rank of the item that satisfies"),
-    "rr": Entry("ranking:reciprocal_rank", "k", "reciprocal rank of the first relevant item; its mean is MRR"),
-    "tau": Entry("correlation:kendall_tau", None, "Kendall's tau b", "order"),
-    "tau_ap": Entry("correlation:tau_ap", None, "Kendall's tau that weighs the top, of Yilmaz et al.", "order"),
-    "weighted_tau": Entry("correlation:weighted_tau", None, "Kendall's tau that weighs the top, of Vigna", "order"),
-    "spearman": Entry("correlation:spearman", None, "Spearman's rank correlation", "order"),
-    "footrule": Entry(
-        "correlation:footrule", None, "Spearman's footrule, a distance from 0 to 1", "order", larger_is_better=False
-    ),
-    "pair_accuracy": Entry("correlation:pair_accuracy", None, "share of pairs of items in the right order", "order"),
-    "accuracy": Entry("agreement:accuracy", None, "share of items whose grade is the true one", "class"),
-    "preference_accuracy": Entry(
-        "correlation:preference_accuracy", None, "share of known preferences agreed with", "pairs"
-    ),
-}
-
-ALIASES = {
-    "map": "ap",
-    "average_precision": "ap",
-    "precision": "p",
-    "r": "recall",
-    "mrr": "rr",
-    "reciprocal_rank": "rr",
-    "kendall_tau": "tau",
-    "kendall": "tau",
-    "rho": "spearman",
-}
-
-# an option may be given by its value alone where the value tells which option it is
-_VALUES = {
-    **dict.fromkeys(("exponential", "linear"), "gain"),
-    **dict.fromkeys(("average", "first", "worst", "trec", "gdeval"), "ties"),
-    **dict.fromkeys(("zero", "one", "skip"), "empty"),
-    **dict.fromkeys(("a", "b"), "variant"),
-}
+MEASURES = {name: Entry(**row) for name, row in _TABLE["measures"].items()}
+ALIASES: dict[str, str] = _TABLE["aliases"]
 _FIXED = ("truth", "scores", "qid", "per_query", "left_score", "right_score", "outcome", "weight")
 _FORM = re.compile(r"(?P<name>[^@()]+?)\s*(?:@\s*(?P<at>[^()]*?)\s*)?(?:\((?P<options>[^()]*)\))?")
 
@@ -166,40 +130,33 @@ def parse(text: str) -> Measure:
     if name not in MEASURES:
         hint = did_you_mean(name, [*MEASURES, *ALIASES])
         raise UnknownNameError(f"there is no metric {shown!r}; {hint}known: {', '.join(MEASURES)}")
-    entry = MEASURES[name]
+    entry, at = MEASURES[name], matched["at"]
     module, _, function_name = entry.function.partition(":")
     function = getattr(import_module(f".{module}", __package__), function_name)
-    parameters = {} if matched["at"] is None else _at(name, entry.at, matched["at"])
-    parameters |= _options(shown, function, matched["options"] or "")
+    parameters: dict[str, Any] = {}
+    if at is not None:
+        value = _value(at)
+        if entry.at is None:
+            raise ParameterError(f"metric {name!r} takes no number after @; write {name!r} alone")
+        if entry.at == "k" and not (isinstance(value, int) and value >= 1):
+            raise ParameterError(
+                f"metric {name}@{at} needs a whole number of at least 1 after @; for example {name}@10"
+            )
+        if entry.at == "p" and not (isinstance(value, float) and 0 < value < 1):
+            raise ParameterError(f"metric {name}@{at} needs a number between 0 and 1 after @; for example {name}@0.95")
+        parameters[entry.at] = value
+    # options in brackets
+    known = [name for name in inspect.signature(function).parameters if name not in _FIXED]
+    for option in filter(None, (part.strip() for part in (matched["options"] or "").split(","))):
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not equals:
+            key, value = _TABLE["values"].get(key, key), key
+        if key not in known:
+            raise ParameterError(f"metric {shown!r} has no option {option!r}; its options are {', '.join(known)}")
+        parameters[key] = _value(value)
     needs = "grade" if entry.needs == "order" else entry.needs
     shared = entry.description, entry.larger_is_better
     return Measure(shown.lower(), function, needs, parameters, *shared, ranks_suffice=entry.needs == "order")
-
-
-def _at(name: str, parameter: str | None, text: str) -> dict[str, Any]:
-    """Parameter that stands after the @."""
-    value = _value(text)
-    if parameter is None:
-        raise ParameterError(f"metric {name!r} takes no number after @; write {name!r} alone")
-    if parameter == "k" and not (isinstance(value, int) and value >= 1):
-        raise ParameterError(f"metric {name}@{text} needs a whole number of at least 1 after @; for example {name}@10")
-    if parameter == "p" and not (isinstance(value, float) and 0 < value < 1):
-        raise ParameterError(f"metric {name}@{text} needs a number between 0 and 1 after @; for example {name}@0.95")
-    return {parameter: value}
-
-
-def _options(shown: str, function: Callable[..., Any], text: str) -> dict[str, Any]:
-    """Parameters that stand in brackets."""
-    known = [name for name in inspect.signature(function).parameters if name not in _FIXED]
-    chosen = {}
-    for option in filter(None, (part.strip() for part in text.split(","))):
-        key, equals, value = (part.strip() for part in option.partition("="))
-        if not equals:
-            key, value = _VALUES.get(key, key), key
-        if key not in known:
-            raise ParameterError(f"metric {shown!r} has no option {option!r}; its options are {', '.join(known)}")
-        chosen[key] = _value(value)
-    return chosen
 
 
 def _value(text: str) -> Any:

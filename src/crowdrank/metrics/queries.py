@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..data.index import factorize
 from ..errors import JudgmentError, ParameterError
-from ..kernels.threads import read_only
+from ..kernels.threads import even_bounds, over_bounds, read_only
 from ..protocols import Bools, Counts, Floats
 from ..wording import one_of
 
@@ -128,24 +125,18 @@ def over_queries(
     `columns` have one entry per item; the kernel takes them, then the offsets of its queries, then the rest, and
     releases the interpreter lock.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    n_threads = min(cores, int(offsets[-1]) // _ITEMS_PER_THREAD, len(offsets) - 1)
-    if n_threads < 2:
-        return kernel(*columns, offsets, *rest)
-    bounds = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_threads + 1))
 
-    def share(part: int) -> NDArray[Any]:
-        own = offsets[bounds[part] : bounds[part + 1] + 1]
+    def some(begin: int, end: int) -> NDArray[Any]:
+        own = offsets[begin : end + 1]
         return kernel(*(column[own[0] : own[-1]] for column in columns), read_only(own - own[0]), *rest)
 
-    others = [_threads().submit(share, part) for part in range(1, n_threads)]
-    return np.concatenate([share(0), *(other.result() for other in others)])
+    bounds = np.unique(np.searchsorted(offsets, even_bounds(int(offsets[-1]), _ITEMS_PER_THREAD)))
+    return kernel(*columns, offsets, *rest) if len(bounds) < 3 else np.concatenate(over_bounds(some, bounds))
 
 
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads that stay, since starting one takes as long as measuring a thousand queries."""
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="crowdrank")
+def share(part: Floats, whole: Floats) -> Floats:
+    """Return part by whole, 0 where there is no whole."""
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
 def numbers(values: ArrayLike, name: str) -> Floats:

@@ -36,7 +36,7 @@ from ..errors import JudgmentError, ParameterError
 from ..kernels.threads import read_only
 from ..protocols import Floats
 from ..wording import one_of, option
-from .queries import Arranged, arrange, cutoff, over_queries
+from .queries import Arranged, arrange, cutoff, over_queries, share
 
 TIES = {"first": 0, "average": 1, "worst": 2}
 GAINS = ("exponential", "linear")
@@ -87,15 +87,14 @@ def ndcg(
     >>> ndcg([[1, 0], [0, 1]], [[0.9, 0.1], [0.8, 0.2]], gain="linear", per_query=True).round(4)
     array([1.    , 0.6309])
     """
-    from ..kernels import ranking_measures as kernels
+    from ..kernels.ranking_measures import ideal_gain
 
     items, exponential = _gains(truth, scores, qid, gain, negative)
-    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    discount = read_only(1 / np.log2(np.arange(2, depth + 2)))
-    best = over_queries(kernels.ideal_gain, (items.truth,), items.offsets, depth, exponential, discount)
-    value = _discounted_sums(items.truth, items, depth, rule, exponential, discount)
+    discount = _logarithmic_discount(items, k)
+    value = _read_places("discounted_gain", items.truth, items, k, ties, exponential, discount)
+    best = over_queries(ideal_gain, (items.truth,), items.offsets, len(discount), exponential, discount)
     # rounding may lift a perfect order above 1
-    return items.report(np.minimum(_share(value, best), 1.0), best > 0, empty, per_query)
+    return items.report(np.minimum(share(value, best), 1.0), best > 0, empty, per_query)
 
 
 def dcg(
@@ -117,9 +116,8 @@ def dcg(
     4.4307
     """
     items, exponential = _gains(truth, scores, qid, gain, negative)
-    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    discount = read_only(1 / np.log2(np.arange(2, depth + 2)))
-    value = _discounted_sums(items.truth, items, depth, rule, exponential, discount)
+    discount = _logarithmic_discount(items, k)
+    value = _read_places("discounted_gain", items.truth, items, k, ties, exponential, discount)
     return items.report(value, np.isfinite(value), "zero", per_query)
 
 
@@ -177,7 +175,7 @@ def recall(
     """
     items, relevant = _relevant(truth, scores, qid, relevant_from)
     n_found, n_relevant = _count_relevant(items, relevant, k, ties), items.sums(relevant)
-    return items.report(_share(n_found, n_relevant), n_relevant > 0, empty, per_query)
+    return items.report(share(n_found, n_relevant), n_relevant > 0, empty, per_query)
 
 
 def rbp(
@@ -237,9 +235,8 @@ def rbp(
         relevant = read_only(items.truth / (_top_grade(items, max_grade) or 1.0))
     else:
         items, relevant = _relevant(truth, scores, qid, relevant_from)
-    depth = cutoff(k, items.longest)
-    weights = np.asarray((1 - p) * p ** np.arange(depth), dtype=np.float64)
-    value = _discounted_sums(relevant, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
+    weights = (1 - p) * p ** np.arange(cutoff(k, items.longest))
+    value = _read_places("discounted_gain", relevant, items, k, ties, False, read_only(weights))
     return items.report(value, items.sums(relevant) > 0, empty, per_query)
 
 
@@ -276,11 +273,8 @@ def average_precision(
     >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
     0.8333
     """
-    from ..kernels import ranking_measures as kernels
-
     items, relevant = _relevant(truth, scores, qid, relevant_from)
-    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    value = over_queries(kernels.average_precision, (relevant, items.scores), items.offsets, depth, rule)
+    value = _read_places("average_precision", relevant, items, k, ties)
     return items.report(value, items.sums(relevant) > 0, empty, per_query)
 
 
@@ -304,11 +298,8 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 0, 1, 1], [0.9, 0.1, 0.5, 0.2])
     0.5
     """
-    from ..kernels import ranking_measures as kernels
-
     items, relevant = _relevant(truth, scores, qid, relevant_from)
-    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    value = over_queries(kernels.reciprocal_rank, (relevant, items.scores), items.offsets, depth, rule)
+    value = _read_places("reciprocal_rank", relevant, items, k, ties)
     return items.report(value, items.sums(relevant) > 0, empty, per_query)
 
 
@@ -351,13 +342,9 @@ def err(
     >>> err([1, 0, 2], [3, 2, 1], max_grade=2)
     0.4375
     """
-    from ..kernels import ranking_measures as kernels
-
     items, _ = _gains(truth, scores, qid, "exponential", negative)
     stop = (np.exp2(items.truth) - 1) / np.exp2(_top_grade(items, max_grade))
-    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    kernel = kernels.expected_reciprocal_rank
-    value = over_queries(kernel, (read_only(stop), items.scores), items.offsets, depth, rule)
+    value = _read_places("expected_reciprocal_rank", read_only(stop), items, k, ties)
     return items.report(value, items.sums(stop) > 0, empty, per_query)
 
 
@@ -402,20 +389,19 @@ def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Any, relevant_from: floa
 
 def _count_relevant(items: Arranged, relevant: Floats, k: int | None, ties: str) -> Floats:
     """Number of relevant items among the first ``k`` places of each query."""
-    depth = cutoff(k, items.longest)
-    return _discounted_sums(relevant, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth))
+    each = read_only(np.ones(cutoff(k, items.longest)))
+    return _read_places("discounted_gain", relevant, items, k, ties, False, each)
 
 
-def _discounted_sums(
-    values: Floats, items: Arranged, depth: int, rule: int, exponential: bool, discount: Floats
-) -> Floats:
-    """Sum over the first places of gain times discount, for each query."""
-    from ..kernels import ranking_measures as kernels
-
-    rest = depth, rule, exponential, read_only(discount)
-    return over_queries(kernels.discounted_gain, (values, items.scores), items.offsets, *rest)
+def _logarithmic_discount(items: Arranged, k: int | None) -> Floats:
+    """What a gain in each place counts."""
+    return read_only(1 / np.log2(np.arange(2, cutoff(k, items.longest) + 2)))
 
 
-def _share(part: Floats, whole: Floats) -> Floats:
-    """Part by whole, 0 where there is no whole."""
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+def _read_places(kernel: str, values: Floats, items: Arranged, k: int | None, ties: str, *rest: Any) -> Floats:
+    """What a kernel finds of the values in the first ``k`` places of each query."""
+    from ..kernels import ranking_measures
+
+    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
+    columns = (values, items.scores)
+    return over_queries(getattr(ranking_measures, kernel), columns, items.offsets, depth, rule, *rest)

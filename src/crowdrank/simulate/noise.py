@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +21,6 @@ from .pools import Pool
 Value: TypeAlias = "float | tuple[float, float]"
 """A number for all annotators, or the bounds it is drawn from for each."""
 
-_INF = float("inf")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -51,8 +52,7 @@ class Parameter:
     @property
     def range(self) -> str:
         """The range in words."""
-        words = f"{self.low:g} or more" if self.high == _INF else f"{self.low:g} to {self.high:g}"
-        return f"a whole number, {words}" if self.whole else words
+        return f"{'a whole number, ' if self.whole else ''}{self.low:g} to {self.high:g}"
 
     def draw(self, value: Value, n_annotators: int, rng: np.random.Generator) -> float | Floats:
         """Return the value for all annotators, or one drawn for each."""
@@ -197,7 +197,7 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
     if match is None:
         raise ParameterError(f"noise {part!r} is not of the form name(number, ...); write for example normal(0.7,0.2)")
     plain = match[1].lower().replace("-", "_")
-    plain = _ALIASES.get(plain, plain)
+    plain = _TABLE["aliases"].get(plain, plain)
     if plain not in NOISES:
         hint = did_you_mean(plain, NOISES)
         raise UnknownNameError(f"there is no noise {match[1]!r}; {hint}known: {', '.join(NOISES)}")
@@ -233,93 +233,16 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
     return model, tuple(given[name] for name in names)
 
 
-_COIN, _GRADE, _RANKING = ("grade", "preference"), ("grade",), ("ranking",)
-_ALL = ("grade", "preference", "ranking")
-_CONCENTRATION = (Parameter("concentration", 0, 1000, varies=True),)
-_JUMP = (Parameter("jump", 0.01, 100, 1.3), Parameter("noise", 0.001, 100, 0.25))
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-_MODELS = (
-    NoiseModel(
-        "normal", "normal(0.7,0.2)", _COIN, (Parameter("mean", 0, 1), Parameter("sd", 0, 10)),
-        "right with an accuracy drawn from a normal distribution, clipped to 0..1", pools.normal, ("seed",),
-    ),
-    NoiseModel(
-        "log_normal", "log_normal(0.4,0.2)", _COIN, (Parameter("mean", 0.001, 1), Parameter("sd", 0, 10)),
-        "right with an accuracy drawn from a log-normal distribution of this mean and sd, clipped to 1",
-        pools.log_normal, ("seed",),
-    ),
-    NoiseModel(
-        "uniform", "uniform(0.2,0.6)", _COIN, (Parameter("low", 0, 1), Parameter("high", 0, 1)),
-        "right with an accuracy drawn uniformly", pools.uniform, ("seed",),
-    ),
-    NoiseModel(
-        "confusion", "confusion(0.7,10)", _GRADE,
-        (Parameter("accuracy", 0.001, 0.999), Parameter("concentration", 0.001, 1e6, 10)),
-        "confusion matrices around this accuracy; a high concentration makes them similar",
-        pools.confusion, ("seed", "n_levels"),
-    ),
-    NoiseModel(
-        "symmetric", "symmetric", _GRADE, (Parameter("noise", 0.001, 100, 0.7),),
-        "a latent relevance seen through noise, then cut into grades", pools.symmetric,
-    ),
-    NoiseModel(
-        "profile", "profile", _GRADE,
-        (Parameter("bias", 0, 100, 0.35), Parameter("scale", 0, 10, 0.25), Parameter("noise", 0.001, 100, 0.5)),
-        "as symmetric, and each annotator is milder or stricter and uses more or less of the scale",
-        pools.profile, ("seed",),
-    ),
-    NoiseModel(
-        "false_good", "false_good", _GRADE, (Parameter("share", 0, 1, 0.1), *_JUMP),
-        "little noise, but a share of the grades is much too good", pools.false_good,
-    ),
-    NoiseModel(
-        "false_bad", "false_bad", _GRADE, (Parameter("share", 0, 1, 0.25), *_JUMP),
-        "little noise, but a share of the grades is much too bad", pools.false_bad,
-    ),
-    NoiseModel(
-        "growing", "growing", _GRADE, (Parameter("noise", 0.001, 100, 0.15), Parameter("top", 0.001, 100, 0.9)),
-        "noise that grows with the relevance, up to that at the top", pools.growing,
-    ),
-    NoiseModel(
-        "flip", "flip(0.1..0.4)", ("preference",),
-        (
-            Parameter("flip", 0, 1, varies=True), Parameter("tie", 0, 1, 0, varies=True),
-            Parameter("position", -1, 1, 0, varies=True),
-        ),
-        "preferences flipped with this probability, tied or given by side with the others", pools.Flips,
-    ),
-    NoiseModel(
-        "plackett_luce", "plackett_luce(1.5)", ("ranking", "preference"),
-        (Parameter("slope", -1000, 1000, varies=True),),
-        "the better item first with log odds of slope times the difference in grade", pools.PlackettLuce,
-    ),
-    NoiseModel(
-        "mallows", "mallows(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more pairs they reverse; 0 is guessing", pools.Mallows,
-    ),
-    NoiseModel(
-        "cayley", "cayley(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more swaps they are from the truth; 0 is guessing", pools.CayleyMallows,
-    ),
-    NoiseModel(
-        "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
-        "the true ranking after this many random swaps", pools.Swaps,
-    ),
-    NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", pools.ltrma_swaps),
-    NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),
-    NoiseModel(
-        "malicious", "malicious(0.05)", _ALL, (Parameter("share", 0, 1),),
-        "added: spammers who answer the reverse of the truth",
-    ),
-)  # fmt: skip
 
-NOISES = {model.name: model for model in _MODELS}
+def _model(name: str, row: dict[str, Any]) -> NoiseModel:
+    """A model of the table."""
+    make = getattr(pools, row["make"]) if "make" in row else None
+    parameters = tuple(Parameter(**one) for one in row.get("parameters", ()))
+    wants = tuple(row.get("wants", ()))
+    return NoiseModel(name, row["example"], tuple(row["kinds"]), parameters, row["description"], make, wants)
+
+
+NOISES = {name: _model(name, row) for name, row in _TABLE["models"].items()}
 """Every noise model by name: what the command line knows and its help shows."""
-
-_ALIASES = {
-    "n": "normal",
-    "lnn": "log_normal",
-    "lognormal": "log_normal",
-    "u": "uniform",
-    "bradley_terry": "plackett_luce",
-}
