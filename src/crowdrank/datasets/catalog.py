@@ -301,6 +301,7 @@ class Store:
         separator: str = ",",
         encoding: str = "utf-8",
         skip: int = 0,
+        codes: Mapping[str, Mapping[str, str]] | None = None,
     ) -> pl.DataFrame:
         """Return columns of a table as text.
 
@@ -319,22 +320,17 @@ class Store:
             How the file is written.
         skip
             Lines to pass over at the top of a file without a usable header.
+        codes
+            Word -> what cells stand for; others are kept as they are.
         """
         if isinstance(columns, str):
             return self.table(file, **TABLES[columns])
         if header := isinstance(columns, Mapping):
             columns = {**columns, **{name: name for name in measured}}
-        content = self.text(file, encoding).encode()
+        content, chosen = io.BytesIO(self.text(file, encoding).encode()), None if header else list(range(len(columns)))
+        form: dict[str, Any] = {"separator": separator, "has_header": header, "skip_rows": skip, "infer_schema": False}
         try:
-            frame = pl.read_csv(
-                io.BytesIO(content),
-                separator=separator,
-                has_header=header,
-                skip_rows=skip,
-                columns=None if header else list(range(len(columns))),
-                infer_schema=False,
-                truncate_ragged_lines=not header,
-            )
+            frame = pl.read_csv(content, columns=chosen, truncate_ragged_lines=not header, **form)
         except pl.exceptions.PolarsError as error:
             self.refuse_damaged(file, str(error).splitlines()[0])
         if isinstance(columns, Mapping):
@@ -344,6 +340,7 @@ class Store:
         else:
             frame.columns = list(columns)
         frame = frame.with_columns(pl.all().str.strip_chars())
+        frame = frame.with_columns(pl.col(word).replace(own) for word, own in (codes or {}).items())
         for word in (*measured, *numbers):
             cells = frame[word].cast(pl.Float64, strict=False)
             if cells.null_count():
@@ -352,12 +349,17 @@ class Store:
             frame = frame.with_columns(cells)
         return frame
 
-    def rows(self, file: str) -> pl.DataFrame:
-        """Return a file of JSON lines as a table."""
+    def rows(self, file: str, layout: str | None = None, **more: str) -> pl.DataFrame:
+        """Return a file of JSON lines as a table; by a layout of the catalogue, with ``more`` of its columns."""
         try:
-            return pl.read_ndjson(io.BytesIO(self.read(file)), infer_schema_length=None)
+            frame = pl.read_ndjson(io.BytesIO(self.read(file)), infer_schema_length=None)
         except pl.exceptions.PolarsError as error:
             self.refuse_damaged(file, str(error).splitlines()[0])
+        if layout is None:
+            return frame
+        codes = TABLES[layout].get("codes", {})
+        named = frame.select(pl.col(name).alias(word) for word, name in (TABLES[layout]["columns"] | more).items())
+        return named.with_columns(pl.col(word).replace_strict(own) for word, own in codes.items())
 
     def json(self, file: str) -> Any:
         """Return the content of a JSON file."""

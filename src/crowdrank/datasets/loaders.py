@@ -42,15 +42,15 @@ def adult(store: Store) -> Dataset:
     positions = {level: float(position) for position, level in enumerate(SITES)}
     gold = gold.with_columns(pl.col("grade").replace_strict(positions, return_dtype=pl.Float64))
     labelled = int(gold["item"].is_in(given["item"].unique().implode()).sum())
-    repeats = len(given) - given.n_unique(["annotator", "item"])
-    return store.dataset(
-        judgments=quietly(Grades.from_frame, given, levels=SITES),
-        truth=replace(Truth.from_frame(gold), levels=SITES),
-        notes=(
-            f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",
-            f"{len(gold):,} sites have gold, {labelled:,} of them were graded",
-        ),
-    )
+    covered = f"{len(gold):,} sites have gold, {labelled:,} of them were graded"
+    grades, truth = quietly(Grades.from_frame, given, levels=SITES), replace(Truth.from_frame(gold), levels=SITES)
+    return store.dataset(judgments=grades, truth=truth, notes=(_repeats(given, "annotator", "item"), covered))
+
+
+def _repeats(given: pl.DataFrame, *columns: str) -> str:
+    """How many grades are by the same annotator of the same item."""
+    n_repeats = len(given) - given.n_unique(columns)
+    return f"{n_repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept"
 
 
 def peer_grading(store: Store, *, file: str = "peer.csv") -> Dataset:
@@ -60,18 +60,14 @@ def peer_grading(store: Store, *, file: str = "peer.csv") -> Dataset:
     return store.dataset(judgments=Grades.from_frame(given), truth=truth)
 
 
-_WINNER = pl.col("winner").replace_strict({"a1": "left", "a2": "right", "equal": "tie"}, default=pl.col("winner"))
 JUDGES = ("gpt3", "gpt4")
 
 
 def mirex(store: Store) -> Dataset:
     """Which of two melodies is more similar to the query; the truth is the crowd's own grouping."""
     given = store.table("judgments.csv", "melodies")
-    answered = given.filter(pl.col("winner").is_in(["a", "b", "s"]))
-    answered = answered.with_columns(
-        pl.col("winner").replace_strict({"a": "left", "b": "right", "s": "tie"}),
-        pl.col("time").str.to_datetime("%a %b %d %H:%M:%S GMT %Y"),
-    )
+    answered = given.filter(pl.col("winner").is_in(["left", "right", "tie"]))
+    answered = answered.with_columns(pl.col("time").str.to_datetime("%a %b %d %H:%M:%S GMT %Y"))
     groups = store.table("MTurk.qrel", "melody_groups").drop("run")
     notes = (f"{len(given) - len(answered)} of {len(given):,} answers are blank and left out",)
     return store.dataset(judgments=Preferences.from_frame(answered), truth=groups, notes=notes)
@@ -81,11 +77,11 @@ def arguments(store: Store, *, pairs: bool = False) -> Dataset:
     """Which argument is more convincing; the truth is a ranking of the arguments, or with ``pairs`` the gold pairs."""
     votes, texts = store.table("votes.csv", "argument_votes"), store.table("arguments.csv", "argument_texts")
     if pairs:
-        truth = store.table("gold_pairs.csv", "argument_pairs").with_columns(_WINNER)
+        truth = store.table("gold_pairs.csv", "argument_pairs")
     else:
         # the source's score falls as an argument convinces more
         truth = store.table("gold_ranking.csv", "argument_scores").with_columns(-pl.col("grade"))
-    return store.dataset(judgments=Preferences.from_frame(votes.with_columns(_WINNER)), truth=truth, details=texts)
+    return store.dataset(judgments=Preferences.from_frame(votes), truth=truth, details=texts)
 
 
 def model_answers(store: Store, *, who: str = "crowd") -> Dataset:
@@ -105,9 +101,7 @@ def model_answers(store: Store, *, who: str = "crowd") -> Dataset:
 def web_pages(store: Store) -> Dataset:
     """Which of two home pages is more attractive; the truth is the source's own Bradley-Terry score of these votes."""
     votes = store.table("calista_votes.csv", "home_pages")
-    answered = votes.filter(pl.col("winner").is_in(["left", "right"])).with_columns(
-        pl.col("group").replace_strict({"1": "accepted", "0": "other"}, default=pl.col("group"))
-    )
+    answered = votes.filter(pl.col("winner").is_in(["left", "right"]))
     pages = store.table("calista_clutter.csv", "page_appeal")
     notes = (f"{len(votes) - len(answered)} of {len(votes):,} answers choose neither page and are left out",)
     # the clutter measures of the screenshots, where the stored table has them
@@ -171,39 +165,30 @@ def relevance_feedback(store: Store, *, every: bool = False) -> Dataset:
         broken = gold.filter(pl.col("grade") == BROKEN)
         kept = given.filter(pl.col("grade") != BROKEN).join(broken, on="item", how="anti", maintain_order="left")
         once = kept.unique(["item", "annotator"], keep="first", maintain_order=True)
-        notes = (
-            f"{len(given) - len(kept):,} labels that say broken link, or are of an item whose gold says so, are left "
-            "out",
-            f"{len(kept) - len(once):,} repeats of an annotator on one item are left out; the first label stays",
-        )
+        broken_links = "labels that say broken link, or are of an item whose gold says so, are left out"
+        repeats = "repeats of an annotator on one item are left out; the first label stays"
+        notes = (f"{len(given) - len(kept):,} {broken_links}", f"{len(kept) - len(once):,} {repeats}")
         given, gold = once, gold.filter(pl.col("grade") != BROKEN)
-    judged = given.select("item").unique()
-    gold = gold.join(judged, on="item", how="semi")
-    of_item = topics.select("item", "query")
-    given, gold = (store.match(table, of_item, "item", "item_topic.csv") for table in (given, gold))
     if every:
         given = given.with_columns(pl.col("grade").cast(pl.Int64))
+    gold, described = (table.join(given, on="item", how="semi") for table in (gold, topics))
+    of_item = topics.select("item", "query")
+    given, gold = (store.match(table, of_item, "item", "item_topic.csv") for table in (given, gold))
     grades = quietly(Grades.from_frame, given, nominal=every)
-    details = topics.join(judged, on="item", how="semi").select(
-        "query", "item", pl.col("exact") == "1", pl.col("document").replace("", None)
-    )
+    details = described.select("query", "item", pl.col("exact") == "1", pl.col("document").replace("", None))
     return store.dataset(judgments=grades, truth=gold, details=details, notes=notes)
 
 
 def relevance_feedback_gold(store: Store) -> Dataset:
     """The gold-labelled part, binary, with real topic and document ids."""
     given, gold = store.table("responses_eval.txt", "gold_votes"), store.table("responses_gt.txt", "gold_grades")
-    names = store.table("map_question_integer.txt", "gold_names").select(
-        "number", query=pl.col("name").str.slice(0, 5), item=pl.col("name").str.slice(5)
-    )
-    tables = [
-        # categories 1 and 2 are not relevant and relevant
-        store.match(table, names, "number", "map_question_integer.txt").with_columns(pl.col("grade") - 1).drop("number")
-        for table in (given, gold)
-    ]
-    repeats = len(given) - given.n_unique(["number", "annotator"])
-    notes = (f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",)
-    return store.dataset(judgments=quietly(Grades.from_frame, tables[0]), truth=tables[1], notes=notes)
+    names, file = store.table("map_question_integer.txt", "gold_names"), "map_question_integer.txt"
+    names = names.select("number", query=pl.col("name").str.slice(0, 5), item=pl.col("name").str.slice(5))
+    notes = (_repeats(given, "number", "annotator"),)
+    # categories 1 and 2 are not relevant and relevant
+    given, gold = (store.match(one, names, "number", file).with_columns(pl.col("grade") - 1) for one in (given, gold))
+    judgments = quietly(Grades.from_frame, given.drop("number"))
+    return store.dataset(judgments=judgments, truth=gold.drop("number"), notes=notes)
 
 
 def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
@@ -218,12 +203,9 @@ def crowdsourcing(store: Store, *, teams: str = "all") -> Dataset:
         notes.append(f"{repeats:,} of the other teams' votes repeat an annotator on an item; all are kept")
         parts.append(others.with_columns(group=pl.lit("others")) if teams == "all" else others)
     common = [word for word in parts[0].columns if all(word in part.columns for part in parts)]
-    votes = pl.concat([part.select(common) for part in parts])
-    votes = votes.with_columns(
-        query=pl.col("name").str.split("_").list.first(), item=pl.col("name").str.split("_").list.last()
-    ).drop("name")
-    grades = quietly(Grades.from_frame, votes)
-    return store.dataset(judgments=grades, truth=nist_gold(store), notes=tuple(notes))
+    votes, name = pl.concat([part.select(common) for part in parts]), pl.col("name").str.split("_")
+    votes = votes.with_columns(query=name.list.first(), item=name.list.last()).drop("name")
+    return store.dataset(judgments=quietly(Grades.from_frame, votes), truth=nist_gold(store), notes=tuple(notes))
 
 
 def nist_gold(store: Store) -> Truth:
@@ -258,42 +240,31 @@ VALIDITY = {"correctness_topical": "validity"}
 def pandalm(store: Store, *, who: str = "all") -> Dataset:
     """Two answers to an instruction, judged by three people and two models; the truth is the people's majority."""
     kept = ("idx", "cmp_key", "instruction", "input", "response1", "response2")
-    pairs = pl.DataFrame(
-        [
-            {**{name: row[name] for name in kept}, **{person: str(row[person]) for person in PEOPLE}}
-            for row in store.json("testset-v1.json")
-        ]
-    )
+    cases = store.json("testset-v1.json")
+    pairs = pl.DataFrame([{name: row[name] for name in kept} for row in cases])
+    pairs = pairs.with_columns(pl.Series(person, [str(row[person]) for row in cases]) for person in PEOPLE)
     first = pl.col("idx").first().over("instruction", "input")
     models = pl.col("cmp_key").str.split("_")
     pairs = pairs.with_columns(query=first.cast(pl.String), left=models.list.first(), right=models.list.last())
-    verdicts = [
-        pairs.select("idx", winner=person, annotator=pl.lit(person), group=pl.lit("human")) for person in PEOPLE
-    ]
+    given = [(pairs.select("idx", winner=person), person, "human") for person in PEOPLE]
     for judge, field in (("gpt-3.5-turbo", "gpt_result"), ("pandalm-7b", "pandalm_result")):
-        rows = [
-            {"idx": row["idx"], "winner": str(row[field]).lower()} for row in store.json(f"{judge}-testset-v1.json")
-        ]
-        verdicts.append(pl.DataFrame(rows).with_columns(annotator=pl.lit(judge), group=pl.lit("llm")))
+        answers = [(row["idx"], str(row[field]).lower()) for row in store.json(f"{judge}-testset-v1.json")]
+        given.append((pl.DataFrame(answers, ["idx", "winner"], orient="row"), judge, "llm"))
+    verdicts = [table.with_columns(annotator=pl.lit(who), group=pl.lit(group)) for table, who, group in given]
     chosen = {"all": verdicts, "humans": verdicts[:3], "judges": verdicts[3:]}[who]
-    given = store.match(pl.concat(chosen), pairs.select("idx", "query", "left", "right"), "idx", "testset-v1.json")
-    usable = given.filter(pl.col("winner").is_in(list(PANDALM))).with_columns(pl.col("winner").replace_strict(PANDALM))
-    dropped = len(given) - len(usable)
+    every = store.match(pl.concat(chosen), pairs.select("idx", "query", "left", "right"), "idx", "testset-v1.json")
+    usable = every.filter(pl.col("winner").is_in(list(PANDALM))).with_columns(pl.col("winner").replace_strict(PANDALM))
+    dropped = len(every) - len(usable)
     majority = pl.concat_list(PEOPLE).list.eval(pl.element().mode(maintain_order=True).first()).list.first()
     truth = pairs.select("query", "left", "right", winner=majority.replace_strict(PANDALM))
     # some models answer an instruction differently from pair to pair, then the first answer stands
-    about = ("instruction", "input")
-    sides = [
-        pairs.select("query", item=side, text=f"response{number}", **{name: name for name in about})
-        for number, side in ((1, "left"), (2, "right"))
-    ]
-    texts = pl.concat(sides).unique(["query", "item"], keep="first", maintain_order=True)
-    return store.dataset(
-        judgments=Preferences.from_frame(usable.drop("idx", *(["group"] if who != "all" else []))),
-        truth=truth,
-        details=texts,
-        notes=(f"{dropped} verdicts that could not be parsed are left out",) if dropped else (),
-    )
+    sides = [("left", "response1"), ("right", "response2")]
+    texts = pl.concat([pairs.select("query", "instruction", "input", item=side, text=text) for side, text in sides])
+    texts = texts.unique(["query", "item"], keep="first", maintain_order=True)
+    texts = texts.select("query", "item", "text", "instruction", "input")
+    notes = (f"{dropped} verdicts that could not be parsed are left out",) if dropped else ()
+    judgments = Preferences.from_frame(usable.drop("idx", *(["group"] if who != "all" else [])))
+    return store.dataset(judgments=judgments, truth=truth, details=texts, notes=notes)
 
 
 def llmbar(store: Store) -> Dataset:
@@ -304,52 +275,32 @@ def llmbar(store: Store) -> Dataset:
     """
     verdicts = store.table("judgments.csv", "verdicts")
     usable = verdicts.filter(pl.col("winner").is_in(["1", "2"]))
-    swapped = pl.col("swapped") == "1"
-    given = usable.select(
-        query=pl.concat_str("subset", "number", separator="/"),
-        left=pl.when(swapped).then(pl.lit("output_2")).otherwise(pl.lit("output_1")),
-        right=pl.when(swapped).then(pl.lit("output_1")).otherwise(pl.lit("output_2")),
-        winner="output_" + pl.col("winner"),
-        annotator=pl.concat_str("model", "strategy", separator="/"),
-        group="model",
-    )
+    one, two = pl.lit("output_1"), pl.lit("output_2")
+    shown = pl.when(pl.col("swapped") == "1")
+    query, judge = (pl.concat_str(*names, separator="/") for names in (("subset", "number"), ("model", "strategy")))
+    sides = {"left": shown.then(two).otherwise(one), "right": shown.then(one).otherwise(two)}
+    given = usable.select(query=query, **sides, winner="output_" + pl.col("winner"), annotator=judge, group="model")
+    judgments = Preferences.from_frame(given, winner_codes={"output_1": "item", "output_2": "item"})
     items = store.table("items.csv", "verdict_items")
     items = items.with_columns(query=pl.concat_str("subset", "item", separator="/"))
-    truth = items.select("query", left=pl.lit("output_1"), right=pl.lit("output_2"), winner="output_" + pl.col("gold"))
-    texts = [
-        items.select("query", "subset", "input", item=pl.lit(side), text=side) for side in ("output_1", "output_2")
-    ]
-    return store.dataset(
-        judgments=Preferences.from_frame(given, winner_codes={"output_1": "item", "output_2": "item"}),
-        truth=truth,
-        details=pl.concat(texts).select("query", "item", "text", "subset", "input"),
-        notes=(f"{len(verdicts) - len(usable)} of {len(verdicts):,} verdicts name no winner and are left out",),
-    )
+    truth = items.select("query", left=one, right=two, winner="output_" + pl.col("gold"))
+    about = ("query", "subset", "input")
+    texts = pl.concat([items.select(*about, item=pl.lit(side), text=side) for side in ("output_1", "output_2")])
+    texts = texts.select("query", "item", "text", "subset", "input")
+    notes = (f"{len(verdicts) - len(usable)} of {len(verdicts):,} verdicts name no winner and are left out",)
+    return store.dataset(judgments=judgments, truth=truth, details=texts, notes=notes)
 
 
 def rag_answers(store: Store, *, dimension: str = OVERALL) -> Dataset:
     """Which of two retrieval-augmented answers is better in one dimension, by crowd workers."""
-    rows = store.rows("study2_responses.jsonl")
-    given = rows.select(
-        query="query_id",
-        left="response_a",
-        right="response_b",
-        annotator="worker",
-        winner=pl.col(VALIDITY.get(dimension, dimension)).replace_strict({"A": "left", "B": "right", "N": "tie"}),
-    )
+    given = store.rows("study2_responses.jsonl", "rag_votes", winner=VALIDITY.get(dimension, dimension))
     return store.dataset(judgments=Preferences.from_frame(given), truth=_rag_truth(store, given, dimension))
 
 
 def rag_judges(store: Store, *, dimension: str = OVERALL) -> Dataset:
     """The same pairs by a language model, prompted for all dimensions at once (combined) or for each (individual)."""
-    rows = store.rows("llm_ratings.jsonl").select(
-        query="query_id",
-        left="response_a",
-        right="response_b",
-        annotator="llm/" + pl.col("inference"),
-        winner=pl.col(dimension).replace_strict({"a": "left", "b": "right", "n": "tie"}),
-    )
-    given = rows.drop_nulls("winner")
+    rows = store.rows("llm_ratings.jsonl", "rag_verdicts", winner=dimension)
+    given = rows.drop_nulls("winner").with_columns(annotator="llm/" + pl.col("annotator"))
     repeats = len(given) - given.n_unique(["query", "left", "right", "annotator"])
     notes = [f"{repeats:,} of {len(given):,} verdicts repeat a pair in the same order; all are kept"]
     if len(given) < len(rows):
@@ -367,13 +318,8 @@ def _rag_truth(store: Store, given: pl.DataFrame, dimension: str) -> Truth:
 
 def rag_grades(store: Store, *, dimension: str = OVERALL) -> Dataset:
     """Other answers graded one by one on -3, -1, 1, 3."""
-    rows = store.rows("study2_pointwise.jsonl").select(
-        query="query_id",
-        item="response",
-        annotator="worker",
-        grade=pl.col(dimension).cast(pl.Float64),
-        time=pl.col("submitted_at") / 1000,
-    )
+    rows = store.rows("study2_pointwise.jsonl", "rag_grades", grade=dimension)
+    rows = rows.with_columns(pl.col("grade").cast(pl.Float64), pl.col("time") / 1000)
     return store.dataset(judgments=Grades.from_frame(rows, levels=(-3, -1, 1, 3)))
 
 
@@ -429,17 +375,14 @@ def _partitions(store: Store) -> dict[str, Features]:
 def _join_parts(parts: list[Features], prefixes: list[str] | None = None) -> Features:
     """Several parts as one; a part without the last features has zeros there, as sparse files leave zeros out."""
     width = max(part.matrix.shape[1] for part in parts)
-    queries, items, matrices, grades = [], [], [], []
-    for number, part in enumerate(parts):
-        ids = part.items.frame()
-        queries.append((prefixes[number] if prefixes else "") + ids["query"])
-        items.append(ids["item"])
-        matrices.append(np.pad(part.matrix, ((0, 0), (0, width - part.matrix.shape[1]))))
-        grades.append(part.grade if part.grade is not None else np.full(len(part), np.nan))
-    names = max((part.names for part in parts), key=len)
-    return Features.from_arrays(
-        pl.concat(queries), pl.concat(items), np.concatenate(matrices), names=names, grade=np.concatenate(grades)
+    heads = prefixes or [""] * len(parts)
+    ids = pl.concat(
+        [part.items.frame().with_columns(query=head + pl.col("query")) for head, part in zip(heads, parts, strict=True)]
     )
+    matrix = np.concatenate([np.pad(part.matrix, ((0, 0), (0, width - part.matrix.shape[1]))) for part in parts])
+    grades = [part.grade if part.grade is not None else np.full(len(part), np.nan) for part in parts]
+    names = max((part.names for part in parts), key=len)
+    return Features.from_arrays(ids["query"], ids["item"], matrix, names=names, grade=np.concatenate(grades))
 
 
 def _truth(features: Features) -> Truth:
@@ -510,12 +453,9 @@ def _clutter_dataset(store: Store, pages: pl.DataFrame, names: Sequence[str], de
     """Pages ranked by each measure, least cluttered first; blank screenshots are left out."""
     shown = pages.filter(pl.col("pixel_sd") > BLANK)
     ranks = [shown.select("item", rank=pl.col(name).rank("dense"), annotator=pl.lit(name)) for name in MEASURES]
-    return store.dataset(
-        judgments=Rankings.from_frame(pl.concat(ranks)),
-        features=_features(shown, names),
-        details=shown.select("item", *details),
-        notes=(f"{len(pages) - len(shown)} of {len(pages)} pages have a blank screenshot and are left out",),
-    )
+    notes = (f"{len(pages) - len(shown)} of {len(pages)} pages have a blank screenshot and are left out",)
+    rankings, features = Rankings.from_frame(pl.concat(ranks)), _features(shown, names)
+    return store.dataset(judgments=rankings, features=features, details=shown.select("item", *details), notes=notes)
 
 
 def codecs(store: Store) -> Dataset:
@@ -526,8 +466,5 @@ def codecs(store: Store) -> Dataset:
     words = {name: name for name in ("query", "item", *names)}
     described = store.table("features.csv", words, numbers=names)
     graded, described = (table.filter(~pl.col("item").is_in(CONTROLS)) for table in (grades, described))
-    return store.dataset(
-        judgments=Grades.from_frame(graded),
-        features=_features(described, names),
-        notes=(f"{len(grades) - len(graded)} of {len(grades):,} grades are of reference or anchor and left out",),
-    )
+    notes = (f"{len(grades) - len(graded)} of {len(grades):,} grades are of reference or anchor and left out",)
+    return store.dataset(judgments=Grades.from_frame(graded), features=_features(described, names), notes=notes)
