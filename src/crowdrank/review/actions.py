@@ -296,8 +296,8 @@ def _flag_annotators(
         odd, ids = consensus.diagnostics, judged.annotators.ids
         if odd is None or odd.dependence_table is None or not odd.annotators()["annotator"].equals(ids):
             odd = diagnose(judged, known)
-        for habit, (codes, words) in flagged_habits(judged, odd.annotators(), known.scores).items():
-            habits += [(who, habit, numbers) for who, numbers in zip(ids.gather(codes).to_list(), words, strict=True)]
+        for habit, flagged in flagged_habits(judged, odd.annotators(), known.scores).items():
+            habits += [(who, habit, numbers) for who, numbers in zip(flagged.ids, flagged.words, strict=True)]
         # those of a family that was found who err much as another of it does, with the one they agree with most
         family = odd.annotators().filter(pl.col("family").is_not_null()).select("annotator", "family")
         pairs = odd.dependence()

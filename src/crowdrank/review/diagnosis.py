@@ -12,7 +12,7 @@ from ..data.consensus import Consensus, Diagnostics
 from ..data.index import LONG, Index, Items
 from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
-from ..data.preferences import FEWEST, NEARLY_ALL, outcome_counts
+from ..data.preferences import FEWEST, NEARLY_ALL
 from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..metrics.significance import holm
@@ -74,9 +74,8 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
         for habit, flagged in flagged_habits(judgments, table, consensus.scores).items():
             asked = habit == "leans" and (table["n_both_orders"].to_numpy()[flagged.codes] >= FEWEST).all()
             advice = FLAGS["flips" if asked else habit].advice
-            sentences += flag_sentence(habit, judgments.annotators, flagged, advice)
-        consistency = consistency_sentence(judgments.kind, table)
-        sentences += [] if consistency is None else [consistency]
+            sentences += flag_sentence(habit, flagged, advice)
+        sentences += filter(None, [consistency_sentence(judgments.kind, table)])
         table = table.with_columns(family=_family_numbers(pairs, judgments.n_annotators))
     elif "position_bias" in table.columns and table["position_lower"][0] is not None:
         words = {name: float(table[f"position_{name}"][0]) for name in ("bias", "lower", "upper")}
@@ -222,7 +221,7 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     """
     if not judgments.n_annotators:
         return {}
-    changes: dict[str, Flagged] = {}
+    annotators, changes = judgments.annotators, dict[str, Flagged]()
     if "change_p_value" in table.columns:
         # whose agreement with the others changed at some time, by Holm's rule over all that were looked at
         names = ("agreement_before", "agreement_after", "changed_at", "change_p_value")
@@ -243,15 +242,14 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
                 when = datetime.fromtimestamp(at[a], UTC).strftime("%Y-%m-%d %H:%M")
             change = fill(MESSAGES[kind], before=before[a], after=after[a])
             words.append(fill(FLAGS["changes"].numbers, change=change, time=when))
-        changes["changes"] = Flagged(drifting, words)
+        changes["changes"] = Flagged(drifting, annotators.ids.gather(drifting).to_list(), words)
     if not isinstance(judgments, Preferences):
         if "share_same" not in table.columns:
             return {}
         share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
         lazy = np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
         numbers = {"grade": table["same_grade"], "share": share, "number": number, "others": others}
-        return {"one_grade": Flagged.of("one_grade", lazy, **numbers)} | changes
-    counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
+        return {"one_grade": Flagged.of("one_grade", annotators, lazy, **numbers)} | changes
     sided = one_side(judgments, scores)[0]
     bias, low, high = _columns(table, "position_bias", "position_lower", "position_upper")
     # those who always choose one side lean to it, which goes without saying
@@ -264,10 +262,10 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     circular = np.flatnonzero(guessing & (triads >= FEWEST))
     return {
         "one_side": sided,
-        "always_ties": all_ties(counts),
-        "leans": Flagged.of("leans", leaning, bias=bias, lower=low, upper=high),
-        "flips": Flagged.of("flips", flips, share=share, number=both),
-        "circular": Flagged.of("circular", circular, share=circles, number=triads),
+        "always_ties": all_ties(judgments),
+        "leans": Flagged.of("leans", annotators, leaning, bias=bias, lower=low, upper=high),
+        "flips": Flagged.of("flips", annotators, flips, share=share, number=both),
+        "circular": Flagged.of("circular", annotators, circular, share=circles, number=triads),
     } | changes
 
 

@@ -229,10 +229,7 @@ class Facts:
         """Those who cannot be distinguished from guessing, with the flag that says why, unless a habit explains it."""
         if self.table is None:
             return {}
-        explained: set[Any] = set()
-        if self.judgments is not None:
-            codes = [code for habit, flagged in self.habits.items() if habit in EMPTY for code in flagged.codes]
-            explained = set(self.judgments.annotators.ids.gather(codes).to_list())
+        explained = {who for habit in EMPTY if habit in self.habits for who in self.habits[habit].ids}
         each = zip(self.table["annotator"].to_list(), quality_flags(self.table), strict=True)
         return {who: code for who, code in each if code in DOUBTS and who not in explained}
 
@@ -265,12 +262,11 @@ class Facts:
         """Number of judgments that each item is part of."""
         if self.judgments is None:
             return None
-        counts = np.zeros(len(self.consensus.items), np.int64)
-        for part in parts_of(self.judgments):
-            columns = (part.left, part.right) if isinstance(part, Preferences) else (part.item,)
-            for column in columns:
-                counts += np.bincount(column, minlength=len(counts))
-        return counts
+        parts = parts_of(self.judgments)
+        sides = [(part.left, part.right) if isinstance(part, Preferences) else (part.item,) for part in parts]
+        return np.bincount(
+            np.concatenate([column for one in sides for column in one]), minlength=len(self.consensus.items)
+        )
 
     @cached_property
     def per_annotator(self) -> Counts | None:
@@ -340,8 +336,7 @@ def facts_of(consensus: Consensus, judgments: Judgments | Mixed | None) -> Facts
     return Facts(consensus, judgments)
 
 
-@dataclass(frozen=True)
-class Suspect:
+class Suspect(NamedTuple):
     """An annotator worth a look, and why."""
 
     annotator: str | int
@@ -380,13 +375,15 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     >>> [(one.annotator, one.verdict) for one in found]
     [('bob', 'reversed')]
     """
-    suspicious = []
-    for code, row in zip(quality_flags(frame), frame.iter_rows(named=True), strict=True):
-        if code in BY_QUALITY:
-            lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-            number, pairs = row["n_judgments"], row.get("n_pairs", row["n_judgments"])
-            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, number, pairs, code))
+    rows = zip(_with_bounds(frame).select(Suspect._fields[:-1]).rows(), quality_flags(frame), strict=True)
+    suspicious = [Suspect(*row, code) for row, code in rows if code in BY_QUALITY]
     return sorted(suspicious, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
+
+
+def _with_bounds(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with bounds and pairs, for which quality and judgments stand where they are not known."""
+    stand_ins = {"lower": "quality", "upper": "quality", "n_pairs": "n_judgments"}
+    return frame.with_columns(pl.col(by).alias(name) for name, by in stand_ins.items() if name not in frame.columns)
 
 
 def quality_flags(frame: pl.DataFrame) -> list[str]:
@@ -402,14 +399,11 @@ def quality_flags(frame: pl.DataFrame) -> list[str]:
     >>> quality_flags(pl.DataFrame({**columns, "lower": [0.1, 0.1, 0.7], "upper": [0.9, 0.9, 0.9]}))
     ['unsure', 'unmatched', '']
     """
-    number = frame["n_judgments"]
-    columns = [frame[name] if name in frame.columns else frame["quality"] for name in ("quality", "lower", "upper")]
-    columns += [number, frame["n_pairs"] if "n_pairs" in frame.columns else number]
     codes = []
-    for quality, lower, upper, n_judgments, n_pairs in zip(*columns, strict=True):
-        code = verdict(quality, lower, upper, n_judgments, n_pairs)
-        if not code and "lower" in frame.columns and lower <= 0.5:
-            code = "unmatched" if n_judgments >= ENOUGH_JUDGMENTS else "unsure"
+    for row in _with_bounds(frame).select("quality", "lower", "upper", "n_judgments", "n_pairs").iter_rows(named=True):
+        code = verdict(**row)
+        if not code and "lower" in frame.columns and row["lower"] <= 0.5:
+            code = "unmatched" if row["n_judgments"] >= ENOUGH_JUDGMENTS else "unsure"
         codes.append(code)
     return codes
 
@@ -438,9 +432,8 @@ def _upper_bound(lower: float, upper: float, level: float) -> float:
         # the other parameter that puts the upper end in its place
         return brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
 
-    if betainc(_LEAST_SHAPE, second(_LEAST_SHAPE), lower) < tail:
-        first = _LEAST_SHAPE
-    else:
+    first = _LEAST_SHAPE
+    if betainc(first, second(first), lower) >= tail:
         first = brentq(lambda a: betainc(a, second(a), lower) - tail, _LEAST_SHAPE, 1e5)
     return float(betaincinv(first, second(first), (1 + level) / 2))
 
@@ -524,10 +517,8 @@ def item_findings(facts: Facts) -> list[Finding]:
         spread = {"fewest": fewest, "median": float(np.median(judged)), "most": most}
         findings.append(say("coverage/even" if fewest == most else "coverage", spread))
     # items whose place the judgments leave open
-    messages: tuple[str, ...] = ()
-    groups: pl.DataFrame | None = None
-    if facts.diagnostics is not None:
-        messages, groups = facts.diagnostics.group_messages, facts.diagnostics.group_table
+    odd = facts.diagnostics
+    messages, groups = ((), None) if odd is None else (odd.group_messages, odd.group_table)
     if groups is None:
         findings += [say("open_place", {"n_items": 0}, sentence=one) for one in messages]
     elif messages:
@@ -615,8 +606,7 @@ def annotator_findings(facts: Facts) -> list[Finding]:
     if odd is None or not odd.n_annotators:
         return findings
     if judged is not None and not isinstance(judged, Mixed):
-        for habit, (codes, words) in facts.habits.items():
-            ids = judged.annotators.ids.gather(codes).to_list()
+        for habit, (_, ids, words) in facts.habits.items():
             names = [f"{name(one)} ({word})" for one, word in zip(ids[:SHOWN], words, strict=False)]
             findings += _flag_finding(habit, tuple(ids), odd.n_annotators, first_few(names, len(ids)))
         unseen = _unseen_sides(facts)

@@ -76,9 +76,9 @@ def _sides(preferences: Preferences, coded: CodedJudgments, scores: Floats, who:
     number = np.bincount(who, minlength=n)
     seen = coded if shown.all() else code_judgments(preferences.select(shown))
     unclear = one_side(preferences, scores)[1] if preferences.n_annotators else np.zeros(n, bool)
-    columns = {"share_left": share_of(left, left + right)}
-    columns |= {name: np.where(unclear, np.nan, values) for name, values in position_bias(seen, scores, n).items()}
-    columns["share_tied"] = share_of(np.bincount(who, preferences.outcome == 0, n), number)
+    bias = {name: np.where(unclear, np.nan, values) for name, values in position_bias(seen, scores, n).items()}
+    tied = np.bincount(who, preferences.outcome == 0, n)
+    columns = {"share_left": share_of(left, left + right), **bias, "share_tied": share_of(tied, number)}
     if not preferences.n_annotators:
         return columns
     # pairs that each annotator was asked in both orders, and the share whose answer went with the side
@@ -133,8 +133,8 @@ def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> dict[str, Fl
     bias = np.where(some, np.clip(bias, -1.0, 1.0), np.nan)
     # half an interval, by Student's t
     reach = np.asarray(stdtrit(np.maximum(size, 2).astype(np.float64), (1 + INTERVAL) / 2), np.float64) * error
-    bounds = {"lower": np.maximum(bias - reach, -1.0), "upper": np.minimum(bias + reach, 1.0)}
-    return {f"position_{name}": values for name, values in {"bias": bias, **bounds}.items()}
+    bounds = {"position_lower": np.maximum(bias - reach, -1.0), "position_upper": np.minimum(bias + reach, 1.0)}
+    return {"position_bias": bias, **bounds}
 
 
 def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
@@ -145,12 +145,12 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     if len(decided):
         edges = np.unique(np.quantile(decided[:: max(1, len(decided) // _MAX_SCORES_SAMPLED)], _CUTS))
     n_bins, place = len(edges) + 1, np.searchsorted(edges, size, side="right")
-    margins = np.zeros((2, n_bins))
-    for row, ahead in enumerate((side > 0, side < 0)):
-        sums = np.bincount(place[ahead], lead[ahead], n_bins)
-        margins[row] = sums / np.maximum(np.bincount(place[ahead], minlength=n_bins), 1)
+    ahead, behind = (
+        np.bincount(place[own], lead[own], n_bins) / np.maximum(np.bincount(place[own], minlength=n_bins), 1)
+        for own in (side > 0, side < 0)
+    )
     # the mean over both sides, so a bias of the whole crowd drops out
-    margin = np.maximum.accumulate(np.clip(0.5 * (margins[0] - margins[1]), 0.0, 1.0))
+    margin = np.maximum.accumulate(np.clip(0.5 * (ahead - behind), 0.0, 1.0))
 
     def explains(gap: Floats) -> Floats:
         return np.asarray(np.sign(gap) * margin[np.searchsorted(edges, np.abs(gap), side="right")])
@@ -471,12 +471,10 @@ def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = F
     A ``glance`` at many preferences looks at a sample first, and at all of them only where that shows somebody: so it
     takes 2 % of the quickest fit and not 10 %, but may miss annotators with fewer than some hundred answers.
     """
-    n = preferences.n_annotators
-    if not n or (glance and not _seen_at_a_glance(preferences)):
+    if not preferences.n_annotators or (glance and not _seen_at_a_glance(preferences)):
         return []
-    flags = {"one_side": one_side(preferences, scores)[0]}
-    flags["always_ties"] = all_ties(outcome_counts(preferences.annotator, preferences.outcome, n))
-    return [one for code, some in flags.items() for one in flag_sentence(code, preferences.annotators, some)]
+    sided = flag_sentence("one_side", one_side(preferences, scores)[0])
+    return sided + flag_sentence("always_ties", all_ties(preferences))
 
 
 def _seen_at_a_glance(preferences: Preferences) -> bool:
@@ -508,29 +506,28 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
 
 
 class Flagged(NamedTuple):
-    """Codes of the annotators with a flag, and the numbers behind it for each, in words."""
+    """Codes and ids of the annotators with a flag, and the numbers behind it for each, in words."""
 
     codes: Counts
+    ids: list[Any]
     words: list[str]
 
     @classmethod
-    def of(cls, flag: str, codes: Counts, **numbers: Any) -> Flagged:
+    def of(cls, flag: str, annotators: Index, codes: Counts, **numbers: Any) -> Flagged:
         """Return some annotators with a flag, of the numbers behind it of all annotators by name."""
         rows = pl.DataFrame(numbers)[codes].iter_rows(named=True)
-        return cls(codes, [fill(FLAGS[flag].numbers, **row) for row in rows])
+        return cls(codes, annotators.ids.gather(codes).to_list(), [fill(FLAGS[flag].numbers, **row) for row in rows])
 
 
-def flag_sentence(code: str, annotators: Index, flagged: Flagged, advice: str | None = None) -> list[str]:
+def flag_sentence(code: str, flagged: Flagged, advice: str | None = None) -> list[str]:
     """Return the sentence that annotators have a flag: how many, who with which numbers, what to do; none of nobody.
 
     ``advice`` stands in for that of the flag.
     """
-    n, flag = len(flagged.codes), FLAGS[code]
-    if not n:
-        return []
-    ids = annotators.ids.gather(flagged.codes[:SHOWN]).to_list()
-    names = [f"{short(who)} ({numbers})" for who, numbers in zip(ids, flagged.words, strict=False)]
-    return [f"{flag.sentence(counted(n, 'annotator'), n)}: {first_few(names, n)}; {advice or flag.advice}"]
+    n, flag = len(flagged.ids), FLAGS[code]
+    pairs = zip(flagged.ids[:SHOWN], flagged.words, strict=False)
+    names = first_few([f"{short(who)} ({numbers})" for who, numbers in pairs], n)
+    return [f"{flag.sentence(counted(n, 'annotator'), n)}: {names}; {advice or flag.advice}"] if n else []
 
 
 def one_side(preferences: Preferences, scores: Floats) -> tuple[Flagged, Bools]:
@@ -546,7 +543,7 @@ def one_side(preferences: Preferences, scores: Floats) -> tuple[Flagged, Bools]:
     decided, most, side = left + right, np.maximum(left, right), np.where(left >= right, 1, -1)
     always, looks = (decided >= FEWEST) & (most >= NEARLY_ALL * decided), np.zeros(n, bool)
     if not always.any():
-        return Flagged(np.flatnonzero(always), []), looks
+        return Flagged(np.flatnonzero(always), [], []), looks
     # in how many answers the other item scores higher, and in how many of these the side was kept to
     lead = np.sign(scores[preferences.left[rows]] - scores[preferences.right[rows]])
     behind = always[who] & (lead * side[who] < 0)
@@ -568,12 +565,14 @@ def one_side(preferences: Preferences, scores: Floats) -> tuple[Flagged, Bools]:
     enough = (against >= _MIN_ANSWERS_AGAINST) & (kept >= _MIN_SHARE_AGAINST * against)
     sides = np.where(side > 0, "left", "right")
     numbers = {"side": sides, "most": most, "decided": decided, "kept": kept, "against": against}
-    return Flagged.of("one_side", np.flatnonzero(always & ~looks & enough), **numbers), looks
+    chosen = np.flatnonzero(always & ~looks & enough)
+    return Flagged.of("one_side", preferences.annotators, chosen, **numbers), looks
 
 
-def all_ties(counts: Counts) -> Flagged:
-    """Return those who tie nearly always where others do not; ``counts`` are those of :func:`outcome_counts`."""
+def all_ties(preferences: Preferences) -> Flagged:
+    """Return those who tie nearly always where others do not."""
+    counts = outcome_counts(preferences.annotator, preferences.outcome, preferences.n_annotators)
     number, tied = counts.sum(axis=1), counts[:, 1]
     rest = (tied.sum() - tied) / np.maximum(number.sum() - number, 1)
     places = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
-    return Flagged.of("always_ties", places, tied=tied, number=number, others=rest)
+    return Flagged.of("always_ties", preferences.annotators, places, tied=tied, number=number, others=rest)
