@@ -16,7 +16,7 @@ from ..errors import JudgmentError, ParameterError
 from ..metrics.significance import holm, mean_interval, paired_t
 from ..protocols import Floats
 from ..wording import counted, one_of, option
-from .labels import Labels
+from .labels import Labels, in_words
 
 LOOKS = ("once", "anytime")
 _MIN_PAIRS = 2
@@ -73,9 +73,8 @@ class Change(Shown):
             large = self.causes.filter(pl.col("item") == one["item"], pl.col("share") >= _LEAST_CAUSE)
             rows = large.sort("share", descending=True).head(_SHOWN_CAUSES).rows()
             causes = ", ".join(f"{unit} {name} {share:.0%}" for _, unit, name, share, _ in rows)
-            said.append(f"{one['item']} is {one['change']}: {one['old']:.3g} to {one['new']:.3g} "
-                        f"({one['lower']:+.3g} to {one['upper']:+.3g}, {counted(one['n_pairs'], 'pair')}); "
-                        f"{f'most of it by {causes}' if causes else 'no annotator or query stands out'}")  # fmt: skip
+            why = f"most of it by {causes}" if causes else "no annotator or query stands out"
+            said.append(in_words("moved", why=why, **one))
         return said
 
 
@@ -120,10 +119,7 @@ def changed(
     keys = [name for name in ("annotator", "query", "item", "other") if name in before.columns]
     pairs = before.join(after, on=keys, suffix="_new", maintain_order="left").sort("item", "query", "annotator")
     if not len(pairs):
-        raise JudgmentError(
-            "the two runs have no judgment in common, so nothing can be paired; the same annotators (or judges) have "
-            "to judge the same items in both"
-        )
+        raise JudgmentError(in_words("unpaired"))
     pairs = pairs.with_columns(move=pl.col("value_new") - pl.col("value"))
     # how far two values may be apart: by the scale or levels declared; of a share of a win 1
     values, span = np.concatenate([before["value"].to_numpy(), after["value"].to_numpy()]), 1.0
@@ -131,14 +127,10 @@ def changed(
         span = float(np.ptp(np.concatenate([one.level_values for one in sides])))
     elif sides[0].kind == "grade" and scale is not None:
         if len(scale) != 2 or not scale[0] < scale[1]:
-            raise ParameterError(
-                f"{option('scale', tuple(scale))} is not the lowest and the highest grade; give two numbers, as in 1,5"
-            )
+            raise ParameterError(in_words("no_scale", option=option("scale", tuple(scale))))
         if values.min() < scale[0] or values.max() > scale[1]:
-            raise JudgmentError(
-                f"grades go from {values.min():g} to {values.max():g}, beyond the scale of {scale[0]:g} to "
-                f"{scale[1]:g}; give the whole scale"
-            )
+            ends = {"low": scale[0], "high": scale[1], "lowest": values.min(), "highest": values.max()}
+            raise JudgmentError(in_words("beyond_scale", **ends))
         span = float(scale[1] - scale[0])
     rows = []
     groups = [(item[0], part) for item, part in pairs.group_by("item", maintain_order=True)]
@@ -156,9 +148,9 @@ def changed(
             p = min(1.0, 2 * float(np.exp(-max(log_capital(share, 0.5), log_capital(1 - share, 0.5)))))
         else:
             bounds, p = mean_interval(move, 1 - alpha), paired_t(move, np.zeros(len(move)))
-        rows.append({"item": item, "old": part["value"].mean(), "new": part["value_new"].mean(),
-                     "difference": float(move.mean()), "lower": bounds[0], "upper": bounds[1], "p_value": p,
-                     "n_pairs": len(part)})  # fmt: skip
+        means = {"old": part["value"].mean(), "new": part["value_new"].mean(), "difference": float(move.mean())}
+        tested = {"lower": bounds[0], "upper": bounds[1], "p_value": p}
+        rows.append({"item": item, **means, **tested, "n_pairs": len(part)})
     if not rows:
         raise JudgmentError("no item was judged twice or more in both runs; at least 2 pairs per item are needed")
     table = pl.DataFrame(rows)
@@ -179,9 +171,7 @@ def changed(
                 own = part.group_by(pl.col(unit).alias("id"))
                 shares = own.agg((pl.col("move").sum() / total).alias("share"), n_pairs=pl.len())
                 shares = shares.sort(["share", "id"], descending=[True, False]).head(20)
-                causes.append(
-                    shares.select(item=pl.lit(item), unit=pl.lit(unit), id="id", share="share", n_pairs="n_pairs")
-                )
+                causes.append(shares.select(pl.lit(item).alias("item"), pl.lit(unit).alias("unit"), pl.all()))
     return Change(table=table, causes=pl.concat(causes), level=level, looks=looks)
 
 

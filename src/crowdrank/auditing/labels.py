@@ -15,14 +15,19 @@ from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
 from ..protocols import Bools, Counts, Floats
 from ..review.findings import is_program
-from ..wording import counted, first_few, option
+from ..review.sentences import AUDIT, fill
+from ..wording import first_few, option
 
-ENOUGH = "at least 50 items with two people each are needed"
 MIN_COMMON = 30
 """Items that a program and two people have in common, below which nothing is tested."""
 
 _COPIED, _CONTRADICTED = 0.98, 0.95
 """Share of equal labels from which on a program copies a person, where other people agree with that person in less."""
+
+
+def in_words(code: str, **numbers: Any) -> str:
+    """Return a sentence of an audit with its numbers."""
+    return fill(AUDIT[code], enough=AUDIT["enough"], **numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,34 +41,24 @@ class Sides:
     def of(cls, people: Judgments | Mixed, programs: Judgments | Mixed | None, who: Any | None) -> Sides:
         """Return both sides of two sets of judgments, or of one in which ``who`` names the people."""
         if isinstance(people, Mixed) or isinstance(programs, Mixed):
-            raise JudgmentError("people and programs are compared in one kind of judgment; give one kind at a time")
+            raise JudgmentError(in_words("several_kinds"))
+        if programs is None and who is None:
+            raise ParameterError(in_words("one_set", option=option("people", "group=person")))
         if programs is None:
-            if who is None:
-                raise ParameterError(
-                    f"there is one set of judgments; say who the people are with {option('people', 'group=person')}, "
-                    "or give a second set of the programs"
-                )
             judgments, is_person = people, named_annotators(people, who, "people")
+        elif who is not None:
+            raise ParameterError(in_words("two_sets", option=option("people")))
         else:
-            if who is not None:
-                raise ParameterError(f"two sets say who the people are; leave {option('people')} out, or give one set")
             judgments, is_person = _put_together(people, programs)
-        who = np.unique(judgments.annotator)
-        sides = cls(judgments, is_person & np.isin(np.arange(judgments.n_annotators), who))
+        judging = np.isin(np.arange(judgments.n_annotators), judgments.annotator)
+        sides = cls(judgments, is_person & judging)
         if not sides.is_person.any():
-            raise JudgmentError(f"no judgment is a person's; name the people, or give their file first: {ENOUGH}")
+            raise JudgmentError(in_words("no_person"))
         if not sides.programs:
-            raise JudgmentError(
-                "no judgment is a program's; give the programs' file second, or name fewer people: judgments of a "
-                "program on 50 items that two people judged would do"
-            )
-        odd = [
-            name for name in map(str, judgments.annotators.ids.filter(pl.Series(sides.is_person))) if is_program(name)
-        ]
+            raise JudgmentError(in_words("no_program"))
+        odd = list(filter(is_program, map(str, judgments.annotators.ids.filter(pl.Series(sides.is_person)))))
         if odd:
-            say(
-                f"taken for people: {first_few(map(repr, odd))}; the file of people goes first, that of programs second"
-            )
+            say(in_words("taken_for_people", names=first_few(map(repr, odd))))
         return sides
 
     @cached_property
@@ -83,38 +78,24 @@ class Sides:
 def _put_together(people: Judgments, programs: Judgments) -> tuple[Judgments, Bools]:
     """Two sets as one, and which annotators are of the first."""
     if people.kind != programs.kind:
-        raise JudgmentError(
-            f"people gave {people.kind}s and programs {programs.kind}s, which cannot be compared; turn both into "
-            "preferences first with as_preferences()"
-        )
+        raise JudgmentError(in_words("other_kind", people=people.kind, programs=programs.kind))
     for who, given in (("people", people), ("programs", programs)):
         if not given.n_annotators:
-            raise JudgmentError(f"the judgments of {who} do not say who gave them; add an annotator column")
+            raise JudgmentError(in_words("unnamed", who=who))
     both = set(map(str, people.annotators)) & set(map(str, programs.annotators))
     if both:
-        raise JudgmentError(f"{first_few(map(repr, sorted(both)))} stand among people and programs; rename one of them")
+        raise JudgmentError(in_words("on_both_sides", names=first_few(map(repr, sorted(both)))))
     if isinstance(people, Grades) and isinstance(programs, Grades) and people.declared != programs.declared:
         # classes with all classes; levels in words only if they are the same
-        mine, theirs = (first_few(map(repr, one.levels)) for one in (people, programs))
+        shown = {side: first_few(map(repr, one.levels)) for side, one in (("mine", people), ("theirs", programs))}
         if not (people.nominal and programs.nominal):
-            raise JudgmentError(
-                f"people and programs grade on different scales, {mine} and {theirs}; give {option('levels')} from "
-                "worst to best for both"
-            )
+            raise JudgmentError(in_words("other_levels", option=option("levels"), **shown))
         levels = tuple(sorted({*people.levels, *programs.levels}, key=str))
         if not set(map(str, people.levels)) & set(map(str, programs.levels)):
-            raise JudgmentError(
-                f"people and programs have no class in common: {mine} and {theirs}; give both the same classes"
-            )
+            raise JudgmentError(in_words("other_classes", **shown))
         place = {level: float(number) for number, level in enumerate(levels)}
-        people, programs = (
-            replace(
-                one,
-                grade=np.array([place[level] for level in one.levels])[one.level_place],
-                declared=levels,
-            )
-            for one in (people, programs)
-        )
+        both_sides = [(one, np.array([place[level] for level in one.levels])) for one in (people, programs)]
+        people, programs = (replace(one, grade=code[one.level_place], declared=levels) for one, code in both_sides)
     aligned = align_judgments([people, programs])
     is_person = np.isin(np.arange(len(aligned[0].annotators)), aligned[0].annotator)
     return stack_judgments(aligned), is_person
@@ -162,20 +143,15 @@ class Labels:
         if isinstance(judgments, Rankings):
             block = cells["b"].to_numpy().astype(np.int64)
             instance = np.unique(query * (block.max(initial=0) + 1) + block, return_inverse=True)[1]
-        names = pl.DataFrame({
-            "query": items.query_ids().gather(cells["i"]), "item": items.ids.gather(cells["i"]),
-            "other": items.ids.gather(cells["j"]),
-        })  # fmt: skip
+        names = pl.DataFrame({"query": items.query_ids().gather(cells["i"]), "item": items.ids.gather(cells["i"])})
+        if kind != "grade":
+            names = names.with_columns(other=items.ids.gather(cells["j"]))
         blocks = getattr(judgments, "blocks", None)
         if blocks is not None and judgments.block is not None:
             names = names.with_columns(query=blocks.ids.gather(cells["b"]))
             query = cells["b"].to_numpy()
-        if kind == "grade":
-            names = names.drop("other")
-        return cls(
-            table["a"].to_numpy().astype(np.int64), table["cell"].to_numpy().astype(np.int64), table["v"].to_numpy(),
-            np.asarray(instance, np.int64), np.asarray(query, np.int64), kind, nominal, names,
-        )  # fmt: skip
+        codes = [np.asarray(column, np.int64) for column in (table["a"], table["cell"], instance, query)]
+        return cls(codes[0], codes[1], table["v"].to_numpy(), codes[2], codes[3], kind, nominal, names)
 
     def agree(self, one: Floats, other: Floats) -> Floats:
         """Return how far values agree: equal or not of classes and pairs, else the negative difference."""
@@ -211,29 +187,21 @@ def check_people(people: Labels) -> None:
     """Refuse one person alone, and people who judged nothing in common."""
     n = len(np.unique(people.annotator))
     if n < 2:
-        raise JudgmentError(
-            f"there is only one person, so nothing shows how far people differ; have a second person judge: {ENOUGH}; "
-            f"figures corrected by one person need no verdict: win_rate, or {option('trusted')} of aggregate"
-        )
+        raise JudgmentError(in_words("one_person", option=option("trusted")))
     if not (people.number > 1).any():
-        raise JudgmentError(
-            f"no two of the {n} people judged the same; have a second person judge some of the items: {ENOUGH}"
-        )
+        raise JudgmentError(in_words("nothing_common", n=n))
 
 
 def check_program(people: Labels, values: Floats, name: str, ids: pl.Series) -> str | None:
     """Return why a program cannot be tested with these labels, ``None`` where it can; refuse what is no label."""
     both = (people.number > 0) & ~np.isnan(values)
     if not both.any():
-        return f"{name} judged nothing that people did; have people judge some of its items: {ENOUGH}"
+        return in_words("nothing_judged", name=name)
     if people.kind == "grade" and not people.nominal:
         low, high = float(people.value.min()), float(people.value.max())
-        outside = float(np.mean((values[both] < low) | (values[both] > high)))
-        if outside > 0.5:
-            raise JudgmentError(
-                f"{name} grades from {np.nanmin(values):g} to {np.nanmax(values):g} and people from {low:g} to "
-                f"{high:g}; give both on the same scale"
-            )
+        if np.mean((values[both] < low) | (values[both] > high)) > 0.5:
+            ends = {"lowest": np.nanmin(values), "highest": np.nanmax(values), "low": low, "high": high}
+            raise JudgmentError(in_words("other_scale", name=name, **ends))
     given = values[people.cell]
     for code in np.unique(people.annotator):
         own = (people.annotator == code) & ~np.isnan(given)
@@ -242,11 +210,6 @@ def check_program(people: Labels, values: Floats, name: str, ids: pl.Series) -> 
         others = np.isin(people.cell, people.cell[own]) & (people.annotator != code)
         same = people.value[others] == given[others]
         if others.any() and same.mean() < _CONTRADICTED:
-            raise JudgmentError(
-                f"{name} gives the labels of {ids[int(code)]!r} on {counted(int(own.sum()), 'item')} in common: a copy "
-                f"of a person cannot be tested against people; leave one of the two out"
-            )
+            raise JudgmentError(in_words("copy", name=name, person=ids[int(code)], number=int(own.sum())))
     n_common = len(np.unique(people.instance[(people.number > 1) & ~np.isnan(values)]))
-    if n_common < MIN_COMMON:
-        return f"{name} and two people have {counted(n_common, 'item')} in common; {ENOUGH}"
-    return None
+    return in_words("few_common", name=name, number=n_common) if n_common < MIN_COMMON else None

@@ -12,6 +12,7 @@ from ..report.drawing import RowsDisplay, name_rows
 from ..report.page import Section, Table, as_sentences, headline, origin, picture, plain_columns, render_page
 from ..review.findings import Finding
 from ..wording import counted
+from .labels import in_words
 
 if TYPE_CHECKING:
     from .program_audit import Audit
@@ -75,13 +76,8 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
     figures = "No figure could be corrected"
     if len(found.corrected):
         best = found.corrected.sort("relative_width").row(0, named=True)
-        said = "{corrected:.3g} ({lower:.3g} to {upper:.3g})".format(**best)
-        more = " with {program}; the interval is {relative_width:.2f} times as wide as that of people alone".format(
-            **best
-        )
-        if _nothing_left(found):
-            more = "; people judged all that programs did, so nothing is left to correct"
-        figures = f"{headline(_of_criterion(best, 'figure'))} is {said}{more}"
+        code = "nothing_left" if _nothing_left(found) else "narrowest"
+        figures = in_words(code, name=headline(_of_criterion(best, "figure")), **best)
     sections = [
         _section("test", "The test", "How often each program agrees with people as well as a person does",
                  [("People", found.people)], pictures=_verdict_picture(found)),
@@ -145,14 +141,10 @@ def _verdict_picture(found: Audit) -> tuple[Any, ...]:
     tested = found.programs.drop_nulls("advantage")
     for row in tested.head(_MAX_LINES // 2).iter_rows(named=True):
         name = _of_criterion(row, "program")
-        person = own[tuple(row[key] for key in keys)]
-        rows += [
-            (name, row["advantage"], row["low"], row["high"], row["verdict"]),
-            (name, person, None, None, "a person"),
-        ]
-    said = "How often a program agrees with the other people as well as a person does, or better; and how often the "
-    said += "person agrees as well as the program. It passes where it is behind by less than the margin."
-    said += f" These are {len(rows) // 2} of {len(tested)}; the table has all." if len(tested) > len(rows) // 2 else ""
+        rows.append((name, row["advantage"], row["low"], row["high"], row["verdict"]))
+        rows.append((name, own[tuple(row[key] for key in keys)], None, None, "a person"))
+    said, shown = in_words("test"), len(rows) // 2
+    said += in_words("test_part", shown=shown, n=len(tested)) if len(tested) > shown else ""
     return _picture(rows, "share of items on which it is as good or better", said, "advantage")
 
 
@@ -216,8 +208,5 @@ def _advice(found: Audit) -> list[str]:
         best = best.filter(pl.col("labels_to_halve") < pl.col("labels_to_halve_alone"))
     if len(best):
         row = best.sort("labels_to_halve").row(0, named=True)
-        advice.append(
-            f"{row['labels_to_halve']:,} labels of people with {row['program']} would halve the interval of "
-            f"{_of_criterion(row, 'figure')}; people alone need {row['labels_to_halve_alone']:,}"
-        )
+        advice.append(in_words("halve", name=_of_criterion(row, "figure"), **row))
     return advice

@@ -29,7 +29,7 @@ from ..quality import held_out_quality
 from ..registry import method_class
 from ..review.diagnosis import match_items
 from ..wording import counted, percent
-from .labels import Labels, Sides, check_people, check_program
+from .labels import Labels, Sides, check_people, check_program, in_words
 
 MARGIN = 0.1
 _PASSING = 0.5
@@ -248,18 +248,17 @@ def audit(
         for code, own in values.items():
             one, reason = _Program(sides, of_people, int(code), own, quality.get(code, {}), level), reasons[code]
             if reason is not None and not ((of_people.number > 1) & ~np.isnan(own)).any():
-                row = {"verdict": "undecided", "n_items": 0, "sentence": f"not decided with these labels: {reason}"}
+                row = {"verdict": "undecided", "n_items": 0, "sentence": in_words("not_decided", reason=reason)}
                 tables["programs"][one.name] = pl.DataFrame([row])
                 continue
             found = alternative_test(of_people, own, margin, level, ids)
-            own_tables = {
-                "programs": one.summary(found, reason, margin), "people": found.table,
-                "corrected": one.correct_figures(threshold, run, metric), "confusion": one.confusion(),
-                "disagreements": one.disagreements(found.gain), "leaderboard": one.leaderboard(),
-                "slices": pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by)),
-                "next_labels": next_labels(of_people, own, seed),
-            }  # fmt: skip
-            for name, table in own_tables.items():
+            slices = pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by))
+            of_program = (
+                one.summary(found, reason, margin), one.correct_figures(threshold, run, metric), found.table,
+                one.confusion(), one.disagreements(found.gain), slices, one.leaderboard(),
+                next_labels(of_people, own, seed),
+            )  # fmt: skip
+            for name, table in zip(tables, of_program, strict=True):
                 tables[name][one.name] = table
             habits += one.habits()
     # those that could be tested first
@@ -287,10 +286,8 @@ def audit(
                 named = named.unique(keys, keep="first", maintain_order=True)
                 table = table.join(named, on=keys, how="left", maintain_order="left")
         joined[table_name] = table
-    return Audit(
-        **joined,
-        habits=tuple(habits), kind=labels.kind, margin=margin, level=level, n_people=int(sides.is_person.sum()),
-    )  # fmt: skip
+    about: dict[str, Any] = {**joined, "kind": labels.kind, "margin": margin, "level": level}
+    return Audit(**about, habits=tuple(habits), n_people=int(sides.is_person.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,29 +308,21 @@ class _Program:
 
     def summary(self, found: Alternative, reason: str | None, margin: float) -> pl.DataFrame:
         """Return the row of the program: verdict, the test, and how good it is against the consensus of people."""
-        n = len(found.table)
-        n_won, n_lost = round(found.winning_rate * n), round(found.share_lost * n)
-        low, high = percent(max(found.lower, 0.0), sign=False), percent(min(found.upper, 1.0))
-        bounds = f"as good as a person or better on {percent(found.advantage)} of items, {low} to {high}"
+        words: dict[str, Any] = {"name": self.name, "n": len(found.table), "margin": margin}
+        words |= {"n_won": round(found.winning_rate * words["n"]), "n_lost": round(found.share_lost * words["n"])}
+        low, high = percent(max(found.lower, 0.0), sign=False), min(found.upper, 1.0)
+        words["bounds"] = in_words("bounds", advantage=found.advantage, low=low, high=high)
+        verdict = "undecided"
         if reason is not None:
-            verdict, sentence = "undecided", f"not decided with these labels: {reason}"
-        elif found.winning_rate >= _PASSING:
-            verdict = "yes"
-            sentence = f"{self.name} may stand in for people: it agrees with the others as well as {n_won} of {n} "
-            sentence += f"people do, less a margin of {margin:g} ({bounds})"
-        elif found.share_lost > 1 - _PASSING:
-            verdict = "no"
-            sentence = f"{self.name} may not stand in for people: {n_lost} of {n} people agree with the others clearly "
-            sentence += f"better, beyond a margin of {margin:g} ({bounds})"
+            sentence = in_words("not_decided", reason=reason)
         else:
-            verdict = "undecided"
-            sentence = f"{self.name} is not decided with these labels: it wins against {n_won} of {n} people and loses "
-            sentence += f"to {n_lost} ({bounds}); {_labels_to_decide(found.table, margin)}"
-        row = {
-            "verdict": verdict, "winning_rate": found.winning_rate, "advantage": found.advantage,
-            "low": found.lower, "high": found.upper, "share_lost": found.share_lost, "n_items": found.n_items,
-            **self.quality, **self._agreement(), "sentence": sentence,
-        }  # fmt: skip
+            lost = found.share_lost > 1 - _PASSING
+            verdict = "yes" if found.winning_rate >= _PASSING else "no" if lost else verdict
+            needed = _labels_to_decide(found.table, margin) if verdict == "undecided" else ""
+            sentence = in_words(verdict, needed=needed, **words)
+        row = {"verdict": verdict, "winning_rate": found.winning_rate, "advantage": found.advantage, "low": found.lower}
+        row |= {"high": found.upper, "share_lost": found.share_lost, "n_items": found.n_items}
+        row |= {**self.quality, **self._agreement(), "sentence": sentence}
         return pl.DataFrame([row], infer_schema_length=None)
 
     def _agreement(self) -> dict[str, float | None]:
@@ -389,10 +378,8 @@ class _Program:
         people, values = self.people, self.values
         if people.kind != "grade":
             return pl.DataFrame()
-        given = values[people.cell]
-        rows = pl.DataFrame(
-            {"people_say": people.value, "program_says": given, "weight": 1 / people.number[people.cell]}
-        )
+        given, share = values[people.cell], 1 / people.number[people.cell]
+        rows = pl.DataFrame({"people_say": people.value, "program_says": given, "weight": share})
         rows = rows.filter(pl.col("program_says").is_not_nan())
         if rows["people_say"].n_unique() * rows["program_says"].n_unique() > 400:
             return pl.DataFrame()
@@ -439,9 +426,7 @@ class _Program:
         keys = [name for name in ("query", "item") if name in table.columns]
         text = [pl.col(name).cast(pl.String) for name in keys]
         named = table.with_columns(text).unique(keys, keep="first", maintain_order=True)
-        cells = (
-            self.people.cells.with_columns(text).with_columns(gain=pl.Series(gain)).filter(pl.Series(~np.isnan(gain)))
-        )
+        cells = self.people.cells.with_columns(*text, gain=pl.Series(gain)).filter(pl.Series(~np.isnan(gain)))
         joined = cells.join(named, on=keys, how="inner", maintain_order="left").drop_nulls(column)
         total, rows = joined["gain"].to_numpy(), []
         for (value,), part in sorted(joined.group_by(column), key=lambda one: str(one[0])):
@@ -460,10 +445,8 @@ class _Program:
         mean = float(np.average(gains, weights=1 / (between + errors**2)))
         pull = between / (between + errors**2)
         adjusted = holm(frame["p_value"].to_numpy())
-        return frame.with_columns(
-            shrunk=pl.Series(mean + pull * (gains - mean)), p_holm=pl.Series(adjusted),
-            differs=pl.Series(adjusted <= _CLEAR),
-        )  # fmt: skip
+        columns = {"shrunk": mean + pull * (gains - mean), "p_holm": adjusted, "differs": adjusted <= _CLEAR}
+        return frame.with_columns(pl.Series(name, values) for name, values in columns.items())
 
     def leaderboard(self) -> pl.DataFrame:
         """Return ranks by people, by the program, and by people with the program's help, with intervals."""
@@ -494,15 +477,13 @@ class _Program:
         low, high = mean_interval(lead, self.level)
         if low > 0 or high < 0:
             word = "lenient" if low > 0 else "severe"
-            said.append(f"{self.name} is {word}: its grades are {lead.mean():+.2f} from people's on average "
-                        f"({low:+.2f} to {high:+.2f})")  # fmt: skip
+            said.append(in_words("lenience", name=self.name, word=word, mean=lead.mean(), low=low, high=high))
         bottom, top = float(people.value.min()), float(people.value.max())
         extreme = [float(np.mean((one == bottom) | (one == top))) for one in (values[known], people.value)]
         error = (max(extreme[1] * (1 - extreme[1]), 1e-9) / known.sum()) ** 0.5
         if abs(extreme[0] - extreme[1]) > 3 * error:
             where = "keeps to the middle" if extreme[0] < extreme[1] else "goes to the ends of the scale"
-            own, theirs = map(percent, extreme)
-            said.append(f"{self.name} {where}: {own} of its grades are the lowest or highest, of people's {theirs}")
+            said.append(in_words("ends", name=self.name, where=where, own=extreme[0], theirs=extreme[1]))
         return said
 
 
@@ -524,9 +505,8 @@ def _labels_to_decide(table: pl.DataFrame, margin: float) -> str:
     needed = wins[n_wins - 1] if len(wins) >= n_wins else losses[n_losses - 1]
     now = int(table["n_items"].median() or 0)  # type: ignore[arg-type]
     if needed > _MAX_LABELS:
-        return f"more than {_MAX_LABELS:,} items would be needed, as it is about as good as a person less the margin"
-    number = max(int(np.ceil(needed / 10) * 10), now + 10)
-    return f"about {number:,} items of each person, with two people each, would decide (there are {now:,})"
+        return in_words("too_many", most=_MAX_LABELS)
+    return in_words("more_labels", number=max(int(np.ceil(needed / 10) * 10), now + 10), now=now)
 
 
 def _quality_of_programs(method: Any, sides: Sides) -> dict[int, dict[str, float]]:
@@ -588,10 +568,9 @@ def alternative_test(people: Labels, values: Floats, margin: float, level: float
     for name, own in (("person", people.value), ("program", given)):
         sums = np.bincount(first, people.agree(own[first], people.value[second]), n)
         agreed[name] = np.divide(sums, n_others, out=np.full(n, np.nan), where=n_others > 0)
-    rows = pl.DataFrame({
-        "person": people.annotator, "instance": people.instance[people.cell], "own": agreed["person"],
-        "program": agreed["program"],
-    }).filter(pl.Series((n_others > 0) & ~np.isnan(given)))  # fmt: skip
+    who = {"person": people.annotator, "instance": people.instance[people.cell]}
+    rows = pl.DataFrame({**who, "own": agreed["person"], "program": agreed["program"]})
+    rows = rows.filter(pl.Series((n_others > 0) & ~np.isnan(given)))
     rows = rows.group_by("person", "instance").agg(pl.col("own", "program").mean()).sort("person", "instance")
     own, program = rows["own"].to_numpy(), rows["program"].to_numpy()
     wins, losses = program >= own - _EQUAL, own >= program - _EQUAL
@@ -600,12 +579,10 @@ def alternative_test(people: Labels, values: Floats, margin: float, level: float
     for code in np.unique(person):
         mine = person == code
         lead = losses[mine].astype(np.float64) - wins[mine]
-        table.append({
-            "person": ids[int(code)], "n_items": int(mine.sum()), "program_better": float(wins[mine].mean()),
-            "person_better": float(losses[mine].mean()), "difference": float(lead.mean()),
-            "spread": float(lead.std(ddof=1)) if mine.sum() > 1 else 0.0,
-            "p_value": below(lead, margin), "p_worse": below(-lead, -margin),
-        })  # fmt: skip
+        row = {"person": ids[int(code)], "n_items": int(mine.sum()), "program_better": float(wins[mine].mean())}
+        row |= {"person_better": float(losses[mine].mean()), "difference": float(lead.mean())}
+        row["spread"] = float(lead.std(ddof=1)) if mine.sum() > 1 else 0.0
+        table.append({**row, "p_value": below(lead, margin), "p_worse": below(-lead, -margin)})
     frame = pl.DataFrame(table, infer_schema_length=None)
     won, lost = (rejections(frame[name].to_numpy()) for name in ("p_value", "p_worse"))
     frame = frame.with_columns(won=pl.Series(won), lost=pl.Series(lost))
@@ -621,10 +598,8 @@ def alternative_test(people: Labels, values: Floats, margin: float, level: float
     cells = np.bincount(people.cell, np.where(n_others > 0, agreed["program"] - agreed["person"], 0.0), len(values))
     number = np.bincount(people.cell, n_others > 0, len(values))
     gain = np.divide(cells, number, out=np.full(len(values), np.nan), where=number > 0)
-    return Alternative(
-        float(won.mean()), float(lost.mean()), advantage, max(advantage - half, 0.0), min(advantage + half, 1.0),
-        n_items, frame, gain,
-    )  # fmt: skip
+    ends = max(advantage - half, 0.0), min(advantage + half, 1.0)
+    return Alternative(float(won.mean()), float(lost.mean()), advantage, *ends, n_items, frame, gain)
 
 
 def below(lead: Floats, margin: float) -> float:

@@ -233,8 +233,7 @@ def preference_accuracy(
     equal = ROUNDING * size[query]
     agreement = (1 + ((left > right + equal).astype(np.float64) - (left < right - equal)) * sign) / 2
     weights = weights * (sign != 0)
-    total = np.bincount(query, weights, n_queries)
-    agreed = np.bincount(query, weights * agreement, n_queries)
+    agreed, total = (np.bincount(query, own, n_queries).astype(np.float64) for own in (weights * agreement, weights))
     return summary(share(agreed, total), total > 0, empty, per_query)
 
 

@@ -376,7 +376,7 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     [('bob', 'reversed')]
     """
     rows = zip(_with_bounds(frame).select(Suspect._fields[:-1]).rows(), quality_flags(frame), strict=True)
-    suspicious = [Suspect(*row, code) for row, code in rows if code in BY_QUALITY]
+    suspicious = [Suspect._make((*row, code)) for row, code in rows if code in BY_QUALITY]
     return sorted(suspicious, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
 
 

@@ -113,5 +113,8 @@ MESSAGES: dict[str, str] = _TABLE["messages"]
 ACTIONS: dict[str, str] = _TABLE["actions"]
 """What is suggested about annotators and what comes of it, by code."""
 
+AUDIT: dict[str, str] = _TABLE["audit"]
+"""What an audit says of programs, and what it cannot be made of, by code."""
+
 NAME_WORDS: dict[str, list[str]] = _TABLE["names"]
 """Words in ids and groups of annotators that say what they are."""
