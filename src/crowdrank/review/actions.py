@@ -164,9 +164,8 @@ class Actions(Shown):
             winners = fill(ACTIONS["new_winner" if n_changed else "same_winner"], **top)
         size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
         words = {"size": size, "moves": "moves" if effect.n_moved == 1 else "move", "tau": effect.tau}
-        return fill(
-            ACTIONS["order" if effect.n_moved else "same_order"], moved=moved, them=them, winners=winners, **words
-        )
+        order = ACTIONS["order" if effect.n_moved else "same_order"]
+        return fill(order, moved=moved, them=them, winners=winners, **words)
 
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each."""
@@ -188,9 +187,7 @@ def suggest_actions(
 ) -> Actions:
     """Return what :func:`crowdrank.actions` does, of judgments."""
     if not judged.n_annotators:
-        raise ParameterError(
-            "the judgments name no annotators, so there is nobody to keep or to leave out; add an annotator column"
-        )
+        raise ParameterError(ACTIONS["nobody"])
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
     trusted = consensus.estimates.get("trusted") if trusted is None else trusted
@@ -253,15 +250,9 @@ def suggest_actions(
     place = pl.col("action").replace_strict({name: place for place, name in enumerate(_ACTIONS)})
     bounds = [name for name in ("lower", "upper") if name in table.columns]
     columns = ("annotator", "action", "reason", "quality", *bounds, "n_judgments")
-    return Actions(
-        table=shown.sort(place, "quality", "annotator").select(columns),
-        flags=flags,
-        n_judgments_dropped=float(judged.row_weight[gone].sum()),
-        consensus=known,
-        without=without,
-        effect=effect,
-        notes=tuple(notes),
-    )
+    shown, weight = shown.sort(place, "quality", "annotator").select(columns), float(judged.row_weight[gone].sum())
+    results: dict[str, Any] = {"consensus": known, "without": without, "effect": effect, "notes": tuple(notes)}
+    return Actions(table=shown, flags=flags, n_judgments_dropped=weight, **results)
 
 
 def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> pl.DataFrame:
@@ -272,15 +263,12 @@ def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> 
     frame = annotator_table(quality)
     if frame is None:
         raise ParameterError("the consensus has no quality of annotators; give the aggregator with method=")
-    busy = np.bincount(judged.annotator, minlength=judged.n_annotators) > 0
-    names = judged.annotators.ids.filter(pl.Series(busy))
+    names = judged.annotators.ids.gather(np.unique(judged.annotator))
     # a file may hold as text what was a number
     frame = frame.with_columns(pl.col("annotator").cast(names.dtype, strict=False))
     missing = names.filter(~names.is_in(frame["annotator"].implode())) if len(frame) else names
     if len(missing):
-        raise JudgmentError(
-            f"the consensus does not know annotator {short(missing[0])}; give the consensus of these judgments"
-        )
+        raise JudgmentError(fill(ACTIONS["stranger"], who=f"annotator {short(missing[0])}"))
     bounds = [name for name in ("lower", "upper") if name in frame.columns]
     here = frame.filter(frame["annotator"].is_in(names.implode()))
     return here.select("annotator", "quality", *bounds, "n_judgments")
@@ -310,11 +298,9 @@ def _flag_annotators(
             habits.append((row["annotator"], "copies", same))
     # answers that have little to do with the items are why nothing more can be told of whoever gave them
     explained = {who for who, habit, _ in habits if habit in EMPTY}
-    flags = [
-        (row["annotator"], code, _quality_in_words(row))
-        for code, row in zip(quality_flags(table), table.iter_rows(named=True), strict=True)
-        if code in BY_QUALITY or (code and row["annotator"] not in explained)
-    ]
+    in_words = map(_quality_in_words, table.iter_rows(named=True))
+    rows = zip(table["annotator"], quality_flags(table), in_words, strict=True)
+    flags = [row for row in rows if row[1] in BY_QUALITY or (row[1] and row[0] not in explained)]
     flags.sort(key=lambda flag: flag[1] in DOUBTS)
     schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
     return _with_reasons([*flags, *habits], schema)

@@ -16,7 +16,7 @@ from ..protocols import Bools, Floats
 from ..wording import did_you_mean, first_few
 from .findings import Facts, name
 from .fragility import Fragility
-from .sentences import BY_QUALITY, SURE
+from .sentences import BY_QUALITY, MESSAGES, SURE, fill
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -34,12 +34,12 @@ class Values(NamedTuple):
     ids: pl.Series
 
 
-def _column(table: pl.DataFrame | None, name: str, whose: str = "annotator") -> Values | None:
-    """A column of a table of annotators or items."""
+def _column(table: pl.DataFrame | None, name: str, whose: str = "annotator", read: Any = np.asarray) -> Values | None:
+    """A column of a table of annotators or items, as it is read."""
     known = None if table is None or name not in table.columns else table.drop_nulls(name)
     if known is None or not len(known):
         return None
-    return Values(known[name].cast(pl.Float64).to_numpy(), known[whose])
+    return Values(read(known[name].cast(pl.Float64).to_numpy()), known[whose])
 
 
 def _of(known: Any, read: Callable[[Any], Any]) -> Any:
@@ -77,9 +77,7 @@ QUANTITIES: dict[str, Callable[[Facts], Values | float | None]] = {
     "n_reversed": lambda facts: _n_suspects(facts, "reversed"),
     "n_suspects": lambda facts: _n_suspects(facts, *BY_QUALITY),
     "share_suspects": lambda facts: _of(facts.table, lambda table: len(facts.suspects) / max(len(table), 1)),
-    "position_bias": lambda facts: _of(
-        _column(facts.table, "position_bias"), lambda own: Values(np.abs(own.values), own.ids)
-    ),
+    "position_bias": lambda facts: _column(facts.table, "position_bias", read=np.abs),
     "effective_annotators": lambda facts: _of(facts.diagnostics, lambda odd: odd.effective_annotators),
     "agreement": lambda facts: _of(facts.agreement, lambda one: one.same),
     "alpha": lambda facts: _of(facts.agreement, lambda one: one.alpha),
@@ -90,11 +88,7 @@ QUANTITIES: dict[str, Callable[[Facts], Values | float | None]] = {
     "judgments_per_item": lambda facts: _of(facts.per_item, lambda own: Values(own * 1.0, facts.consensus.items.ids)),
     "n_unjudged": lambda facts: _of(facts.is_unjudged, lambda own: int(own.sum())),
     "n_judgments": lambda facts: _of(facts.judgments, lambda judged: judged.n_judgments),
-    "n_annotators": lambda facts: (
-        getattr(facts.judgments, "n_annotators", None)
-        if facts.per_annotator is None
-        else int((facts.per_annotator > 0).sum())
-    ),
+    "n_annotators": lambda facts: _of(facts.judgments, lambda judged: len(np.unique(judged.annotator))),
     "n_items": lambda facts: _of(facts.judgments, lambda judged: judged.n_items),
     "n_queries": lambda facts: _of(facts.judgments, lambda judged: judged.n_queries),
     "converged": lambda facts: facts.consensus.trace.converged,
@@ -156,11 +150,8 @@ def _comparison(piece: str, whole: str, known: Collection[str]) -> Condition:
 
 def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome:
     """Return whether a condition holds, and the first alternative that does in words."""
-    return check_values(
-        condition, lambda quantity: QUANTITIES[quantity](facts),
-        f"{facts.consensus.method} does not give it for these judgments; put the condition on something else, or add "
-        "--bootstrap 200 for probabilities",
-    )  # fmt: skip
+    unknown = fill(MESSAGES["no_quantity"], method=facts.consensus.method)
+    return check_values(condition, lambda quantity: QUANTITIES[quantity](facts), unknown)
 
 
 def check_values(
@@ -188,6 +179,5 @@ def _outcome(one: Condition, known: Values | float | None, unknown: str) -> Outc
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(values[where] - one.number), kind="stable")]
     values_of_ids = [f"{name(known.ids[int(w)])} {values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
-    return Outcome(
-        True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(values_of_ids, len(where), _MAX_IDS_SHOWN)}"
-    )
+    which = first_few(values_of_ids, len(where), _MAX_IDS_SHOWN)
+    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {which}")

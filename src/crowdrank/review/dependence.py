@@ -200,10 +200,9 @@ def _test_pairs(sums: Sums, inflation: Floats, *, level: bool, named: Bools) -> 
     skew = np.maximum(sums.third * inflation / variance**1.5, _LEAST_SKEW)
     shape = 4.0 / skew**2
     p_value = gammaincc(shape, np.maximum(shape + np.sqrt(shape / variance) * excess, 0.0))
-    return {
-        "excess": excess / sums.number, "std_error": np.sqrt(variance) / sums.number, "correlation": excess / scale,
-        "p_value": p_value, "false_discovery": false_discovery_rates(p_value),
-    }  # fmt: skip
+    tested = {"excess": excess / sums.number, "std_error": np.sqrt(variance) / sums.number}
+    tested |= {"correlation": excess / scale, "p_value": p_value}
+    return tested | {"false_discovery": false_discovery_rates(p_value)}
 
 
 def false_discovery_rates(p_value: Floats) -> Floats:
@@ -216,9 +215,8 @@ def false_discovery_rates(p_value: Floats) -> Floats:
     """
     order = np.argsort(p_value, kind="stable")
     rates = p_value[order] * len(p_value) / np.arange(1, len(p_value) + 1)
-    discovery_rates = np.empty(len(p_value))
-    discovery_rates[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
-    return discovery_rates
+    rates[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
+    return rates
 
 
 def _inflation(sums: Sums, events: Events, panel: Panel) -> Floats:
@@ -228,9 +226,8 @@ def _inflation(sums: Sums, events: Events, panel: Panel) -> Floats:
     of two such annotators one of a ninth. A sixth is taken: with a ninth, independent annotators who find the same
     pairs hard were named in 8 % of simulated crowds, with a sixth in 3 %.
     """
-    inflation = np.ones(len(sums.number))
     if panel.items is None:
-        return inflation
+        return np.ones(len(sums.number))
     near = sums.excess > np.sqrt(sums.variance)
     use = np.flatnonzero(near[events.pair])
     thing, pair = panel.thing[events.first[use]], events.pair[use].astype(np.int64)
@@ -238,8 +235,8 @@ def _inflation(sums: Sums, events: Events, panel: Panel) -> Floats:
     keys = np.sort((pair * n_items + panel.items[:, thing]).ravel())
     begin = np.flatnonzero(np.diff(keys, prepend=-1))
     times = np.diff(begin, append=len(keys)).astype(np.float64)
-    sharing = np.bincount(keys[begin] // n_items, times * (times - 1.0), len(inflation))
-    return inflation + sharing / np.maximum(sums.number, 1.0) / 6.0
+    sharing = np.bincount(keys[begin] // n_items, times * (times - 1.0), len(sums.number))
+    return 1.0 + sharing / np.maximum(sums.number, 1.0) / 6.0
 
 
 def _families(one: Ints, other: Ints, joined: Bools, correlation: Floats, n: int) -> Ints:
@@ -250,8 +247,7 @@ def _families(one: Ints, other: Ints, joined: Bools, correlation: Floats, n: int
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    most = max(2.0, 0.5 * len(np.unique(np.concatenate([one, other]))))
-    least = _JOINED
+    most, least = max(2.0, 0.5 * len(np.unique([one, other]))), _JOINED
     while True:
         use = joined & (correlation >= least)
         graph = csr_array((np.ones(int(use.sum()), np.int8), (one[use], other[use])), shape=(n, n))
@@ -276,15 +272,14 @@ def _first_families(panel: Panel, one: Ints, other: Ints, events: Events) -> Int
     chance = (habits[one] * habits[other]).sum(axis=1)
     most = np.sqrt(np.maximum(1.0 - (habits**2).sum(axis=1), 1e-3))
     # numbers of annotators whose products are near the agreement of most pairs beyond chance
-    own, partner, seen = np.append(one, other), np.append(other, one), np.append(same - chance, same - chance)
-    weights, by_chance = np.append(number, number), np.append(chance, chance)
+    own, partner, seen = np.append(one, other), np.append(other, one), np.tile(same - chance, 2)
+    weights, by_chance = np.tile(number, 2), np.tile(chance, 2)
     order = np.lexsort((seen, own))
     counts = np.bincount(own, minlength=n)
     some = counts > 0
     middle = (np.cumsum(counts) - counts + (counts - 1) // 2)[some]
     strength = np.zeros(n)
-    strength[some] = np.sqrt(np.maximum(seen[order][middle], 1e-3))
-    strength = np.minimum(strength, most)
+    strength[some] = np.minimum(np.sqrt(np.maximum(seen[order][middle], 1e-3)), most[some])
     for _ in range(_MAX_FITS):
         guess = np.clip(by_chance + strength[own] * strength[partner], 0.01, 0.99)
         far = np.abs(seen + by_chance - guess) / np.sqrt(guess * (1.0 - guess) / weights)
@@ -379,7 +374,7 @@ def expected_classes(panel: Panel, family: Ints) -> Expected:
     cells, sizes = np.arange(len(panel.thing)), np.ones(len(panel.thing), np.int64)
     if len(np.unique(family)) < panel.n_annotators:
         keys = panel.thing.astype(np.int64) * panel.n_annotators + family[panel.annotator]
-        _, cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+        cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)[1:]
     cell = cells.astype(np.int32)
     weight = None if sizes.max(initial=1) == 1 else 1.0 / sizes[cell]
     # confusions and shares of the classes, from the vote shares on
@@ -391,8 +386,7 @@ def expected_classes(panel: Panel, family: Ints) -> Expected:
         packed = pack_grades(panel.thing, panel.annotator, panel.code, weight, *numbers)
     confusion, prior = _learn_confusions(*_count_classes(panel, weight, packed, None), panel.mirrored)
     for _ in range(_MAX_ITER if panel.known is None else 0):
-        before = confusion
-        counts = _count_classes(panel, weight, packed, (confusion, prior))
+        before, counts = confusion, _count_classes(panel, weight, packed, (confusion, prior))
         confusion, prior = _learn_confusions(*counts, panel.mirrored)
         if float(np.abs(confusion - before).max(initial=0.0)) <= _TOL:
             break

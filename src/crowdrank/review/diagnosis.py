@@ -22,7 +22,7 @@ from ..wording import SHOWN, first_few
 from .coded_judgments import code_judgments
 from .dependence import MIN_COMMON, Dependence, dependence, effective_number
 from .habits import Flagged, all_ties, consistency_sentence, flag_sentence, habits, one_side, recorded_sentences
-from .sentences import FLAGS, MESSAGES, fill
+from .sentences import ACTIONS, FLAGS, MESSAGES, fill
 
 RELATIONS = ("apart", "won", "lost")
 
@@ -104,18 +104,12 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
         notes.append(fill(MESSAGES["nothing_common"], least=MIN_COMMON))
     elif pairs is not None and pairs.n_looked_at < pairs.n_things:
         notes.append(fill(MESSAGES["sample"], n=pairs.n_looked_at, n_things=pairs.n_things))
-    return Diagnostics(
-        kind=judgments.kind,
-        n_annotators=n,
-        effective_annotators=worth,
-        annotator_messages=tuple(sentences),
-        group_messages=tuple(group_sentences(judgments.items, groups).values()),
-        notes=tuple(notes),
-        annotator_table=table,
-        dependence_table=_dependence_table(judgments.annotators, pairs),
-        family_table=_family_table(judgments, pairs),
-        group_table=groups,
-    )
+    said: dict[str, Any] = {"annotator_messages": tuple(sentences), "notes": tuple(notes)}
+    said["group_messages"] = tuple(group_sentences(judgments.items, groups).values())
+    tables: dict[str, Any] = {"annotator_table": table, "group_table": groups}
+    tables["dependence_table"] = _dependence_table(judgments.annotators, pairs)
+    tables["family_table"] = _family_table(judgments, pairs)
+    return Diagnostics(kind=judgments.kind, n_annotators=n, effective_annotators=worth, **said, **tables)
 
 
 def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
@@ -126,10 +120,8 @@ def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus
     single = consensus.items.single and items.single
     codes = consensus.items.codes(None if single else items.query_ids(), items.ids)
     if (codes < 0).any():
-        missing = int(np.argmax(codes < 0))
-        raise JudgmentError(
-            f"the consensus does not know item {short(items.ids[missing])}; give the consensus of these judgments"
-        )
+        stranger = short(items.ids[int(np.argmax(codes < 0))])
+        raise JudgmentError(fill(ACTIONS["stranger"], who=f"item {stranger}"))
     grade = None if consensus.grade is None else consensus.grade[codes]
     same: dict[str, Any] = {name: getattr(consensus, name) for name in ("method", "params", "levels", "nominal")}
     return Consensus(items=items, scores=consensus.scores[codes], grade=grade, **same)
@@ -163,21 +155,18 @@ def _mean_correlation(pairs: Dependence, use: Bools | slice) -> float:
 
 def _dependence_table(annotators: Index, pairs: Dependence | None) -> pl.DataFrame:
     """The pairs of annotators with ids, the largest excess first."""
-    numbers = (
-        "agreement expected excess excess_lower excess_upper correlation p_value false_discovery agreement_when_wrong"
-    )
+    numbers = "agreement expected excess excess_lower excess_upper correlation p_value false_discovery"
     whose: dict[str, Any] = dict.fromkeys(("annotator", "other"), annotators.ids.dtype)
-    schema = {**whose, "n_common": pl.Int64, **dict.fromkeys(numbers.split(), pl.Float64)}
+    schema = {**whose, "n_common": pl.Int64, **dict.fromkeys((*numbers.split(), "agreement_when_wrong"), pl.Float64)}
     if pairs is None:
         return pl.DataFrame(schema=schema)
     sums, excess, reach = pairs.sums, pairs.excess, _HALF_INTERVAL * pairs.std_error
     agreement = sums.same / sums.number
     columns = [annotators.ids.gather(pairs.one), annotators.ids.gather(pairs.other), sums.number.astype(np.int64)]
     columns += [agreement, agreement - excess, excess, excess - reach, excess + reach]
-    columns += [np.clip(pairs.correlation, -1.0, 1.0), pairs.p_value, pairs.false_discovery]
-    columns.append(pl.Series(sums.wrong_same) / pl.Series(sums.wrong))
+    when_wrong = (pl.Series(sums.wrong_same) / pl.Series(sums.wrong)).fill_nan(None)
+    columns += [np.clip(pairs.correlation, -1.0, 1.0), pairs.p_value, pairs.false_discovery, when_wrong]
     frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
-    frame = frame.with_columns(pl.col("agreement_when_wrong").fill_nan(None))
     return frame.sort("excess", "annotator", "other", descending=[True, False, False])
 
 
@@ -226,9 +215,8 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
         # whose agreement with the others changed at some time, by Holm's rule over all that were looked at
         names = ("agreement_before", "agreement_after", "changed_at", "change_p_value")
         before, after, at, p_value = _columns(table, *names)
-        looked_at = np.flatnonzero(~np.isnan(p_value))
-        order = looked_at[np.argsort(p_value[looked_at], kind="stable")]
-        drifting = order[holm(p_value[order]) <= _MAX_FALSE_CHANGES] if len(order) else order
+        order = np.argsort(p_value, kind="stable")[: int((~np.isnan(p_value)).sum())]
+        drifting = order[holm(p_value[order]) <= _MAX_FALSE_CHANGES]
         if isinstance(judgments, Preferences):
             kind, before, after = "change_order", 0.5 + 0.5 * before, 0.5 + 0.5 * after
         elif isinstance(judgments, Grades) and judgments.nominal:
@@ -237,9 +225,8 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
             kind, before, after = "change_grades", -before, -after
         words = []
         for a in drifting:
-            when = f"time {at[a]:g}"
-            if _EARLIEST <= at[a] < _LATEST:
-                when = datetime.fromtimestamp(at[a], UTC).strftime("%Y-%m-%d %H:%M")
+            is_date = _EARLIEST <= at[a] < _LATEST
+            when = f"{datetime.fromtimestamp(at[a], UTC):%Y-%m-%d %H:%M}" if is_date else f"time {at[a]:g}"
             change = fill(MESSAGES[kind], before=before[a], after=after[a])
             words.append(fill(FLAGS["changes"].numbers, change=change, time=when))
         changes["changes"] = Flagged(drifting, annotators.ids.gather(drifting).to_list(), words)
@@ -351,10 +338,8 @@ def group_sentences(items: Items, table: pl.DataFrame) -> dict[str, str]:
         rows = table.filter(pl.col("relation") == word)
         parts = [part for _, part in rows.group_by("group", maintain_order=True) if not _is_rest(items, part, table)]
         parts.sort(key=len)
-        names = [
-            _name_items(items, part) if len(part) == 1 else f"the {len(part):,} items {_name_items(items, part)}"
-            for part in parts[:SHOWN]
-        ]
+        heads = [f"the {len(part):,} items " if len(part) > 1 else "" for part in parts[:SHOWN]]
+        names = [head + _name_items(items, part) for head, part in zip(heads, parts, strict=False)]
         if names:
             number, several = sum(map(len, parts)), len(parts[-1]) > 1
             sentences[word] = open_place(first_few(names, len(parts)), number, word, group=several)
@@ -377,8 +362,8 @@ def _is_rest(items: Items, part: pl.DataFrame, table: pl.DataFrame) -> bool:
 
 def _name_items(items: Items, rows: pl.DataFrame) -> str:
     """The first five items of rows, with their queries where there are several."""
-    names = [
-        short(row["item"]) if items.single else f"{short(row['item'])} (query {short(row['query'])})"
-        for row in rows.head(SHOWN).rows(named=True)
-    ]
+    shown = rows.head(SHOWN)
+    names = [short(item) for item in shown["item"]]
+    if not items.single:
+        names = [f"{name} (query {short(query)})" for name, query in zip(names, shown["query"], strict=True)]
     return first_few(names, len(rows))

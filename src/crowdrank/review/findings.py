@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os.path import commonprefix
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -166,9 +167,9 @@ class Findings(Shown, Sequence[Finding]):
         """Return a table of kind, about, severity, sentence, ids (as text) and numbers (as JSON text)."""
         import json
 
-        rows = [
-            {**one, "ids": list(map(str, one["ids"])), "numbers": json.dumps(one["numbers"])} for one in self.plain()
-        ]
+        rows = self.plain()
+        for row in rows:
+            row |= {"ids": list(map(str, row["ids"])), "numbers": json.dumps(row["numbers"])}
         words = ("kind", "about", "severity", "sentence", "numbers")
         return pl.DataFrame(rows, schema={**dict.fromkeys(words, pl.String), "ids": pl.List(pl.String)})
 
@@ -262,11 +263,10 @@ class Facts:
         """Number of judgments that each item is part of."""
         if self.judgments is None:
             return None
-        parts = parts_of(self.judgments)
-        sides = [(part.left, part.right) if isinstance(part, Preferences) else (part.item,) for part in parts]
-        return np.bincount(
-            np.concatenate([column for one in sides for column in one]), minlength=len(self.consensus.items)
-        )
+        columns = []
+        for part in parts_of(self.judgments):
+            columns += [part.left, part.right] if isinstance(part, Preferences) else [part.item]
+        return np.bincount(np.concatenate(columns), minlength=len(self.consensus.items))
 
     @cached_property
     def per_annotator(self) -> Counts | None:
@@ -319,20 +319,12 @@ class Facts:
 def facts_of(consensus: Consensus, judgments: Judgments | Mixed | None) -> Facts:
     """Return what findings are made of."""
     if not isinstance(consensus, Consensus):
-        raise ParameterError(
-            f"findings are about a consensus, not about a {type(consensus).__name__}; make one with aggregate"
-        )
+        raise ParameterError(fill(MESSAGES["no_consensus"], what=type(consensus).__name__))
     # the same items have the same codes
     mine, theirs = consensus.items, consensus.items if judgments is None else judgments.items
-    same = mine is theirs or all(
-        one.cast(pl.String).equals(other.cast(pl.String), check_names=False)
-        for one, other in ((mine.ids, theirs.ids), (mine.query_ids(), theirs.query_ids()))
-    )
-    if judgments is not None and not same:
-        raise ParameterError(
-            f"the consensus has {len(consensus.items):,} items and the judgments {judgments.n_items:,}, which are not "
-            "the same; give the judgments it was made from"
-        )
+    pairs = [] if mine is theirs else [(mine.ids, theirs.ids), (mine.query_ids(), theirs.query_ids())]
+    if not all(one.cast(pl.String).equals(other.cast(pl.String), check_names=False) for one, other in pairs):
+        raise ParameterError(fill(MESSAGES["other_items"], n=len(mine), n_judged=len(theirs)))
     return Facts(consensus, judgments)
 
 
@@ -695,7 +687,7 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
         kinds[one] = True if kind is None and one in models else kind
     programs, others = [one for one in ids if kinds[one]], [one for one in ids if not kinds[one]]
     number = table["n_judgments"].to_numpy()
-    share = float(number[[kinds[one] is True for one in ids]].sum() / number.sum())
+    share = float(number[[bool(kinds[one]) for one in ids]].sum() / number.sum())
     if programs and not others:
         words = {"trusted": option("trusted"), "tell": _what_intervals_tell(facts)}
         return [say("only_programs", {"n_programs": len(programs)}, programs, **words)]
@@ -703,9 +695,7 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
         return []
     sure = None not in kinds.values()
     # those to be trusted, by their group, by what their ids begin with, or each
-    of_others, low, high = {of_group.get(one) for one in others}, min(others), max(others)
-    alike = next((place for place, two in enumerate(zip(low, high, strict=False)) if two[0] != two[1]), len(low))
-    start = low[:alike]
+    of_others, start = {of_group.get(one) for one in others}, commonprefix(others)  # noqa: RUF071
     shortest = ",".join(others) if len(others) <= SHOWN else "FILE"
     if len(of_others) == 1 and None not in of_others and others == [one for one in ids if of_group[one] in of_others]:
         shortest = f"group={of_others.pop()}"
@@ -723,9 +713,7 @@ def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
 
 def _what_intervals_tell(facts: Facts) -> str:
     """What there is of errors that all annotators share in intervals, tiers and beats."""
-    if "unseen" in facts.consensus.estimates.get("shared", {}):
-        return "intervals, tiers and beats have the usual allowance for that, which may be too small"
-    return "intervals, tiers and beats tell what more of their judgments would change"
+    return MESSAGES["allowance" if "unseen" in facts.consensus.estimates.get("shared", {}) else "what_more_would_tell"]
 
 
 def _unseen_sides(facts: Facts) -> list[Finding]:
@@ -768,17 +756,15 @@ def agreement_findings(facts: Facts) -> list[Finding]:
     odd = facts.diagnostics
     if facts.consistency is None or odd is None:
         return findings
-    numbers, by_chance = {}, False
-    ids: list[Any] = []
+    numbers, by_chance, whose = dict[str, float](), False, dict[Any, None]()
     for how in ("repeated", "swapped"):
         repeats = consistency(odd.annotators(), how)
         if repeats is not None:
             numbers |= {f"n_{how}": repeats.n, f"share_{how}": repeats.share}
             numbers |= {f"{how}_lower": repeats.lower, f"{how}_upper": repeats.upper}
-            ids += repeats.annotators
+            whose |= dict.fromkeys(repeats.annotators)
             by_chance |= repeats.n >= FEWEST and repeats.lower <= _CHANCE
     severity = "warning" if by_chance and not isinstance(judged, Grades) else "info"
-    whose = dict.fromkeys(ids)
     return [*findings, say("self_consistency", numbers, whose, severity, sentence=facts.consistency)]
 
 
@@ -789,19 +775,17 @@ def _disagreement(facts: Facts) -> list[Finding]:
         return []
     top = table.row(0, named=True)
     within = f" (query {name(top['query'])})" if facts.consensus.items.n_queries > 1 else ""
+    if top.get("divided", top.get("spread")) <= 0:
+        return []
     if "other" in top:
-        if top["divided"] <= 0:
-            return []
         n = int((table["divided"] >= _MIN_SHARE_DIVIDED).sum())
         tied = f", {top['n_tied']:,} tied" if top["n_tied"] else ""
         numbers = {"n_divided": n, "n_item": top["n_item"], "n_other": top["n_other"]}
         return [say("divided/pair", numbers, (top["item"], top["other"]), within=within, tied=tied)]
     if "divided" in top:
-        kind, measure, words = "divided", "divided", {}
-    else:
-        kind, measure = "divided/grades", "spread"
-        words = {key: top[key] for key in ("n_answers", "lowest", "highest")}
-    return [say(kind, {measure: top[measure]}, (top["item"],), within=within, **words)] if top[measure] else []
+        return [say("divided", {"divided": top["divided"]}, (top["item"],), within=within)]
+    words = {key: top[key] for key in ("n_answers", "lowest", "highest")}
+    return [say("divided/grades", {"spread": top["spread"]}, (top["item"],), within=within, **words)]
 
 
 def _judgments(facts: Facts) -> list[Finding]:
@@ -952,18 +936,14 @@ def habit_findings(
                 likers = habit.table.filter(pl.col("lower") > 0.0, pl.col("odds") > NOTABLE_ODDS)
                 said.append((habit, likers.sort("odds", "annotator", descending=[True, False])))
         known = set(leaning) if kind == "leans_left" else set()
-        who = {one: None for _, some in said for one in some["annotator"].to_list() if one not in known}
-        if not who:
+        rows = [(habit, row) for habit, some in said for row in some.rows(named=True) if row["annotator"] not in known]
+        if not rows:
             continue
-        names = [
-            f"{name(row['annotator'])} (the one {habit.favoured_item} wins {row['odds']:.2f} times as often)"
-            for habit, some in said
-            for row in some.iter_rows(named=True)
-            if row["annotator"] in who
-        ]
+        who = dict.fromkeys(row["annotator"] for _, row in rows)
+        likes = [(name(row["annotator"]), habit.favoured_item, row["odds"]) for habit, row in rows]
+        names = [fill(MESSAGES["likes"], who=one, what=what, odds=odds) for one, what, odds in likes]
         n = max(len(habit.table) for habit, _ in said)
-        does = words[len(who) > 1]
-        sentence = f"{of_all(len(who), n, 'annotator')} {does}: {first_few(names[:SHOWN], len(names))}"
+        sentence = f"{of_all(len(who), n, 'annotator')} {words[len(who) > 1]}: {first_few(names[:SHOWN], len(names))}"
         numbers = {"n": len(who), "n_annotators": n}
         findings.append(Finding(kind, "annotators", "warning", sentence, numbers, tuple(who)))
     return findings
