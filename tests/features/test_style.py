@@ -8,11 +8,8 @@ import pytest
 
 from crowdrank.features.style import (
     COLUMNS,
-    CONNECTIVES,
-    FIRST_PERSON,
     MAX_CHARACTERS,
-    NEGATIONS,
-    SECOND_PERSON,
+    WORDS,
     style_columns,
     style_counts,
 )
@@ -48,7 +45,7 @@ def columns(counts):
 
 def test_there_are_36_columns_and_lists_of_the_stated_lengths(columns):
     assert len(COLUMNS) == len(set(COLUMNS)) == len(columns) == 36
-    assert [len(words) for words in (FIRST_PERSON, SECOND_PERSON, NEGATIONS, CONNECTIVES)] == [16, 8, 20, 22]
+    assert [len(words) for words in WORDS.values()] == [16, 8, 20, 22]
 
 
 @pytest.mark.parametrize(

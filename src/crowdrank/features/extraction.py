@@ -294,10 +294,8 @@ def extractor_of(source: Any) -> Extractor:
         return read_extractor(beside if os.path.isfile(beside) else source)
     extractor = getattr(getattr(source, "ranker", source), "extractor_", None) or getattr(source, "extractor", None)
     if not isinstance(extractor, Extractor):
-        raise ParameterError(
-            f"this {type(source).__name__} was not made from raw items, so no features like it can be made; make its "
-            "features by cr.features.texts, pages or speech"
-        )
+        odd = f"this {type(source).__name__} was not made from raw items, so no features like it can be made"
+        raise ParameterError(f"{odd}; make its features by cr.features.texts, pages or speech")
     return extractor
 
 
@@ -306,21 +304,16 @@ def expect_extractor(extractor: Extractor, kind: str | None = None) -> None:
     if kind is not None:
         one_of(kind, KINDS, "of", of_verb=True)
     if extractor.kind not in KINDS:
-        raise JudgmentError(
-            f"the extractor is of kind {plain(extractor.kind[:40])!r}, and this version knows "
-            f"{', '.join(KINDS)}; install a newer version"
-        )
+        odd = f"the extractor is of kind {plain(extractor.kind[:40])!r}"
+        raise JudgmentError(f"{odd}, and this version knows {', '.join(KINDS)}; install a newer version")
     if kind is not None and kind != extractor.kind:
-        raise ParameterError(
-            f"the features were made of the kind {extractor.kind!r} and {option('of', kind)} was asked for; "
-            f"say {option('of', extractor.kind)}, or name another model"
-        )
+        odd = f"the features were made of the kind {extractor.kind!r} and {option('of', kind)} was asked for"
+        raise ParameterError(f"{odd}; say {option('of', extractor.kind)}, or name another model")
     version = import_module(KINDS[extractor.kind], __package__).VERSION
     if extractor.version != version:
-        raise JudgmentError(
-            f"the features were made by version {extractor.version} of the {extractor.kind} columns, and this is "
-            f"version {version}; make features and ranker anew, or install the crowdrank that made them"
-        )
+        made = f"the features were made by version {extractor.version} of the {extractor.kind} columns"
+        remedy = "make features and ranker anew, or install the crowdrank that made them"
+        raise JudgmentError(f"{made}, and this is version {version}; {remedy}")
 
 
 def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) -> Floats:

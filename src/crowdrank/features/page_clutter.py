@@ -44,9 +44,14 @@ def gaussian_pyramid(channel: Floats) -> list[Floats]:
     """Return a channel at three scales, each half as wide and high as the one before."""
     levels = [channel]
     for _ in range(1, N_LEVELS):
-        smooth = ndimage.convolve1d(levels[-1], _BINOMIAL, axis=1, mode="mirror")[:, ::2]
-        levels.append(ndimage.convolve1d(smooth, _BINOMIAL, axis=0, mode="mirror")[::2])
+        levels.append(_halve(levels[-1], _BINOMIAL))
     return levels
+
+
+def _halve(values: Floats, kernel: Floats) -> Floats:
+    """Values smoothed both ways, at half the width and height."""
+    narrow = ndimage.convolve1d(values, kernel, axis=1, mode="mirror")[:, ::2]
+    return ndimage.convolve1d(narrow, kernel, axis=0, mode="mirror")[::2]
 
 
 def gaussian(half: int, sigma: float, centre: float = 0.0) -> Floats:
@@ -112,8 +117,7 @@ def _colour(*channels: Floats) -> Floats:
 
 def _contrast(lightness: Floats) -> Floats:
     """Local standard deviation of contrast, which is the difference of two Gaussians."""
-    inner, outer = (_smooth_mirrored(lightness, kernel) for kernel in (_CENTRE, _SURROUND))
-    contrast = np.abs(inner - outer)
+    contrast = np.abs(_smooth_mirrored(lightness, _CENTRE) - _smooth_mirrored(lightness, _SURROUND))
     mean, square = pool_pixels(contrast, _CONTRAST_POOL), pool_pixels(contrast**2, _CONTRAST_POOL)
     return np.sqrt(np.abs(square - mean**2))
 
@@ -140,14 +144,10 @@ def _smooth_mirrored(values: Floats, kernel: Floats) -> Floats:
 def _energy(energy: Floats) -> Floats:
     """Energy pooled at twice the resolution: expanded, then reduced."""
     height, width = energy.shape
-    wide = np.zeros((height, 2 * width))
+    wide, tall = np.zeros((height, 2 * width)), np.zeros((2 * height, 2 * width))
     wide[:, ::2] = energy
-    wide = _pool_axis(wide, 2 * _ENERGY_POOL, 1, 2)
-    tall = np.zeros((2 * height, 2 * width))
-    tall[::2] = wide
-    tall = _pool_axis(tall, 2 * _ENERGY_POOL, 0, 2)
-    narrow = ndimage.convolve1d(tall, _ENERGY_POOL, axis=1, mode="mirror")[:, ::2]
-    return ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
+    tall[::2] = _pool_axis(wide, 2 * _ENERGY_POOL, 1, 2)
+    return _halve(_pool_axis(tall, 2 * _ENERGY_POOL, 0, 2), _ENERGY_POOL)
 
 
 def _oriented_responses(lightness: Floats) -> Iterator[Floats]:
@@ -185,9 +185,7 @@ def _turn_kernel(kernel: Floats, degrees: float) -> Floats:
     first_row, first_column = np.floor(source_row).astype(int), np.floor(source_column).astype(int)
     rows, columns = _cubic(source_row - first_row), _cubic(source_column - first_column)
     interpolated = sum(
-        rows[i] * columns[j] * padded[first_row + n - 1 + i, first_column + n - 1 + j]
-        for i in range(4)
-        for j in range(4)
+        rows[i] * columns[j] * padded[first_row + n - 1 + i, first_column + n - 1 + j] for i, j in np.ndindex(4, 4)
     )
     turned = np.clip(interpolated, scaled.min(), scaled.max()) * spread + low
     return turned / turned.sum()
@@ -196,10 +194,8 @@ def _turn_kernel(kernel: Floats, degrees: float) -> Floats:
 def _cubic(share: Floats) -> tuple[Floats, ...]:
     """Weights of four neighbours, of which the middle two enclose the point (Catmull and Rom)."""
     t = share
-    return (
-        0.5 * (-t + 2 * t**2 - t**3), 0.5 * (2 - 5 * t**2 + 3 * t**3),
-        0.5 * (t + 4 * t**2 - 3 * t**3), 0.5 * (-(t**2) + t**3),
-    )  # fmt: skip
+    first, last = 0.5 * (-t + 2 * t**2 - t**3), 0.5 * (-(t**2) + t**3)
+    return first, 0.5 * (2 - 5 * t**2 + 3 * t**3), 0.5 * (t + 4 * t**2 - 3 * t**3), last
 
 
 def _largest(levels: list[Floats]) -> Floats:
@@ -323,10 +319,8 @@ def region_counts(picture: Picture) -> list[int]:
     """Return the number of regions at each scale."""
     from skimage.segmentation import felzenszwalb
 
-    scaled = picture / 255
-    return [
-        int(felzenszwalb(scaled, scale=scale, sigma=_SIGMA, min_size=_MIN_REGION_PIXELS).max()) + 1 for scale in _SCALES
-    ]
+    how = {"sigma": _SIGMA, "min_size": _MIN_REGION_PIXELS}
+    return [int(felzenszwalb(picture / 255, scale=scale, **how).max()) + 1 for scale in _SCALES]
 
 
 def segment_measure(picture: Picture) -> float:
@@ -362,8 +356,7 @@ def reduced_screen(png: bytes) -> Picture:
         raise ItemError("its screenshot is of another size")
     rows, columns = _areas(SCREEN_HEIGHT, HEIGHT), _areas(SCREEN_WIDTH, WIDTH)
     pixels = (rows @ screen.reshape(SCREEN_HEIGHT, -1)).reshape(HEIGHT, SCREEN_WIDTH, 3)
-    pixels = columns @ pixels
-    return np.rint(pixels).astype(np.uint8)
+    return np.rint(columns @ pixels).astype(np.uint8)
 
 
 def _areas(size: int, smaller: int) -> Floats:

@@ -85,9 +85,8 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
         if len(rows):
             those = first_few([items.raw[row].name for row in rows])
             say(f"{len(rows):,} of {counted(len(details), 'page')} {sentence}: {those}")
-    table = items.items.frame().with_columns(
-        pl.Series(name, details[:, place]).fill_nan(None).cast(pl.Int64) for place, name in enumerate(DETAILS)
-    )
+    kept = pl.DataFrame(details, schema=DETAILS).fill_nan(None).cast(pl.Int64)
+    table = items.items.frame().hstack(kept)
     measures = matrix[:, len(names) : -len(DETAILS)] if measured else None
     return Made(items, matrix[:, : len(names)], names, measures=measures, details=table)
 
@@ -97,9 +96,7 @@ def measure_pages(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterato
     from .page_source import count_missing_sheets, count_source
 
     if params["mode"] == "source":
-        yield from each_item(
-            lambda raw: np.array([*count_source(raw).columns(), count_missing_sheets(raw), math.nan]), raws
-        )
+        yield from each_item(lambda raw: [*count_source(raw).columns(), count_missing_sheets(raw), math.nan], raws)
         return
     from . import page_clutter
     from .page_rendering import render_pages
@@ -145,11 +142,9 @@ def clutter_rankings(items: RawItems, measured: Floats) -> Rankings:
     keep = worth_ranking(items, measured)
     if keep.sum() < 2:
         raise JudgmentError("fewer than two pages show something, so there is nothing to rank; give more pages")
-    frame = items.items.frame().with_columns(
-        pl.Series(name, measured[:, place]) for place, name in enumerate(MEASURES[:N_MEASURES])
-    )
-    ids = [name for name in ("query", "item") if name in frame.columns]
-    long = frame.filter(keep).unpivot(MEASURES, index=ids, variable_name="annotator", value_name="clutter")
+    ids = items.items.frame()
+    frame = ids.hstack(pl.DataFrame(measured[:, :N_MEASURES], schema=MEASURES))
+    long = frame.filter(keep).unpivot(MEASURES, index=ids.columns, variable_name="annotator", value_name="clutter")
     groups = [name for name in ("query", "annotator") if name in long.columns]
     ranked = long.with_columns(rank=pl.col("clutter").rank("min").over(groups).cast(pl.Int64)).drop("clutter")
     return Rankings.from_frame(ranked)
@@ -163,9 +158,6 @@ def worth_ranking(items: RawItems, measured: Floats) -> Bools:
     for which, what in ((blank, "show nothing"), (repeated, "look like another page")):
         if which.any():
             names = first_few([items.raw[row].name for row in np.flatnonzero(which)])
-            warnings.warn(
-                f"{int(which.sum()):,} of {len(measured):,} pages {what} and are not ranked: {names}",
-                DataWarning,
-                stacklevel=4,
-            )
+            text = f"{int(which.sum()):,} of {len(measured):,} pages {what} and are not ranked: {names}"
+            warnings.warn(text, DataWarning, stacklevel=4)
     return ~blank & ~repeated

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from ..errors import MissingExtraError
 from ..wording import option
 from .page_source import HOST, MAX_ELEMENTS, MAX_TEXTS, SCREEN_HEIGHT, SCREEN_WIDTH, Site, read_page, site_of
-from .raw_items import ItemError, RawItem
+from .raw_items import LISTS, ItemError, RawItem
 
 _HEIGHT = (
     "Math.max(...[document.documentElement, document.body].filter(element => element)"
@@ -34,14 +34,6 @@ DEADLINE = 12.0
 """Seconds for one page; then the browser is closed, and the page is tried again without its scripts."""
 
 _LOAD_MILLISECONDS, _SETTLE_MILLISECONDS, _CLOSE_SECONDS, _LEAVE_SECONDS = 8_000, 250, 5.0, 4.0
-_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_FLAGS = (
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
-    "--no-first-run", "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-gpu",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--proxy-server=http://127.0.0.1:9",
-    "--proxy-bypass-list=<-loopback>", "--font-render-hinting=none", "--force-color-profile=srgb", "--hide-scrollbars",
-)  # fmt: skip
-"""What is not answered from the page's folder finds no host, and no proxy either."""
 
 
 class Rendered(NamedTuple):
@@ -61,27 +53,21 @@ def rendering_problem() -> str | None:
     except ImportError:
         return "pages are rendered by the package playwright; install crowdrank[pages] and Chromium"
     if browser_path() is None:
-        return (
-            "there is no Chromium to render pages with; install Debian's chromium, or run playwright install chromium"
-        )
-    if _is_root():
-        try:
-            without_network = subprocess.run(["unshare", "-n", "true"], capture_output=True, timeout=10)
-            is_possible = without_network.returncode == 0
-        except (OSError, subprocess.SubprocessError):
-            is_possible = False
-        if not is_possible:
-            return (
-                "Chromium has no sandbox when root runs it, and no network namespace can be made here; render pages as "
-                "an ordinary user"
-            )
-    return None
+        lacking = "there is no Chromium to render pages with"
+        return f"{lacking}; install Debian's chromium, or run playwright install chromium"
+    if not _is_root():
+        return None
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(["unshare", "-n", "true"], capture_output=True, timeout=10, check=True)
+        return None
+    unsafe = "Chromium has no sandbox when root runs it, and no network namespace can be made here"
+    return f"{unsafe}; render pages as an ordinary user"
 
 
 @cache
 def browser_path() -> str | None:
     """Return where the browser is: the one named by the environment, that of the system, or playwright's own."""
-    named = os.environ.get(BROWSER) or next(filter(None, map(shutil.which, _COMMANDS)), None)
+    named = os.environ.get(BROWSER) or next(filter(None, map(shutil.which, LISTS["browser"]["commands"])), None)
     if named is not None:
         return named
     own = sorted(Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome"))
@@ -148,9 +134,8 @@ class _Browser:
                 command.write_text(f'#!/bin/sh\nexec unshare -n -- "{browser_path()}" "$@"\n')
                 command.chmod(0o700)
         try:
-            self.browser = await self.running.chromium.launch(
-                executable_path=command, headless=True, chromium_sandbox=not _is_root(), args=list(_FLAGS)
-            )
+            how = {"chromium_sandbox": not _is_root(), "args": LISTS["browser"]["flags"]}
+            self.browser = await self.running.chromium.launch(executable_path=command, headless=True, **how)
         except Error as error:
             said, why = str(error).lower(), f"does not start; run it by hand to see why, or name another in {BROWSER}"
             if "sandbox" in said and "usable" in said:
@@ -235,9 +220,8 @@ class _Visit:
         from playwright.async_api import TimeoutError as TookTooLong
 
         with contextlib.suppress(TookTooLong):
-            loading = asyncio.ensure_future(
-                self.page.goto(self.site.address, wait_until="load", timeout=_LOAD_MILLISECONDS)
-            )
+            opening = self.page.goto(self.site.address, wait_until="load", timeout=_LOAD_MILLISECONDS)
+            loading = asyncio.ensure_future(opening)
             leading = asyncio.ensure_future(self.leads_on.wait())
             await asyncio.wait({loading, leading}, return_when=asyncio.FIRST_COMPLETED)
             leading.cancel()
@@ -251,15 +235,12 @@ async def _measure(context: Any, visit: _Visit) -> Rendered:
     await page.wait_for_timeout(_SETTLE_MILLISECONDS)
     _expect_own_site(page)
     script = Path(__file__).with_name("page_counting.js").read_text(encoding="utf-8")
-    call = f"({script})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
-    counts = await _evaluate(context, page, call)
+    counts = await _evaluate(context, page, f"({script})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})")
     if not isinstance(counts, dict) or "too_large" in counts:
         raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
     numbers = {str(name): float(value) for name, value in counts.items()}
-    picture = await page.screenshot(
-        animations="disabled", caret="hide", clip={"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT},
-        timeout=DEADLINE * 1000,
-    )  # fmt: skip
+    clip = {"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT}
+    picture = await page.screenshot(animations="disabled", caret="hide", clip=clip, timeout=DEADLINE * 1000)
     if visit.site.has_scripts:
         await page.wait_for_timeout(_SETTLE_MILLISECONDS)
     again = await _evaluate(context, page, _HEIGHT)
@@ -279,8 +260,6 @@ async def _evaluate(context: Any, page: Any, expression: str) -> Any:
     session = await context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "counting"})
-    answer = await session.send(
-        "Runtime.evaluate",
-        {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True},
-    )
+    call = {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True}
+    answer = await session.send("Runtime.evaluate", call)
     return answer.get("result", {}).get("value")

@@ -84,15 +84,7 @@ _WANTED = re.compile(r"font|background|display", re.IGNORECASE)
 _TEXT = re.compile(r"\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'")
 _BRACE = re.compile(r"[{}]")
 _MAX_SELECTOR_LENGTH = 500
-_PROPERTIES = frozenset(
-    ["display", "font", "font-family", "font-size", "font-weight", "font-style", "background", "background-color"]
-)
-
 _SIZE = re.compile(r"(-?\d{0,6}(?:\.\d{1,6})?)(px|pt|em|rem|%|pc|cm|mm|in)?")
-_PIXELS = {"px": 1.0, "": 1.0, "pt": 4 / 3, "pc": 16.0, "cm": 96 / 2.54, "mm": 9.6 / 2.54, "in": 96.0}
-SIZE_WORDS = {
-    "xx-small": 9.0, "x-small": 10.0, "small": 13.0, "medium": 16.0, "large": 18.0, "x-large": 24.0, "xx-large": 32.0,
-}  # fmt: skip
 _COLOUR = re.compile(r"#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]{1,80}\)|\b[a-z]{3,20}\b")
 _COLOUR_WORDS = frozenset(_LISTS["colours"])
 
@@ -153,7 +145,7 @@ def declarations_of(body: str) -> dict[str, str]:
     for part in body.split(";"):
         name, colon, value = part.partition(":")
         name = name.strip().lower()
-        if colon and name in _PROPERTIES:
+        if colon and name in _LISTS["properties"]:
             declarations[name] = value.partition("!")[0].strip().lower()[:_MAX_SELECTOR_LENGTH]
     return declarations
 
@@ -166,15 +158,15 @@ def pixels(text: str, parent: float) -> float | None:
     >>> pixels("12pt", 16.0), pixels("1.5em", 10.0), pixels("small", 16.0), pixels("auto", 16.0)
     (16.0, 15.0, 13.0, None)
     """
-    if text in SIZE_WORDS:
-        return SIZE_WORDS[text]
+    if text in _LISTS["size_words"]:
+        return float(_LISTS["size_words"][text])
     if text in ("smaller", "larger"):
         return parent / 1.2 if text == "smaller" else parent * 1.2
     match = _SIZE.fullmatch(text)
     if match is None or match[1] in ("", "-", "."):
         return None
-    unit = match[2] or ""
-    size = float(match[1]) * {"em": parent, "rem": 16.0, "%": parent / 100}.get(unit, _PIXELS.get(unit, 1.0))
+    units = _LISTS["pixels"] | {"em": parent, "rem": 16.0, "%": parent / 100}
+    size = float(match[1]) * units[match[2] or ""]
     return size if 0 <= size <= 1000 else None
 
 
@@ -207,11 +199,6 @@ _MAX_SHEETS = 60
 _NO_TEXT = frozenset(["script", "style", "noscript", "template", "textarea", "option", "head", "title"])
 _IMAGES = frozenset(["img", "svg", "canvas", "video"])
 _INLINE = frozenset(_LISTS["inline"])
-_DEFAULT_SIZES = {
-    "h1": 2.0, "h2": 1.5, "h3": 1.17, "h5": 0.83, "h6": 0.67, "small": 1 / 1.2, "big": 1.2, "sub": 1 / 1.2,
-    "sup": 1 / 1.2, "code": 13 / 16, "pre": 13 / 16, "kbd": 13 / 16, "samp": 13 / 16,
-}  # fmt: skip
-_FONT_TAG_SIZES = {"1": 10.0, "2": 13.0, "3": 16.0, "4": 18.0, "5": 24.0, "6": 32.0, "7": 48.0}
 _CHARACTER_WIDTH, _LINE_HEIGHT, _TEXT_WIDTH = 0.5, 1.2, 960.0
 _UNKNOWN_IMAGE_HEIGHT = 150.0
 
@@ -239,11 +226,8 @@ class PageCounts:
 def eight_columns(counts: Mapping[str, float]) -> list[float]:
     """Return the columns of what is counted on a page, logarithms for the most part; no mean size without text."""
     size = counts["sizes"] / counts["characters"] if counts["characters"] else math.nan
-    before, after = (
-        [math.log1p(counts[name]) for name in names]
-        for names in (("texts", "links", "fonts"), ("tables", "colours", "images"))
-    )
-    return [*before, size, *after, counts["height"] / SCREEN_WIDTH]
+    logs = [math.log1p(counts[name]) for name in ("texts", "links", "fonts", "tables", "colours", "images")]
+    return [*logs[:3], size, *logs[3:], counts["height"] / SCREEN_WIDTH]
 
 
 @dataclass(frozen=True)
@@ -394,22 +378,20 @@ def _walk(root: Any, matched: dict[int, Any], counts: PageCounts) -> None:
 
 def _inherited_style(tag: str, given: Any, declared: dict[str, str], style: _Style) -> _Style:
     """The style of what is within an element."""
-    size = style.size * _DEFAULT_SIZES.get(tag, 1.0)
-    family = style.family
+    size, family = style.size * _LISTS["element_sizes"].get(tag, 1.0), style.family
     if tag == "font":
-        size = _FONT_TAG_SIZES.get((given.get("size") or "").strip(), size)
+        size = _LISTS["font_sizes"].get((given.get("size") or "").strip(), size)
         family = (given.get("face") or family).partition(",")[0].strip().lower()
     short = declared.get("font", "")
-    for word in short.replace("/", " ").split():
-        own_size = pixels(word, style.size) if not word.isdigit() else None
-        size = size if own_size is None else own_size
     if "," in short or '"' in short or "'" in short:
         family = short.partition(",")[0].split()[-1]
     elif len(short.split()) > 1:
         family = short.split()[-1]
-    own_size = pixels(declared["font-size"], style.size) if "font-size" in declared else None
-    size = size if own_size is None else own_size
-    if "font-family" in declared and declared["font-family"] not in ("inherit", "initial"):
+    # the last that is a size
+    sizes = [word for word in short.replace("/", " ").split() if not word.isdigit()]
+    for own_size in (pixels(word, style.size) for word in [*sizes, declared.get("font-size", "")]):
+        size = size if own_size is None else own_size
+    if declared.get("font-family", "inherit") not in ("inherit", "initial"):
         family = declared["font-family"].partition(",")[0]
     link = style.link or (tag == "a" and "href" in given)
     if (family, size, link) == (style.family, style.size, style.link):

@@ -32,9 +32,9 @@ from ..kernels.threads import one_blas_thread
 from ..protocols import Floats, Progress
 from ..wording import first_few, naming, one_of, option
 
-_LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))
-SUFFIXES = {kind: tuple(endings) for kind, endings in _LISTS["suffixes"].items()}
-CONTENT_COLUMNS = {kind: tuple(names) for kind, names in _LISTS["content"].items()}
+LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))
+SUFFIXES = {kind: tuple(endings) for kind, endings in LISTS["suffixes"].items()}
+CONTENT_COLUMNS = {kind: tuple(names) for kind, names in LISTS["content"].items()}
 
 BY_FOLDER = "folder"
 """Value of ``query`` that takes the folder of a file for its query."""
@@ -124,31 +124,25 @@ def read_raw_items(
 
 def _in_folder(folder: Path, kind: str, query: str | None, encoding: str) -> RawItems:
     """The files of a folder and of those in it whose names end as they should, hidden ones left out."""
+    where = plain(str(folder))
     if query not in (None, BY_FOLDER):
-        raise ParameterError(
-            f"{option('query', query)} names a column, and {plain(str(folder))} is a folder; say folder"
-        )
+        raise ParameterError(f"{option('query', query)} names a column, and {where} is a folder; say folder")
 
     def refuse(error: OSError) -> None:
         raise JudgmentError(f"{plain(str(error.filename))} cannot be listed: {os_reason(error)}; check its permissions")
 
     paths = []
-    for where, folders, names in os.walk(folder, onerror=refuse):
+    for inside, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         wanted = [name for name in names if name.lower().endswith(SUFFIXES[kind]) and not name.startswith(".")]
-        paths += [Path(where, name) for name in wanted]
+        paths += [Path(inside, name).relative_to(folder) for name in wanted]
     paths.sort()
     if not paths:
-        endings = ", ".join(SUFFIXES[kind])
-        raise JudgmentError(f"{plain(str(folder))} holds no file that ends in {endings}; give another folder")
-    relative = [path.relative_to(folder) for path in paths]
-    raw = [
-        RawItem(plain(path.as_posix()), path=full, root=folder, encoding=encoding)
-        for path, full in zip(relative, paths, strict=True)
-    ]
+        raise JudgmentError(f"{where} holds no file that ends in {', '.join(SUFFIXES[kind])}; give another folder")
+    raw = [RawItem(plain(one.as_posix()), path=folder / one, root=folder, encoding=encoding) for one in paths]
     if query is None:
-        return _sort_items(None, [_id(path) for path in relative], raw)
-    return _sort_items([_id(path.parent) for path in relative], [_id(Path(path.name)) for path in relative], raw)
+        return _sort_items(None, [_id(path) for path in paths], raw)
+    return _sort_items([_id(path.parent) for path in paths], [_id(Path(path.name)) for path in paths], raw)
 
 
 def _id(path: Path) -> str:
@@ -208,11 +202,11 @@ def cut_into_queries(items: RawItems, size: int, seed: int) -> RawItems:
     """Return the items in queries of at most so many, drawn at random from the ids in their order."""
     order = np.random.default_rng(seed).permutation(len(items))
     n_queries = -(-len(items) // size)
-    query = np.empty(len(items), np.int64)
-    for number, rows in enumerate(np.array_split(order, n_queries)):
-        query[rows] = number
-    digits = len(str(n_queries))
-    return _sort_items([f"{number + 1:0{digits}d}" for number in query.tolist()], items.items.ids, items.raw)
+    query = [""] * len(items)
+    for number, rows in enumerate(np.array_split(order, n_queries), 1):
+        for row in rows:
+            query[row] = str(number).zfill(len(str(n_queries)))
+    return _sort_items(query, items.items.ids, items.raw)
 
 
 def leave_out(items: RawItems, failed: Mapping[int, str], on_error: str) -> RawItems:
@@ -266,9 +260,8 @@ class Run:
             raise ParameterError(f"{option('n_jobs', self.n_jobs)} is not a number of processes; use 1 or more, or -1")
         one_of(self.on_error, ("stop", "skip"), "on_error", of_verb=True)
         if self.cache is not None and os.path.isfile(self.cache):
-            raise ParameterError(
-                f"{option('cache')} takes a folder, and {plain(str(self.cache))} is a file; name another"
-            )
+            what = plain(str(self.cache))
+            raise ParameterError(f"{option('cache')} takes a folder, and {what} is a file; name another")
 
     @property
     def n_processes(self) -> int:
@@ -359,11 +352,11 @@ def _measure_chunk(function: str, params: dict[str, Any], raws: list[RawItem]) -
         return list(measured(raws, params))
 
 
-def each_item(row_of: Callable[[RawItem], Floats], raws: Sequence[RawItem]) -> Iterator[Floats | str]:
+def each_item(row_of: Callable[[RawItem], Any], raws: Sequence[RawItem]) -> Iterator[Floats | str]:
     """Yield the row of each item, or the reason why it has none."""
     for raw in raws:
         try:
-            yield row_of(raw)
+            yield np.asarray(row_of(raw), np.float64)
         except ItemError as error:
             yield str(error)
 

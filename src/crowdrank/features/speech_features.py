@@ -93,10 +93,8 @@ def resample(samples: Floats, rate: int) -> Floats:
     """Return samples at 16 kHz."""
     from scipy.signal import resample_poly
 
-    if rate == RATE:
-        return samples
     common = gcd(rate, RATE)
-    return resample_poly(samples, RATE // common, rate // common)
+    return samples if rate == RATE else resample_poly(samples, RATE // common, rate // common)
 
 
 HOP, FRAME = 160, 400
@@ -162,10 +160,8 @@ def _candidates(samples: Floats, begin: int, end: int, loudest: float) -> tuple[
     local = np.abs(frames).max(axis=1)
     correlation = _autocorrelation(frames)
     lags = np.arange(_SHORTEST_LAG - 1, _LONGEST_LAG + 2)
-    values = correlation[:, lags]
-    inner = values[:, 1:-1]
-    is_peak = (inner > values[:, :-2]) & (inner >= values[:, 2:]) & (inner > 0)
-    before, after = values[:, :-2], values[:, 2:]
+    before, inner, after = (correlation[:, lags[place : len(lags) - 2 + place]] for place in range(3))
+    is_peak = (inner > before) & (inner >= after) & (inner > 0)
     bend = np.where(is_peak, before - 2 * inner + after, -1.0)
     shift = np.where(is_peak, (before - after) / (2 * bend), 0.0)
     height = np.where(is_peak, inner - (before - after) * shift / 4, 0.0)
@@ -241,13 +237,10 @@ def spectra_of(samples: Floats) -> Spectra:
     emphasised = np.append(samples[:1], samples[1:] - _PRE_EMPHASIS * samples[:-1])
     bounds = [*range(0, count, _FRAMES_AT_ONCE), count]
     parts = [_block(samples, emphasised, begin, end) for begin, end in pairwise(bounds)]
-    level, centroid, rolloff, flatness, tilt, high_band, bands = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
+    *columns, bands = (np.concatenate(column) for column in zip(*parts, strict=True))
     steps = np.abs(np.diff(bands, axis=0)).mean(axis=1)
     flux = np.append(steps[:1] if count > 1 else [0.0], steps)
-    cepstrum = fft.dct(bands, norm="ortho", axis=1)[:, :N_COEFFICIENTS]
-    return Spectra(level, centroid, rolloff, flatness, tilt, high_band, flux, cepstrum)
+    return Spectra(*columns, flux, fft.dct(bands, norm="ortho", axis=1)[:, :N_COEFFICIENTS])
 
 
 def _block(samples: Floats, emphasised: Floats, begin: int, end: int) -> tuple[Floats, ...]:
@@ -261,18 +254,13 @@ def _block(samples: Floats, emphasised: Floats, begin: int, end: int) -> tuple[F
     total = np.maximum(power.sum(axis=1), _FLOOR)
     below = np.cumsum(power, axis=1)
     rolloff = frequency[np.argmax(below >= _ROLL_OFF * below[:, -1:], axis=1)] / 1000
-    low = np.maximum(power[:, frequency < _TILT_EDGE].sum(axis=1), _FLOOR)
-    high = np.maximum(power[:, frequency >= _TILT_EDGE].sum(axis=1), _FLOOR)
+    tilted = (frequency < _TILT_EDGE, frequency >= _TILT_EDGE)
+    low, high = (np.maximum(power[:, own].sum(axis=1), _FLOOR) for own in tilted)
     floored = np.maximum(power, _FLOOR)
-    return (
-        level,
-        power @ frequency / total / 1000,
-        rolloff,
-        np.exp(np.log(floored).mean(axis=1)) / floored.mean(axis=1),
-        10 * np.log10(high / low),
-        power[:, frequency >= _HIGH_BAND_EDGE].sum(axis=1) / total,
-        np.log(np.maximum(sharp @ _mel_bands().T, _FLOOR)),
-    )
+    flatness = np.exp(np.log(floored).mean(axis=1)) / floored.mean(axis=1)
+    high_band = power[:, frequency >= _HIGH_BAND_EDGE].sum(axis=1) / total
+    bands = np.log(np.maximum(sharp @ _mel_bands().T, _FLOOR))
+    return level, power @ frequency / total / 1000, rolloff, flatness, 10 * np.log10(high / low), high_band, bands
 
 
 @cache
@@ -392,8 +380,7 @@ def _rhythm_columns(spectra: Spectra, pitch: Pitch, loud: Bools, seconds: float)
     smooth = np.convolve(np.pad(spectra.level, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
     peaks, _ = find_peaks(smooth, prominence=_SYLLABLE_DIP, distance=_SYLLABLE_FRAMES)
     n_syllables = int((pitch.has_voice & loud)[peaks].sum())
-    inside = np.flatnonzero(loud)
-    gaps = np.diff(inside) - 1  # frames that are not loud, between loud ones
+    gaps = np.diff(np.flatnonzero(loud)) - 1  # frames that are not loud, between loud ones
     pauses = gaps[gaps >= _PAUSE_FRAMES]
     paused = float(pauses.sum()) * _SECONDS_PER_FRAME
     speaking = max(seconds - paused, _SECONDS_PER_FRAME)
@@ -404,4 +391,4 @@ def _cepstral_columns(cepstrum: Floats, loud: Bools) -> list[float]:
     """Mean and standard deviation of each coefficient, and the standard deviation of its change, in loud frames."""
     change = np.zeros_like(cepstrum) if len(cepstrum) < 2 else np.gradient(cepstrum, axis=0)
     columns = np.stack([cepstrum[loud].mean(axis=0), cepstrum[loud].std(axis=0), change[loud].std(axis=0)], axis=1)
-    return [float(value) for value in columns.ravel()]
+    return list(columns.ravel())

@@ -35,18 +35,10 @@ _WITHOUT_VOWEL = re.compile(f"(?<![^ ])[^{_VOWELS} ]+(?= |\\Z)")
 _DIGITS = re.compile(r"[0-9]")
 
 _LISTS = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))["style"]
-FIRST_PERSON, SECOND_PERSON = frozenset(_LISTS["first_person"]), frozenset(_LISTS["second_person"])
-NEGATIONS, CONNECTIVES = frozenset(_LISTS["negations"]), frozenset(_LISTS["connectives"])
+WORDS = {name: frozenset(words) for name, words in _LISTS["words"].items()}
+"""Words that are counted, by what they tell."""
 
-COLUMNS = (
-    "log_characters", "log_words", "log_sentences", "log_paragraphs",
-    "words_per_sentence", "characters_per_word", "syllables_per_word", "long_words", "type_token", "reading_ease",
-    "headings", "bold", "bullets", "numbered", "code_blocks", "inline_code", "tables", "quotes", "links", "formulas",
-    "code_share",
-    "commas", "questions", "exclamations", "colons", "quotation_marks", "brackets", "digits",
-    "capitals", "shouted", "non_ascii",
-    "first_person", "second_person", "negations", "connectives", "lower_i",
-)  # fmt: skip
+COLUMNS: tuple[str, ...] = tuple(_LISTS["columns"])
 """Names of the columns, in their order."""
 
 _MARKS = ("code_characters", "paragraphs", *COLUMNS[10:19])
@@ -173,8 +165,7 @@ def style_columns(counts: StyleCounts) -> list[float]:
         "capitals": counts.capitals / words, "shouted": counts.shouted / words,
         "non_ascii": counts.non_ascii / max(counts.characters, 1),
     }  # fmt: skip
-    if not counts.words:
-        values["reading_ease"] = 0.0
+    values["reading_ease"] *= counts.words > 0
     values |= {name: math.log1p(getattr(counts, name)) for name in _LOGS}
     values |= {name: 100 * getattr(rates, name) / words for name in _RATES}
     return [values[name] for name in COLUMNS]
@@ -228,14 +219,8 @@ def _word_counts(prose: str) -> dict[str, int]:
         lower = [word.replace("’", "'") for word in lower]
     joined = " ".join(lower)
     syllables = len(_SYLLABLE.findall(joined)) - len(_SILENT_E.findall(joined)) + len(_WITHOUT_VOWEL.findall(joined))
-    return {
-        "words": len(words), "word_characters": sum(map(len, words)), "syllables": syllables,
-        "long_words": sum(len(word) > 6 for word in words), "distinct_words": len(set(lower)),
-        "capitals": sum(word[0].isupper() for word in words),
-        "shouted": sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in words),
-        "first_person": sum(word in FIRST_PERSON for word in lower),
-        "second_person": sum(word in SECOND_PERSON for word in lower),
-        "negations": sum(word in NEGATIONS for word in lower),
-        "connectives": sum(word in CONNECTIVES for word in lower),
-        "lower_i": words.count("i"),
-    }  # fmt: skip
+    counts = {"words": len(words), "word_characters": sum(map(len, words)), "syllables": syllables}
+    counts |= {"long_words": sum(len(word) > 6 for word in words), "distinct_words": len(set(lower))}
+    counts |= {"capitals": sum(word[0].isupper() for word in words), "lower_i": words.count("i")}
+    counts["shouted"] = sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in words)
+    return counts | {name: sum(word in own for word in lower) for name, own in WORDS.items()}

@@ -94,16 +94,16 @@ def _texts(items: RawItems, run: Run) -> tuple[RawItems, list[str]]:
         if len(text or "") > MAX_CHARACTERS:
             long.append(raw.name)
         texts.append(plain_text(text or ""))
-    items = leave_out(items, failed, run.on_error)
+    items, odd = leave_out(items, failed, run.on_error), []
     if long:
-        what = f"{counted(len(long), 'text')} cut after {MAX_CHARACTERS:,} characters: {first_few(long)}"
-        warnings.warn(what, DataWarning, stacklevel=4)
+        odd.append(f"{counted(len(long), 'text')} cut after {MAX_CHARACTERS:,} characters: {first_few(long)}")
     empty = [raw.name for raw, text in zip(items.raw, texts, strict=True) if not text.strip()]
-    said = f"{of_all(len(empty), len(texts), 'text')} {'holds' if len(empty) == 1 else 'hold'}"
+    said = f"{of_all(len(empty), len(texts), 'text')} {'holds' if len(empty) == 1 else 'hold'} nothing"
     if len(empty) == len(texts):
-        raise JudgmentError(f"{said} nothing; check the column or the files")
+        raise JudgmentError(f"{said}; check the column or the files")
     if empty:
-        what = f"{said} nothing, which is 0 in every column: {first_few(empty)}"
+        odd.append(f"{said}, which is 0 in every column: {first_few(empty)}")
+    for what in odd:
         warnings.warn(what, DataWarning, stacklevel=4)
     return items, texts
 
@@ -150,10 +150,8 @@ class _Embedding:
         """The reduced embeddings of texts; fits the reduction where there is none yet."""
 
         n_dimensions = load_model(self.folder).n_dimensions
-        measure = Measure(
-            "embedding", VERSION, {"sha": self.sha, "folder": str(self.folder)}, ".text_features:measure_embeddings",
-            n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _CONTENT,
-        )  # fmt: skip
+        made_by = {"sha": self.sha, "folder": str(self.folder)}, ".text_features:measure_embeddings"
+        measure = Measure("embedding", VERSION, *made_by, n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _CONTENT)
         vectors, _ = measure_rows(measure, raws, run, "embeddings")
         if self.mean is None or self.directions is None:
             # at most 50 main directions, and one for so many items as words have
@@ -272,9 +270,8 @@ def model_folder(name: str) -> Path:
         folder = inside[0]
     lacking = [file for file in _FILES if not (folder / file).is_file()]
     if lacking:
-        raise ParameterError(
-            f"{plain(str(folder))} has no {lacking[0]}; give the folder of a BERT model in safetensors"
-        )
+        where = plain(str(folder))
+        raise ParameterError(f"{where} has no {lacking[0]}; give the folder of a BERT model in safetensors")
     return folder
 
 
@@ -303,16 +300,12 @@ def load_model(folder: Path) -> Bert:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
-    weights = {
-        name.removeprefix("bert."): values.astype(np.float32)
-        for name, values in load_file(str(folder / "model.safetensors")).items()
-        if values.dtype.kind == "f"
-    }
+    stored = load_file(str(folder / "model.safetensors"))
+    floats = {name: values for name, values in stored.items() if values.dtype.kind == "f"}
+    weights = {name.removeprefix("bert."): values.astype(np.float32) for name, values in floats.items()}
     try:
-        return Bert(
-            tokenizer, weights, int(config["num_hidden_layers"]), int(config["num_attention_heads"]),
-            float(config.get("layer_norm_eps", 1e-12)),
-        )  # fmt: skip
+        n_layers, n_heads = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+        return Bert(tokenizer, weights, n_layers, n_heads, float(config.get("layer_norm_eps", 1e-12)))
     except KeyError as error:
         raise ParameterError(f"{plain(str(folder))} is not a BERT model: its config lacks {error}") from None
 
@@ -336,13 +329,10 @@ class Bert:
         tokens = self.tokenizer.encode(text).ids
         if not tokens:
             return np.zeros(self.n_dimensions)
-        weights, place = self.weights, "embeddings."
-        hidden = (
-            weights[f"{place}word_embeddings.weight"][tokens]
-            + weights[f"{place}position_embeddings.weight"][: len(tokens)]
-            + weights[f"{place}token_type_embeddings.weight"][0]
+        words, places, kinds = (
+            self.weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
         )
-        hidden = self._normalise(hidden, f"{place}LayerNorm")
+        hidden = self._normalise(words[tokens] + places[: len(tokens)] + kinds[0], "embeddings.LayerNorm")
         for layer in range(self.n_layers):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")
         mean = hidden.mean(axis=0, dtype=np.float64)
@@ -352,12 +342,8 @@ class Bert:
         """Attention and two dense steps, each with its residual."""
         from scipy.special import erf
 
-        query, key, value = (
-            self._dense(hidden, f"{place}attention.self.{name}")
-            .reshape(len(hidden), self.n_heads, -1)
-            .transpose(1, 0, 2)
-            for name in ("query", "key", "value")
-        )
+        heads = [self._dense(hidden, f"{place}attention.self.{name}") for name in ("query", "key", "value")]
+        query, key, value = (one.reshape(len(hidden), self.n_heads, -1).transpose(1, 0, 2) for one in heads)
         scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[2]))
         scores = np.exp(scores - scores.max(axis=2, keepdims=True))
         scores /= scores.sum(axis=2, keepdims=True)
