@@ -89,16 +89,13 @@ class Aligned:
     def _classes(self) -> tuple[Ints, Ints]:
         """Codes of the true and of the chosen class of each item, -1 where there is none."""
         if self.run.labels is None:
-            raise ParameterError(
-                f"{self.name} chooses no grade; accuracy needs a class method, as with {option('want', 'grade')}"
-            )
+            way = option("want", "grade")
+            raise ParameterError(f"{self.name} chooses no grade; accuracy needs a class method, as with {way}")
         known, chosen = self.truth.labels(self.grade), self.run.labels.cast(pl.String)
-        named, answered = known.drop_nulls().unique(), chosen.drop_nulls().unique()
+        named, answered = known.drop_nulls().unique().sort(), chosen.drop_nulls().unique().sort()
         if len(named) and len(answered) and not named.is_in(answered.implode()).any():
-            raise ParameterError(
-                f"the truth names grades such as {named.sort()[0]!r}, and {self.name} such as {answered.sort()[0]!r}, "
-                "with none in common; write both in the same levels"
-            )
+            both = f"the truth names grades such as {named[0]!r}, and {self.name} such as {answered[0]!r}"
+            raise ParameterError(f"{both}, with none in common; write both in the same levels")
         return tuple(factorize([known, chosen])[0])  # type: ignore[return-value]
 
     def places(self) -> Counts:
@@ -155,7 +152,7 @@ class Aligned:
             levels = source.levels or ()
             values = np.arange(len(levels), dtype=np.float64)
             if all(isinstance(level, int | float) for level in levels):
-                numbers = np.array([float(level) for level in levels])
+                numbers = np.asarray(levels, np.float64)
                 values = numbers if (np.diff(numbers) > 0).all() else values
             reach = np.cumsum(source.probabilities, axis=1)
             for _ in range(N_DRAWS):
@@ -176,9 +173,8 @@ def align(
         lacking = look_up([of_run], [of_truth]) < 0
         if lacking.all():
             here, there = (f"{short(ids[0])}{', ...' if len(ids) > 1 else ''}" for ids in (of_run, of_truth))
-            raise JudgmentError(
-                f"{name} and the truth share no query: {here} here and {there} in the truth; make their query ids agree"
-            )
+            what = f"{here} here and {there} in the truth"
+            raise JudgmentError(f"{name} and the truth share no query: {what}; make their query ids agree")
         if lacking.any():
             way = option("all_queries", True)
             does = f"count as 0 ({way})" if all_queries else f"are left out ({way} counts them as 0)"
@@ -205,9 +201,8 @@ def align(
     in_truth = np.isin(run.items.query, np.unique(run.items.query[judged]))
     n_unjudged, n_ranked = int((in_truth & ranked & ~judged).sum()), int((in_truth & ranked).sum())
     if n_unjudged:
-        does = "are left out" if unjudged == "drop" else "count as grade 0"
-        said = f"{n_unjudged} of {n_ranked} items have no truth and {does} ({option('unjudged', unjudged)})"
-        notes.append((name, said))
+        does = f"{'are left out' if unjudged == 'drop' else 'count as grade 0'} ({option('unjudged', unjudged)})"
+        notes.append((name, f"{n_unjudged} of {n_ranked} items have no truth and {does}"))
     if unjudged == "zero":
         grade = np.where(judged, grade, np.where(in_truth, 0.0, np.nan))
     return Aligned(name, run, truth, grade, judged, ranked, absent)
@@ -271,8 +266,7 @@ def value_bounds(aligned: Aligned, measure: Measure) -> tuple[Floats, Floats] | 
     rows = np.flatnonzero(aligned.unjudged)
     rows = rows[np.lexsort((place[rows], items.query[rows]))]
     number = np.bincount(items.query[rows], minlength=items.n_queries)
-    starts = np.concatenate([[0], np.cumsum(number)[:-1]])
-    above = np.arange(len(rows)) - starts[items.query[rows]]
+    above = np.arange(len(rows)) - (np.cumsum(number) - number)[items.query[rows]]
     below = number[items.query[rows]] - 1 - above
     counts = _spaced_counts(int(number.max()))
     in_reach = place[rows] < (measure.parameters.get("k") or len(items))
@@ -303,10 +297,8 @@ def difference_bounds(one: Aligned, other: Aligned, measure: Measure) -> tuple[f
     there = other.run.items.codes_of(one.run.items, "other", "one")
     here = one.run.items.codes_of(other.run.items, "one", "other")
     # how much more each unjudged item of a run counts in one than in other
-    leads = [
-        (discounts[0][:-1] - discounts[1][there])[one.unjudged],
-        (discounts[0][here] - discounts[1][:-1])[other.unjudged],
-    ]
+    leads = [(discounts[0][:-1] - discounts[1][there])[one.unjudged]]
+    leads.append((discounts[0][here] - discounts[1][:-1])[other.unjudged])
 
     def difference(grades: Sequence[Floats]) -> Floats:
         values = [replace(run, grade=own).values(measure) for run, own in zip((one, other), grades, strict=True)]

@@ -255,28 +255,23 @@ class Comparison(Shown):
         if len(orders):
             far, share = orders.row(-1), float(np.median(orders.to_series(2)))
             what, alike = ("classes", "same class for") if self.nominal else ("orders", "tau")
-            said.append(
-                f"the {what} of {far[0]} and {far[1]} differ most ({alike} {far[2]:.2f}; "
-                f"{share:.2f} in the middle of all pairs of methods)"
-            )
+            how_far = f"{alike} {far[2]:.2f}; {share:.2f} in the middle of all pairs of methods"
+            said.append(f"the {what} of {far[0]} and {far[1]} differ most ({how_far})")
         return [*said, *self.caveats]
 
     @cached_property
     def _known_likeness(self) -> dict[frozenset[str], float]:
         """What was found of two methods so far."""
-        return {}
+        return {frozenset([name]): 1.0 for name in self.methods}
 
     def _similarity(self, one: str, other: str) -> float:
         """How far two methods are alike: Kendall's tau of their orders, or the share of items in the same class."""
-        if one == other:
-            return 1.0
         pair = frozenset((one, other))
         if pair not in self._known_likeness:
             a, b = self.fitted[one], self.fitted[other]
-            if a.nominal and a.grade is not None and b.grade is not None:
-                self._known_likeness[pair] = float((a.grade == b.grade).mean())
-            else:
-                self._known_likeness[pair] = float(kendall_tau(a.scores, b.scores, a.items.query))
+            same = a.nominal and a.grade is not None and b.grade is not None
+            likeness = (a.grade == b.grade).mean() if same else kendall_tau(a.scores, b.scores, a.items.query)
+            self._known_likeness[pair] = float(likeness)
         return self._known_likeness[pair]
 
     def _rows(self, measure: Measured) -> list[dict[str, Any]]:
@@ -284,10 +279,8 @@ class Comparison(Shown):
         if self.evaluation is not None:
             of_measure = self.evaluation.table.filter(pl.col("metric") == measure.name, pl.col("value").is_not_null())
             return of_measure.rename({"run": "method"}).rows(named=True)
-        return [
-            {"method": name, "value": one.value, "error": one.error, **_interval(one.value, one.error)}
-            for name, one in self.figures.get(measure.name, {}).items()
-        ]
+        each = [(name, one.value, one.error) for name, one in self.figures.get(measure.name, {}).items()]
+        return [{"method": name, "value": own, "error": error, **_interval(own, error)} for name, own, error in each]
 
     @cached_property
     def _against_best(self) -> list[dict[str, Any]]:

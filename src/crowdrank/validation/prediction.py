@@ -223,8 +223,7 @@ def _partners(group: Counts, rng: np.random.Generator) -> tuple[Counts, Counts]:
     shuffled = rng.permutation(len(group))
     order = shuffled[np.argsort(group[shuffled], kind="stable")]
     place, size = _places_in_groups(np.diff(group[order], prepend=-1) != 0)
-    start = np.arange(len(order)) - place
-    first, second = [], []
+    start, first, second = np.arange(len(order)) - place, [], []
     for step in range(1, PARTNERS + 1):
         # in a circle of an even number, those opposite each other meet but once
         use = (2 * step < size) | ((2 * step == size) & (place < step))
@@ -248,10 +247,8 @@ _MAX_STEPS = 50
 
 def _opponent_levels(preferences: Preferences, scores: Floats, item: Ints, besides: Ints) -> Floats:
     """Mean score of the items that each ``item`` was compared with, the item ``besides`` left out; else its own."""
-    n = preferences.n_items
-    first = np.concatenate([preferences.left, preferences.right])
-    second = np.concatenate([preferences.right, preferences.left])
-    weight = np.concatenate([preferences.row_weight, preferences.row_weight])
+    n, weight = preferences.n_items, np.tile(preferences.row_weight, 2)
+    first, second = np.append(preferences.left, preferences.right), np.append(preferences.right, preferences.left)
     sums, counts = np.bincount(first, weight * scores[second], n), np.bincount(first, weight, n)
     key: Counts = first.astype(np.int64) * n + second
     known, place = np.unique(key, return_inverse=True)
@@ -541,10 +538,8 @@ class QueryHalves:
         assert lists.rows is not None
         if not np.isfinite(features.matrix[lists.rows]).all():
             return None
-        total, weight = (
-            np.bincount(known.item, known.row_weight * values, known.n_items)
-            for values in (gains(height, "exponential"), 1.0)
-        )
+        total = np.bincount(known.item, known.row_weight * gains(height, "exponential"), known.n_items)
+        weight = np.bincount(known.item, known.row_weight, known.n_items)
         item = item[lists.rows]
         halves = [query_parts(matrix, lists, 2, seed) for seed in range(_N_DIVISIONS)]
         return cls(known, matrix, replace(lists, target=total[item] / weight[item]), item, halves)

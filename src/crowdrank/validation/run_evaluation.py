@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -117,11 +117,9 @@ def measure_runs(
         measures = [parse(name) for name in _DEFAULT_METRICS[form]]
     for parameter, value in (settings or {}).items():
         if not any(measure.takes(parameter) for measure in measures):
-            shown = ", ".join(measure.name for measure in measures)
+            odd = f"{option(parameter, value)} means nothing to {', '.join(measure.name for measure in measures)}"
             example = "err@20" if parameter == "max_grade" else "ndcg@10"
-            raise ParameterError(
-                f"{option(parameter, value)} means nothing to {shown}; measure {example}, or leave it out"
-            )
+            raise ParameterError(f"{odd}; measure {example}, or leave it out")
         for place, measure in enumerate(measures):
             if measure.takes(parameter):
                 measures[place] = replace(measure, parameters={parameter: value, **measure.parameters})
@@ -162,12 +160,11 @@ def measure_runs(
         names.setdefault(text, []).append(name)
     every = f"all {len(scored)} runs"
     whose = {text: every if len(of) == len(scored) > 1 else ", ".join(of) for text, of in names.items()}
-    evaluation = Evaluation(
-        pl.DataFrame(tables, schema_overrides=dict.fromkeys(numbers, pl.Float64)), per_query,
-        pl.DataFrame([{name: row[name] for name in SCHEMA} for row in tests], schema=SCHEMA),
-        tuple(f"{of}: {text}" if of else text for text, of in whose.items()), differences,
-        measures=tuple(measures), baseline=baseline, runs=runs, bounded=bounds,
-    )  # fmt: skip
+    table = pl.DataFrame(tables, schema_overrides=dict.fromkeys(numbers, pl.Float64))
+    comparisons = pl.DataFrame([{name: row[name] for name in SCHEMA} for row in tests], schema=SCHEMA)
+    said = tuple(f"{of}: {text}" if of else text for text, of in whose.items())
+    about: dict[str, Any] = {"baseline": baseline, "runs": runs, "bounded": bounds}
+    evaluation = Evaluation(table, per_query, comparisons, said, differences, measures=tuple(measures), **about)
     return evaluation if slices is None else replace(evaluation, slices=_slice_results(evaluation, slices, level, seed))
 
 
@@ -218,8 +215,7 @@ def _measure_queries(
         values = aligned.values(measure)
         drawn_means = values[np.isfinite(values)]
         return values, bootstrap_interval(drawn_means, level, seed=seed) if len(drawn_means) > 1 else (None, None)
-    drawn = np.stack([aligned.values(measure, grade) for grade in draws])
-    rng = np.random.default_rng(seed)
+    drawn, rng = np.stack([aligned.values(measure, grade) for grade in draws]), np.random.default_rng(seed)
     n = drawn.shape[1]
     means = [mean_of(row[rng.integers(0, n, n)]) for row in drawn for _ in range(_MEAN_DRAWS)]
     drawn_means = np.array([mean for mean in means if mean is not None])
@@ -228,8 +224,8 @@ def _measure_queries(
     values[~counted.any(axis=0)] = np.nan
     if not len(drawn_means):
         return values, (None, None)
-    lower, upper = np.quantile(drawn_means, [(1 - level) / 2, (1 + level) / 2])
-    return values, (float(lower), float(upper))
+    lower, upper = map(float, np.quantile(drawn_means, [(1 - level) / 2, (1 + level) / 2]))
+    return values, (lower, upper)
 
 
 TIE = 1e-9
@@ -262,15 +258,15 @@ def _tests(
     for key in ((measure.name, *pair) for measure in measures for pair in pairs):
         part = parts.get(key, differences.clear())
         a, b, difference = (part[name].to_numpy() for name in ("value", "other_value", "difference"))
-        several = len(part) > 1
-        lower, upper = mean_interval(difference, level) if several else (None, None)
-        words = {"win": "wins", "loss": "losses", "tie": "ties"}
-        rows.append({
-            **dict(zip(("metric", "run", "other"), key, strict=True)), "value": mean_of(a), "other_value": mean_of(b),
-            "difference": mean_of(difference), "p_value": paired_randomisation(a, b, seed=seed) if several else None,
-            "lower": lower, "upper": upper, "p_t": paired_t(a, b) if several else None,
-            **{name: int((part["outcome"] == word).sum()) for word, name in words.items()}, "n_queries": len(part),
-        })  # fmt: skip
+        row: dict[str, Any] = dict(zip(("metric", "run", "other"), key, strict=True))
+        row |= {"value": mean_of(a), "other_value": mean_of(b), "difference": mean_of(difference)}
+        row |= dict.fromkeys(("p_value", "lower", "upper", "p_t"))
+        if len(part) > 1:
+            row["p_value"], row["p_t"] = paired_randomisation(a, b, seed=seed), paired_t(a, b)
+            row["lower"], row["upper"] = mean_interval(difference, level)
+        words = {"wins": "win", "losses": "loss", "ties": "tie"}
+        row |= {name: int((part["outcome"] == word).sum()) for name, word in words.items()}
+        rows.append(row | {"n_queries": len(part)})
     return rows
 
 
@@ -308,10 +304,8 @@ def _parts(values: pl.Series) -> pl.Series:
     number = text.cast(pl.Float64, strict=False)
     if number.null_count() == text.null_count() and number.n_unique() > _MAX_SLICES:
         cuts = np.unique(np.quantile(number.drop_nulls().to_numpy(), np.linspace(0, 1, _N_PARTS + 1)))
-        places = np.clip(
-            np.searchsorted(cuts, number.fill_null(cuts[0]).to_numpy(), side="right") - 1, 0, len(cuts) - 2
-        )
-        names = [f"{place + 1}: {cuts[place]:g} to {cuts[place + 1]:g}" for place in range(len(cuts) - 1)]
+        places = np.searchsorted(cuts[1:-1], number.fill_null(cuts[0]).to_numpy(), side="right")
+        names = [f"{place}: {low:g} to {high:g}" for place, (low, high) in enumerate(pairwise(cuts), 1)]
         return pl.Series(names).gather(places).set(number.is_null(), None)
     common = text.drop_nulls().value_counts(sort=True).sort(["count", text.name], descending=[True, False])
     kept = common[text.name].head(_MAX_SLICES - 1 if len(common) > _MAX_SLICES else _MAX_SLICES).to_list()
@@ -367,10 +361,9 @@ class Verdict:
             what = f"{row['run']} is {'better' if self.ahead else 'worse'} than {row['other']} by {row['metric']}"
         else:
             what = f"{pair} are not clearly different by {row['metric']}"
-        return (
-            f"{what}: {row['difference']:+.4f} ({row['lower']:+.4f} to {row['upper']:+.4f}); {counts_in_words(row)}; "
-            f"p = {row['p_holm']:.3g} by randomisation with Holm's correction, {row['p_t']:.3g} by a t test alone"
-        )
+        found = f"{row['difference']:+.4f} ({row['lower']:+.4f} to {row['upper']:+.4f}); {counts_in_words(row)}"
+        tested = f"p = {row['p_holm']:.3g} by randomisation with Holm's correction, {row['p_t']:.3g} by a t test alone"
+        return f"{what}: {found}; {tested}"
 
     @property
     def open_sentence(self) -> str | None:
@@ -380,10 +373,8 @@ class Verdict:
         low, high = self.bounds
         pair = f"{self.row['run']} - {self.row['other']}"
         could = ", so they could turn the order round; judge them first" if low < 0 < high else ""
-        return (
-            f"depending on the unjudged items, {pair} lies between {low:+.4f} and {high:+.4f} by "
-            f"{self.row['metric']}{could}"
-        )
+        between = f"{pair} lies between {low:+.4f} and {high:+.4f} by {self.row['metric']}"
+        return f"depending on the unjudged items, {between}{could}"
 
 
 def counts_in_words(row: dict[str, Any]) -> str:
@@ -410,12 +401,9 @@ def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
         measure = evaluation.measures[0]
         if row["metric"] == measure.name and row["p_holm"] is not None and row["p_holm"] <= CLEAR:
             ahead = (row["difference"] > 0) == measure.larger_is_better
-            sentence = (
-                f"where {row['by']} is {row['slice']}, {row['run']} is {'better' if ahead else 'worse'} than "
-                f"{row['other']} by {measure.name}: {row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, "
-                f"p = {row['p_holm']:.3g} over the slices"
-            )
-            sentences.append((ahead, sentence))
+            what = f"{row['run']} is {'better' if ahead else 'worse'} than {row['other']} by {measure.name}"
+            found = f"{row['difference']:+.4f} on {counted(row['n_queries'], 'query')}, p = {row['p_holm']:.3g}"
+            sentences.append((ahead, f"where {row['by']} is {row['slice']}, {what}: {found} over the slices"))
     return sentences
 
 
@@ -432,8 +420,7 @@ def unjudged_sentence(evaluation: Evaluation) -> str | None:
 
 def extreme_queries(evaluation: Evaluation, row: dict[str, Any], number: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the queries of the largest losses and of the largest gains of a tested pair, the extreme first."""
-    keys = [pl.col(name) == row[name] for name in ("metric", "run", "other")]
-    of_pair = evaluation.differences.filter(*keys)
+    of_pair = evaluation.differences.filter(pl.col(name) == row[name] for name in ("metric", "run", "other"))
     larger = {measure.name: measure.larger_is_better for measure in evaluation.measures}[row["metric"]]
     parts = []
     for outcome, falling in (("loss", not larger), ("win", larger)):
