@@ -65,9 +65,7 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     """
     level = _level(item, level)
     items, values, own = _coded_judgments(item, annotator, grade, ordered=level != "nominal")
-    paired = _count_ordered_pairs(items, own)[items] > 0
-    if not paired.any():
-        raise JudgmentError(_nothing_to_compare(own))
+    paired = _expect_pairs(items, own)[items] > 0
     items, values, own = items[paired], values[paired], None if own is None else own[paired]
     if level == "nominal":
         # pairs of unlike grades within items, by one less than their grades, and overall
@@ -116,9 +114,7 @@ def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
     0.25
     """
     items, codes, own = _coded_judgments(item, annotator, grade, ordered=False)
-    size, compared = np.bincount(items), _count_ordered_pairs(items, own)
-    if not compared.any():
-        raise JudgmentError(_nothing_to_compare(own))
+    size, compared = np.bincount(items), _expect_pairs(items, own)
     several = compared > 0
     observed = float(np.mean(_equal_pairs(items, codes, own, len(size))[several] / compared[several]))
     shares = np.bincount(codes, 1 / size[items]) / len(size)
@@ -167,14 +163,13 @@ def cohen_kappa(
     """
     if weights is not None:
         one_of(weights, WEIGHTS, "weights")
-    if _is_grades(first):
-        if second is not None:
-            raise ParameterError(
-                "a Grades holds both annotators' grades; leave the second argument out, or pass two arrays"
-            )
+    if not _is_grades(first):
+        left, right, n_levels = _two_arrays(first, second, levels, weights is not None)
+    elif second is None:
         left, right, n_levels = _two_of(first, annotators)
     else:
-        left, right, n_levels = _two_arrays(first, second, levels, weights is not None)
+        remedy = "leave the second argument out, or pass two arrays"
+        raise ParameterError(f"a Grades holds both annotators' grades; {remedy}")
     observed = np.bincount(left * n_levels + right, minlength=n_levels**2).reshape(n_levels, n_levels) / len(left)
     chance = np.outer(observed.sum(1), observed.sum(0))
     apart = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels))).astype(np.float64)
@@ -261,10 +256,13 @@ def _count_ordered_pairs(items: Counts, own: Counts | None) -> Counts:
     return size**2 - np.bincount(of, again**2, len(size)).astype(np.int64)
 
 
-def _nothing_to_compare(own: Counts | None) -> str:
-    """Sentence saying that nothing can be compared."""
-    by = "" if own is None else " by different annotators"
-    return f"no item has two grades{by}, so there is no agreement to measure; collect a second judgment of some items"
+def _expect_pairs(items: Counts, own: Counts | None) -> Counts:
+    """The same; refused where there are none."""
+    pairs, by = _count_ordered_pairs(items, own), "" if own is None else " by different annotators"
+    if not pairs.any():
+        odd = f"no item has two grades{by}, so there is no agreement to measure"
+        raise JudgmentError(f"{odd}; collect a second judgment of some items")
+    return pairs
 
 
 def _ordered_values(column: NDArray[Any] | pl.Series) -> Floats:
@@ -272,13 +270,11 @@ def _ordered_values(column: NDArray[Any] | pl.Series) -> Floats:
     try:
         values = np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise JudgmentError(
-            "grades in words have no order here; turn them into numbers, or use level='nominal'"
-        ) from error
+        remedy = "turn them into numbers, or use level='nominal'"
+        raise JudgmentError(f"grades in words have no order here; {remedy}") from error
     if np.isinf(values).any():
-        raise JudgmentError(
-            f"grade in row {int(np.argmax(np.isinf(values))) + 1} is infinite; give a number or leave it out"
-        )
+        row = int(np.argmax(np.isinf(values))) + 1
+        raise JudgmentError(f"grade in row {row} is infinite; give a number or leave it out")
     return values
 
 
@@ -295,17 +291,17 @@ def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, 
     """Squared differences within items, by one less than their grades, and overall; both on the same scale."""
     values = values - values.mean()
     size, compared = np.bincount(items), _count_ordered_pairs(items, own)
-    spread = _squared_deviations(items, values, size) * size[items]
+    spread = _squared_deviations(items, values)
     if own is not None:
-        again = np.bincount(own)
-        spread = spread - _squared_deviations(own, values, again) * again[own]
+        spread = spread - _squared_deviations(own, values)
     return float(spread @ (size[items] / compared[items])), float(values @ values)
 
 
-def _squared_deviations(cell: Counts, values: Floats, size: Counts) -> Floats:
-    """Squared distance of each value from the mean of its cell."""
-    means = np.bincount(cell, values, len(size)) / np.maximum(size, 1)
-    return (values - means[cell]) ** 2
+def _squared_deviations(cell: Counts, values: Floats) -> Floats:
+    """Squared distance of each value from the mean of its cell, times the size of that."""
+    size = np.bincount(cell)
+    means = np.bincount(cell, values) / np.maximum(size, 1)
+    return (values - means[cell]) ** 2 * size[cell]
 
 
 def _equal_pairs(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
@@ -335,10 +331,8 @@ def _cell_counts(items: Counts, codes: Counts) -> tuple[Counts, Counts]:
 def _two_of(grades: Any, annotators: tuple[str | int, str | int] | None) -> tuple[Counts, Counts, int]:
     """Level codes by two annotators of the items that both graded, and the number of levels."""
     if annotators is None and len(grades.annotators) != 2:
-        raise JudgmentError(
-            f"Cohen's kappa is about two annotators and there are {len(grades.annotators)}; "
-            "name two with annotators=(..., ...), or use krippendorff_alpha for all"
-        )
+        remedy = "name two with annotators=(..., ...), or use krippendorff_alpha for all"
+        raise JudgmentError(f"Cohen's kappa is about two annotators and there are {len(grades.annotators)}; {remedy}")
     pair = (0, 1) if annotators is None else tuple(grades.annotators.code(name, "annotator") for name in annotators)
     codes, levels = grades.level_codes()[:2]
     rows = [np.flatnonzero(grades.annotator == one) for one in pair]
@@ -354,21 +348,18 @@ def _two_arrays(first: Any, second: Any, levels: Any, weighted: bool) -> tuple[C
     """Level codes of two arrays of grades, and the number of levels."""
     left, right = np.asarray(first), np.asarray(second)
     if left.ndim != 1 or left.shape != right.shape or not len(left):
-        raise JudgmentError(
-            "Cohen's kappa takes two arrays of the same length, a grade of each item by either annotator"
-        )
+        wanted = "two arrays of the same length, a grade of each item by either annotator"
+        raise JudgmentError(f"Cohen's kappa takes {wanted}")
     both = np.concatenate([left, right]).tolist()
     if any(value is None or value != value for value in both):
         raise JudgmentError("a grade is missing; leave out items that only one of the two annotators graded")
     if levels is None:
         if weighted and any(isinstance(value, str) for value in both):
-            raise JudgmentError(
-                "weighted agreement needs to know the order of grades in words; give levels= from worst to best"
-            )
+            needed = "the order of grades in words; give levels= from worst to best"
+            raise JudgmentError(f"weighted agreement needs to know {needed}")
         levels = sorted(set(both))
     position = {level: code for code, level in enumerate(levels)}
-    unknown = [value for value in both if value not in position]
-    if unknown:
+    if unknown := [value for value in both if value not in position]:
         raise JudgmentError(f"grade {unknown[0]!r} is not one of the levels; add it to levels= or correct the grade")
     codes = np.array([position[value] for value in both], np.int64)
     return codes[: len(left)], codes[len(left) :], len(position)

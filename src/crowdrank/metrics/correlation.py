@@ -214,9 +214,8 @@ def preference_accuracy(
     sign = numbers(outcome, "outcome")
     weights = np.ones(left.shape) if weight is None else numbers(weight, "weight")
     if left.ndim != 1 or not left.shape == right.shape == sign.shape == weights.shape:
-        raise JudgmentError(
-            "left_score, right_score, outcome and weight differ in shape; give one of each for every pair"
-        )
+        names = "left_score, right_score, outcome and weight"
+        raise JudgmentError(f"{names} differ in shape; give one of each for every pair")
     if not len(left):
         raise JudgmentError("there is no pair to measure; outcome is empty")
     known = np.isin(sign, (-1, 0, 1))

@@ -73,16 +73,14 @@ def arrange(truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Arranged:
     if truth.shape != scores.shape:
         raise JudgmentError(f"truth has shape {truth.shape} and scores {scores.shape}; give one score for each item")
     if truth.ndim > 2 or truth.ndim == 0:
-        raise JudgmentError(
-            f"truth has {truth.ndim} dimensions; give one value per item, or a table of queries x items"
-        )
+        wanted = "give one value per item, or a table of queries x items"
+        raise JudgmentError(f"truth has {truth.ndim} dimensions; {wanted}")
     if truth.size == 0:
         raise JudgmentError("there is no item to measure; truth and scores are empty")
     if truth.ndim == 2:
         if qid is not None:
-            raise ParameterError(
-                "qid goes with one-dimensional truth and scores; leave it out for a table, whose rows are queries"
-            )
+            remedy = "leave it out for a table, whose rows are queries"
+            raise ParameterError(f"qid goes with one-dimensional truth and scores; {remedy}")
         offsets = np.arange(0, truth.size + 1, truth.shape[1], dtype=np.int64)
         return Arranged(read_only(truth.ravel()), read_only(scores.ravel()), read_only(offsets))
     if qid is None:
@@ -144,18 +142,14 @@ def numbers(values: ArrayLike, name: str) -> Floats:
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise JudgmentError(
-            f"{name} cannot be read as an array of numbers ({error}); give one number for each item"
-        ) from error
+        odd = f"{name} cannot be read as an array of numbers ({error})"
+        raise JudgmentError(f"{odd}; give one number for each item") from error
     # the minimum of an array with a NaN is NaN, which saves a pass and a temporary array
     if array.size and np.isnan(array.min()):
-        row = int(np.flatnonzero(np.isnan(array.ravel()))[0])
-        place = f"row {row + 1}"
-        if array.ndim > 1:
-            place = f"row {row // array.shape[1] + 1}, column {row % array.shape[1] + 1}"
-        raise JudgmentError(
-            f"{name} is missing or not a number (NaN) in {place}; leave that item out or give it a value"
-        )
+        first = np.argwhere(np.isnan(array))[0].tolist()
+        place = ", ".join(f"{what} {number + 1}" for what, number in zip(("row", "column"), first, strict=False))
+        odd = f"{name} is missing or not a number (NaN) in {place}"
+        raise JudgmentError(f"{odd}; leave that item out or give it a value")
     return array
 
 

@@ -356,16 +356,13 @@ def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: s
         items = replace(items, truth=read_only(np.maximum(items.truth, 0)))
     lowest, highest = items.truth.min(), items.truth.max()
     if lowest < 0:
-        raise JudgmentError(
-            f"truth has a negative grade ({lowest:g}); shift grades to start at 0, "
-            "or count those as 0 with negative='zero', as in ndcg@10(negative=zero)"
-        )
-    if highest > (_LARGEST_EXPONENT if exponential else np.finfo(np.float64).max):
-        raise JudgmentError(
-            f"truth has a grade of {highest:g}, too large for 2 ** grade - 1; use gain='linear' or a smaller scale"
-            if exponential and np.isfinite(highest)
-            else "truth has an infinite grade; give that item a number or leave it out"
-        )
+        remedy = "or count those as 0 with negative='zero', as in ndcg@10(negative=zero)"
+        raise JudgmentError(f"truth has a negative grade ({lowest:g}); shift grades to start at 0, {remedy}")
+    if np.isinf(highest):
+        raise JudgmentError("truth has an infinite grade; give that item a number or leave it out")
+    if exponential and highest > _LARGEST_EXPONENT:
+        remedy = "use gain='linear' or a smaller scale"
+        raise JudgmentError(f"truth has a grade of {highest:g}, too large for 2 ** grade - 1; {remedy}")
     return items, exponential
 
 
@@ -374,10 +371,8 @@ def _top_grade(items: Arranged, max_grade: float | None) -> float:
     highest = float(items.truth.max())
     top = highest if max_grade is None else float(max_grade)
     if not highest <= top <= _LARGEST_EXPONENT:
-        raise ParameterError(
-            f"{option('max_grade', max_grade)} does not fit a truth with grade {highest:g}; "
-            "give the scale's highest grade"
-        )
+        odd = f"{option('max_grade', max_grade)} does not fit a truth with grade {highest:g}"
+        raise ParameterError(f"{odd}; give the scale's highest grade")
     return top
 
 
