@@ -50,8 +50,7 @@ class Sides:
             raise ParameterError(in_words("two_sets", option=option("people")))
         else:
             judgments, is_person = _put_together(people, programs)
-        judging = np.isin(np.arange(judgments.n_annotators), judgments.annotator)
-        sides = cls(judgments, is_person & judging)
+        sides = cls(judgments, is_person & np.isin(np.arange(judgments.n_annotators), judgments.annotator))
         if not sides.is_person.any():
             raise JudgmentError(in_words("no_person"))
         if not sides.programs:
@@ -97,8 +96,7 @@ def _put_together(people: Judgments, programs: Judgments) -> tuple[Judgments, Bo
         both_sides = [(one, np.array([place[level] for level in one.levels])) for one in (people, programs)]
         people, programs = (replace(one, grade=code[one.level_place], declared=levels) for one, code in both_sides)
     aligned = align_judgments([people, programs])
-    is_person = np.isin(np.arange(len(aligned[0].annotators)), aligned[0].annotator)
-    return stack_judgments(aligned), is_person
+    return stack_judgments(aligned), np.isin(np.arange(len(aligned[0].annotators)), aligned[0].annotator)
 
 
 @dataclass(frozen=True, eq=False)

@@ -216,8 +216,7 @@ def audit(
     check_level(level, "level")
     if not 0 <= margin < 1:
         raise ParameterError(f"margin={margin!r} is not a difference of shares; give 0 to 1, such as 0.1 or 0.2")
-    others = None if programs is None else as_judgments(programs)
-    sides = Sides.of(as_judgments(judgments), others, people)
+    sides = Sides.of(as_judgments(judgments), None if programs is None else as_judgments(programs), people)
     labels = Labels.of(sides.judgments)
     of_people = labels.of_annotators(sides.is_person)
     check_people(of_people)
@@ -459,8 +458,7 @@ class _Program:
         rows["corrected"] = rows["people"] | rows["program"]
         table = pl.DataFrame({"item": judged.items.ids})
         for name, chosen in rows.items():
-            part = judged.select(chosen)
-            fitted = aggregate(part, "latent_score", trusted=trusted if name == "corrected" else None)
+            fitted = aggregate(judged.select(chosen), "latent_score", trusted=trusted if name == "corrected" else None)
             frame = fitted.intervals(self.level).join(fitted.frame().select("item", "rank"), on="item")
             ends = {f"{name}_{end}": column for end, column in zip(("rank", "lower", "upper"), _RANKS, strict=True)}
             table = table.join(frame.select("item", **ends), on="item")
@@ -760,11 +758,9 @@ def next_labels(people: Labels, values: Floats, seed: int) -> pl.DataFrame:
     said, code = np.unique(values[both], return_inverse=True)
     number = np.bincount(code)
     mean = np.bincount(code, residual[both]) / number
-    square = np.bincount(code, (residual[both] - mean[code]) ** 2)
     # two cases of the overall spread stand beside what was seen of a label
-    spread = np.sqrt((square + 2 * overall**2) / (number + 2))
+    spread = np.sqrt((np.bincount(code, (residual[both] - mean[code]) ** 2) + 2 * overall**2) / (number + 2))
     place = np.clip(np.searchsorted(said, values[wanted]), 0, len(said) - 1)
     chance = np.where(said[place] == values[wanted], spread[place], overall)
-    keys = np.random.default_rng(seed).exponential(size=len(wanted)) / chance
-    order = np.argsort(keys, kind="stable")[:MAX_NEXT]
+    order = np.argsort(np.random.default_rng(seed).exponential(size=len(wanted)) / chance, kind="stable")[:MAX_NEXT]
     return people.cells[wanted[order]].with_columns(spread=pl.Series(chance[order], dtype=pl.Float64))

@@ -445,8 +445,7 @@ def clutter(store: Store) -> Dataset:
 def first_screens(store: Store) -> Dataset:
     """Pages counted over the whole page and over the first screen, ranked by three measures of clutter."""
     table, kept = store.table("pages.csv", "first_screens"), ["source", *MEASURES, "pixel_sd"]
-    names = [name for name in table.columns if name not in ("item", *kept)]
-    return _clutter_dataset(store, table, names, kept)
+    return _clutter_dataset(store, table, [name for name in table.columns if name not in ("item", *kept)], kept)
 
 
 def _clutter_dataset(store: Store, pages: pl.DataFrame, names: Sequence[str], details: Sequence[str]) -> Dataset:
@@ -463,8 +462,7 @@ def codecs(store: Store) -> Dataset:
     grades = store.table("grades.csv", "codec_grades")
     header = store.text("features.csv").split("\n", 1)[0].strip().split(",")
     names = [name for name in header if name not in ("query", "item")]
-    words = {name: name for name in ("query", "item", *names)}
-    described = store.table("features.csv", words, numbers=names)
+    described = store.table("features.csv", {name: name for name in ("query", "item", *names)}, numbers=names)
     graded, described = (table.filter(~pl.col("item").is_in(CONTROLS)) for table in (grades, described))
     notes = (f"{len(grades) - len(graded)} of {len(grades):,} grades are of reference or anchor and left out",)
     return store.dataset(judgments=Grades.from_frame(graded), features=_features(described, names), notes=notes)

@@ -202,9 +202,7 @@ def speech(
 
 def _fill(fill: str | None) -> str | None:
     """What is put for missing values, by its name."""
-    if fill is None:
-        return None
-    return None if one_of(fill, ("mean", "none"), "fill", of_verb=True) == "none" else fill
+    return None if fill is None or one_of(fill, ("mean", "none"), "fill", of_verb=True) == "none" else fill
 
 
 def like(

@@ -251,8 +251,7 @@ def _entropy(band: Floats) -> float:
     if high - low < _MIN_BAND_RANGE:
         return 0.0
     n_parts = math.ceil(math.sqrt(band.size)) - 1
-    edges = np.linspace(low, high, n_parts + 1)
-    counts = np.bincount(np.searchsorted(edges, band.ravel(), side="right"))
+    counts = np.bincount(np.searchsorted(np.linspace(low, high, n_parts + 1), band.ravel(), side="right"))
     share = counts[counts > 0] / band.size
     return float(-(share * np.log(share)).sum())
 
@@ -369,8 +368,7 @@ def _areas(size: int, smaller: int) -> Floats:
 
 def screen_numbers(picture: Picture) -> list[float]:
     """Return the share of pixels at an edge, and the logarithm of the number of colours at 3 bits a channel."""
-    grey = picture @ _GREY
-    down, across = np.gradient(grey)
+    down, across = np.gradient(picture @ _GREY)
     coarse = (picture >> 5).astype(np.int64) @ np.array([64, 8, 1])
     return [float((np.hypot(down, across) > _EDGE_GRADIENT).mean()), math.log1p(len(np.unique(coarse)))]
 

@@ -85,8 +85,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
         if len(rows):
             those = first_few([items.raw[row].name for row in rows])
             say(f"{len(rows):,} of {counted(len(details), 'page')} {sentence}: {those}")
-    kept = pl.DataFrame(details, schema=DETAILS).fill_nan(None).cast(pl.Int64)
-    table = items.items.frame().hstack(kept)
+    table = items.items.frame().hstack(pl.DataFrame(details, schema=DETAILS).fill_nan(None).cast(pl.Int64))
     measures = matrix[:, len(names) : -len(DETAILS)] if measured else None
     return Made(items, matrix[:, : len(names)], names, measures=measures, details=table)
 

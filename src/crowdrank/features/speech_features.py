@@ -240,7 +240,7 @@ def spectra_of(samples: Floats) -> Spectra:
     *columns, bands = (np.concatenate(column) for column in zip(*parts, strict=True))
     steps = np.abs(np.diff(bands, axis=0)).mean(axis=1)
     flux = np.append(steps[:1] if count > 1 else [0.0], steps)
-    return Spectra(*columns, flux, fft.dct(bands, norm="ortho", axis=1)[:, :N_COEFFICIENTS])
+    return Spectra._make([*columns, flux, fft.dct(bands, norm="ortho", axis=1)[:, :N_COEFFICIENTS]])
 
 
 def _block(samples: Floats, emphasised: Floats, begin: int, end: int) -> tuple[Floats, ...]:
@@ -271,8 +271,7 @@ def _mel_bands() -> Floats:
     edges = 700 * (10 ** (edges / 2595) - 1)
     frequency = fft.rfftfreq(_FFT, 1 / RATE)
     rising = (frequency - edges[:-2, None]) / np.diff(edges)[:-1, None]
-    falling = (edges[2:, None] - frequency) / np.diff(edges)[1:, None]
-    return np.maximum(0.0, np.minimum(rising, falling))
+    return np.maximum(0.0, np.minimum(rising, (edges[2:, None] - frequency) / np.diff(edges)[1:, None]))
 
 
 def bandwidth_of(samples: Floats, rate: int) -> float:

@@ -194,16 +194,14 @@ class WordColumns:
         n_columns = min(n_columns, counts.shape[1] - 1, len(texts) // ITEMS_PER_COLUMN)
         if n_columns < 1:
             return None
-        in_texts = np.bincount(counts.indices, minlength=counts.shape[1])
-        idf = np.log((1 + len(texts)) / (1 + in_texts)) + 1
+        idf = np.log((1 + len(texts)) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
         weighted = _tf_idf(counts, idf)
         if not (weighted.max(axis=0) - weighted.min(axis=0)).nnz:
             # every text has the same words, which tell nothing apart
             return None
         with one_blas_thread():
             components = TruncatedSVD(n_columns, random_state=0).fit(weighted).components_
-        loadings = orient_rows(components).astype(np.float32)
-        return cls(tuple(map(str, reader.get_feature_names_out())), idf, loadings)
+        return cls(tuple(map(str, reader.get_feature_names_out())), idf, orient_rows(components).astype(np.float32))
 
     def columns_of(self, texts: Sequence[str]) -> Floats:
         """Return one row of columns per text."""
@@ -242,8 +240,7 @@ def orient_rows(components: Floats) -> Floats:
     """Return loadings with the sign of each row such that its largest is positive; of nearly equal ones, the first."""
     size = np.abs(components)
     first = np.argmax(size >= _SAME_LOADING * size.max(axis=1, keepdims=True), axis=1)
-    sign = np.where(components[np.arange(len(components)), first] < 0, -1.0, 1.0)
-    return components * sign[:, None]
+    return components * np.where(components[np.arange(len(components)), first] < 0, -1.0, 1.0)[:, None]
 
 
 MAX_TOKENS, MAX_COLUMNS = 256, 50

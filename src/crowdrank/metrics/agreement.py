@@ -300,8 +300,7 @@ def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, 
 def _squared_deviations(cell: Counts, values: Floats) -> Floats:
     """Squared distance of each value from the mean of its cell, times the size of that."""
     size = np.bincount(cell)
-    means = np.bincount(cell, values) / np.maximum(size, 1)
-    return (values - means[cell]) ** 2 * size[cell]
+    return (values - (np.bincount(cell, values) / np.maximum(size, 1))[cell]) ** 2 * size[cell]
 
 
 def _equal_pairs(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:

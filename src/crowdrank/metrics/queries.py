@@ -107,8 +107,7 @@ def group_rows(qid: NDArray[Any] | pl.Series) -> Groups:
     codes, n_queries = dense_codes(qid[starts], "qid", starts)
     ends = np.append(starts, len(qid))
     if n_queries == len(starts):
-        sorted_already = bool((codes[1:] > codes[:-1]).all())
-        return Groups(read_only(ends), None, None if sorted_already else np.argsort(codes))
+        return Groups(read_only(ends), None, None if bool((codes[1:] > codes[:-1]).all()) else np.argsort(codes))
     from ..kernels.ranking_measures import gather
 
     offsets, rows = gather(read_only(np.repeat(codes, np.diff(ends))), n_queries)

@@ -116,8 +116,7 @@ def dcg(
     4.4307
     """
     items, exponential = _gains(truth, scores, qid, gain, negative)
-    discount = _logarithmic_discount(items, k)
-    value = _read_places("discounted_gain", items.truth, items, k, ties, exponential, discount)
+    value = _read_places("discounted_gain", items.truth, items, k, ties, exponential, _logarithmic_discount(items, k))
     return items.report(value, np.isfinite(value), "zero", per_query)
 
 
@@ -151,8 +150,7 @@ def precision(
     if k is None:
         raise ParameterError("precision needs a cutoff; give k, for example k=10")
     items, relevant = _relevant(truth, scores, qid, relevant_from)
-    n_found = _count_relevant(items, relevant, k, ties)
-    return items.report(n_found / k, items.sums(relevant) > 0, empty, per_query)
+    return items.report(_count_relevant(items, relevant, k, ties) / k, items.sums(relevant) > 0, empty, per_query)
 
 
 def recall(
@@ -398,5 +396,4 @@ def _read_places(kernel: str, values: Floats, items: Arranged, k: int | None, ti
     from ..kernels import ranking_measures
 
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    columns = (values, items.scores)
-    return over_queries(getattr(ranking_measures, kernel), columns, items.offsets, depth, rule, *rest)
+    return over_queries(getattr(ranking_measures, kernel), (values, items.scores), items.offsets, depth, rule, *rest)

@@ -331,7 +331,6 @@ def _variance_of_mean(values: Floats, cluster: ArrayLike | None) -> float:
     """Variance of the mean of values, which are independent unless they are of one cluster."""
     if cluster is None:
         return float(np.var(values)) / len(values)
-    number = np.unique(np.asarray(cluster), return_inverse=True)[1]
-    sums = np.bincount(number, values - values.mean())
+    sums = np.bincount(np.unique(np.asarray(cluster), return_inverse=True)[1], values - values.mean())
     n = len(sums)
     return float((sums**2).sum()) / len(values) ** 2 * (n / (n - 1) if n > 1 else 1.0)

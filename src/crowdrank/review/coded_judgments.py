@@ -116,8 +116,7 @@ def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
     else:
         middle = np.cumsum(counts) - 0.5 * counts
         merged = np.unique((middle / counts.sum() * MOST_CLASSES).astype(np.int32), return_inverse=True)[1]
-    means = np.bincount(merged, values * counts) / np.bincount(merged, counts)
-    return merged[code].astype(np.int32), means
+    return merged[code].astype(np.int32), np.bincount(merged, values * counts) / np.bincount(merged, counts)
 
 
 def _compared_pairs(preferences: Preferences) -> CodedJudgments:

@@ -69,8 +69,7 @@ def _cross_pairs(cell: Counts, own: Counts) -> Floats:
     """Ordered pairs of answers in each cell that are by different annotators, whose part of the cell is ``own``."""
     of, at, size = np.unique(cell, return_inverse=True, return_counts=True)
     first, again = np.unique(own, return_index=True, return_counts=True)[1:]
-    inside = np.bincount(at[first], again.astype(np.float64) ** 2, len(of))
-    return size.astype(np.float64) ** 2 - inside
+    return size.astype(np.float64) ** 2 - np.bincount(at[first], again.astype(np.float64) ** 2, len(of))
 
 
 MOST = 200

@@ -228,8 +228,7 @@ def _inflation(sums: Sums, events: Events, panel: Panel) -> Floats:
     """
     if panel.items is None:
         return np.ones(len(sums.number))
-    near = sums.excess > np.sqrt(sums.variance)
-    use = np.flatnonzero(near[events.pair])
+    use = np.flatnonzero((sums.excess > np.sqrt(sums.variance))[events.pair])
     thing, pair = panel.thing[events.first[use]], events.pair[use].astype(np.int64)
     n_items = int(panel.items.max(initial=0)) + 1
     keys = np.sort((pair * n_items + panel.items[:, thing]).ravel())
@@ -435,8 +434,7 @@ def _learn_confusions(counts: Floats, shares: Floats, mirrored: bool) -> tuple[F
     """Confusions drawn towards that of the crowd, and shares of the classes, both from expected counts."""
     if mirrored:
         counts, shares = counts + counts[:, ::-1, ::-1], shares + shares[::-1]
-    n_classes = len(shares)
-    crowd = counts.sum(axis=0) + 1.0 / n_classes
+    crowd = counts.sum(axis=0) + 1.0 / len(shares)
     crowd /= crowd.sum(axis=1, keepdims=True)
     confusion = (counts + ALPHA * crowd) / (counts.sum(axis=2, keepdims=True) + ALPHA)
     return confusion, (shares + 1.0) / (shares + 1.0).sum()
@@ -524,8 +522,7 @@ def _known_grades(grades: Grades, coded: CodedJudgments, truth: Truth) -> Ints:
     given, classes, values = coded.classes
     known = truth.align(grades.items)[coded.first]
     if grades.declared is not None:
-        names = [str(level) for level in grades.levels]
-        values_of = dict(zip(names, grades.level_values.tolist(), strict=True))
+        values_of = dict(zip([str(level) for level in grades.levels], grades.level_values.tolist(), strict=True))
         by_name = truth.labels(known).replace_strict(values_of, default=None, return_dtype=pl.Float64)
         known = by_name.fill_null(float("nan")).to_numpy()
     if not grades.nominal:

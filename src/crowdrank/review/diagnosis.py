@@ -73,8 +73,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     if judgments.n_annotators:
         for habit, flagged in flagged_habits(judgments, table, consensus.scores).items():
             asked = habit == "leans" and (table["n_both_orders"].to_numpy()[flagged.codes] >= FEWEST).all()
-            advice = FLAGS["flips" if asked else habit].advice
-            sentences += flag_sentence(habit, flagged, advice)
+            sentences += flag_sentence(habit, flagged, FLAGS["flips" if asked else habit].advice)
         sentences += filter(None, [consistency_sentence(judgments.kind, table)])
         table = table.with_columns(family=_family_numbers(pairs, judgments.n_annotators))
     elif "position_bias" in table.columns and table["position_lower"][0] is not None:
@@ -117,8 +116,7 @@ def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus
     items = judgments.items
     if consensus.items is items:
         return consensus
-    single = consensus.items.single and items.single
-    codes = consensus.items.codes(None if single else items.query_ids(), items.ids)
+    codes = consensus.items.codes(None if consensus.items.single and items.single else items.query_ids(), items.ids)
     if (codes < 0).any():
         stranger = short(items.ids[int(np.argmax(codes < 0))])
         raise JudgmentError(fill(ACTIONS["stranger"], who=f"item {stranger}"))
@@ -193,8 +191,7 @@ def _family_table(judgments: Judgments, pairs: Dependence | None) -> pl.DataFram
         inside = np.zeros(0, bool) if pairs is None else members[pairs.one] & members[pairs.other]
         mean = _mean_correlation(pairs, inside) if pairs is not None and inside.any() else None
         worth = None if mean is None else effective_number(len(codes), mean)
-        shown = judgments.annotators.ids.gather(codes[:SHOWN]).to_list()
-        who = first_few(map(short, shown), len(codes), last=None)
+        who = first_few(map(short, judgments.annotators.ids.gather(codes[:SHOWN]).to_list()), len(codes), last=None)
         rows.append((name, origin, len(codes), int(inside.sum()), mean, worth, who))
     schema: dict[str, Any] = {"family": pl.String, "origin": pl.String, "n_annotators": pl.Int64, "n_pairs": pl.Int64}
     schema |= {"correlation": pl.Float64, "effective_annotators": pl.Float64, "annotators": pl.String}
@@ -338,8 +335,8 @@ def group_sentences(items: Items, table: pl.DataFrame) -> dict[str, str]:
         rows = table.filter(pl.col("relation") == word)
         parts = [part for _, part in rows.group_by("group", maintain_order=True) if not _is_rest(items, part, table)]
         parts.sort(key=len)
-        heads = [f"the {len(part):,} items " if len(part) > 1 else "" for part in parts[:SHOWN]]
-        names = [head + _name_items(items, part) for head, part in zip(heads, parts, strict=False)]
+        sizes = [f"the {len(part):,} items " if len(part) > 1 else "" for part in parts[:SHOWN]]
+        names = [size + _name_items(items, part) for size, part in zip(sizes, parts, strict=False)]
         if names:
             number, several = sum(map(len, parts)), len(parts[-1]) > 1
             sentences[word] = open_place(first_few(names, len(parts)), number, word, group=several)

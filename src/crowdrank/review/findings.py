@@ -741,8 +741,7 @@ def agreement_findings(facts: Facts) -> list[Finding]:
         who = "two annotators who judge" if judged.n_annotators else "two judgments of"
         findings.append(say("agreement", numbers, severity=severity, who=who, what=what, chance=chance))
     elif facts.per_annotator is None or (facts.per_annotator > 0).sum() != 1:
-        by = "twice" if facts.consistency is None else "by two annotators"
-        findings.append(say("no_overlap", what=what, by=by))
+        findings.append(say("no_overlap", what=what, by="twice" if facts.consistency is None else "by two annotators"))
     # answers to one item may depend on each other beyond its class, so that annotators are wrong together
     calibration = facts.consensus.estimates.get("calibration")
     if calibration and calibration["likeliest"] and isinstance(judged, Grades):
@@ -775,7 +774,7 @@ def _disagreement(facts: Facts) -> list[Finding]:
         return []
     top = table.row(0, named=True)
     within = f" (query {name(top['query'])})" if facts.consensus.items.n_queries > 1 else ""
-    if top.get("divided", top.get("spread")) <= 0:
+    if top["divided" if "divided" in top else "spread"] <= 0:
         return []
     if "other" in top:
         n = int((table["divided"] >= _MIN_SHARE_DIVIDED).sum())
@@ -800,8 +799,7 @@ def _judgments(facts: Facts) -> list[Finding]:
     by = f" by {counted(n, 'annotator')}" if n else ""
     findings = [say("judgments", numbers, given=count_kinds(judged), by=by, of=of)]
     if counts is not None and n > 1:
-        falling = np.sort(counts)[::-1]
-        half = int(np.searchsorted(np.cumsum(falling), 0.5 * counts.sum())) + 1
+        half = int(np.searchsorted(np.cumsum(np.sort(counts)[::-1]), 0.5 * counts.sum())) + 1
         severity = "warning" if n >= 10 and half <= _FEW_GAVE_HALF * n else "info"
         numbers = {"n": half, "n_annotators": n}
         findings.append(say("load", numbers, severity=severity))

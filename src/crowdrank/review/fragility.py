@@ -401,8 +401,7 @@ class _Crowd:
         if codes is None or index is None or not 1 < len(index) < len(codes):
             return None
         own = np.bincount(codes, influence, len(index)).astype(np.float64)
-        size = max(float(np.abs(own).max()), 1e-300)
-        order = np.lexsort((np.arange(len(own)), -np.round(own / size, _DIGITS)))
+        order = np.lexsort((np.arange(len(own)), -np.round(own / max(float(np.abs(own).max()), 1e-300), _DIGITS)))
         order = order[own[order] > 0]
         return _Wanted(order, _used_up(own[order], gap), len(index), influence, codes, index.ids)
 

@@ -185,8 +185,7 @@ def _change_in_time(judgments: Grades | Preferences, scores: Floats, time: Float
         weight = 2.0 * np.maximum(1.0 - lag / (n_lags + 1.0), 0.0)
         variance = variance + weight * np.bincount(one[same], (excess[lag:] * excess[:-lag])[same], n)
     variance = np.maximum(variance, own)
-    begin = np.cumsum(number) - number
-    total = np.cumsum(excess) - np.append(0.0, np.cumsum(excess))[begin.astype(np.int64)[who]]
+    total = np.cumsum(excess) - np.append(0.0, np.cumsum(excess))[(np.cumsum(number) - number).astype(np.int64)[who]]
     # between two judgments of different times
     split = np.zeros(len(rows), bool)
     split[:-1] = (who[1:] == who[:-1]) & (when[1:] > when[:-1])
@@ -232,8 +231,7 @@ def _agreements(judgments: Grades | Preferences, scores: Floats) -> tuple[Floats
         mean = (np.bincount(item, judgments.grade, n_items)[item] - judgments.grade) / others
         agreement = -np.abs(judgments.grade - mean)
     several = number[item] > 1
-    sums = np.bincount(item[several], agreement[several], n_items)
-    return agreement, (sums / np.maximum(number, 1))[item]
+    return agreement, (np.bincount(item[several], agreement[several], n_items) / np.maximum(number, 1))[item]
 
 
 def _shares(number: str, name: str, part: Any, whole: Any) -> dict[str, Any]:
@@ -280,8 +278,7 @@ def count_triads(annotator: Ints, place: Ints, low: Ints, high: Ints, won: Bools
     n_wedges, ends = int((sizes * (sizes - 1) // 2).sum()), np.repeat(ends, sizes)
     if n_wedges > MOST_WEDGES:
         # the first pair of each wedge is drawn, which leaves the share of circular ones as it is
-        kept = np.random.default_rng(0).random(len(corner)) < MOST_WEDGES / n_wedges
-        ends = np.where(kept, ends, position + 1)
+        ends = np.where(np.random.default_rng(0).random(len(corner)) < MOST_WEDGES / n_wedges, ends, position + 1)
     first, second = pairs_within(position, ends)
     # the pair that closes two pairs from one item to two higher ones
     wanted = (owner[first] * n_items + key[first] % n_items) * n_items + key[second] % n_items
@@ -565,8 +562,7 @@ def one_side(preferences: Preferences, scores: Floats) -> tuple[Flagged, Bools]:
     enough = (against >= _MIN_ANSWERS_AGAINST) & (kept >= _MIN_SHARE_AGAINST * against)
     sides = np.where(side > 0, "left", "right")
     numbers = {"side": sides, "most": most, "decided": decided, "kept": kept, "against": against}
-    chosen = np.flatnonzero(always & ~looks & enough)
-    return Flagged.of("one_side", preferences.annotators, chosen, **numbers), looks
+    return Flagged.of("one_side", preferences.annotators, np.flatnonzero(always & ~looks & enough), **numbers), looks
 
 
 def all_ties(preferences: Preferences) -> Flagged:

@@ -34,13 +34,8 @@ USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",), "cla
 
 _USUAL_AGGREGATORS = {"grade": "mean_gain", "preference": "latent_score", "class": "dawid_skene"}
 
-_AGGREGATORS = {
-    "bradley_terry": "pairs.bradley_terry:BradleyTerry",
-    "dawid_skene": "classes.dawid_skene:DawidSkene",
-    "latent_score": "latent_score.latent_score:LatentScore",
-    "mean_gain": "averages.mean_gain:MeanGain",
-}
-"""Aggregators that schemes go by, or that measure what was bought, as the registry, which stands above, has them."""
+_ROOMS = {"bradley_terry": "pairs", "dawid_skene": "classes", "latent_score": "latent_score", "mean_gain": "averages"}
+"""Aggregators that schemes go by, or that measure what was bought; the registry, which has them all, stands above."""
 
 _THINGS = {"grade": ("item",), "preference": ("left", "right")}
 
@@ -195,14 +190,12 @@ def campaign(
                 from ..schemes.grade_rules import KOverlap
 
                 proposer, needed = KOverlap(k=1), None
-            situation = Situation(
-                judgments=judgments, askable=askable, pairs=pairs, roster=crowd.roster(price), price=price,
-                budget=limit - asked.cost, features=None if trained is None else trained.features,
-                # what there is to warn of when little is known was to be expected
-                consensus=None if needed is None else fit_quietly(_make_aggregator(needed), judgments),
-                seed=seed + 7919 * number + again,
-            )  # fmt: skip
-            requests = proposer.propose(situation)
+            given: dict[str, Any] = {"askable": askable, "pairs": pairs, "roster": crowd.roster(price), "price": price}
+            # what there is to warn of when little is known was to be expected
+            given["consensus"] = None if needed is None else fit_quietly(_make_aggregator(needed), judgments)
+            given["features"] = None if trained is None else trained.features
+            given |= {"budget": limit - asked.cost, "seed": seed + 7919 * number + again}
+            requests = proposer.propose(Situation(judgments=judgments, **given))
             answers = crowd.answer(requests, asked, rng)
             if not len(answers.unit):
                 stopped = f"nothing is left to ask ({requests.sentence()})"
@@ -228,8 +221,7 @@ def campaign(
 
 def _make_aggregator(name: str) -> Any:
     """An aggregator by its name."""
-    module, _, attribute = _AGGREGATORS[name].partition(":")
-    return getattr(import_module(f"..models.{module}", __package__), attribute)()
+    return getattr(import_module(f"..models.{_ROOMS[name]}.{name}", __package__), name.title().replace("_", ""))()
 
 
 def _train(judgments: Judgments, aggregator: Any, trained: Trained) -> float:
@@ -246,27 +238,23 @@ def _train(judgments: Judgments, aggregator: Any, trained: Trained) -> float:
 
 def _value(measure: str, consensus: Consensus, truth: Truth, judgments: Judgments) -> float:
     """One measure of the consensus; of labels over all items with a truth, of rankings the mean over queries."""
-    nominal = isinstance(judgments, Grades) and judgments.nominal
-    if measure not in LABEL_MEASURES:
-        if nominal:
-            raise ParameterError(
-                f"{measure} needs an order, but these classes have none; use {' or '.join(USUAL['class'])}"
-            )
-        parsed, query = parse(measure), consensus.items.query
-        if parsed.needs == "pairs":
-            left, right, outcome = truth.align_pairs(consensus.items)
-            scores = np.column_stack([consensus.scores[left], consensus.scores[right]])
-            return float(np.nanmean(parsed(outcome, scores, query[left])))
-        grade = truth.align(consensus.items)
-        use = np.isfinite(grade)
-        return float(np.nanmean(parsed(grade[use], consensus.scores[use], query[use])))
-    if not isinstance(judgments, Grades):
+    nominal, of_labels = isinstance(judgments, Grades) and judgments.nominal, measure in LABEL_MEASURES
+    if nominal and measure not in USUAL["class"]:
+        usual = " or ".join(USUAL["class"])
+        raise ParameterError(f"{measure} needs an order, but these classes have none; use {usual}")
+    parsed, query = None if of_labels else parse(measure), consensus.items.query
+    if parsed is not None and parsed.needs == "pairs":
+        left, right, outcome = truth.align_pairs(consensus.items)
+        scores = np.column_stack([consensus.scores[left], consensus.scores[right]])
+        return float(np.nanmean(parsed(outcome, scores, query[left])))
+    if of_labels and not isinstance(judgments, Grades):
         raise ParameterError(f"{measure} applies to grades, but preferences are asked for; name another measure")
     grade = truth.align(consensus.items)
     use = np.isfinite(grade)
+    if parsed is not None:
+        return float(np.nanmean(parsed(grade[use], consensus.scores[use], query[use])))
+    assert isinstance(judgments, Grades)
     if measure == "gain_error":
-        if nominal:
-            raise ParameterError("gain_error needs an order, but these classes have none; use accuracy or log_loss")
         gains = consensus.scores
         if consensus.method != "mean_gain":
             known = consensus.probabilities
@@ -316,11 +304,9 @@ class Asked:
 
     def judgments(self) -> Judgments:
         """Return the answers as judgments, each with its number as the time."""
-        crowd = self.crowd
-        shared: dict[str, Any] = {
-            "items": crowd.items, "annotators": crowd.annotators, "annotator": self.annotator, **self.things,
-            "time": np.arange(len(self), dtype=np.float64),
-        }  # fmt: skip
+        crowd, number = self.crowd, np.arange(len(self), dtype=np.float64)
+        shared: dict[str, Any] = {"items": crowd.items, "annotators": crowd.annotators, **self.things, "time": number}
+        shared["annotator"] = self.annotator
         if crowd.kind == "grade":
             return Grades(grade=self.value, declared=crowd.levels, nominal=crowd.nominal, **shared)
         return Preferences(outcome=self.value.astype(np.int8), **shared)
@@ -436,8 +422,7 @@ class Recorded:
 
     def askable(self) -> tuple[Bools, tuple[Ints, Ints] | None]:
         """Return the items, or pairs, of which judgments are left."""
-        left = self._given < self._ends - self._starts
-        rows = self._rows[self._starts[left]]
+        rows = self._rows[self._starts[self._given < self._ends - self._starts]]
         mask = np.zeros(len(self.items), bool)
         for codes in self.things.values():
             mask[codes[rows]] = True
@@ -450,14 +435,13 @@ class Recorded:
         key = thing_keys(things, len(self.items))
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
         recorded = np.flatnonzero(self._keys[place] == key)
-        chosen, unit = [], []
+        chosen = []
         for number, thing in zip(recorded.tolist(), place[recorded].tolist(), strict=True):
             at = self._starts[thing] + self._given[thing]
             if at < self._ends[thing]:
                 self._given[thing] += 1
-                chosen.append(int(self._rows[at]))
-                unit.append(number)
-        rows, units = np.array(chosen, np.int64), np.array(unit, np.int64)
+                chosen.append((self._rows[at], number))
+        rows, units = np.array(chosen, np.int64).reshape(-1, 2).T
         value = self.value[rows]
         if self.kind == "preference":
             # asked with the other item on the left, the answer has the other sign

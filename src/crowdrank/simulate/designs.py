@@ -138,8 +138,8 @@ class RandomPairs(_Design):
         drawn = distinct_draws(uniform, spread_offsets(shuffled), np.where(listed, possible, 0))
         number[np.repeat(listed, n_pairs)] = drawn
         for huge in np.flatnonzero(~listed):
-            wanted_pairs = pair_rng.choice(possible[huge], n_pairs[huge], replace=False)
-            number[offsets[huge] : offsets[huge + 1]] = wanted_pairs
+            own = slice(offsets[huge], offsets[huge + 1])
+            number[own] = pair_rng.choice(possible[huge], n_pairs[huge], replace=False)
         if tree.any():
             base, tree_query = spread_offsets(possible), np.repeat(np.arange(len(sizes)), tree)
             # a random tree over the items of every query: each item is linked to an earlier one
@@ -193,12 +193,10 @@ class AllPairs(_Design):
     def rows(self, items: Items, n_annotators: int, *, seed: Seed = 0) -> tuple[Ints, Ints, Ints]:
         """Return left item, right item and annotator of each preference to ask for."""
         pair_rng, annotator_rng = np.random.default_rng(seed).spawn(2)
-        sizes = np.diff(items.offsets)
-        query, number = all_pairs(sizes)
+        query, number = all_pairs(np.diff(items.offsets))
         counts = np.full(len(query), self.k, np.int64)
         annotator = _annotators(counts, query, items.n_queries, n_annotators, self.panel, annotator_rng)
-        left, right = _sides(items, query, number, counts, pair_rng)
-        return left, right, annotator
+        return (*_sides(items, query, number, counts, pair_rng), annotator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,10 +260,8 @@ def _sides(
     items: Items, query: Ints | Counts, number: Counts, counts: Counts, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Left and right item of each preference: every pair as often as ``counts`` says, sides by a fair coin."""
-    first, second = pair_places(number)
     start = items.offsets[query]
-    first = np.repeat((start + first).astype(np.int32), counts)
-    second = np.repeat((start + second).astype(np.int32), counts)
+    first, second = (np.repeat((start + place).astype(np.int32), counts) for place in pair_places(number))
     turned = rng.random(len(first)) < 0.5
     return np.where(turned, second, first), np.where(turned, first, second)
 
@@ -278,9 +274,8 @@ def _annotators(
     uniform = rng.random(int(counts.sum()))
     if panel is None:
         return _distinct(uniform, counts, n_annotators, "item or pair")
-    panels = _distinct(
-        panel_rng.random(n_queries * panel), np.full(n_queries, panel, np.int64), n_annotators, "query"
-    ).reshape(n_queries, panel)
+    sizes = np.full(n_queries, panel, np.int64)
+    panels = _distinct(panel_rng.random(n_queries * panel), sizes, n_annotators, "query").reshape(n_queries, panel)
     return panels[np.repeat(query, counts), _distinct(uniform, counts, panel, "item or pair")]
 
 
@@ -288,9 +283,8 @@ def _distinct(uniform: Floats, counts: Counts, size: int, what: str) -> Ints:
     """Distinct annotators below ``size`` for each thing; an error where there are too few."""
     most = int(counts.max(initial=1))
     if most > size:
-        raise ParameterError(
-            f"{most} annotators per {what} cannot be drawn from {size}; ask for fewer or simulate more annotators"
-        )
+        odd = f"{most} annotators per {what} cannot be drawn from {size}"
+        raise ParameterError(f"{odd}; ask for fewer or simulate more annotators")
     if most == 1:
         return (uniform * size).astype(np.int32)
     from .kernels.sampling import distinct_draws

@@ -75,11 +75,8 @@ def grades(
     known = pool.prepare(known, latent_rng)
     item, annotator = (PerItem() if design is None else design).rows(known.items, len(pool), seed=design_rng)
     grade = known.levels[pool.draw_grades(known, item, annotator, draw_rng)]
-    judgments = Grades(
-        items=known.items, annotators=annotator_index(len(pool)), item=item, annotator=annotator, grade=grade,
-        declared=numeric_levels(known.levels),
-    )  # fmt: skip
-    return _simulation(judgments, pool, pool.grade_quality(known))
+    given = {"item": item, "annotator": annotator, "grade": grade, "declared": numeric_levels(known.levels)}
+    return _simulation(Grades, given, known, pool, pool.grade_quality(known))
 
 
 def preferences(truth: Any, pool: Pool, design: RandomPairs | AllPairs | None = None, *, seed: Seed = 0) -> Simulation:
@@ -107,11 +104,8 @@ def preferences(truth: Any, pool: Pool, design: RandomPairs | AllPairs | None = 
     design_rng, draw_rng = np.random.default_rng(seed).spawn(2)
     left, right, annotator = (design or ConnectedPairs()).rows(known.items, len(pool), seed=design_rng)
     outcome = pool.draw_preferences(known, left, right, annotator, draw_rng)
-    judgments = Preferences(
-        items=known.items, annotators=annotator_index(len(pool)), left=left, right=right, annotator=annotator,
-        outcome=outcome,
-    )  # fmt: skip
-    return _simulation(judgments, pool, pool.preference_quality(known))
+    given = {"left": left, "right": right, "annotator": annotator, "outcome": outcome}
+    return _simulation(Preferences, given, known, pool, pool.preference_quality(known))
 
 
 def rankings(truth: Any, pool: Pool, design: PerQuery | None = None, *, seed: Seed = 0) -> Simulation:
@@ -141,14 +135,10 @@ def rankings(truth: Any, pool: Pool, design: PerQuery | None = None, *, seed: Se
     tie_rng, design_rng, draw_rng = np.random.default_rng(seed).spawn(3)
     reference = known.reference(tie_rng)
     query, annotator, place, offsets = (design or PerQuery()).rows(known.items, len(pool), seed=design_rng)
-    starts = np.repeat(known.items.offsets[query], np.diff(offsets))
-    lists = Lists(annotator, reference[starts + place], offsets)
-    drawn = pool.draw_rankings(known, lists, draw_rng)
-    judgments = Rankings(
-        items=known.items, annotators=annotator_index(len(pool)), annotator=annotator, offsets=offsets,
-        item=lists.item[lists.offsets[lists.row] + drawn], rank=(lists.place + 1).astype(np.int32),
-    )  # fmt: skip
-    return _simulation(judgments, pool, pool.ranking_quality(known, lists))
+    lists = Lists(annotator, reference[np.repeat(known.items.offsets[query], np.diff(offsets)) + place], offsets)
+    item = lists.item[lists.offsets[lists.row] + pool.draw_rankings(known, lists, draw_rng)]
+    given = {"annotator": annotator, "offsets": offsets, "item": item, "rank": (lists.place + 1).astype(np.int32)}
+    return _simulation(Rankings, given, known, pool, pool.ranking_quality(known, lists))
 
 
 def simulate(
@@ -217,13 +207,11 @@ def check_simulation(noise: str | Noise, kind: str | None = None, per_item: floa
     return model, kind
 
 
-def _simulation(judgments: Judgments, pool: Pool, quality: Floats) -> Simulation:
+def _simulation(kind: type[Judgments], given: dict[str, Any], known: Known, pool: Pool, quality: Floats) -> Simulation:
     """The judgments with the table of their annotators."""
+    judgments = kind(items=known.items, annotators=annotator_index(len(pool)), **given)
     parameters = {name: pl.Series(values).fill_nan(None) for name, values in pool.parameters().items()}
-    columns = {
-        "annotator": judgments.annotators.ids,
-        "quality": pl.Series(quality).fill_nan(None),
-        "n_judgments": np.bincount(judgments.annotator, minlength=len(pool)),
-        "role": pl.Series(ROLES).gather(pool.role.astype(np.int64)),
-    }
-    return Simulation(judgments, pl.DataFrame({**columns, **parameters}))
+    counts = np.bincount(judgments.annotator, minlength=len(pool))
+    columns = {"quality": pl.Series(quality).fill_nan(None), "n_judgments": counts}
+    columns["role"] = pl.Series(ROLES).gather(pool.role.astype(np.int64))
+    return Simulation(judgments, pl.DataFrame({"annotator": judgments.annotators.ids, **columns, **parameters}))

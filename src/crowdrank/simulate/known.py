@@ -76,10 +76,9 @@ class Known:
         if isinstance(truth, LatentTruth):
             known = cls.of(truth.truth, levels)
             if len(truth.z) != len(known.items) or len(truth.cuts) != len(known.levels) - 1:
-                raise ParameterError(
-                    f"{len(truth.z)} relevances and {len(truth.cuts)} cuts do not fit {len(known.items)} items of "
-                    f"{len(known.levels)} levels; name the missing levels with levels="
-                )
+                given = f"{len(truth.z)} relevances and {len(truth.cuts)} cuts"
+                there = f"{len(known.items)} items of {len(known.levels)} levels"
+                raise ParameterError(f"{given} do not fit {there}; name the missing levels with levels=")
             return replace(known, latent=(truth.z, truth.cuts))
         if isinstance(truth, tuple):
             items, grade = truth[0], np.asarray(truth[1], float)
@@ -102,15 +101,11 @@ class Known:
         """Number of grades an annotator can give; an error where grades are not of a few levels."""
         count = len(self.levels)
         if count > MAX_LEVELS:
-            raise ParameterError(
-                f"the truth has {count} distinct grades, more than {MAX_LEVELS}; "
-                "round them to a few levels, or simulate preferences or rankings"
-            )
+            remedy = "round them to a few levels, or simulate preferences or rankings"
+            raise ParameterError(f"the truth has {count} distinct grades, more than {MAX_LEVELS}; {remedy}")
         if count < 2:
-            or_name = in_python(", or name the other levels with levels=")
-            raise ParameterError(
-                f"all items of the truth have the same grade; give items of two grades or more{or_name}"
-            )
+            remedy = f"give items of two grades or more{in_python(', or name the other levels with levels=')}"
+            raise ParameterError(f"all items of the truth have the same grade; {remedy}")
         return count
 
     @cached_property

@@ -175,19 +175,16 @@ def parse_noise(spec: str) -> Noise:
         raise ParameterError(f"noise {spec!r} names no model; write for example {NOISES['normal'].example}")
     base, values = _parse_part(parts[0])
     if base.make is None:
-        raise ParameterError(
-            f"{base.name} spammers are mixed into a crowd; write for example normal(0.7,0.2)+{base.example}"
-        )
+        example = f"normal(0.7,0.2)+{base.example}"
+        raise ParameterError(f"{base.name} spammers are mixed into a crowd; write for example {example}")
     shares = {"random": 0.0, "malicious": 0.0}
     for part in parts[1:]:
         model, share = _parse_part(part)
         if model.make is not None or not isinstance(share[0], float):
             raise ParameterError(f"only random(share) and malicious(share) can be added to {base.name}, not {part!r}")
         shares[model.name] += share[0]
-    if sum(shares.values()) > 1:
-        raise ParameterError(
-            f"the shares of spammers in {spec!r} sum to {sum(shares.values()):g}; they must not pass 1"
-        )
+    if (total := sum(shares.values())) > 1:
+        raise ParameterError(f"the shares of spammers in {spec!r} sum to {total:g}; they must not pass 1")
     return Noise(base, values, **shares)
 
 
@@ -227,9 +224,8 @@ def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
     for parameter in model.parameters:
         value = given.setdefault(parameter.name, parameter.default)
         if value is None:
-            raise ParameterError(
-                f"{model.name} needs {parameter.name} ({parameter.range}); write for example {model.example}"
-            )
+            needed = f"{parameter.name} ({parameter.range})"
+            raise ParameterError(f"{model.name} needs {needed}; write for example {model.example}")
     return model, tuple(given[name] for name in names)
 
 

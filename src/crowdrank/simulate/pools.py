@@ -295,8 +295,7 @@ class Crowd(Pool):
         honest_rng, spam_rng = rng.spawn(2)
         drawn = self.pool.draw_rankings(known, lists, honest_rng)
         role, row = self.roles[lists.annotator][lists.row], lists.row
-        shuffled = np.lexsort((spam_rng.random(len(row)), row)) - lists.offsets[row]
-        drawn = np.where(role == RANDOM, shuffled, drawn)
+        drawn = np.where(role == RANDOM, np.lexsort((spam_rng.random(len(row)), row)) - lists.offsets[row], drawn)
         return np.where(role == MALICIOUS, lists.sizes[row] - 1 - lists.place, drawn)
 
     def ranking_quality(self, known: Known, lists: Lists) -> Floats:
@@ -377,10 +376,9 @@ def with_spammers(pool: Pool, *, random: float = 0.0, malicious: float = 0.0, se
     if random + malicious > 1 + 1e-9:
         raise ParameterError(f"random and malicious are shares of one pool, but {random} + {malicious} is above 1")
     n_random = round(random * len(pool))
-    n_malicious = min(round(malicious * len(pool)), len(pool) - n_random)
     roles = np.zeros(len(pool), np.int8)
+    roles[: n_random + round(malicious * len(pool))] = MALICIOUS
     roles[:n_random] = RANDOM
-    roles[n_random : n_random + n_malicious] = MALICIOUS
     return Crowd(pool, np.random.default_rng(seed).permutation(roles))
 
 
@@ -439,10 +437,8 @@ class Confusions(Pool):
         off = np.abs(matrices.sum(axis=2) - 1)
         if (off > 1e-6).any():
             annotator, level = np.unravel_index(int(off.argmax()), off.shape)
-            total = matrices[annotator, level].sum()
-            raise ParameterError(
-                f"row {level} of confusion matrix {annotator} sums to {total:g}; each row must sum to 1"
-            )
+            row = f"row {level} of confusion matrix {annotator}"
+            raise ParameterError(f"{row} sums to {matrices[annotator, level].sum():g}; each row must sum to 1")
         object.__setattr__(self, "matrices", matrices)
 
     def __len__(self) -> int:
@@ -457,10 +453,8 @@ class Confusions(Pool):
     def prepare(self, known: Known, rng: Generator) -> Known:
         """Return the truth, once it is clear that it has as many levels as the matrices."""
         if known.n_levels != self.matrices.shape[1]:
-            raise ParameterError(
-                f"the confusion matrices are of {self.matrices.shape[1]} levels, the truth of {known.n_levels}; "
-                "make them equal or name all levels with levels="
-            )
+            odd = f"the confusion matrices are of {self.matrices.shape[1]} levels, the truth of {known.n_levels}"
+            raise ParameterError(f"{odd}; make them equal or name all levels with levels=")
         return known
 
     def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
@@ -525,8 +519,7 @@ class LatentGraders(Pool):
     def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: Generator) -> Ints:
         """Return the level each annotator gives each item."""
         noise_rng, side_rng, jump_rng = rng.spawn(3)
-        relevance, cuts = known.latent
-        z = relevance[item]
+        z, cuts = known.latent[0][item], known.latent[1]
         noise = _noise(z, self.noise[annotator], self.noise_top[annotator])
         seen = self.bias[annotator] + self.scale[annotator] * z + noise * noise_rng.standard_normal(len(z))
         if self.raised.any() or self.lowered.any():
@@ -549,8 +542,7 @@ class LatentGraders(Pool):
         values = np.stack([values[annotator] for values in self.parameters().values()], axis=1)
         distinct, where = np.unique(values, axis=0, return_inverse=True)
         below = np.stack([_probability_below(cut, z, distinct).mean(axis=2) for cut in known.latent[1]], axis=2)
-        edges = np.zeros((len(distinct), known.n_levels, 1))
-        return np.asarray(np.diff(np.concatenate([edges, below, edges + 1], axis=2), axis=2)[where.ravel()])
+        return np.asarray(np.diff(below, axis=2, prepend=0.0, append=1.0)[where.ravel()])
 
 
 def confusion(
@@ -722,9 +714,8 @@ class PlackettLuce(Pool):
             rng = np.random.default_rng(0)
             query = rng.choice(len(sizes), _MAX_PAIRS, p=possible / possible.sum()).astype(np.int32)
             number = (rng.random(_MAX_PAIRS) * possible[query]).astype(np.int64)
-        first, second = pair_places(number)
-        start = known.items.offsets[query]
-        gap = np.abs(known.grade[start + first] - known.grade[start + second])
+        first, second = (known.grade[known.items.offsets[query] + place] for place in pair_places(number))
+        gap = np.abs(first - second)
         gap = np.sort(gap[gap > 0])
         if not len(gap):
             return np.full(len(self), np.nan)
@@ -780,8 +771,7 @@ class Mallows(Pool):
         thetas, where = np.unique(self.concentration, return_inverse=True)
         if not len(distance):
             return np.full(len(self), np.nan)
-        kept = np.array([gaps[distance] @ _keep_probability(theta, distance) for theta in thetas])
-        return kept[where] / gaps.sum()
+        return np.array([gaps[distance] @ _keep_probability(theta, distance) for theta in thetas])[where] / gaps.sum()
 
     def expected_distance(self, n_items: int) -> Floats:
         """Return each annotator's expected Kendall distance to the true ranking of ``n_items`` items."""
@@ -838,8 +828,7 @@ class CayleyMallows(_ClassFunction):
         # place j is swapped with each of the j before it with weight exp(-theta), with itself with weight 1
         weight = np.exp(-self.concentration[lists.annotator][lists.row])
         drawn = rng.random(len(place)) * (1 + place * weight) - 1
-        safe = np.where(weight > 0, weight, 1)
-        other = np.where(drawn < 0, place, np.minimum(drawn / safe, place).astype(np.int64))
+        other = np.where(drawn < 0, place, np.minimum(drawn / np.where(weight > 0, weight, 1), place).astype(np.int64))
         return swap_all(place, other, lists.offsets, lists.offsets)
 
     def eigenvalues(self, n_items: int) -> tuple[Floats, Floats]:
@@ -894,9 +883,7 @@ class Swaps(_ClassFunction):
 
     def _counts(self, n_swaps: Counts, sizes: Counts) -> Counts:
         """Swaps in lists of the given sizes."""
-        if self.per_items is None:
-            return n_swaps
-        return np.rint(n_swaps * sizes / self.per_items).astype(np.int64)
+        return n_swaps if self.per_items is None else np.rint(n_swaps * sizes / self.per_items).astype(np.int64)
 
 
 def ltrma_swaps(*, n_annotators: int, per_items: int | None = None) -> Swaps:
@@ -924,13 +911,11 @@ def _keep_probability(theta: float, distance: Counts) -> Floats:
 def _gap_counts(known: Known, lists: Lists, n_items: int | None = None) -> Counts:
     """Number of pairs of unequal items by how many places they are apart, over the lists (of one length)."""
     kept = lists.sizes > 0 if n_items is None else lists.sizes == n_items
-    row = lists.row
-    chosen = kept[row]
-    grade = known.grade[lists.item[chosen]]
-    row = row[chosen]
+    chosen = kept[lists.row]
+    grade, row = known.grade[lists.item[chosen]], lists.row[chosen]
     # equal items stand side by side, since lists are in true order
-    new = np.concatenate([[True], (np.diff(grade) != 0) | (np.diff(row) != 0)])
-    runs = np.diff(np.concatenate([np.flatnonzero(new), [len(row)]])) if len(row) else np.zeros(0, np.int64)
+    new = (np.diff(grade, prepend=np.nan) != 0) | (np.diff(row, prepend=-1) != 0)
+    runs = np.diff(np.flatnonzero(new), append=len(row))
     longest = int(lists.sizes.max(initial=1))
     return _pairs_apart(lists.sizes[kept], longest) - _pairs_apart(runs, longest)
 

@@ -71,8 +71,7 @@ class Aligned:
         scores, rows = np.where(self.ranked, self.run.scores, -np.inf), np.flatnonzero(use)
         if rule in TIES_BY_ID:
             measure = replace(measure, parameters={**measure.parameters, "ties": "first"})
-            ids = self.run.items.ids.gather(rows).cast(pl.String)
-            rows = rows[ids.arg_sort(descending=True).to_numpy()]
+            rows = rows[self.run.items.ids.gather(rows).cast(pl.String).arg_sort(descending=True).to_numpy()]
             rows = rows[np.argsort(query[rows], kind="stable")]
             # trec_eval keeps scores in 32 bits
             scores = scores.astype(np.float32).astype(np.float64) if rule == "trec" else scores

@@ -154,8 +154,7 @@ class Comparison(Shown):
             cells: list[Any] = [rows.get(name, {}) for name in self.methods]
             bounded = any(row.get("lower") is not None for row in cells)
             for key, end in {"value": "", **(spreads if bounded else {})}.items():
-                values = [row.get(key) for row in cells]
-                columns[f"{measure.name}{end}"] = pl.Series(values, dtype=pl.Float64)
+                columns[f"{measure.name}{end}"] = pl.Series([row.get(key) for row in cells], dtype=pl.Float64)
         columns |= {f"n_{what}": [number] * len(self.methods) for what, number in self.n_held_out.items()}
         alike = pl.Series([self._similarity(self.methods[0], method) for method in self.methods], dtype=pl.Float64)
         columns["same_as_first" if self.nominal else "tau_to_first"] = alike.fill_nan(None)
@@ -269,8 +268,10 @@ class Comparison(Shown):
         pair = frozenset((one, other))
         if pair not in self._known_likeness:
             a, b = self.fitted[one], self.fitted[other]
-            same = a.nominal and a.grade is not None and b.grade is not None
-            likeness = (a.grade == b.grade).mean() if same else kendall_tau(a.scores, b.scores, a.items.query)
+            if a.nominal and a.grade is not None and b.grade is not None:
+                likeness = np.mean(a.grade == b.grade)
+            else:
+                likeness = kendall_tau(a.scores, b.scores, a.items.query)
             self._known_likeness[pair] = float(likeness)
         return self._known_likeness[pair]
 

@@ -101,8 +101,7 @@ class Split:
             levels = [_opponent_levels(seen, unshrunk, *two) for two in ((better, worse), (worse, better))]
             terms[rows, 2] = levels[0] - levels[1]
         coefficients, errors = fit_leads(terms[:, [0, 2]], pairs.weight)
-        adaptive = coefficients[1] > _MIN_STANDARD_ERRORS * errors[1]
-        return terms[:, 1:] if adaptive else None
+        return terms[:, 1:] if coefficients[1] > _MIN_STANDARD_ERRORS * errors[1] else None
 
 
 def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: int = 0) -> Split:
@@ -121,8 +120,7 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
     lone = not judgments.n_annotators and not isinstance(judgments, Mixed) and len(judgments) <= judgments.n_judgments
     if lone and weight is not None and (weight == np.round(weight)).all() and weight.sum() <= _MOST_COPIES:
         # judgments of nobody are by different annotators, so those of a whole weight may be parted
-        rows = np.repeat(np.arange(len(judgments)), weight.astype(np.int64))
-        laid_out = replace(laid_out.select(rows), weight=None)
+        laid_out = replace(laid_out.select(np.repeat(np.arange(len(judgments)), weight.astype(np.int64))), weight=None)
     rng = np.random.default_rng(seed)
     folds, pairs, start = [], [], 0
     for part in parts_of(laid_out):
@@ -322,9 +320,7 @@ class Figure(NamedTuple):
 def ratio_std_error(rest: Floats, weight: Floats) -> float | None:
     """Return the standard error of a ratio from what is left of each unit's sum; ``None`` for a single unit."""
     n = int((weight > 0).sum())
-    if n < 2:
-        return None
-    return float(np.sqrt((rest**2).sum() * n / (n - 1)) / weight.sum())
+    return float(np.sqrt((rest**2).sum() * n / (n - 1)) / weight.sum()) if n > 1 else None
 
 
 def predict_held_out(
@@ -437,8 +433,7 @@ def own_scales(
     for _ in range(_MAX_STEPS):
         p = expit(-scales[annotator] * unit)
         slope = np.bincount(annotator, weight * p * unit, n) - OWN_PULL * (scales - middle)
-        curve = np.bincount(annotator, weight * p * (1 - p) * unit**2, n) + OWN_PULL
-        change = np.clip(slope / curve, -2.0, 2.0)
+        change = np.clip(slope / (np.bincount(annotator, weight * p * (1 - p) * unit**2, n) + OWN_PULL), -2.0, 2.0)
         scales = scales + change
         if np.abs(change).max() < 1e-3:
             break

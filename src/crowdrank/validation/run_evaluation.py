@@ -244,9 +244,7 @@ SCHEMA: dict[str, Any] = {
 
 def _pairs_of(runs: Iterable[str], baseline: str | None) -> list[tuple[str, str]]:
     """Pairs of runs that are tested: every two, or each and the baseline."""
-    if baseline is None:
-        return list(combinations(runs, 2))
-    return [(run, baseline) for run in runs if run != baseline]
+    return list(combinations(runs, 2)) if baseline is None else [(run, baseline) for run in runs if run != baseline]
 
 
 def _tests(
@@ -309,8 +307,7 @@ def _parts(values: pl.Series) -> pl.Series:
         return pl.Series(names).gather(places).set(number.is_null(), None)
     common = text.drop_nulls().value_counts(sort=True).sort(["count", text.name], descending=[True, False])
     kept = common[text.name].head(_MAX_SLICES - 1 if len(common) > _MAX_SLICES else _MAX_SLICES).to_list()
-    others = text.is_not_null() & ~text.is_in(kept)
-    return text.set(others, "(others)")
+    return text.set(text.is_not_null() & ~text.is_in(kept), "(others)")
 
 
 def mean_of(values: Floats | None) -> float | None:
