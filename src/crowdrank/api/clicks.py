@@ -18,7 +18,7 @@ from ..io.tables import read_table
 from ..io.truth import as_scored, read_clicks
 from ..metrics.significance import mean_interval, paired_randomisation
 from ..models.clicks.click_models import Cascade, ClickFit, PositionBias
-from ..validation.alignment import Scored
+from ..validation.run_evaluation import Scored
 from ..wording import counted, one_of, option
 from .training import as_features
 

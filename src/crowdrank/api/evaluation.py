@@ -25,10 +25,9 @@ from ..protocols import Aggregator, Progress, given_arguments
 from ..quality import scores_quietly
 from ..registry import label, make, name_for_kind
 from ..validation import run_evaluation
-from ..validation.alignment import Scored, align
 from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
 from ..validation.prediction import N_FOLDS, Figure, predict_held_out, split_judgments
-from ..validation.run_evaluation import Evaluation, checked_measures, expect_baseline
+from ..validation.run_evaluation import Evaluation, Scored, align, checked_measures, expect_baseline
 from ..wording import counted, option
 from .aggregation import as_judgments, check_level, methods_for
 from .arguments import takes_arguments_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,12 +13,14 @@ from ..report.colours import BLUE, GREEN, GREY, ORANGE
 from ..report.drawing import RowsDisplay, name_rows
 from ..report.page import Section, Table, as_sentences, headline, origin, picture, plain_columns, render_page
 from ..review.findings import Finding
+from ..review.sentences import fill
 from ..wording import counted
 from .labels import in_words
 
 if TYPE_CHECKING:
     from .program_audit import Audit
 
+SECTIONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _SEVERITY = {"yes": "good", "no": "problem", "undecided": "warning"}
 _MAX_LINES = 24
 _MOST_ROWS = 200
@@ -78,22 +82,13 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
         best = found.corrected.sort("relative_width").row(0, named=True)
         code = "nothing_left" if _nothing_left(found) else "narrowest"
         figures = in_words(code, name=headline(_of_criterion(best, "figure")), **best)
-    sections = [
-        _section("test", "The test", "How often each program agrees with people as well as a person does",
-                 [("People", found.people)], pictures=_verdict_picture(found)),
-        _section("quality", "Against the consensus", "How good each program is by the consensus of people alone",
-                 [("Programs", programs), ("Labels of people beside each of a program", _matrix(found.confusion))]),
-        _section("figures", "Figures", figures, [("Figures", found.corrected)],
-                 ("People alone, the program alone, and corrected by prediction-powered inference: the corrected "
-                  "interval holds however bad the program is.",), _figures_picture(found)),
-        _section("leaderboard", "Leaderboard", "Ranks by people, by the program, and with its help",
-                 [("Ranks", found.leaderboard)]),
-        _section("slices", "Parts", "Parts in which a program does better or worse", [("Parts", found.slices)]),
-        _section("items", "Disagreements", "Items on which programs and people differ most",
-                 [("Items", found.disagreements)]),
-        _section("next", "What to ask next", f"{counted(len(found.next_labels), 'label')} of people to buy, best first",
-                 [("Labels", found.next_labels)]),
-    ]  # fmt: skip
+    matrix = {"confusion": _matrix(found.confusion)}
+    pictures = {"test": _verdict_picture(found), "figures": _figures_picture(found)}
+    sections = []
+    for key, one in SECTIONS.items():
+        heading = fill(one["heading"], figures=figures, n=len(found.next_labels))
+        tables = [(caption, matrix.get(name, getattr(found, name))) for name, caption in one["tables"].items()]
+        sections.append(_section(key, one["kicker"], heading, tables, tuple(one["sentences"]), pictures.get(key, ())))
     facts = [("test", f"alternative annotator test, margin {found.margin:g}, false discoveries at most .05"),
              ("intervals", f"{100 * found.level:g} %"), *origin()]  # fmt: skip
     commands = (command,) if command else ()
@@ -108,9 +103,8 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
 
 
 def _section(
-    key: str, kicker: str, heading: str, tables: list[tuple[str, pl.DataFrame]], sentences: tuple[str, ...] = (),
-    pictures: tuple[Any, ...] = (),
-) -> Section | None:  # fmt: skip
+    key: str, kicker: str, heading: str, tables: list[Any], sentences: tuple[str, ...], pictures: tuple[Any, ...]
+) -> Section | None:
     """A part of the page with its tables; ``None`` where they are empty."""
     shown = []
     for number, (caption, frame) in enumerate(tables):

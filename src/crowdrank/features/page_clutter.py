@@ -203,18 +203,13 @@ def _largest(levels: list[Floats]) -> Floats:
     largest = levels[0].copy()
     for scale, level in enumerate(levels[1:], 1):
         for _ in range(scale):
-            level = _expand(level)
+            # at twice the width and height
+            wide = np.zeros((2 * level.shape[0], 2 * level.shape[1]))
+            wide[::2, ::2] = level
+            level = _smooth_mirrored(wide, _UPSAMPLE)
         height, width = (min(sizes) for sizes in zip(largest.shape, level.shape, strict=True))
         np.maximum(largest[:height, :width], level[:height, :width], out=largest[:height, :width])
     return largest
-
-
-def _expand(values: Floats) -> Floats:
-    """Values at twice the width and height."""
-    height, width = values.shape
-    wide = np.zeros((2 * height, 2 * width))
-    wide[::2, ::2] = values
-    return _smooth_mirrored(wide, _UPSAMPLE)
 
 
 _N_LEVELS, _N_ORIENTATIONS = 3, 4
@@ -271,7 +266,11 @@ def _bands(channel: Floats) -> list[Floats]:
 @lru_cache(maxsize=4)
 def _filters(height: int, width: int) -> tuple[Floats, Floats, list[tuple[list[Floats], Floats]]]:
     """The filters of the high-pass rest, of what is left, and of each scale its orientations and what is left there."""
-    angle, octave = _frequencies(height, width)
+    # direction of each frequency, and the logarithm of its distance from 0 relative to half the sampling rate
+    x, y = np.meshgrid(np.linspace(-1, 1, width + 1)[:-1], np.linspace(-1, 1, height + 1)[:-1])
+    distance, row, column = np.hypot(x, y), height // 2, width // 2
+    distance[row, column] = distance[row, column - 1]
+    angle, octave = np.arctan2(y, x), np.log2(distance)
     high, low, levels = np.cos(_slope(octave, 0)), np.sin(_slope(octave, 0)), []
     scale = math.sqrt(2.0**6 * 36 / (_N_ORIENTATIONS * math.factorial(6)))
     for level in range(1, _N_LEVELS + 1):
@@ -281,15 +280,6 @@ def _filters(height: int, width: int) -> tuple[Floats, Floats, list[tuple[list[F
         angle, octave = angle[rows, columns], octave[rows, columns]
         levels.append((oriented, np.sin(_slope(octave, level))))
     return high, low, levels
-
-
-def _frequencies(height: int, width: int) -> tuple[Floats, Floats]:
-    """Direction of each frequency, and the logarithm of its distance from 0 relative to half the sampling rate."""
-    x, y = np.meshgrid(np.linspace(-1, 1, width + 1)[:-1], np.linspace(-1, 1, height + 1)[:-1])
-    distance = np.hypot(x, y)
-    row, column = height // 2, width // 2
-    distance[row, column] = distance[row, column - 1]
-    return np.arctan2(y, x), np.log2(distance)
 
 
 def _slope(octave: Floats, level: int) -> Floats:

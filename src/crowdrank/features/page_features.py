@@ -13,7 +13,7 @@ import polars as pl
 
 from ..data.features import Extractor
 from ..data.judgments import Rankings
-from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
+from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError, expect_package
 from ..io.notices import say
 from ..protocols import Bools, Floats
 from ..wording import counted, first_few, one_of
@@ -63,10 +63,8 @@ def columns_of(params: Mapping[str, Any]) -> tuple[str, ...]:
 
 def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, run: Run) -> Made:
     """Return the columns of pages, and their clutter where ``params`` ask for it; nothing is fitted to them."""
-    from .page_source import expect_selectolax
-
     one_of(params["mode"], ("source", "screen"), "mode")
-    expect_selectolax()
+    expect_package("selectolax")
     if params["mode"] == "screen":
         screen_mode("yes")
     elif params["first"]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
-from ..errors import MissingExtraError
 from .raw_items import ItemError, RawItem
 
 MAX_FILE_BYTES = 20_000_000
@@ -237,14 +236,6 @@ class _Style:
     family: str = ""
     size: float = 16.0
     link: bool = False
-
-
-def expect_selectolax() -> None:
-    """Refuse to go on without the parser."""
-    try:
-        import selectolax.lexbor  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("pages are parsed by the package selectolax; install crowdrank[pages]") from None
 
 
 def count_source(raw: RawItem) -> PageCounts:

@@ -17,7 +17,7 @@ from ..data.features import Features
 from ..data.frames import to_frame
 from ..data.truth import Truth
 from ..errors import JudgmentError
-from ..validation.alignment import Scored
+from ..validation.run_evaluation import Scored
 from . import exports
 from .read_options import ReadOptions
 from .results import read_consensus, written_consensus

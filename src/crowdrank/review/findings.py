@@ -122,7 +122,7 @@ class Finding:
         return {**vars(self), "numbers": numbers, "ids": list(self.ids)}
 
 
-class Findings(Shown, Sequence[Finding]):
+class Findings(Shown, tuple[Finding, ...]):
     """All that was found, in the order of the report.
 
     Examples
@@ -131,15 +131,6 @@ class Findings(Shown, Sequence[Finding]):
     >>> found.of("unjudged").sentence, found.of("guessing")
     ('1 item was never judged: x', None)
     """
-
-    def __init__(self, findings: Iterable[Finding]) -> None:
-        self._all = tuple(findings)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._all[place]
 
     def __repr__(self) -> str:
         return "\n".join([f"Findings({len(self)})", *(f"  {one.severity}: {one.sentence}" for one in self)])
@@ -538,13 +529,12 @@ def _winner(facts: Facts) -> list[Finding]:
     numbers = {"probability": probability, "n_items": n}
     if probability >= SURE:
         return [say("winner", numbers, ids)]
-    first = say("winner/unsure", numbers, ids)
     # how many judgments it would take, if the lead stays what it is
     lead = NormalDist().inv_cdf(min(max(probability, 0.5), 1 - 1e-12))
     times = (NormalDist().inv_cdf(SURE) / lead) ** 2 if lead > 0 else math.inf
-    if times > _MAX_TIMES_JUDGMENTS:
-        return [first, say("equals", {"probability": probability}, ids)]
-    return [first, say("more_judgments", {"times": times}, ids)]
+    equal = say("equals", {"probability": probability}, ids)
+    more = equal if times > _MAX_TIMES_JUDGMENTS else say("more_judgments", {"times": times}, ids)
+    return [say("winner/unsure", numbers, ids), more]
 
 
 def _winners(facts: Facts) -> list[Finding]:
@@ -558,10 +548,8 @@ def _winners(facts: Facts) -> list[Finding]:
     top = np.flatnonzero(pairs.place == 0)
     unsure = top[pairs.probability[top] < SURE]
     numbers = {"n_queries": n, "n_sure": n - len(unsure), "lowest_probability": float(pairs.probability[top].min())}
-    if not len(unsure):
-        return [say("winners", numbers)]
     queries = items.queries.ids.gather(items.query[pairs.first[unsure]]).to_list()
-    return [say("winners/unsure", numbers, queries, n_unsure=len(unsure))]
+    return [say("winners/unsure" if queries else "winners", numbers, queries, n_unsure=len(unsure))]
 
 
 def _fragility(facts: Facts) -> list[Finding]:
@@ -586,10 +574,8 @@ def _fragility(facts: Facts) -> list[Finding]:
 def annotator_findings(facts: Facts) -> list[Finding]:
     """Return what there is to say of annotators."""
     findings, table = verdict_findings(facts), facts.table
-    if table is None or not len(table):
-        return findings
-    if len(table) == 1:
-        return findings + _unseen_sides(facts)
+    if table is None or len(table) < 2:
+        return findings + (_unseen_sides(facts) if table is not None and len(table) else [])
     quality = table["quality"].to_numpy()
     numbers = {"lowest": float(quality.min()), "median": float(np.median(quality)), "highest": float(quality.max())}
     findings.append(say("quality", {**numbers, "n_below": int((quality < POOR).sum())}))
@@ -608,13 +594,13 @@ def annotator_findings(facts: Facts) -> list[Finding]:
     # families of annotators who err together, and what the crowd is worth
     numbers = {"n_annotators": odd.n_annotators}
     n = int((odd.families()["origin"] == "found").sum()) if len(odd.families()) else 0
+    few = odd.n_annotators < FEWEST_OVERLAPPING
     if n and odd.effective_annotators is not None:
         ids = odd.annotators().filter(pl.col("family").is_not_null())["annotator"].to_list()
         numbers = {"n_families": n, "effective_annotators": odd.effective_annotators, **numbers}
         findings.append(say("dependent", numbers, ids, groups=f"{n} group errs" if n == 1 else f"{n} groups err"))
-    elif odd.effective_annotators is not None and odd.n_annotators < FEWEST_OVERLAPPING:
-        known = facts.consensus.std_error is not None
-        findings += [say("shared_unseen", numbers, tell=_what_intervals_tell(facts))] if known else []
+    elif odd.effective_annotators is not None and few and facts.consensus.std_error is not None:
+        findings.append(say("shared_unseen", numbers, tell=_what_intervals_tell(facts)))
     return findings
 
 
@@ -793,16 +779,15 @@ def _judgments(facts: Facts) -> list[Finding]:
     if judged is None:
         return []
     n = 0 if counts is None else int((counts > 0).sum())
-    sizes = {"n_judgments": judged.n_judgments, "n_annotators": n}
-    numbers = {**sizes, "n_items": judged.n_items, "n_queries": judged.n_queries}
+    numbers = {"n_judgments": judged.n_judgments, "n_annotators": n, "n_items": judged.n_items}
+    numbers["n_queries"] = judged.n_queries
     of = "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
     by = f" by {counted(n, 'annotator')}" if n else ""
     findings = [say("judgments", numbers, given=count_kinds(judged), by=by, of=of)]
     if counts is not None and n > 1:
         half = int(np.searchsorted(np.cumsum(np.sort(counts)[::-1]), 0.5 * counts.sum())) + 1
         severity = "warning" if n >= 10 and half <= _FEW_GAVE_HALF * n else "info"
-        numbers = {"n": half, "n_annotators": n}
-        findings.append(say("load", numbers, severity=severity))
+        findings.append(say("load", {"n": half, "n_annotators": n}, severity=severity))
     return findings
 
 
@@ -816,12 +801,10 @@ def _method(consensus: Consensus) -> list[Finding]:
         findings.append(Finding(f"control_{covariate}", "method", "info", sentence, numbers))
     if estimates.get("by_query"):
         findings.append(say("by_query", dict(estimates["by_query"]), robust=option("robust", "query")))
-    if estimates.get("robust"):
-        numbers = {key: estimates["robust"][key] for key in ("wider", "clusters")}
-        findings.append(say("robust", numbers, by=estimates["robust"]["by"]))
-    if estimates.get("shared"):
-        numbers = dict(estimates["shared"])
-        findings.append(say("shared/unseen" if "unseen" in numbers else "shared", numbers))
+    if robust := estimates.get("robust"):
+        findings.append(say("robust", {key: robust[key] for key in ("wider", "clusters")}, by=robust["by"]))
+    if shared := estimates.get("shared"):
+        findings.append(say("shared/unseen" if "unseen" in shared else "shared", dict(shared)))
     return findings
 
 
@@ -895,11 +878,11 @@ def _habit(covariate: str, crowd: Mapping[str, Any], ids: pl.Series, value: Floa
     far = interval_factor({}, INTERVAL)
     odds = np.exp(np.clip(value * habit.step, -30.0, 30.0))
     columns = {"coefficient": value, "lower": value - far * error, "upper": value + far * error, "odds": odds}
-    own, spread = np.ones(len(value), bool), float(crowd.get("sd_between_annotators") or 0.0)
-    if spread:
+    table = pl.DataFrame({"annotator": ids, **columns})
+    if spread := float(crowd.get("sd_between_annotators") or 0.0):
         unknown = error**2 >= (1.0 - _NO_SHARE) * (spread**2 + crowd["std_error"] ** 2)
-        own = ~(unknown & (np.abs(value - crowd["coefficient"]) <= _NO_SHARE * spread))
-    return habit._replace(table=pl.DataFrame({"annotator": ids, **columns}).filter(pl.Series(own)))
+        table = table.filter(pl.Series(~(unknown & (np.abs(value - crowd["coefficient"]) <= _NO_SHARE * spread))))
+    return habit._replace(table=table)
 
 
 def relative_habits(preferences: Preferences, control: Sequence[str], coefficients: Any) -> list[Habit]:
@@ -927,20 +910,20 @@ def habit_findings(
     findings = []
     habits = annotator_habits(consensus) if habits is None else habits
     for kind, words in HABITS.items():
-        said = []
-        for habit in habits:
-            if _KINDS.get(habit.covariate, "likes_format") == kind:
-                # those whose interval is above 0 and whose odds are notable, the largest first
-                likers = habit.table.filter(pl.col("lower") > 0.0, pl.col("odds") > NOTABLE_ODDS)
-                said.append((habit, likers.sort("odds", "annotator", descending=[True, False])))
-        known = set(leaning) if kind == "leans_left" else set()
-        rows = [(habit, row) for habit, some in said for row in some.rows(named=True) if row["annotator"] not in known]
-        if not rows:
+        of_kind = [habit for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind]
+        known = list(leaning) if kind == "leans_left" else []
+        who, names = dict[Any, None](), []
+        for habit in of_kind:
+            # those whose interval is above 0 and whose odds are notable, the largest first
+            likers = habit.table.filter(pl.col("lower") > 0.0, pl.col("odds") > NOTABLE_ODDS)
+            for row in likers.sort("odds", "annotator", descending=[True, False]).iter_rows(named=True):
+                if row["annotator"] not in known:
+                    who[row["annotator"]] = None
+                    odds = {"what": habit.favoured_item, "odds": row["odds"]}
+                    names.append(fill(MESSAGES["likes"], who=name(row["annotator"]), **odds))
+        if not who:
             continue
-        who = dict.fromkeys(row["annotator"] for _, row in rows)
-        likes = [(name(row["annotator"]), habit.favoured_item, row["odds"]) for habit, row in rows]
-        names = [fill(MESSAGES["likes"], who=one, what=what, odds=odds) for one, what, odds in likes]
-        n = max(len(habit.table) for habit, _ in said)
+        n = max(len(habit.table) for habit in of_kind)
         sentence = f"{of_all(len(who), n, 'annotator')} {words[len(who) > 1]}: {first_few(names[:SHOWN], len(names))}"
         numbers = {"n": len(who), "n_annotators": n}
         findings.append(Finding(kind, "annotators", "warning", sentence, numbers, tuple(who)))

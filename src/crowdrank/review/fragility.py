@@ -100,8 +100,8 @@ class Fragility(Shown):
     def frame(self) -> pl.DataFrame:
         """Return a table of unit, number, by_influence, total and ids."""
         units = {"vote": self.votes, "annotator": self.annotators, "query": self.queries}
-        known = {unit: one._asdict() for unit, one in units.items() if one is not None}
-        rows = [{"unit": unit, **one, "ids": [str(i) for i in one["ids"]]} for unit, one in known.items()]
+        known = {unit: one for unit, one in units.items() if one is not None}
+        rows = [{"unit": unit, **one._asdict(), "ids": list(map(str, one.ids))} for unit, one in known.items()]
         numbers = dict.fromkeys(("number", "by_influence", "total"), pl.Int64)
         return pl.DataFrame(rows, schema={"unit": pl.String, **numbers, "ids": pl.List(pl.String)})
 
@@ -140,13 +140,11 @@ def fragility_of(
     def is_turned(scores: Floats) -> bool:
         return bool((scores[part].max() if for_first else scores[other]) > scores[first])
 
-    gap = float(scores[first] - scores[other])
-    units = [crowd.least_units(votes.influence, gap, unit) for unit in ("annotator", "query")]
-    annotators, queries = (None if one is None else one.confirm(crowd, is_turned, refit=refit) for one in units)
-    return Fragility(
-        items.ids[int(first)], items.ids[int(other)], items.queries.ids[number], judgments.kind,
-        votes.confirm(crowd, is_turned, refit=refit), annotators, queries, for_first,
-    )  # fmt: skip
+    gap, ids = float(scores[first] - scores[other]), (items.ids[int(first)], items.ids[int(other)])
+    units = [votes, *(crowd.least_units(votes.influence, gap, unit) for unit in ("annotator", "query"))]
+    least = [None if one is None else one.confirm(crowd, is_turned, refit=refit) for one in units]
+    assert least[0] is not None
+    return Fragility(*ids, items.queries.ids[number], judgments.kind, least[0], least[1], least[2], for_first)
 
 
 def votes_by_query(consensus: Consensus, judgments: Judgments | Mixed) -> tuple[Counts, Counts]:
@@ -201,10 +199,8 @@ class _Wanted(NamedTuple):
                     number, step = middle, 2 * step
                 else:
                     low = middle
-        ids: tuple[str | int, ...] = ()
-        if number is not None and self.ids is not None:
-            ids = tuple(self.ids.gather(self.order[:number]).to_list())
-        return Least(number, self.by_influence, self.total, ids)
+        ids = [] if number is None or self.ids is None else self.ids.gather(self.order[:number]).to_list()
+        return Least(number, self.by_influence, self.total, tuple(ids))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,9 +219,8 @@ class _Crowd:
         if isinstance(judgments, Mixed):
             raise ParameterError("how few votes decide is known for one kind of judgment; give one kind")
         if consensus.method not in METHODS:
-            raise ParameterError(
-                f"how few votes decide is not known for {consensus.method}; use one of {', '.join(METHODS)}"
-            )
+            known = ", ".join(METHODS)
+            raise ParameterError(f"how few votes decide is not known for {consensus.method}; use one of {known}")
         if {"trusted", "known", "taste"} & set(consensus.estimates):
             raise ParameterError("how few votes decide is not known with trusted annotators or known items; leave them")
         method = method_class("aggregator", consensus.method)(**consensus.params)
@@ -313,11 +308,12 @@ class _Crowd:
             rounded = np.round(influence / scale)
             top = np.flatnonzero((rounded >= rounded[top].min()) & (influence > 0))
             # columns by which votes of equal influence are put in order
-            judged, named = self.judgments, self.judgments.n_annotators > 0
-            if self.unit is not None or isinstance(judged, Rankings):
-                columns = [judged.row_annotator[top] if self.unit is None and named else top]
-            else:
-                columns = [getattr(judged, name)[top] for name in (*judged.answers, *(["annotator"] if named else []))]
+            judged: Any = self.judgments
+            columns, whose = [top], [judged.annotator[top]] if judged.n_annotators else []
+            if self.unit is None and isinstance(judged, Rankings):
+                columns = whose or columns
+            elif self.unit is None:
+                columns = [*(getattr(judged, name)[top] for name in judged.answers), *whose]
             return top[np.lexsort((*columns, -rounded[top]))]
         return top
 

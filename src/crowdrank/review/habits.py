@@ -141,9 +141,8 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     """Function that tells the lead of left which a lead in score explains: learned from all answers, in bins."""
     size, side = np.abs(gap), np.sign(gap)
     decided = np.sort(size[size > 0])
-    edges = np.zeros(0)
-    if len(decided):
-        edges = np.unique(np.quantile(decided[:: max(1, len(decided) // _MAX_SCORES_SAMPLED)], _CUTS))
+    step = max(1, len(decided) // _MAX_SCORES_SAMPLED)
+    edges = np.unique(np.quantile(decided[::step], _CUTS)) if len(decided) else decided
     n_bins, place = len(edges) + 1, np.searchsorted(edges, size, side="right")
     ahead, behind = (
         np.bincount(place[own], lead[own], n_bins) / np.maximum(np.bincount(place[own], minlength=n_bins), 1)
@@ -201,11 +200,8 @@ def _change_in_time(judgments: Grades | Preferences, scores: Floats, time: Float
     after = share_of(np.bincount(who, seen * late, n), count)
     before = share_of(np.bincount(who, seen * ~late, n), number - count)
     changed_at = when[np.minimum(place + 1, max(len(rows) - 1, 0))] if len(rows) else np.zeros(n)
-    statistic = largest / np.sqrt(np.where(known, variance, 1.0))
-    columns = {
-        "agreement_before": before, "agreement_after": after, "changed_at": changed_at,
-        "change_p_value": kolmogorov(statistic),
-    }  # fmt: skip
+    columns = {"agreement_before": before, "agreement_after": after, "changed_at": changed_at}
+    columns["change_p_value"] = kolmogorov(largest / np.sqrt(np.where(known, variance, 1.0)))
     return {name: np.where(known, values, np.nan) for name, values in columns.items()}
 
 
@@ -408,8 +404,8 @@ def consistency(table: pl.DataFrame, how: str) -> Consistency | None:
     if not n:
         return None
     same = float((asked_again[f"n_{how}"] * asked_again[f"share_{how}"]).sum())
-    lower, upper = jeffreys(np.array([same]), np.array([float(n)]))
-    return Consistency(n, same / n, float(lower[0]), float(upper[0]), asked_again["annotator"].to_list())
+    lower, upper = (float(end[0]) for end in jeffreys(np.array([same]), np.array([float(n)])))
+    return Consistency(n, same / n, lower, upper, asked_again["annotator"].to_list())
 
 
 def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
@@ -418,13 +414,13 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     has_sides = "share_left" in table.columns and table["share_left"].null_count() < len(table)
     in_order = "asked again in the same order" if has_sides else "asked again"
     repeated = {"grade": "graded again", "ranking": "ranked again", "preference": in_order}
-    parts, whose = [], dict[object, None]()
-    for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
-        if repeats is not None:
-            parts.append(fill(MESSAGES["again" if kind == "grade" else "again_pairs"], how=how, **repeats._asdict()))
-            whose |= dict.fromkeys(repeats.annotators)
-    of = short(next(iter(whose))) if len(whose) == 1 else f"{len(whose):,} annotators"
-    return fill(MESSAGES["self_consistency"], of=of, parts=" and ".join(parts)) if parts else None
+    asked = ((again, repeated[kind]), (swapped, "asked again with the sides swapped"))
+    known = [(repeats, how) for repeats, how in asked if repeats is not None]
+    sentence = MESSAGES["again" if kind == "grade" else "again_pairs"]
+    parts = " and ".join(fill(sentence, how=how, **repeats._asdict()) for repeats, how in known)
+    whose = {who for repeats, _ in known for who in repeats.annotators}
+    of = short(*whose) if len(whose) == 1 else f"{len(whose):,} annotators"
+    return fill(MESSAGES["self_consistency"], of=of, parts=parts) if known else None
 
 
 def share_of(part: Any, whole: Any) -> Floats:
@@ -493,13 +489,12 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
         return [fill(MESSAGES["sides_unknown"], which=which, rest=rest)]
     if glance and not _seen_at_a_glance(preferences):
         return []
-    n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
-    if preferences.shown.any() or n_left + n_right < FEWEST:
+    won = {"left": int((preferences.outcome > 0).sum()), "right": int((preferences.outcome < 0).sum())}
+    if preferences.shown.any() or sum(won.values()) < FEWEST:
         return []
-    side, won = ("left", n_left) if n_left >= n_right else ("right", n_right)
-    n_annotators = len(np.unique(preferences.annotator))
+    side, n_annotators = max(won, key=lambda side: won[side]), len(np.unique(preferences.annotator))
     whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
-    return [fill(MESSAGES["winners_recorded"], side=side, won=won, n=n_left + n_right, whom=whom)]
+    return [fill(MESSAGES["winners_recorded"], side=side, won=won[side], n=sum(won.values()), whom=whom)]
 
 
 class Flagged(NamedTuple):

@@ -135,12 +135,11 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
         some = np.sort(rng.choice(len(all_pairs.better), MOST_PAIRS, replace=False))
         all_pairs = Pairs._make(column[some] for column in all_pairs)
     n, query = int(fold.max()) + 1, np.concatenate([_query(part) for part in parts_of(laid_out)])
-    units = fold, n, "fold"
     if len(np.unique(laid_out.annotator)) > 1:
-        units = laid_out.annotator, laid_out.n_annotators, "annotator"
-    elif len(np.unique(query)) > 1:
-        units = query, int(query.max()) + 1, "query"
-    return Split(laid_out, fold, n, all_pairs, *units)
+        return Split(laid_out, fold, n, all_pairs, laid_out.annotator, laid_out.n_annotators, "annotator")
+    if len(np.unique(query)) > 1:
+        return Split(laid_out, fold, n, all_pairs, query, int(query.max()) + 1, "query")
+    return Split(laid_out, fold, n, all_pairs, fold, n, "fold")
 
 
 def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Generator) -> Ints:
@@ -148,12 +147,11 @@ def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Gen
     named, query_of_row = judgments.n_annotators > 0, _query(judgments)
     if named:
         # answers to one question stay together
-        asked: list[Any] = [judgments.annotator]
         if isinstance(judgments, Preferences):
-            asked += [np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)]
+            asked = [np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)]
         else:
-            asked.append(judgments.query if isinstance(judgments, Rankings) else judgments.item)
-        thing = row_codes(*asked, *([] if judgments.block is None else [judgments.block]))
+            asked = [judgments.query if isinstance(judgments, Rankings) else judgments.item]
+        thing = row_codes(judgments.annotator, *asked, *([] if judgments.block is None else [judgments.block]))
     else:
         number = judgment_numbers(judgments)
         thing = np.asarray(np.argsort(order) if number is None else number, np.int64)
@@ -388,7 +386,7 @@ def _pair_losses(split: Split, gap: Floats) -> tuple[Floats, Floats]:
     Scales are estimated from pairs of other folds and their fits. On pairs that a fit has seen, its scores look
     surer than they are, and those annotators look best whom it believed most.
     """
-    common_loss, own_loss = np.empty(len(gap)), np.empty(len(gap))
+    common_loss, own_loss = np.empty((2, len(gap)))
     who, weight, n = split.pairs.annotator, split.pairs.weight, max(split.judgments.n_annotators, 1)
     lead, start = gap, own_scales(gap, weight, who, n) if split.pairing is None else None
     for number in range(split.n_folds):
@@ -451,8 +449,7 @@ def _grade_losses(split: Split, shares: Floats) -> Floats:
     step = max(1, _MAX_CELLS_AT_ONCE // n_levels**2)
     for number in range(split.n_folds):
         here, elsewhere = split.fold == number, split.fold != number
-        crowd = _level_counts(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
-        crowd += 1.0 / n_levels
+        crowd = _level_counts(shares[elsewhere], 0 * who[elsewhere], code[elsewhere], 1)[0] + 1.0 / n_levels
         crowd /= crowd.sum(axis=1, keepdims=True)
         for start in range(0, n, step):
             block = (who >= start) & (who < start + step)
@@ -469,7 +466,7 @@ def _level_counts(shares: Floats, who: Any, code: Ints, n: int) -> Floats:
     """How often each of ``n`` annotators gave each level to items of each level, (n, n_levels, n_levels)."""
     n_levels = shares.shape[1]
     cell = who.astype(np.int64) * n_levels + code
-    sums = [np.bincount(cell, shares[:, level], n * n_levels) for level in range(n_levels)]
+    sums = [np.bincount(cell, share, n * n_levels) for share in shares.T]
     return np.stack([column.reshape(n, n_levels) for column in sums], axis=1)
 
 
