@@ -174,14 +174,14 @@ def mean_grades(grades: Grades) -> Floats:
     return sums / np.maximum(number, 1e-300)
 
 
-def grade_association(grades: Grades, levels: Floats, covered: Bools, chosen: Floats | None = None) -> Association:
+def grade_association(grades: Grades, levels: Floats, covered: Bools, chosen: Floats) -> Association:
     """Return how grades go with the levels (n_items,) that others give the items covered, whatever their query.
 
-    ``chosen`` (n_items,) is the number of the level that the others' consensus has chosen, where it chooses one.
+    ``chosen`` (n_items,) is the grade that the others settle on.
     """
     own = np.flatnonzero(covered[grades.item])
     weight, x, y = grades.row_weight[own], grades.grade[own], levels[grades.item[own]]
-    right = np.zeros(len(own)) if chosen is None else grades.level_place[own] == chosen[grades.item[own]]
+    right = x == chosen[grades.item[own]]
     products = (np.ones(len(own)), x, y, x * x, y * y, x * y, right)
     return Association(*(add_up(weight * part, grades.annotator[own], grades.n_annotators) for part in products))
 
@@ -454,7 +454,7 @@ class Evidence(NamedTuple):
 class Association(NamedTuple):
     """Sums over an annotator's grades x of items that others graded y on average, (n_annotators,) each.
 
-    ``right`` is the weight of those that are the level which the others' consensus has chosen, 0 where it chooses none.
+    ``right`` is the weight of those that are the level which the others' consensus has chosen or their mean is near.
     """
 
     number: Floats
@@ -508,7 +508,7 @@ class Exactness(NamedTuple):
         If an answer names the true level with probability :math:`\lambda` and one of all that are given otherwise,
         :math:`\lambda` is the correlation with the truth, and the probability :math:`q(\lambda)` of ordering a pair
         follows from the shares of levels. With two levels a wrong answer is a reversed one, and log odds of :math:`q`
-        are twice those of the share of answers that name the level which the others' consensus has chosen: of a level
+        are twice those of the share of answers that name the level on which the others settle: of a level
         that is seldom the true one few pairs tell, but all answers show how exact an annotator is. Of the two, that is
         used which says more. The crowd's own ``pairs`` say how far it holds for them: log odds of a share are taken to
         be those of :math:`q` times a constant, about which annotators vary like a beta distribution.
@@ -537,7 +537,7 @@ class Exactness(NamedTuple):
 
         correlation, number = grades.correlations()
         found = [expect(*_order_of_exact(correlation, level_shares), number)]
-        if grades.right.any() and len(level_shares) == 2:
+        if len(level_shares) == 2:
             named = (grades.right + 0.5 * grades.right.sum() / grades.number.sum()) / (grades.number + 0.5)
             named = np.clip(named, 1e-3, 1.0 - 1e-3)
             ordered = named**2 / (named**2 + (1.0 - named) ** 2)
@@ -935,8 +935,10 @@ def _fold_by_fold(
         found = pair_agreement(own, scores, covered, levels=levels)
         if isinstance(own, Grades) and isinstance(others, Grades):
             # not scores: these need not be on one scale, and what is wrong with them would be shared with the pairs
-            chosen = scores if levels else None
-            found = replace(found, grades=grade_association(own, mean_grades(others), others.judged_items, chosen))
+            means, values = mean_grades(others), judgments.level_values
+            place = scores if levels else np.searchsorted(0.5 * (values[1:] + values[:-1]), means)
+            chosen = values.take(place.astype(np.int64), mode="clip")
+            found = replace(found, grades=grade_association(own, means, others.judged_items, chosen))
         agreement += found
     heard = judgments if left_out is None else judgments.select(~left_out[judgments.annotator])
     if isinstance(heard, Grades) and heard.nominal:
