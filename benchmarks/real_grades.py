@@ -42,6 +42,8 @@ N_DRAWS = 4000
 LEVEL = 0.05
 CALIBRATED = ("dawid_skene", "naive_bayes", "glad", "mace", "ensemble")
 """Methods whose confidence is spoken of."""
+PER_ITEM = {2: 2, 3: 2, 5: 2, None: 1}
+"""Grades an item of the subsamples (all of them for ``None``), and how often each is drawn."""
 
 
 def gold_codes(consensus: Any, grades: Any, truth: Any) -> tuple[Any, Any]:
@@ -122,6 +124,44 @@ def measure(name: str) -> Measured:
         loss[called] = -np.log(np.maximum(probabilities[np.arange(len(code)), code], SMALLEST))
         sure[called] = probabilities.max(axis=1) >= SURE
     return Measured(right, loss, sure, auto_method(grades, "grade").method)
+
+
+def sample_grades(grades: Any, per_item: int | None, seed: int) -> Any:
+    """So many grades of each item, drawn at random."""
+    if per_item is None:
+        return grades
+    order = np.lexsort((np.random.default_rng(seed).random(len(grades)), grades.item))
+    starts = np.searchsorted(grades.item[order], grades.item[order])
+    return grades.select(np.sort(order[np.arange(len(order)) - starts < per_item]))
+
+
+def said_and_right() -> str:
+    """Mean confidence and accuracy of each method on subsamples of the sets, and how far they are apart, as tables."""
+    from crowdrank import datasets
+    from crowdrank.registry import make
+
+    head = "| Set | " + " | ".join("all" if number is None else f"{number} an item" for number in PER_ITEM) + " |"
+    lines: list[str] = []
+    gaps: dict[str, list[float]] = {}
+    for method in CALIBRATED:
+        lines += [f"`{method}`:", "", head, "|---|" + "---|" * len(PER_ITEM)]
+        for name in SETS:
+            loaded, cells = datasets.load(name), []
+            for per_item, n_draws in PER_ITEM.items():
+                pairs = []
+                for seed in range(n_draws):
+                    grades = sample_grades(loaded.judgments, per_item, seed)
+                    consensus = make("aggregator", method, {}, seed=0).fit(grades)
+                    judged, code = gold_codes(consensus, grades, loaded.truth)
+                    said = consensus.probabilities[judged].max(axis=1).mean()
+                    pairs.append((said, (consensus.grade[judged] == code).mean()))
+                said, right = np.mean(pairs, axis=0)
+                gaps.setdefault(method, []).append(abs(said - right))
+                cells.append(f"{said:.2f} / {right:.2f}")
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append("")
+    means = ", ".join(f"{np.mean(gaps[method]):.3f} for `{method}`" for method in CALIBRATED)
+    return f"The mean difference of the two is {means}.\n\n" + "\n".join(lines).strip()
 
 
 def label(method: str, params: Mapping[str, Any]) -> str:
@@ -216,6 +256,9 @@ def page() -> str:
         ),
     )  # fmt: skip
     said = "\n".join(f"- {sentence}" for sentence in claims(by_set))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        subsamples = said_and_right()
     chosen = "\n".join(f"| {name} | {one.auto} |" for name, one in by_set.items())
     return f"""# Grades against gold, measured
 
@@ -229,6 +272,17 @@ the votes where grades are few, and how soon this fades, was chosen on subsample
 judged by the same models for all methods, and that `naive_bayes` may take own errors and `mace` estimated shares, came
 after their own doubt had failed on both TREC sets and on product; what they choose is chosen by held-out answers. For
 these, sets nobody looked at are the only test.
+
+Four more were judged by 13 simulated families (errors alike, easy, poor, items of different difficulty, own and shared
+confusions, pairs who copy, skewed and ordered levels, few grades each, spam, few good annotators) with 2, 3, 5 and 10
+grades an item. Both correlations as the crowd's, learned by the models together: .065 to .060 (`dawid_skene`) and .061
+to .056 (`naive_bayes`) there; on these sets, looked at once, .072 to .069 and .059 to .063, but what is said to be .99
+on dog is right in 91 %, and the log-loss of `naive_bayes` is above that of vote shares there: what matrices explain may
+still be a mistake that is shared, and the plain skills' own doubt guards against it. The second correlation alone so
+learned: .063 and .059; here .071 and .059. Confidence with the mean that the models give the levels chosen: as before
+(.065; here .072). An item left out of the counts that it is judged by (collapsed variational Bayes): .067 to .066, not
+looked at here. No share for matrices at two grades, where they are not identified: .061 to .062 and .053 to .049 there,
+log-loss .68 to .69, not looked at here. None was taken.
 
 Two more were judged by simulated crowds first and dropped. Skills on items of two or three degrees of difficulty make
 held-out grades likelier in one of fourteen simulated cases. Skills whose errors are the crowd's for each level make the
@@ -259,6 +313,9 @@ Log-loss (lower is better; probabilities below {SMALLEST:g} count as that); for 
 Items said to be right with {SURE} or more: % of them that are right, of what % of all:
 
 {sure}
+
+Mean confidence and accuracy (said / right) where items keep two, three or five of their grades, drawn at random, the
+mean of two draws, and where they keep all. {subsamples}
 """
 
 
