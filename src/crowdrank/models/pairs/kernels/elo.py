@@ -8,6 +8,7 @@ together with the one that takes its place when all outcomes are reversed.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,18 +37,19 @@ def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None
     A row moves its left item up, and its right item down, by ``gain`` times its weight times what the outcome (1, 1/2
     or 0) exceeds the expectation ``1 / (1 + exp(right - left))`` by.
     """
-    scores = np.zeros(n_items)
-    one, other, result = read_only(left.view(np.uint32)), read_only(right.view(np.uint32)), read_only(outcome)
-    table = logistic_table().ravel()
+    scores, gains, table = np.zeros(n_items), np.empty(0), logistic_table()
     if weight is None:
-        _update(one, other, result, read_only(gain * table), np.array([-0.5, 0.0, 0.5]) * gain, scores)
+        table, half = gain * table, 0.5 * gain
     else:
-        _update_weighted(one, other, result, read_only(gain * weight), read_only(table), scores)
+        gains, half = gain * weight, 0.5
+    sides = left.view(np.uint32), right.view(np.uint32)
+    bind(_update, *views(*sides, outcome, gains, table), half, scores)()
     return scores
 
 
+@cache
 def logistic_table() -> Floats:
-    """Return coefficients, lowest first, of a cubic for the logistic function less one half on each cell, (n_cells, 4).
+    """Return coefficients, lowest first, of a cubic for the logistic function less one half on each cell, (4 n_cells,).
 
     Cells are 1/128 wide, from -36 to 36, and the variable runs from 0 to 1 in each. The cubic meets the function at the
     cell's Chebyshev nodes, and is within 1e-12 of it between them.
@@ -55,7 +57,7 @@ def logistic_table() -> Floats:
     begin = np.arange(2 * _MAX_GAP * _CELLS_PER_UNIT) / _CELLS_PER_UNIT - _MAX_GAP
     nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(4) + 0.5) / 4)
     values = 0.5 * np.tanh(0.5 * (begin[:, None] + nodes / _CELLS_PER_UNIT))
-    return values @ np.linalg.inv(np.vander(nodes, increasing=True)).T
+    return read_only((values @ np.linalg.inv(np.vander(nodes, increasing=True)).T).ravel())
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -63,32 +65,24 @@ def logistic_excess(gap, table):
     """Return the logistic function of the gap less one half, times the factor of the table."""
     # a call of exp for each row would take three times as long as all the rest
     place = gap * _CELLS_PER_UNIT + _MAX_GAP * _CELLS_PER_UNIT
-    place = place if place > 0.0 else 0.0
-    place = place if place < _LAST_PLACE else _LAST_PLACE
-    cell = np.int64(place)
-    x = place - cell
-    at = np.uint64(4) * np.uint64(cell)
+    # a branch that is hardly ever taken, since what follows need not wait for it
+    if not abs(gap) < _MAX_GAP - 1.0:
+        place = place if place > 0.0 else 0.0
+        place = place if place < _LAST_PLACE else _LAST_PLACE
+    x = place - np.floor(place)
+    at = np.uint64(4) * np.uint64(np.int64(place))
     return table[at] + x * (table[at + np.uint64(1)] + x * (table[at + np.uint64(2)] + x * table[at + np.uint64(3)]))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _update(left, right, outcome, table, moves, scores):
-    """Move the scores, (n_items,), row after row, (n,); table and moves by outcome are multiplied with the gain."""
+def _update(left, right, outcome, gain, table, half, scores):
+    """Move the scores, (n_items,), row after row, (n,), each with a gain of its own where there are any."""
     for row in range(left.size):
         i, j = left[row], right[row]
         a, b = scores[i], scores[j]
-        move = moves[np.uint8(outcome[row] + 1)] - logistic_excess(a - b, table)
-        scores[i] = a + move
-        scores[j] = b - move
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _update_weighted(left, right, outcome, gain, table, scores):
-    """Move the scores, (n_items,), row after row, (n,), each with a gain of its own."""
-    for row in range(left.size):
-        i, j = left[row], right[row]
-        a, b = scores[i], scores[j]
-        move = gain[row] * (0.5 * outcome[row] - logistic_excess(a - b, table))
+        move = half * outcome[row] - logistic_excess(a - b, table)
+        if gain.size:
+            move *= gain[row]
         scores[i] = a + move
         scores[j] = b - move
 
@@ -185,7 +179,7 @@ def mean_elo_scores(pairs: DecidedPairs, gain: float, salts: Numbers, n_kept: in
     n_classes = int(pairs.item_class.max(initial=-1)) + 1
     scores, sums = np.zeros(n_classes), np.zeros(n_classes)
     _, winner, loser, moves, per_winner, per_loser, starts, key = views(*pairs)
-    moves, table = views(gain * moves, logistic_table().ravel())
+    moves, table = read_only(gain * moves), logistic_table()
     order = np.empty(len(key), np.int32)
     in_order: Any = [np.empty_like(part) for part in (winner, loser, moves)] if not len(starts) else []
     for number, salt in enumerate(salts):
