@@ -168,7 +168,7 @@ def test_nothing_is_parsed_before_the_checksum_fits(model, monkeypatch):
     whole = model.read_bytes()
     middle = whole.index(b"list_net")
     model.write_bytes(whole[:middle] + b"lost" + whole[middle + 4 :])
-    for parser in ("saving._entries", "saving._json", "saving._array"):
+    for parser in ("saving._members", "saving._json", "saving._array"):
         monkeypatch.setattr(f"crowdrank.rankers.{parser}", None)
     with pytest.raises(JudgmentError, match=r"is damaged \(its checksum does not fit\); save the ranker again"):
         cr.load_ranker(model)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ..protocols import Counts, Floats
 from .segments import ROUNDING
+from .threads import bind
 
 FIRST = 0  # tied items stay in input order
 AVERAGE = 1  # expected value when tied items are shuffled
@@ -130,8 +132,7 @@ def _arrange(values, scores, low, high, k, ties, slack, order, spare, best):
         order[place] = low + place
     if ties == WORST:  # items of equal score and value are interchangeable, so reversing does no harm
         _sort_descending(values, order, spare, n)
-        for place in range(n // 2):
-            order[place], order[n - 1 - place] = order[n - 1 - place], order[place]
+        order[:n] = order[:n][::-1].copy()
     _sort_descending(scores, order, spare, n)
     _mend_groups(values, scores, order, spare, n, ties, slack)
     return n
@@ -156,8 +157,7 @@ def _mend_groups(values, scores, order, spare, n, ties, slack):
             group.sort()
             if ties == WORST:
                 _sort_descending(values, group, spare, end - start)
-                for place in range((end - start) // 2):
-                    group[place], group[end - start - 1 - place] = group[end - start - 1 - place], group[place]
+                group[:] = group[::-1].copy()
         start = end
 
 
@@ -171,12 +171,21 @@ def _group_end(scores, order, start, n, ties, slack):
     return end
 
 
-@njit(cache=True, nogil=True)
-def level(values, offsets):
+def level(values: Floats, offsets: Counts) -> Floats:
     """Values with each group of equal ones of a query at the largest of them: (n_items,)."""
-    joined = np.empty(len(values))
-    longest = _longest(offsets)
-    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    return bind(_level_and_rank, values, offsets)()[0]
+
+
+def middle_ranks(values: Floats, offsets: Counts) -> Floats:
+    """Rank of each item in its query, 1 for the largest value, equal values sharing their mean rank: (n_items,)."""
+    return bind(_level_and_rank, values, offsets)()[1]
+
+
+@njit(cache=True, nogil=True)
+def _level_and_rank(values, offsets):
+    """What :func:`level` and :func:`middle_ranks` return."""
+    joined, ranks = np.empty(len(values)), np.empty(len(values))
+    order, spare, _ = _buffers(offsets, 1)
     for query in range(len(offsets) - 1):
         low = offsets[query]
         n = offsets[query + 1] - low
@@ -186,32 +195,32 @@ def level(values, offsets):
         while start < n:
             end = _group_end(values, order, start, n, AVERAGE, slack)
             for place in range(start, end):
-                joined[order[place]] = values[order[start]]
+                joined[order[place]], ranks[order[place]] = values[order[start]], (start + 1 + end) / 2
             start = end
-    return joined
+    return joined, ranks
 
 
 @njit(cache=True, nogil=True)
-def _depth(scores, order, depth):
-    """Number of places down to `depth` that hold a ranked item; those with a score of minus infinity were not."""
+def _place_query(values, scores, offsets, query, k, ties, order, spare, best):
+    """Arrange a query; return how many items were placed, how many places count, and how far equal scores may differ.
+
+    Places down to ``k`` count that hold a ranked item; those with a score of minus infinity were not ranked.
+    """
+    low, high = offsets[query], offsets[query + 1]
+    slack = _slack(scores, low, high)
+    n_placed = _arrange(values, scores, low, high, k, ties, slack, order, spare, best)
+    depth = min(k, n_placed)
     while depth > 0 and scores[order[depth - 1]] == -np.inf:
         depth -= 1
-    return depth
-
-
-@njit(cache=True, nogil=True)
-def _longest(offsets):
-    """Number of items of the largest query."""
-    longest = 1
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-    return longest
+    return n_placed, depth, slack
 
 
 @njit(cache=True, nogil=True)
 def _buffers(offsets, k):
     """Working space for `_arrange`: items in order, items set aside, scores of the best."""
-    longest = _longest(offsets)
+    longest = 1
+    for query in range(len(offsets) - 1):
+        longest = max(longest, offsets[query + 1] - offsets[query])
     return np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(max(min(k, longest), LANES))
 
 
@@ -225,10 +234,7 @@ def discounted_gain(values, scores, offsets, k, ties, exponential, discount):
     total = np.zeros(len(offsets) - 1)
     order, spare, best = _buffers(offsets, k)
     for query in range(len(total)):
-        low, high = offsets[query], offsets[query + 1]
-        slack = _slack(scores, low, high)
-        n_placed = _arrange(values, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, n_placed))
+        n_placed, depth, slack = _place_query(values, scores, offsets, query, k, ties, order, spare, best)
         start = 0
         while start < depth:
             end = _group_end(scores, order, start, n_placed, ties, slack)
@@ -292,13 +298,10 @@ def average_precision(relevant, scores, offsets, k, ties):
     result = np.zeros(len(offsets) - 1)
     order, spare, best = _buffers(offsets, k)
     for query in range(len(result)):
-        low, high = offsets[query], offsets[query + 1]
-        n_relevant = relevant[low:high].sum()
+        n_relevant = relevant[offsets[query] : offsets[query + 1]].sum()
         if n_relevant == 0:
             continue
-        slack = _slack(scores, low, high)
-        n_placed = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, n_placed))
+        n_placed, depth, slack = _place_query(relevant, scores, offsets, query, k, ties, order, spare, best)
         above = 0.0
         start = 0
         while start < depth:
@@ -326,10 +329,7 @@ def reciprocal_rank(relevant, scores, offsets, k, ties):
     result = np.zeros(len(offsets) - 1)
     order, spare, best = _buffers(offsets, k)
     for query in range(len(result)):
-        low, high = offsets[query], offsets[query + 1]
-        slack = _slack(scores, low, high)
-        n_placed = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, n_placed))
+        n_placed, depth, slack = _place_query(relevant, scores, offsets, query, k, ties, order, spare, best)
         start = 0
         while start < depth:
             end = _group_end(scores, order, start, n_placed, ties, slack)
@@ -359,10 +359,7 @@ def expected_reciprocal_rank(stop, scores, offsets, k, ties):
     order, spare, best = _buffers(offsets, k)
     product = np.empty(len(best) + 1)
     for query in range(len(result)):
-        low, high = offsets[query], offsets[query + 1]
-        slack = _slack(scores, low, high)
-        n_placed = _arrange(stop, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, n_placed))
+        n_placed, depth, slack = _place_query(stop, scores, offsets, query, k, ties, order, spare, best)
         reading = 1.0
         start = 0
         while start < depth and reading > 0:
@@ -388,8 +385,7 @@ def pair_counts(truth, scores, offsets):
     Both are what `level` makes of them. Time is n log n. Returns (n_queries, 4).
     """
     counts = np.zeros((len(offsets) - 1, 4), np.int64)
-    longest = _longest(offsets)
-    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    order, spare, _ = _buffers(offsets, 1)
     for query in range(len(counts)):
         low = offsets[query]
         n = offsets[query + 1] - low
@@ -408,26 +404,6 @@ def pair_counts(truth, scores, offsets):
             counts[query, 2] += both
         counts[query, 3] = _sort_descending(scores, order, spare, n)
     return counts
-
-
-@njit(cache=True, nogil=True)
-def middle_ranks(values, offsets):
-    """Rank of each item in its query, 1 for the largest value, equal values sharing their mean rank: (n_items,)."""
-    ranks = np.empty(len(values))
-    longest = _longest(offsets)
-    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    for query in range(len(offsets) - 1):
-        low = offsets[query]
-        n = offsets[query + 1] - low
-        _sort_query(values, low, n, order, spare)
-        slack = _slack(values, low, low + n)
-        start = 0
-        while start < n:
-            end = _group_end(values, order, start, n, AVERAGE, slack)
-            for place in range(start, end):
-                ranks[order[place]] = (start + 1 + end) / 2
-            start = end
-    return ranks
 
 
 @njit(cache=True, nogil=True)
@@ -450,8 +426,8 @@ def precise_above(truth_ranks, scores, offsets):
     belong above. Returns (n_queries,).
     """
     result = np.zeros(len(offsets) - 1)
-    longest = _longest(offsets)
-    order, spare, tree = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest + 1, np.int64)
+    order, spare, _ = _buffers(offsets, 1)
+    tree = np.empty(len(order) + 1, np.int64)
     for query in range(len(result)):
         low = offsets[query]
         n = offsets[query + 1] - low

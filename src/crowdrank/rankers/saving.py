@@ -1,6 +1,6 @@
 """Rankers as files: numbers and JSON in one archive with a checksum, nothing that could run code when it is read.
 
-First a ranker and its card; then the zip archive that holds them, read by a parser that trusts none of its numbers.
+First a ranker and its card; then the zip archive that holds them, none of whose numbers is trusted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,8 @@ _DIGEST_DIGITS = 64
 _CHUNK_BYTES = 1 << 20
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
-_END, _ENTRY, _LOCAL = struct.Struct("<4s4H2LH"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s5H3L2H")
-_STORED, _DEFLATED = 0, 8
-_ENCRYPTED, _SIZES_LATER, _UNICODE = 1, 8, 0x800
-
-_MAX_DIRECTORY_BYTES = 1 << 24
-"""Bytes of the list of members, which is enough for 200,000 of them."""
+_ENCRYPTED = 1
+_MAX_MEMBERS = 200_000
 
 _MAX_COMPRESSED_BYTES, _MAX_COMPRESSED_RATIO = 1 << 23, 10
 """Largest size of compressed parts: a fixed one plus this many times the file; numbers compress less."""
@@ -341,16 +337,6 @@ class NoArchive(ValueError):
     """The file is no archive at all."""
 
 
-class Member(NamedTuple):
-    """Where a member is and how large."""
-
-    method: int
-    crc: int
-    packed: int
-    size: int
-    offset: int
-
-
 def seal(members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of an archive that ends in the checksum of all that is before; nothing in it is compressed."""
     memory = io.BytesIO()
@@ -368,7 +354,10 @@ def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
     The checksum is compared before anything else is looked at.
     """
     size = handle.seek(0, io.SEEK_END)
-    start, tail = _at(handle, 0, min(4, size)), _at(handle, max(0, size - _DIGEST_DIGITS - len(_SEAL)), None)
+    handle.seek(0)
+    start = handle.read(4)
+    handle.seek(max(0, size - _DIGEST_DIGITS - len(_SEAL)))
+    tail = handle.read()
     if start != b"PK\3\4":
         raise NoArchive("it is empty" if not size else "it does not begin as one")
     has_seal = tail.startswith(_SEAL)
@@ -380,73 +369,36 @@ def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
             left -= len(part)
         if digest.hexdigest().encode() != tail[-_DIGEST_DIGITS:]:
             raise ValueError("its checksum does not fit")
-    end = size - _END.size - (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0)
-    entries = _entries(handle, end, size, has_seal)
-    return {name: _member_bytes(handle, name, entry, end) for name, entry in entries.items()}, has_seal
+    handle.seek(0)
+    try:
+        with zipfile.ZipFile(handle) as archive:
+            return _members(archive, size, has_seal), has_seal
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error) as error:
+        raise ValueError(str(error)) from None
 
 
-def _at(handle: IO[bytes], offset: int, length: int | None) -> bytes:
-    """Bytes from some place on, all of those asked for."""
-    handle.seek(offset)
-    data = handle.read() if length is None else handle.read(length)
-    if length is not None and len(data) != length:
+def _members(archive: zipfile.ZipFile, size: int, has_seal: bool) -> dict[str, bytes]:
+    """The members by name, each as large as the list at the archive's end says; together they are bounded by the file.
+
+    A seal is the comment of the archive.
+    """
+    entries = archive.infolist()
+    if any(entry.flag_bits & _ENCRYPTED for entry in entries):
+        raise ValueError("it is encrypted")
+    if len(entries) > _MAX_MEMBERS or len(archive.namelist()) > len(set(archive.namelist())):
+        raise ValueError("it has a part twice, or too many")
+    if len(archive.comment) != (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0):
         raise ValueError("its end is missing")
-    return data
-
-
-def _entries(handle: IO[bytes], end: int, size: int, has_seal: bool) -> dict[str, Member]:
-    """The members by name, from the list at the archive's end; their sizes together are bounded by the file's."""
-    if end < 0:
-        raise ValueError("its end is missing")
-    mark, disk, first_disk, here, count, length, offset, comment = _END.unpack(_at(handle, end, _END.size))
-    if mark != b"PK\5\6" or comment != (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0):
-        raise ValueError("its end is missing")
-    if disk or first_disk or here != count or length > _MAX_DIRECTORY_BYTES or offset + length != end:
-        raise ValueError("its list of parts does not fit")
-    directory, members, place = _at(handle, offset, length), {}, 0
-    while place < length:
-        name, member, place = _entry(directory, place)
-        if name in members:
-            raise ValueError(f"it has two parts {name!r}")
-        members[name] = member
-    if len(members) & 0xFFFF != count:
-        raise ValueError("its list of parts does not fit")
-    if has_seal and any(member.method != _STORED for member in members.values()):
+    if any(
+        entry.compress_type not in (zipfile.ZIP_STORED, *([] if has_seal else [zipfile.ZIP_DEFLATED]))
+        for entry in entries
+    ):
         raise ValueError("a part is compressed")
     most = size if has_seal else _MAX_COMPRESSED_BYTES + _MAX_COMPRESSED_RATIO * size
-    if sum(member.size for member in members.values()) > most:
+    if sum(entry.file_size for entry in entries) > most:
         raise ValueError(f"its parts are larger than {most / 1e6:,.1f} MB, the most for a file of its size")
+    members = {entry.filename: archive.read(entry) for entry in entries}
+    for entry in entries:
+        if len(members[entry.filename]) != entry.file_size:
+            raise ValueError(f"its part {entry.filename[:_MAX_TEXT_LENGTH]!r} is shorter than it says")
     return members
-
-
-def _entry(directory: bytes, place: int) -> tuple[str, Member, int]:
-    """Name of the member that is listed at a place, the member, and where the next one is listed."""
-    if place + _ENTRY.size > len(directory):
-        raise ValueError("its list of parts ends early")
-    fields = _ENTRY.unpack_from(directory, place)
-    mark, _, _, flags, method, _, _, crc, packed, size, n_name, n_extra, n_comment, disk, _, _, offset = fields
-    name = directory[place + _ENTRY.size : place + _ENTRY.size + n_name]
-    if flags & _ENCRYPTED:
-        raise ValueError("it is encrypted")
-    known = method in (_STORED, _DEFLATED) and not flags & ~(_SIZES_LATER | _UNICODE)
-    if mark != b"PK\1\2" or disk or not known or not re.fullmatch(rb"[\w/.-]{1,200}", name):
-        raise ValueError("its list of parts does not fit")
-    return name.decode(), Member(method, crc, packed, size, offset), place + _ENTRY.size + n_name + n_extra + n_comment
-
-
-def _member_bytes(handle: IO[bytes], name: str, member: Member, end: int) -> bytes:
-    """What a member holds."""
-    mark, _, flags, method, _, _, _, _, _, n_name, n_extra = _LOCAL.unpack(_at(handle, member.offset, _LOCAL.size))
-    begin = member.offset + _LOCAL.size + n_name + n_extra
-    same = method == member.method and _at(handle, member.offset + _LOCAL.size, n_name) == name.encode()
-    if mark != b"PK\3\4" or flags & _ENCRYPTED or not same or begin + member.packed > end:
-        raise ValueError(f"its part {name} is not where it should be")
-    data = _at(handle, begin, member.packed)
-    if member.method == _DEFLATED:
-        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-        data = unpacker.decompress(data, member.size + 1)
-        if not unpacker.eof:
-            raise ValueError(f"its part {name} is longer than it says")
-    if len(data) != member.size or zlib.crc32(data) != member.crc:
-        raise ValueError(f"the checksum of its part {name} does not fit")
-    return data

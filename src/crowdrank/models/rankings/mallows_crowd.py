@@ -21,7 +21,7 @@ from ...wording import expect_at_least
 
 if TYPE_CHECKING:
     from .kernels.dispersion import DistanceTable, SizeCounts
-    from .kernels.true_rankings import Chains, ListedOrders, RankingLayout
+    from .kernels.true_rankings import Chains, RankingLayout
 
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000, "footrule": 14, "spearman": 14}
 """Largest query of each distance: a table of n x n pairs, as many steps in each sweep, or 2^n rankings counted."""
@@ -272,7 +272,7 @@ class MallowsCrowd:
             if kendall:
                 summed = sum_orders(lists, pull, self.exact, state=chains.state, sets=sets, **wanted)
             else:
-                summed = sum_listed(lists, self._listed_orders, pull, state=chains.state, **wanted)
+                summed = sum_listed(lists, self.exact, self._listed_orders, pull, state=chains.state, **wanted)
             distance, place, spread = summed.distance, summed.place, summed.spread
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
@@ -281,7 +281,7 @@ class MallowsCrowd:
         return Expectation(distance, place, spread, log_total)
 
     @cached_property
-    def _listed_orders(self) -> ListedOrders:
+    def _listed_orders(self) -> list[NDArray[np.uint8]]:
         """Distances of all rankings of the exact queries, where they are no sums over pairs."""
         from .kernels.true_rankings import list_orders
 

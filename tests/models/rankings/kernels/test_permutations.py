@@ -248,10 +248,10 @@ def test_listed_rankings_equal_enumeration(distance, scores):
     for lists in (FULL, PARTIAL):
         log_total, far, mean, variance, _ = slow.posterior(5, lists, PULLS / 4, scores, distance=distance)
         table = laid_out(lists)
-        listed = true_rankings.list_orders(table, np.array([0]), distance)
+        listed = np.array([0]), true_rankings.list_orders(table, np.array([0]), distance)
         best, draws = np.zeros(5, np.int32), np.zeros((400, 5), np.float32)
         found = true_rankings.sum_listed(
-            table, listed, PULLS / 4, scores=scores, best=best, draws=draws, state=chains().state.copy()
+            table, *listed, PULLS / 4, scores=scores, best=best, draws=draws, state=chains().state.copy()
         )
         np.testing.assert_allclose(found.log_total, [log_total], rtol=1e-9)
         np.testing.assert_allclose(found.distance, far, rtol=1e-9)

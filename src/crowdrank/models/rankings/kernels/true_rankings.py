@@ -81,10 +81,6 @@ class RankedLists(NamedTuple):
     item: Ints
     rank: Ints
 
-    def views(self) -> RankedLists:
-        """Return read-only views of all, so kernels are compiled for one kind of array only."""
-        return RankedLists(*views(*self))
-
     @property
     def sizes(self) -> Counts:
         """Number of items of each query."""
@@ -225,9 +221,8 @@ def _colours(
     return of_item, of_list
 
 
-def _mix_each(values: Colours) -> Colours:
-    """Hash of each value; this short a sum is not worth compiling."""
-    return mix_bits.py_func(values)
+_mix_each = mix_bits.py_func
+"""Hash of each value; this short a sum is not worth compiling."""
 
 
 def _sums(values: Colours, group: Counts | Ints, n: int) -> Colours:
@@ -241,11 +236,16 @@ def _over_queries(
     kernel: Any, lists: RankedLists, pull: Floats, scores: Floats | None, chosen: Counts, cost: Counts, *rest: Any
 ) -> None:
     """Run a kernel over the chosen queries, about equally costly ones in each thread; it fills the arrays in rest."""
-    weights = read_only(np.empty(0) if scores is None else _strengths(scores, lists.offsets))
-    views, pulls, which = lists.views(), read_only(pull), read_only(chosen)
+    weights = np.empty(0)
+    if scores is not None:
+        # exponentials of the scores, the largest of each query being 1
+        filled = np.diff(lists.offsets) > 0
+        top = np.maximum.reduceat(scores, lists.offsets[:-1][filled])
+        weights = np.maximum(np.exp(scores - np.repeat(top, lists.sizes[filled])), _SMALLEST)
+    columns, pulls, strength, which = RankedLists(*views(*lists)), *views(pull, weights, chosen)
 
     def work(begin: int, end: int) -> None:
-        kernel(views, pulls, weights, which[begin:end], *rest)
+        kernel(columns, pulls, strength, which[begin:end], *rest)
 
     over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
 
@@ -322,13 +322,6 @@ def sweep(
     return means
 
 
-def _strengths(scores: Floats, offsets: Counts) -> Floats:
-    """Return the exponentials of scores (n_items,), the largest of each query being 1 and none below the floor."""
-    filled = np.diff(offsets) > 0
-    top = np.repeat(np.maximum.reduceat(scores, offsets[:-1][filled]), np.diff(offsets)[filled])
-    return np.maximum(np.exp(scores - top), _SMALLEST)
-
-
 def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
     """Change orders (n_items,) in place until no item could be put elsewhere at a smaller cost, query by query."""
     _over_queries(_improve_queries, lists, pull, None, np.arange(len(lists.sizes)), lists.work(), order)
@@ -339,6 +332,14 @@ def _uniform(state, query):
     """Return the next uniform number in [0, 1) of a query's stream; ``state`` (n_queries,) is advanced."""
     state[query] += _STRIDE
     return np.float64(mix_bits(state[query]) >> _BITS) * _UNIT
+
+
+@njit(cache=True, nogil=True)
+def _draw_places(n, state, query):
+    """Return two random places, the upper one first."""
+    upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
+    lower += lower >= upper
+    return min(upper, lower), max(upper, lower)
 
 
 @njit(cache=True, nogil=True)
@@ -512,10 +513,9 @@ def _move_one(order, lead, weight, state, query, time, above, since, room):
 
     Returns the logarithm of how much more probable the ranking has become.
     """
-    n, start = order.size, int(_uniform(state, query) * order.size)
+    start = int(_uniform(state, query) * order.size)
     place, moved = start, order[start]
-    _fill_room(order, lead, weight, place, room)
-    goal = _draw_place(room, n, _uniform(state, query))
+    goal = _draw_goal(order, lead, weight, place, room, state, query)
     while place < goal:
         passed = order[place + 1]
         order[place] = passed
@@ -533,8 +533,10 @@ def _move_one(order, lead, weight, state, query, time, above, since, room):
 
 
 @njit(cache=True, nogil=True)
-def _fill_room(order, lead, weight, place, room):
-    """Fill in what the item at a place would weigh at each place: the exponential of room[0], times room[1]."""
+def _draw_goal(order, lead, weight, place, room, state, query):
+    """Return a place for the item at ``place``, drawn by what it would weigh at each: the exponential of room[0], times
+    room[1]; their running sums are room[2].
+    """
     n, scored, moved, below, factor = order.size, weight.size > 0, order[place], 0.0, 1.0
     # upwards, from the last place: what it gains by standing above one more item
     room[0, n - 1], room[1, n - 1] = 0.0, 1.0
@@ -549,11 +551,6 @@ def _fill_room(order, lead, weight, place, room):
                 room[0, goal] += np.log(factor)
                 factor = 1.0
         room[1, goal] = factor
-
-
-@njit(cache=True, nogil=True)
-def _draw_place(room, n, share):
-    """Place drawn by the weights in ``room``, whose running sums go to room[2]; ``share`` is uniform."""
     top = room[0, 0]
     for goal in range(1, n):
         top = max(top, room[0, goal])
@@ -563,7 +560,7 @@ def _draw_place(room, n, share):
         if room[0, goal] - top > _LEAST_LOG_WEIGHT:
             total += np.exp(room[0, goal] - top) * room[1, goal]
         room[2, goal] = total
-    goal = 0
+    goal, share = 0, _uniform(state, query)
     while goal < n - 1 and room[2, goal] <= share * total:
         goal += 1
     return goal
@@ -706,10 +703,7 @@ def _shift(image, x, y):
 @njit(cache=True, nogil=True)
 def _try_swap(order, begins, local, image, far, moved, seen, pull, weight, state, query, kind):
     """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
-    n = order.size
-    upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
-    lower += lower >= upper
-    upper, lower = min(upper, lower), max(upper, lower)
+    upper, lower = _draw_places(order.size, state, query)
     a, b, gain = order[upper], order[lower], _luce_gain(order, weight, upper, lower) if weight.size else 0.0
     for one in range(far.size):
         x, y, moved[one] = local[one, a], local[one, b], 0
@@ -786,10 +780,7 @@ def _order_ties(begins, rank, image, far, pull, state, query, kind):
 @njit(cache=True, nogil=True)
 def _try_swap_as_printed(order, lead, weight, state, query, time, above, since):
     """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
-    n = order.size
-    upper, lower = int(_uniform(state, query) * n), int(_uniform(state, query) * (n - 1))
-    lower += lower >= upper
-    upper, lower = min(upper, lower), max(upper, lower)
+    upper, lower = _draw_places(order.size, state, query)
     a, b = order[upper], order[lower]
     gain = lead[b, a] + (_luce_gain(order, weight, upper, lower) if weight.size else 0.0)
     for p in range(upper + 1, lower):
@@ -1070,13 +1061,6 @@ def _draw_order(step, n, state, query, place):
         members |= 1 << chosen
 
 
-class ListedOrders(NamedTuple):
-    """Distances of all rankings of some queries to their lists, (n_lists, n_orders) for each of ``chosen``."""
-
-    chosen: Counts
-    distances: list[NDArray[np.uint8]]
-
-
 @cache
 def all_places(n: int) -> tuple[Ints, Floats]:
     """Return all rankings of some items, as items best first, (n!, n), and the place of each item, (n!, n)."""
@@ -1099,8 +1083,8 @@ def listable(lists: RankedLists, ranked: Counts, most_items: int) -> Counts:
     return small[cells <= MOST_CELLS]
 
 
-def list_orders(lists: RankedLists, chosen: Counts, distance: str) -> ListedOrders:
-    """Return the distances of all rankings of the chosen queries to their lists."""
+def list_orders(lists: RankedLists, chosen: Counts, distance: str) -> list[NDArray[np.uint8]]:
+    """Return the distances of all rankings of each chosen query to its lists, (n_lists, n_orders)."""
     kind, tables = KINDS.index(distance), []
     for query in chosen.tolist():
         n, (first, last) = int(lists.sizes[query]), lists.queries[query : query + 2]
@@ -1109,12 +1093,13 @@ def list_orders(lists: RankedLists, chosen: Counts, distance: str) -> ListedOrde
         begin = lists.starts[first : last + 1] - lists.starts[first]
         _fill_distances(orders, begin, lists.item[lists.starts[first] : lists.starts[last]], kind, table)
         tables.append(table)
-    return ListedOrders(chosen, tables)
+    return tables
 
 
 def sum_listed(
     lists: RankedLists,
-    listed: ListedOrders,
+    chosen: Counts,
+    distances: list[NDArray[np.uint8]],
     pull: Floats,
     *,
     scores: Floats | None = None,
@@ -1122,23 +1107,31 @@ def sum_listed(
     state: NDArray[np.uint64] | None = None,
     best: Ints | None = None,
 ) -> OrderSums:
-    """Return expectations over all rankings of the listed queries.
+    """Return expectations over all rankings of the chosen queries.
 
-    Parameters are those of :func:`sum_orders`.
+    ``distances`` are those of :func:`list_orders`, other parameters those of :func:`sum_orders`.
     """
     log_total, distance = np.zeros(len(lists.sizes)), np.zeros(len(pull))
     place, spread = np.zeros((2, int(lists.offsets[-1])))
-    for query, table in zip(listed.chosen.tolist(), listed.distances, strict=True):
+    for query, table in zip(chosen.tolist(), distances, strict=True):
         head, tail = lists.offsets[query : query + 2]
         first, last = lists.queries[query : query + 2]
         orders, places = all_places(int(tail - head))
-        logs = _log_weights(table, pull[first:last], _luce_logs(orders, scores, head, tail))
+        logs = np.zeros(len(orders))
+        if scores is not None:
+            # Plackett-Luce
+            own = scores[head:tail]
+            strength = np.maximum(np.exp(own - own.max()), _SMALLEST)[orders]
+            left = np.cumsum(strength[:, ::-1], axis=1)[:, ::-1]
+            logs = (np.log(strength) - np.log(left)).sum(axis=1)
+        # list by list, so that sums have one order
+        logs = np.add.reduce(np.vstack([logs, pull[first:last, None] * table]))
         top = float(logs.max())
         weight = np.exp(logs - top)
         total = float(weight.sum())
         weight /= total
         log_total[query] = top + np.log(total)
-        distance[first:last] = _mean_distances(table, weight)
+        distance[first:last] = np.add.accumulate(weight * table, axis=1)[:, -1]
         place[head:tail] = weight @ places
         spread[head:tail] = np.maximum(weight @ places**2 - place[head:tail] ** 2, 0.0)
         if best is not None:
@@ -1149,36 +1142,6 @@ def sum_listed(
             drawn = np.searchsorted(climbed, [_uniform(state, query) * climbed[-1] for _ in range(len(draws))])
             draws[:, head:tail] = places[np.minimum(drawn, len(orders) - 1)]
     return OrderSums(log_total, distance, place, spread)
-
-
-def _luce_logs(orders: Ints, scores: Floats | None, head: int, tail: int) -> Floats:
-    """Logarithm of the Plackett-Luce probability of each ranking, 0 without scores."""
-    if scores is None:
-        return np.zeros(len(orders))
-    own = scores[head:tail]
-    strength = np.maximum(np.exp(own - own.max()), _SMALLEST)[orders]
-    left = np.cumsum(strength[:, ::-1], axis=1)[:, ::-1]
-    return (np.log(strength) - np.log(left)).sum(axis=1)
-
-
-@njit(cache=True, nogil=True)
-def _log_weights(table, pull, begin):
-    """Logarithm of the weight of each ranking, each unit of distance weighing the list's pull."""
-    logs = begin.copy()
-    for one in range(table.shape[0]):
-        for order in range(table.shape[1]):
-            logs[order] += pull[one] * table[one, order]
-    return logs
-
-
-@njit(cache=True, nogil=True)
-def _mean_distances(table, weight):
-    """Expected distance of each list."""
-    means = np.zeros(table.shape[0])
-    for one in range(table.shape[0]):
-        for order in range(table.shape[1]):
-            means[one] += weight[order] * table[one, order]
-    return means
 
 
 @njit(cache=True, nogil=True)
