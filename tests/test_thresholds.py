@@ -167,7 +167,7 @@ BEYOND = [
     ("models.latent_score.kernels.item_systems:_MAX_STACKED_ITEMS", 2, "preferences"),
     ("kernels.laplacian:_SMALL_ITEMS", 2, "preferences"),
     ("kernels.laplacian:_SMALL_SYSTEM", 0, "preferences"),
-    ("models.pairs.kernels.multinomial:_MAX_TABLE_CELLS", 1, "preferences"),
+    ("models.pairs.kernels.pair_likelihood:_MAX_TABLE_CELLS", 1, "preferences"),
     ("metrics.agreement:_TABLE_CELLS", 1, "agreement"),
     ("models.rankings.plackett_luce:_FEW_STEPS", 1, "rankings"),
     ("models.rankings.plackett_luce:_MOST_CELLS", 1, "rankings"),

@@ -16,9 +16,8 @@ from crowdrank.cluster import ranker as on_cluster
 from crowdrank.cluster.dask_executor import dask_client
 from crowdrank.cluster.ranker import ClusterLambdaMART
 from crowdrank.errors import ClusterError, ParameterError
-from crowdrank.rankers.lambda_mart import LambdaMART
+from crowdrank.rankers.lambda_mart import LambdaMART, Trees
 from crowdrank.rankers.training_rows import Matrix
-from crowdrank.rankers.trees import Trees
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -14,8 +14,8 @@ from sklearn.base import clone
 import crowdrank as cr
 from crowdrank.datasets import load
 from crowdrank.rankers import LambdaMART
+from crowdrank.rankers.lambda_mart import Trees
 from crowdrank.rankers.training_rows import Matrix
-from crowdrank.rankers.trees import Trees
 
 ZERO = float(np.float32(1e-35))
 

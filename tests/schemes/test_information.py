@@ -19,7 +19,7 @@ from crowdrank.errors import DataWarning, ParameterError
 from crowdrank.schemes import Information
 from crowdrank.schemes import information as informative
 from crowdrank.schemes.information import Candidates, Goal, value_of
-from crowdrank.schemes.kernels.deciding import at_edge, edges_of, set_stakes
+from crowdrank.schemes.kernels.choosing import at_edge, edges_of, set_stakes
 from crowdrank.schemes.situation import Situation
 
 

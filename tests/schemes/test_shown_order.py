@@ -7,9 +7,10 @@ from tests.oracles import expected_ndcg as slow
 import crowdrank as cr
 from crowdrank.data.features import Features
 from crowdrank.errors import ParameterError
-from crowdrank.schemes import Information, shown_order
+from crowdrank.schemes import Information
+from crowdrank.schemes import information as shown_order
 from crowdrank.schemes.class_probabilities import CautiousLevels
-from crowdrank.schemes.shown_order import ShownOrder
+from crowdrank.schemes.information import ShownOrder
 from crowdrank.schemes.situation import Situation, tie_draws_over_queries
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import ParameterError
-from crowdrank.schemes import shown_order as taught_order
-from crowdrank.schemes.shown_order import TaughtOrder
+from crowdrank.schemes import information as taught_order
+from crowdrank.schemes.information import TaughtOrder
 
 
 @pytest.fixture(scope="module")

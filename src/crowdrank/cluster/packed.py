@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -126,64 +126,38 @@ class PackedJudgments:
         counts |= {"part": self.n_parts}
         return f"PackedJudgments({', '.join(counted(n, word) for word, n in counts.items())})"
 
-    @property
-    def kind(self) -> str:
-        """``"grade"``, ``"preference"`` or ``"ranking"``."""
-        return str(self.manifest["kind"])
+    kind = property(lambda self: str(self.manifest["kind"]))
+    """``"grade"``, ``"preference"`` or ``"ranking"``."""
 
-    @property
-    def by(self) -> str:
-        """What no part shares with another: ``"query"`` or ``"annotator"``."""
-        return str(self.manifest["by"])
+    by = property(lambda self: str(self.manifest["by"]))
+    """What no part shares with another: ``"query"`` or ``"annotator"``."""
 
-    @property
-    def n_parts(self) -> int:
-        """Number of parts."""
-        return len(self.manifest["parts"])
+    n_parts = property(lambda self: len(self.manifest["parts"]))
+    """Number of parts."""
 
-    @property
-    def rows(self) -> int:
-        """Number of judgments; a ranking is one."""
-        return int(self.manifest["rows"])
+    rows = n_judgments = property(lambda self: int(self.manifest["rows"]))
+    """Number of judgments; a ranking is one."""
 
-    n_judgments = rows
+    rows_of_parts = property(lambda self: [int(part["rows"]) for part in self.manifest["parts"]])
+    """Number of judgments of each part."""
 
-    @property
-    def rows_of_parts(self) -> list[int]:
-        """Number of judgments of each part."""
-        return [int(part["rows"]) for part in self.manifest["parts"]]
+    n_items = property(lambda self: int(self.manifest["items"]))
+    """Number of items, over all queries."""
 
-    @property
-    def n_items(self) -> int:
-        """Number of items, over all queries."""
-        return int(self.manifest["items"])
+    n_queries = property(lambda self: int(self.manifest["queries"]))
+    """Number of queries."""
 
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return int(self.manifest["queries"])
+    n_annotators = property(lambda self: int(self.manifest["annotators"]))
+    """Number of annotators; 0 where the judgments do not say who gave them."""
 
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators; 0 where the judgments do not say who gave them."""
-        return int(self.manifest["annotators"])
+    nominal = property(lambda self: bool(self.manifest["nominal"]))
+    """Whether grades are classes without an order."""
 
-    @property
-    def nominal(self) -> bool:
-        """Whether grades are classes without an order."""
-        return bool(self.manifest["nominal"])
+    declared = property(lambda self: _tuple(self.manifest["declared"]))
+    """Levels that the user gave, worst first."""
 
-    @property
-    def declared(self) -> tuple[Any, ...] | None:
-        """Levels that the user gave, worst first."""
-        declared = self.manifest["declared"]
-        return None if declared is None else tuple(declared)
-
-    @property
-    def levels(self) -> tuple[Any, ...] | None:
-        """Distinct grades of all parts in the user's own values, worst first; ``None`` for other kinds."""
-        levels = self.manifest["levels"]
-        return None if levels is None else tuple(levels)
+    levels = property(lambda self: _tuple(self.manifest["levels"]))
+    """Distinct grades of all parts in the user's own values, worst first; ``None`` for other kinds."""
 
     @cached_property
     def annotators(self) -> Index:
@@ -226,14 +200,12 @@ class PackedJudgments:
         """All items, and the place there of each item of each part."""
         if self.by == "annotator":
             whole = self._items_in(self.manifest["files"]["items"])
-            everything = np.arange(len(whole), dtype=np.int32)
-            return whole, [everything] * self.n_parts
+            return whole, [np.arange(len(whole), dtype=np.int32)] * self.n_parts
         parts = [self._items_in(part["items_file"]) for part in self.manifest["parts"]]
         if self.manifest["single"]:
             whole_parts = [part for part in parts if len(part)]
             return (whole_parts or parts)[0], [np.arange(len(part), dtype=np.int32) for part in parts]
-        queries = pl.concat([part.queries.ids for part in parts])
-        (codes,), ids = factorize([queries])
+        (codes,), ids = factorize([pl.concat([part.queries.ids for part in parts])])
         # a query stands in one part, so the places of its items follow from its own
         starts = np.concatenate([[0], np.cumsum([part.n_queries for part in parts])])
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -247,8 +219,7 @@ class PackedJudgments:
         ]  # fmt: skip
         order = np.argsort(np.concatenate(places), kind="stable")
         item_ids = pl.concat([part.ids for part in parts]).gather(order)
-        query = np.repeat(np.arange(len(ids), dtype=np.int32), ranked[1:])
-        return Items(Index(ids), query, item_ids), places
+        return Items(Index(ids), np.repeat(np.arange(len(ids), dtype=np.int32), ranked[1:]), item_ids), places
 
     def part(self, number: int) -> Judgments:
         """Return the judgments of one part."""
@@ -308,6 +279,11 @@ class PackedJudgments:
             raise JudgmentError(
                 f"{shown} cannot be read ({plain(str(error))[:80]}); pack the judgments again"
             ) from None
+
+
+def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """A list of a manifest as a tuple, if there is one."""
+    return None if values is None else tuple(values)
 
 
 class StoredItems(Items):

@@ -608,8 +608,7 @@ def part_table(
         order = keys.with_row_index("place").sort(keys.columns)["place"].to_numpy()
         lengths = lengths[order]
         number = np.repeat(np.arange(len(order), dtype=np.int32), lengths)
-        starts = np.cumsum(lengths) - lengths
-        chosen = np.repeat(first[order] - starts, lengths) + np.arange(len(item))
+        chosen = np.repeat(first[order] - (np.cumsum(lengths) - lengths), lengths) + np.arange(len(item))
         per_row = {name: column[order][number] for name, column in meta.items()}
         table = pl.DataFrame({"item": item[chosen], "rank": rank[chosen], "ranking": number, **per_row})
         return len(order), table, None
@@ -826,8 +825,7 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     if judgments.n_annotators and sizes.max(initial=0) > MOST_PART_ROWS:
         by, sizes = "annotator", np.bincount(chunk.columns["annotator"], minlength=judgments.n_annotators)
     bucket = buckets_of(judgments.items.queries.ids if by == "query" else judgments.annotators.ids)
-    counts = np.bincount(bucket, sizes, N_BUCKETS).astype(np.int64)
-    bounds = part_bounds(counts, PART_ROWS)
+    bounds = part_bounds(np.bincount(bucket, sizes, N_BUCKETS).astype(np.int64), PART_ROWS)
     part_of_bucket = np.repeat(np.arange(len(bounds), dtype=np.int32), [high - low for low, high in bounds])
     part = part_of_bucket[bucket]
     rows = [judgments.n_judgments]

@@ -21,10 +21,9 @@ from sklearn.base import clone
 from ..errors import ClusterError, JudgmentError, MissingExtraError, ParameterError
 from ..protocols import Counts, Executor, Floats, Ints, Progress
 from ..rankers.estimator import Ranker, ValidationRows, Watch, gains
-from ..rankers.lambda_mart import MAX_TREES, LambdaMART
+from ..rankers.lambda_mart import MAX_TREES, LambdaMART, Trees
 from ..rankers.linear import LinearRanker
 from ..rankers.training_rows import Lists, Matrix, Scaling
-from ..rankers.trees import Trees
 from ..wording import option
 from .dask_executor import dask_client, describe_cluster
 from .executor import InMemory

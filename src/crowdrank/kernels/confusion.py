@@ -237,8 +237,7 @@ def pair_quality(confusion: Floats, prior: Floats, *, nominal: bool) -> Floats:
         # .5 + .5 (P(j is called j) - P(k is called j))
         slope = 0.5 * (np.diag(pairs.sum(axis=1)) - pairs.T) / max(pairs.sum(), 1e-12)
         return np.clip(0.5 + np.einsum("ajl,jl->a", confusion, slope), 0.0, 1.0)
-    below = np.cumsum(confusion, axis=2) - confusion
-    above = np.einsum("ajl,akl->ajk", confusion, below)
+    above = np.einsum("ajl,akl->ajk", confusion, np.cumsum(confusion, axis=2) - confusion)
     right, wrong = (np.einsum("ajk,jk->a", above, part) for part in (np.tril(pairs), np.triu(pairs)))
     ordered = right + wrong
     return np.divide(right, ordered, out=np.full(len(right), 0.5), where=ordered > 1e-12)

@@ -330,8 +330,7 @@ def probed_diagonal(
     certain = np.zeros((len(diagonal), 1))
     if along is not None and along.any():
         certain = along[:, None] / np.sqrt(along @ products(along[:, None])[:, 0])
-    ones = series(np.ones((len(diagonal), 1)))[:, 0]
-    known = 1 / diagonal - ones * share + certain[:, 0] ** 2
+    known = 1 / diagonal - series(np.ones((len(diagonal), 1)))[:, 0] * share + certain[:, 0] ** 2
     solution = solve_together(products, diagonal[:, None], centred, accuracy=_ACCURACY_OF_PROBES)
     chance = signs * (solution - series(centred) - certain * (certain[:, 0] @ centred))
     return np.maximum(known + chance.mean(axis=1), (1 - share) / diagonal)

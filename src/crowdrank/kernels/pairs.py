@@ -301,21 +301,28 @@ class PreferencesByPair(NamedTuple):
         """1 where the lower item won, -1 where it lost, 0 for a tie, of each preference."""
         return (self.code & 3).astype(np.float64) - 1.0
 
+    @property
+    def amount(self) -> Floats:
+        """Weight of each preference, 1 where none was given."""
+        return self.weight if self.weight.size else np.ones(len(self.code))
+
     def every(self, step: int) -> PreferencesByPair:
         """Return the preferences about every n-th pair only."""
         chosen = np.arange(0, len(self.second), step)
         sizes = np.diff(self.bounds)[chosen]
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.repeat(self.bounds[chosen] - bounds[:-1], sizes) + np.arange(bounds[-1])
-        weight = self.weight[rows] if self.weight.size else self.weight
-        return PreferencesByPair.of(-(-self.starts // step), self.second[chosen], bounds, self.code[rows], weight)
+        return self._with_rows(-(-self.starts // step), self.second[chosen], bounds, rows)
 
     def without(self, annotators: Bools) -> PreferencesByPair:
         """Return the preferences of other annotators only; the pairs stay."""
         keep = ~annotators[self.annotator]
-        bounds = np.concatenate([[0], np.cumsum(keep)])[self.bounds]
-        weight = self.weight[keep] if self.weight.size else self.weight
-        return PreferencesByPair.of(self.starts, self.second, bounds, self.code[keep], weight)
+        return self._with_rows(self.starts, self.second, np.concatenate([[0], np.cumsum(keep)])[self.bounds], keep)
+
+    def _with_rows(self, starts: Counts, second: Ints, bounds: Counts, rows: Counts | Bools) -> PreferencesByPair:
+        """Some of the preferences, about these pairs."""
+        weight = self.weight[rows] if self.weight.size else self.weight
+        return PreferencesByPair.of(starts, second, bounds, self.code[rows], weight)
 
 
 def sort_by_pair(
@@ -734,8 +741,7 @@ def reachable_items(starts: Counts, second: Ints, up: Bools, down: Bools, seeds:
     is_reached, news = seeds.copy(), 1
     follow = bind(_follow, *views(starts, second, up, down), is_reached)
     while news:
-        left = len(is_reached) - int(np.count_nonzero(is_reached))
-        news = follow(left)
+        news = follow(len(is_reached) - int(np.count_nonzero(is_reached)))
     return is_reached
 
 

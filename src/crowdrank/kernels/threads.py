@@ -113,8 +113,7 @@ def fixed_bounds(n_rows: int, smallest: int) -> Counts:
 
 def pair_bounds(starts: Counts) -> Counts:
     """Return the bounds of stretches of items with about equally many pairs; ``starts`` as for compressed rows."""
-    wanted = even_bounds(int(starts[-1]), _PAIRS_PER_THREAD)
-    bounds = np.searchsorted(starts, wanted)
+    bounds = np.searchsorted(starts, even_bounds(int(starts[-1]), _PAIRS_PER_THREAD))
     bounds[0], bounds[-1] = 0, len(starts) - 1
     return bounds
 

@@ -157,8 +157,7 @@ class ListNet(LinearRanker):
         weights = self.start * rng.standard_normal(design.n_features)
         best, change, values = weights, 0.0, []
         for done in range(1, self.max_iter + 1):
-            order = rng.permutation(lists.n_queries)
-            rows = features, wanted, lists.weights, lists.offsets, order
+            rows = features, wanted, lists.weights, lists.offsets, rng.permutation(lists.n_queries)
             following = descend_queries(*rows, weights, self.learning_rate)
             change, weights = float(np.max(np.abs(following - weights), initial=0.0)), following
             here = loss(design.scores(weights)).value

@@ -299,8 +299,7 @@ class Matrix:
 
     def query_bounds(self, offsets: Counts) -> Counts:
         """Return the bounds, as numbers of queries, of blocks of whole queries; a block is larger for a longer one."""
-        wanted = self.bounds(int(offsets[-1]))
-        return np.unique(np.append(np.searchsorted(offsets, wanted), len(offsets) - 1))
+        return np.unique(np.append(np.searchsorted(offsets, self.bounds(int(offsets[-1]))), len(offsets) - 1))
 
     @property
     def _block_rows(self) -> int:
@@ -404,8 +403,7 @@ def _sparse_moments(values: Any, lists: Lists) -> Moments:
     choose = sparse.csr_array((weight, rows, lists.offsets), shape=(lists.n_queries, values.shape[0]))
     by_query = np.add.reduceat(weight, lists.offsets[:-1])
     sums = sparse.csr_array(choose @ values)
-    on_rows = np.bincount(rows, weight, values.shape[0])
-    squares = np.asarray(values.multiply(values).T @ on_rows).ravel()
+    squares = np.asarray(values.multiply(values).T @ np.bincount(rows, weight, values.shape[0])).ravel()
     between = np.asarray(sums.multiply(sums).T @ (1 / by_query)).ravel()
     mean = np.asarray(sums.sum(axis=0)).ravel() / weight.sum()
     within = np.maximum(squares - between, 0.0) / weight.sum()

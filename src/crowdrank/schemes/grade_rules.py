@@ -402,8 +402,7 @@ class Pilot:
         chosen = np.zeros(len(counts), bool)
         chosen[items[np.lexsort((draws[items], -counts[items]))][:number]] = True
         more = np.where(situation.askable, np.maximum(np.where(chosen, self.k, 1) - counts, 0), 0)
-        reason = f"one of the items that are graded {self.k} times"
-        wanted = units_of(grades, counts, more, reason, situation)
+        wanted = units_of(grades, counts, more, f"one of the items that are graded {self.k} times", situation)
         # in such an order that at each point the share of either part is kept as far as it can
         item = wanted.things["item"]
         overlap = chosen[item]

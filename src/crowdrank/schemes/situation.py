@@ -513,8 +513,7 @@ def candidate_pairs(situation: Situation, number: int | None, n_asked: int, rng:
     fresh = max(1 - n_asked / max(total, 1), _MIN_FRESH_SHARE)
     drawn = _MAX_PAIRS if number is None else int((2 * number + _SPARE_PAIRS) / fresh)
     if total <= (_MAX_PAIRS if number is None else min(max(drawn, _MAX_PAIRS_ANY_BUDGET), _MAX_PAIRS)):
-        ends = np.repeat(np.cumsum(sizes), sizes)
-        first, second = pairs_within(np.arange(len(items)), ends)
+        first, second = pairs_within(np.arange(len(items)), np.repeat(np.cumsum(sizes), sizes))
         return items[first], items[second]
     if number is None:
         raise ParameterError(f"there are {total:,} pairs that could be asked about; give a budget")

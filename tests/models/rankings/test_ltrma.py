@@ -16,7 +16,7 @@ from crowdrank.aggregators import Mallows
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError
 from crowdrank.joint import LTRMA
 from crowdrank.metrics import kendall_tau, ndcg
-from crowdrank.models.rankings.kernels.dispersion import expected_distance
+from crowdrank.models.rankings.kernels.true_rankings import expected_distance
 from crowdrank.registry import make
 
 

@@ -16,7 +16,7 @@ from crowdrank.data.judgments import Rankings
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from crowdrank.metrics import kendall_tau
 from crowdrank.models.averages.borda import Borda
-from crowdrank.models.rankings.kernels.dispersion import expected_distance
+from crowdrank.models.rankings.kernels.true_rankings import expected_distance
 from crowdrank.models.rankings.mallows import Mallows
 
 

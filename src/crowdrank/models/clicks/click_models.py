@@ -224,8 +224,7 @@ class Cascade:
         seen, hits = (np.bincount(clicks.item[mask], minlength=n).astype(np.float64) for mask in (examined, counted))
         click_fit = ClickFit(clicks, name, propensity, seen, hits, 0.0)
         chance = np.clip(click_fit.relevance[clicks.item[examined]], 1e-9, 1 - 1e-9)
-        hit = clicks.clicked[examined]
-        likelihood = float(np.log(np.where(hit, chance, 1.0 - chance)).sum())
+        likelihood = float(np.log(np.where(clicks.clicked[examined], chance, 1.0 - chance)).sum())
         if self.after_click == "go_on":
             rates, number = continuation(clicks), np.bincount(place - 1, minlength=n_positions)
             stay = np.clip(rates, 1e-9, 1 - 1e-9)
@@ -394,8 +393,7 @@ class PositionBias:
 def _standardise(features: AnyFloats) -> Floats:
     """Features of mean 0 and variance 1, with a column of ones; missing ones are the mean."""
     matrix = np.asarray(features, np.float64)
-    mean = np.nanmean(matrix, axis=0)
-    centred = np.where(np.isnan(matrix), 0.0, matrix - mean)
+    centred = np.where(np.isnan(matrix), 0.0, matrix - np.nanmean(matrix, axis=0))
     spread = centred.std(axis=0)
     scaled = centred[:, spread > 0] / spread[spread > 0]
     return np.column_stack([np.ones(len(matrix)), scaled])

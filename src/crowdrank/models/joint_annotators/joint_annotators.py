@@ -1087,7 +1087,7 @@ class JudgedPairs:
     def of(cls, blocks: Blocks, n_sources: int) -> JudgedPairs:
         """Return the pairs of some blocks."""
         counts: Floats = np.array(blocks.each(_counts), np.float64).reshape(-1, 2)
-        weights = blocks.total(partial(_weights, n_sources))
+        weights = blocks.total(lambda part, state: ((part.patterns.source_weights(n_sources), part.given), None))
         bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
         return cls(blocks, bounds, counts[:, 1].astype(np.int64), *weights)
 
@@ -1124,7 +1124,8 @@ class JudgedPairs:
     def patterns(self, number: int) -> PairPatterns:
         """Return the pairs of one block."""
         # all blocks are asked
-        return [some for (some,) in self.blocks.read(partial(_patterns_of, number))][number]
+        read = self.blocks.read(lambda part, state: ((part.patterns if part.number == number else None,), None))
+        return [some for (some,) in read][number]
 
     def probabilities(self, flip_rates: Floats, scores: Floats, order: Any) -> tuple[Ints, Ints, Floats]:
         """Return both items of each pair by their codes, rising, and the probability that the first is the better.
@@ -1143,11 +1144,6 @@ class JudgedPairs:
 def _counts(part: PairBlock, state: Any) -> tuple[Statistics, Any]:
     """Number of items and pairs of a block."""
     return (len(part.patterns.starts) - 1.0, float(part.patterns.n_pairs)), None
-
-
-def _weights(n_sources: int, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Weight of each source's preferences, and of each annotator's judgments."""
-    return (part.patterns.source_weights(n_sources), part.given), None
 
 
 def _expect(
@@ -1181,8 +1177,3 @@ def _probabilities(
     begin, end = bounds[part.number : part.number + 2]
     pairs, first = part.patterns, np.int32(begin)
     return (pairs.first + first, pairs.second + first, pairs.probabilities(flip_rates, scores[begin:end])), None
-
-
-def _patterns_of(number: int, part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """The pairs of one of the blocks, nothing of the others."""
-    return (part.patterns if part.number == number else None,), None

@@ -207,33 +207,30 @@ class AnnotatorMethod(ABC):
                 f"{name} with per_query takes each query by itself, so packed judgments gain nothing; leave per_query "
                 "out, or fit a file for each query"
             )
-        good = trusted_annotators(judged, trusted)
-        if judged.by == "query":
-            by_query = _FitByQuery(self, judged, start, good)
-            return BlockFit(by_query.lay_out, by_query.solve)
-        if self.ties == "davidson":
+        if judged.by != "query" and self.ties == "davidson":
             raise ParameterError(
                 f"{name} with ties='davidson' goes over judgments packed by query; pack them so, or take ties='split'"
             )
-        if judged.n_queries > 1:
+        if judged.by != "query" and judged.n_queries > 1:
             raise ParameterError(
                 f"{name} over judgments packed by annotator takes one query, and there are {judged.n_queries:,}; "
                 "pack them by query, or use bradley_terry"
             )
-        by_annotator = _FitByAnnotator(self, judged, start, good)
-        return BlockFit(by_annotator.lay_out, by_annotator.solve)
+        fit = _FitByQuery if judged.by == "query" else _FitByAnnotator
+        over = fit(self, judged, start, trusted_annotators(judged, trusted))
+        return BlockFit(over.lay_out, over.solve)
 
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
-        return self._scores(preferences, np.zeros(preferences.n_annotators, bool), None, self.tol)
+        return self._refit(preferences, np.zeros(preferences.n_annotators, bool))
 
-    def _scores(
-        self, preferences: Preferences, trusted: Bools, start: tuple[Floats, Floats] | None, tol: float
+    def _refit(
+        self, part: Preferences, trusted: Bools, start: tuple[Floats, Floats] | None = None, tol: float | None = None
     ) -> Floats:
         """The scores at the maximum."""
-        model, _, point = self._problem(preferences, trusted, start)
-        return model.scores(self._maximise(model, point, tol)[0])
+        model, _, point = self._problem(part, trusted, start)
+        return model.scores(self._maximise(model, point, tol or self.tol)[0])
 
     def _problem(
         self, preferences: Preferences, trusted: Bools, start: tuple[Floats, Floats] | None
@@ -262,7 +259,7 @@ class AnnotatorMethod(ABC):
         self, preferences: Preferences, trusted: Bools, scores: Floats, parameter: Floats, given: Floats | None = None
     ) -> LearnedQuality:
         """Quality of the annotators, held out; ``given`` weighs all their preferences where these are a sample."""
-        refit = partial(self._scores, trusted=trusted, start=(scores, parameter), tol=max(self.tol, _QUALITY_TOL))
+        refit = partial(self._refit, trusted=trusted, start=(scores, parameter), tol=max(self.tol, _QUALITY_TOL))
         parameters = {self.parameter: parameter}
         return LearnedQuality(preferences, refit, parameters, precision=_QUALITY_PRECISION, n_judgments=given)
 
@@ -582,8 +579,7 @@ class PairwiseModel:
     @property
     def n_preferences(self) -> Floats:
         """Number of preferences that each parameter enters."""
-        weight = self.preferences.weight if self.preferences.weight.size else None
-        return np.bincount(self.preferences.annotator, weight, self.n_own).astype(np.float64)
+        return np.bincount(self.preferences.annotator, self.preferences.amount, self.n_own).astype(np.float64)
 
     @property
     def levels(self) -> PairCounts:
@@ -629,8 +625,7 @@ class PairwiseModel:
         point = self.first_point(max_iter) if start is None else start
         direction = partial(self.newton_direction, tol=tol)
         climb = partial(newton, self.evaluate, direction, tol=tol, max_iter=max_iter, what=what)
-        reverse = partial(self.reverse_if_better, settled=start is not None)
-        return _climb_and_reverse(climb, reverse, point)
+        return _climb_and_reverse(climb, partial(self.reverse_if_better, settled=start is not None), point)
 
     def maximise_roughly(self, max_iter: int) -> Floats:
         """Return a point near the maximum, for the fit proper to start from."""
@@ -920,11 +915,10 @@ def _rough_scores(surplus: Floats, model: Model, state: Any) -> tuple[Statistics
 
 def _start_sums(preferences: PreferencesByPair, surplus: Floats) -> tuple[Floats, Floats]:
     """Return by how much each item is ahead, and the weight of its preferences, annotators weighed by their surplus."""
-    first, second, pair, by = preferences.first, preferences.second, preferences.pair, preferences.annotator
-    amount = preferences.weight if preferences.weight.size else np.ones(len(preferences.code))
-    n_items, n_pairs = len(preferences.starts) - 1, len(second)
-    lead = np.bincount(pair, amount * preferences.outcome * surplus[by], n_pairs)
-    weight = np.bincount(pair, amount * surplus[by] ** 2, n_pairs)
+    first, second, pair, amount = preferences.first, preferences.second, preferences.pair, preferences.amount
+    n_items, n_pairs, surplus = len(preferences.starts) - 1, len(second), surplus[preferences.annotator]
+    lead = np.bincount(pair, amount * preferences.outcome * surplus, n_pairs)
+    weight = np.bincount(pair, amount * surplus**2, n_pairs)
     ahead: Any = np.bincount(first, lead, n_items) - np.bincount(second, lead, n_items)
     total: Any = np.bincount(first, weight, n_items) + np.bincount(second, weight, n_items)
     return ahead, total
@@ -938,7 +932,7 @@ def _start_scores(ahead: Floats, weight: Floats) -> Floats:
 
 def _start_agreement(preferences: PreferencesByPair, scores: Floats, n_annotators: int) -> tuple[Floats, Floats]:
     """Return how far each annotator agrees with scores, and the sum of squares that this is measured by."""
-    by, amount = preferences.annotator, preferences.weight if preferences.weight.size else 1.0
+    by, amount = preferences.annotator, preferences.amount
     gap = np.tanh(0.5 * (scores[preferences.first] - scores[preferences.second]))[preferences.pair]
     agree: Any = np.bincount(by, amount * preferences.outcome * gap, n_annotators)
     squares: Any = np.bincount(by, amount * gap**2, n_annotators)
@@ -1042,7 +1036,7 @@ def _support(model: Model, scores: Floats, transformed: Floats) -> Floats:
     gap = np.tanh(0.5 * gap) if prior.model == "mixture" else gap
     x = transformed[preferences.annotator] * gap[preferences.pair] * preferences.outcome
     support = 2.0 * np.arctanh(np.clip(x, -_MAX_SURPLUS, _MAX_SURPLUS)) if prior.model == "mixture" else x
-    return support * preferences.weight if preferences.weight.size else support
+    return support * preferences.amount
 
 
 def _connected_parts(model: Model) -> tuple[Ints, Ints]:
@@ -1079,20 +1073,17 @@ def _connected_parts(model: Model) -> tuple[Ints, Ints]:
 # Fits over many blocks
 
 
-class _Step(NamedTuple):
-    """The objective at some parameters, and those that follow."""
-
-    value: float
-    following: Floats
-
-
 class _Slopes(NamedTuple):
-    """The objective, slopes and curvatures in the parameters, and the part of the latter that is the prior's."""
+    """The objective, slopes and curvatures in the parameters, and the part of the latter that is the prior's.
+
+    ``following`` are the parameters that a step leads to.
+    """
 
     value: float
     slope: Floats
     bend: Floats
     least: Floats
+    following: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -1173,7 +1164,7 @@ class _FitByQuery(_FitByBlocks):
         if not trace.converged:
             warn_unconverged(method_name(self.method), self.method.max_iter, trace.change, self.method.tol)
         slopes = self._slopes(blocks, prior, point)
-        gap, n_decided = blocks.total(_gap_sums)
+        gap, n_decided = blocks.total(lambda model, state: (model.gap_sums(state[0]), None))
         if not self.trusted.any():
             accuracies = self.method.accuracies_at(gap / max(n_decided, 1.0), own, prior)
             warn_near_chance(method_name(self.method), accuracies, number)
@@ -1188,10 +1179,10 @@ class _FitByQuery(_FitByBlocks):
             np.append(np.broadcast_to(end, self.n_own), far) for end, far in ((prior.low, -free), (prior.high, free))
         )
 
-        def step(point: Floats) -> _Step:
-            value, slope, bend, least = self._slopes(blocks, prior, point)
-            move = np.clip(slope / np.maximum(bend, least), -_MAX_STEP, _MAX_STEP)
-            return _Step(round(value, 8), np.clip(point + move, low, high))
+        def step(point: Floats) -> _Slopes:
+            here = self._slopes(blocks, prior, point)
+            move = np.clip(here.slope / np.maximum(here.bend, here.least), -_MAX_STEP, _MAX_STEP)
+            return here._replace(value=round(here.value, 8), following=np.clip(point + move, low, high))
 
         scale = np.sqrt(np.append(number, np.full(len(free), number.sum())) + 1.0)
         return accelerate(step, point, lower=low, upper=high, scale=scale, tol=self.tol, max_iter=self.method.max_iter)
@@ -1237,11 +1228,6 @@ def _slopes_at_best_scores(own: Floats, tie: Floats, tol: float, model: Model, s
     return (value, slope, bend), (best.scores,)
 
 
-def _gap_sums(model: Model, state: Any) -> tuple[Statistics, Any]:
-    """Sum of the differences of scores over decided preferences, as accuracies need it, and their number."""
-    return model.gap_sums(state[0]), None
-
-
 def _read_scores(
     method: Any, own: Floats, tie: Floats, slopes: _Slopes, model: Model, state: Any
 ) -> tuple[Statistics, Any]:
@@ -1254,8 +1240,7 @@ def _read_scores(
     here = replace(here, own_bend=slopes.bend[: len(own)], gradient=gradient)
     if len(tie):
         here = replace(here, ties=here.ties._replace(tie_bend=float(slopes.bend[-1]) - model.ridge))
-    std_error = model.standard_errors(here)[0]
-    return (settle_ties(method, model.judged, scores), std_error, None, None, None), None
+    return (settle_ties(method, model.judged, scores), model.standard_errors(here)[0], None, None, None), None
 
 
 class _FitByAnnotator(_FitByBlocks):
@@ -1283,7 +1268,7 @@ class _FitByAnnotator(_FitByBlocks):
             start -= start.mean()
         blocks.total(partial(_rough_parameters, start))
         assert start is not None
-        ((shrinkage,), *_) = blocks.each(_shrinkage)
+        ((shrinkage,), *_) = blocks.each(lambda model, state: ((float(model.start_shrinkage),), None))
         scores = start * shrinkage
         if self.start is not None:
             known = _former_scores(self.start.items, self.start.scores, self.judged.items)
@@ -1377,13 +1362,7 @@ def _rough_parameters(scores: Floats | None, model: Model, state: Any) -> tuple[
     surplus = prior.expected_surplus()[0]
     if scores is not None:
         surplus = _start_surplus(prior, *_start_agreement(preferences, scores, model.n_own))
-    own = np.clip(prior.from_surplus(surplus), prior.low, prior.high)
-    return _start_sums(preferences, surplus), (own,)
-
-
-def _shrinkage(model: Model, state: Any) -> tuple[Statistics, Any]:
-    """By how much rough scores are drawn together."""
-    return (float(model.start_shrinkage),), None
+    return _start_sums(preferences, surplus), (np.clip(prior.from_surplus(surplus), prior.low, prior.high),)
 
 
 def _former_parameters(former: Floats, model: Model, state: Any) -> tuple[Statistics, Any]:
@@ -1402,8 +1381,7 @@ def _best_parameters(scores: Floats, tol: float, whole: bool, model: Model, stat
         return (0.0, np.zeros(n), np.zeros((n, n) if whole else n)), (own,)
     for _ in range(_MAX_INNER_STEPS):
         here = model.evaluate(np.concatenate([scores, own]))
-        least = model.prior.log_density(own)[2]
-        move = here.gradient[n : n + model.n_own] / np.maximum(here.own_bend, least)
+        move = here.gradient[n : n + model.n_own] / np.maximum(here.own_bend, model.prior.log_density(own)[2])
         following = np.clip(own + np.clip(move, -_MAX_STEP, _MAX_STEP), model.prior.low, model.prior.high)
         change, own = float(np.abs(following - own).max(initial=0.0)), following
         if change <= tol:

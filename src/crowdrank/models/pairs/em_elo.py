@@ -137,8 +137,7 @@ class EMElo:
         ``trusted`` names annotators known to be good.
         """
         expect(preferences, self)
-        decided = preferences.select(preferences.outcome != 0)
-        warn_apart(preferences.items, count_preferences(decided, "split"))
+        warn_apart(preferences.items, count_preferences(preferences.select(preferences.outcome != 0), "split"))
         block = _EloBlock.of(self, preferences)
         learned = self._learn(OneBlock(block), trusted_annotators(preferences, trusted))
         quality = partial(_quality, self, preferences, learned.eta)
@@ -265,7 +264,7 @@ def _learn_qualities(method: EMElo, blocks: Blocks, trusted: Bools, number: Floa
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
 
     def step(eta: Floats) -> _Pass:
-        log_likelihood, agreed = blocks.total(partial(_expected_right, eta))
+        log_likelihood, agreed, _ = blocks.total(partial(_expect, False, _one_coin(eta), _EVEN))
         log_prior = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
         eta = np.clip((right + agreed) / (right + wrong + number), _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         # the last digits depend on the order of the sums
@@ -280,14 +279,17 @@ def _learn_qualities(method: EMElo, blocks: Blocks, trusted: Bools, number: Floa
     return eta, trace
 
 
-def _expected_right(eta: Floats, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
-    """Log-likelihood of the preferences of a block, and how many of each annotator are expected to be right."""
+def _expect(tied: bool, confusion: Floats, shares: Floats, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
+    """Log-likelihood of the preferences of a block, and expected outcomes by truth and outcome.
+
+    Of one coin these are the number of each annotator that are right; of two sides annotators come twice, last those
+    where the lower item was on the right.
+    """
     from ...kernels.confusion import confusion_pass
 
-    packed = block.outcomes(tied=False)[2]
-    unknown = np.full(len(packed.starts) - 1, -1, np.int32)
-    expected = confusion_pass(packed, _one_coin(eta), _EVEN, unknown)
-    return (expected.log_likelihood, np.einsum("ajj->a", expected.counts)), None
+    packed = block.outcomes(tied)[2]
+    expected = confusion_pass(packed, confusion, shares, np.full(len(packed.starts) - 1, -1, np.int32))
+    return (expected.log_likelihood, np.einsum("ajj->a", expected.counts), expected.counts), None
 
 
 def _one_coin(eta: Floats) -> Floats:
@@ -303,7 +305,7 @@ def _learn_matrices(method: EMElo, blocks: Blocks, trusted: Bools, *, tied: bool
 
     def step(state: Floats) -> Floats:
         confusion = state[: n * m * m].reshape(n, m, m)
-        (expected,) = blocks.total(partial(_expected_outcomes, tied, confusion, state[n * m * m :]))
+        *_, expected = blocks.total(partial(_expect, tied, _both_sides(confusion), state[n * m * m :]))
         # seen from the other side, left and right change places in truth and outcome
         counts = prior + expected[:n] + expected[n:, ::-1, ::-1]
         # neither item of a pair is the better one more often
@@ -315,17 +317,6 @@ def _learn_matrices(method: EMElo, blocks: Blocks, trusted: Bools, *, tied: bool
     begin = np.concatenate([(prior / prior.sum(axis=2, keepdims=True)).ravel(), np.full(m, 1 / m)])
     state, trace = iterate(step, begin, tol=method.tol, max_iter=method.max_iter, what="em_elo")
     return state[: n * m * m].reshape(n, m, m), state[n * m * m :], trace
-
-
-def _expected_outcomes(
-    tied: bool, confusion: Floats, shares: Floats, block: _EloBlock, state: Any
-) -> tuple[Statistics, Any]:
-    """Expected outcomes of annotators by truth and outcome, then those where the lower item was on the right."""
-    from ...kernels.confusion import confusion_pass
-
-    packed = block.outcomes(tied)[2]
-    unknown = np.full(len(packed.starts) - 1, -1, np.int32)
-    return (confusion_pass(packed, _both_sides(confusion), shares, unknown).counts,), None
 
 
 def _both_sides(confusion: Floats) -> Floats:

@@ -18,7 +18,7 @@ from .crowd_bt import SOLVERS, AnnotatorMethod, AnnotatorPrior, ModelPoint, Pair
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product, Products
-    from .kernels.multinomial import Batches
+    from .kernels.pair_likelihood import Batches
 
 _MODELS = ("multinomial", "logistic")
 _TIES = ("ignore", "split")
@@ -163,8 +163,7 @@ def count_by_ranks(preferences: Preferences) -> tuple[Preferences, Counts]:
     left, right = np.split(net[place], 2)
     apart = np.where(outcome == 0, 1.0, 0.5 * outcome * (left - right))
     kept = np.flatnonzero(apart > 0)
-    weight = (preferences.row_weight * apart)[kept]
-    return replace(preferences.select(kept), weight=weight), kept
+    return replace(preferences.select(kept), weight=(preferences.row_weight * apart)[kept]), kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +232,7 @@ class MultinomialModel(PairwiseModel):
     @cached_property
     def batches(self) -> Batches:
         """The preferences of each annotator in each query."""
-        from .kernels.multinomial import batch_preferences
+        from .kernels.pair_likelihood import batch_preferences
 
         return batch_preferences(self.preferences, self.n_own, self.query, len(self.offsets) - 1)
 
@@ -255,7 +254,7 @@ class MultinomialModel(PairwiseModel):
 
     def evaluate(self, point: Floats) -> ModelPoint:
         """Return the objective with its derivatives."""
-        from .kernels.multinomial import evaluate_adherence
+        from .kernels.pair_likelihood import evaluate_adherence
 
         scores, own = self.scores(point), self.own(point)
         evaluated = evaluate_adherence(self.batches, scores, own)
@@ -270,7 +269,7 @@ class MultinomialModel(PairwiseModel):
 
     def curvature(self, here: ModelPoint) -> tuple[Product, Floats]:
         """Return the function that multiplies the curvature with a vector, and its diagonal."""
-        from .kernels.multinomial import adherence_product
+        from .kernels.pair_likelihood import adherence_product
 
         n, nobody = self.n_items, np.empty(0)
 
@@ -295,7 +294,7 @@ class MultinomialModel(PairwiseModel):
         self, here: ModelPoint, variances: Floats, batches: Batches
     ) -> Callable[[Floats], tuple[Floats, Floats]]:
         """Function that multiplies the curvature of these batches, with how much adapting lowers its diagonal."""
-        from .kernels.multinomial import adherence_product
+        from .kernels.pair_likelihood import adherence_product
 
         nobody = np.zeros(self.n_own)
 
@@ -335,13 +334,13 @@ class ConfidentModel(MultinomialModel):
 
     def evaluate(self, point: Floats) -> ModelPoint:
         """Return the objective with its gradient; it has no curvature."""
-        from .kernels.multinomial import expect_leads
+        from .kernels.pair_likelihood import expect_leads
 
         n, scores, own, rows = self.n_items, self.scores(point), self.own(point), self.preferences
         confidence = np.exp(point[n + self.n_own :])
         value, gradient, own_gradient, of_confidence = expect_leads(self.batches, scores, own, confidence)
         first, second = rows.first[rows.pair], rows.second[rows.pair]
-        won = rows.outcome * (rows.weight if rows.weight.size else 1.0)
+        won = rows.outcome * rows.amount
         gap, factor = scores[first] - scores[second], 0.5 * (confidence[first] + confidence[second])
         adherence = own[rows.annotator]
         value += float((won * adherence * factor * gap).sum())

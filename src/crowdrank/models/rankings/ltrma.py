@@ -350,8 +350,7 @@ class LuceWeights:
     def _maximise(self, loss: Callable[[Floats], ScoreLoss], start: Floats) -> Floats:
         """The weights where the loss of the scores and the ridge are least."""
         sizes = np.diff(self.design.offsets)
-        share = np.repeat(1 / (len(sizes) * sizes), sizes)
-        rows = BlockLoss(self.design, loss, share).alone()
+        rows = BlockLoss(self.design, loss, np.repeat(1 / (len(sizes) * sizes), sizes)).alone()
         evaluate, direction = penalise(rows, self.ridge, self.tol)
         return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what="ltrma")[0]
 

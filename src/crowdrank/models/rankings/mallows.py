@@ -485,7 +485,7 @@ def _survey(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Statisti
 
 def _count_sizes(shared: _Shared, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
     """Annotator, size and weight of the rankings of a block, equal ones together."""
-    from .kernels.dispersion import size_cells
+    from .kernels.true_rankings import size_cells
 
     crowd, ties = block.crowd(shared), shared.method.distance == "kendall"
     lists = crowd.arranged.lists
@@ -519,8 +519,7 @@ def _read_scores(shared: _Shared, theta: Floats, block: _RankingBlock, state: An
     crowd = replace(crowd, arranged=crowd.arranged._replace(twin=first[twin]))
     draws = crowd.sample_array(method.n_samples if len(crowd.sampled) else 2, rankings.n_items)
     more: Any = {"draws": draws} if len(crowd.sampled) else {}
-    n_sweeps = method._last_sweeps(shared.n_sampled_items)
-    expectation = crowd.expect(theta, crowd.chains(state), n_sweeps, **more)
+    expectation = crowd.expect(theta, crowd.chains(state), method._last_sweeps(shared.n_sampled_items), **more)
     scores = method._scores(rankings, crowd, theta, expectation.place)
     std_error = place_spread(rankings, crowd, expectation, draws, scores, method.seed)[1]
     return (settle_ties(method, rankings, scores), std_error), None

@@ -20,8 +20,7 @@ from ...quality import TRUSTED
 from ...wording import expect_at_least
 
 if TYPE_CHECKING:
-    from .kernels.dispersion import DistanceTable, SizeCounts
-    from .kernels.true_rankings import Chains, RankingLayout
+    from .kernels.true_rankings import Chains, DistanceTable, RankingLayout, SizeCounts
 
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000, "footrule": 14, "spearman": 14}
 """Largest query of each distance: a table of n x n pairs, as many steps in each sweep, or 2^n rankings counted."""
@@ -88,13 +87,13 @@ class Annotators(NamedTuple):
 
         ``distances`` (n_annotators,) are those of all rankings of each annotator.
         """
-        from .kernels.dispersion import solve_dispersions
+        from .kernels.true_rankings import solve_dispersions
 
         return solve_dispersions(self.table, self.counts, distances + self.prior, theta)
 
     def objective(self, theta: Floats, log_total: float) -> float:
         """Return the log-likelihood with the prior, where all queries are exact and all true rankings weigh 1."""
-        from .kernels.dispersion import log_normalisers
+        from .kernels.true_rankings import log_normalisers
 
         owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
         norms = log_normalisers(theta, int(self.sizes[-1]), self.distance)[owner, self.sizes[self.counts.row]]
@@ -339,8 +338,7 @@ def mallows_crowd(
     (n_annotators,) tells those apart. ``prior`` (n_items,) are the scores of a Plackett-Luce prior of the true
     rankings.
     """
-    from .kernels.dispersion import size_cells
-    from .kernels.true_rankings import arrange, listable, row_colours
+    from .kernels.true_rankings import arrange, listable, row_colours, size_cells
 
     if prior is not None:
         # items of unequal scores are not alike
@@ -384,7 +382,7 @@ def annotators_by_size(
     ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``number`` and ``total`` the number of each
     annotator's rankings and of the items in them, (n_annotators,).
     """
-    from .kernels.dispersion import SizeCounts, count_cells, distance_table, solve_dispersions
+    from .kernels.true_rankings import SizeCounts, count_cells, distance_table, solve_dispersions
 
     n, alpha = len(number), method.alpha if method.variant == "carried" else 0.0
     # the mean size of an annotator's rankings, of all for those without

@@ -262,8 +262,7 @@ def _across_ties(tied: Bools, offsets: Counts) -> tuple[Counts, Counts]:
     """Each row of a tie, or untied one, with each row of the next below it in its ranking."""
     begin = np.flatnonzero(~tied)
     ends = np.append(begin[1:], len(tied))
-    last = np.repeat(offsets[1:], np.diff(offsets))[begin]
-    following = np.minimum(np.append(ends[1:], len(tied)), last)
+    following = np.minimum(np.append(ends[1:], len(tied)), np.repeat(offsets[1:], np.diff(offsets))[begin])
     number = np.repeat(following - ends, ends - begin)
     above = np.repeat(np.arange(len(tied)), number)
     first = np.repeat(ends, ends - begin) - np.cumsum(number) + number

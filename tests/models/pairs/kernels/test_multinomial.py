@@ -7,7 +7,7 @@ from tests.oracles import annotated as slow
 
 from crowdrank.kernels import threads
 from crowdrank.kernels.pairs import sort_by_pair
-from crowdrank.models.pairs.kernels import multinomial as kernel
+from crowdrank.models.pairs.kernels import pair_likelihood as kernel
 
 N_OWN = 4
 

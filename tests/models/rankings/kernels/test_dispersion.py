@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.models.rankings.kernels.dispersion import (
+from crowdrank.models.rankings.kernels.true_rankings import (
     SizeCounts,
     count_cells,
     distance_table,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.models.rankings.kernels import dispersion, true_rankings
+from crowdrank.models.rankings.kernels import true_rankings
 from crowdrank.models.rankings.kernels.true_rankings import RankedLists
 
 FULL = [([3, 1, 0, 2, 4], [1, 2, 3, 4, 5]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2, 3, 1, 0], [1, 2, 3, 4, 5])]
@@ -275,10 +275,10 @@ def test_expected_distances_and_normalisers_equal_enumeration(distance):
     theta = np.array([-2.0, -0.3, 0.0, 0.2])
     for n in (2, 3, 5):
         expected = [slow.expected_distance(one, n, distance) for one in theta]
-        np.testing.assert_allclose(dispersion.expected_distance(theta, n, distance), expected, rtol=1e-9)
+        np.testing.assert_allclose(true_rankings.expected_distance(theta, n, distance), expected, rtol=1e-9)
         far = np.array([slow.DISTANCES[distance](y, range(n)) for y in slow.permutations(range(n))])
         logs = np.log(np.exp(theta[:, None] * far).sum(axis=1))
-        np.testing.assert_allclose(dispersion.log_normalisers(theta, n, distance)[:, n], logs, rtol=1e-9)
+        np.testing.assert_allclose(true_rankings.log_normalisers(theta, n, distance)[:, n], logs, rtol=1e-9)
 
 
 def test_queries_with_ties_or_too_many_items_are_not_listed():
