@@ -235,7 +235,43 @@ class PackedJudgments:
             # too many to be kept; they are read when they are used, if ever
             load = partial(self._items_in, described["items_file"])
             items = StoredItems(load, described["items"], described["queries"])
-        return judgments_of(self, table, items, described)
+        return self.judgments_of(table, items, described)
+
+    def judgments_of(self, table: pl.DataFrame, items: Items, part: dict[str, Any]) -> Judgments:
+        """Return the judgments in the table of a part."""
+        columns: dict[str, Any] = {name: table[name].to_numpy() for name in table.columns}
+        shared: dict[str, Any] = {
+            "items": items, "annotators": self.annotators, "groups": self.groups, "group": self.group,
+            "blocks": self.blocks,
+        }  # fmt: skip
+        columns.setdefault("annotator", np.empty(0, np.int32))
+        if self.kind == "grade":
+            codes, levels = columns["grade"], part["levels"]
+            if levels is not None:
+                columns["grade"] = _values_of_codes(np.array(levels, np.float64), codes)
+            declared = self.declared
+            if declared is None and self.levels is not None and len(self.levels) <= MAX_LEVELS:
+                # every part has the levels of all, where class methods take that many
+                declared = self.levels
+            grades = Grades(**shared, **columns, declared=declared, nominal=self.nominal)
+            if levels is not None and grades.declared is not None:
+                # the codes are at hand, and passes ask for them again and again
+                places = np.searchsorted(grades.level_values, levels).astype(np.int32)
+                grades.__dict__["level_place"] = _values_of_codes(places, codes)
+            return grades
+        if self.kind == "preference":
+            names, transforms = split_labels(self.manifest["covariates"])
+            covariates = [columns.pop(f"covariate_{place}") for place in range(len(names))]
+            if names:
+                columns |= {"covariates": np.column_stack(covariates), "covariate_names": names}
+                columns["covariate_transforms"] = transforms
+            return Preferences(**shared, **columns, strength_levels=self.manifest["strength_levels"])
+        number = columns.pop("ranking")
+        first = np.flatnonzero(np.diff(number, prepend=-1))
+        offsets = np.append(first, len(number)).astype(np.int64)
+        own = {name: columns.pop(name) for name in ("item", "rank")}
+        per_ranking = {name: column[first] if len(column) else column for name, column in columns.items()}
+        return Rankings(**shared, **own, **per_ranking, offsets=offsets)
 
     def parts(self) -> Iterator[Judgments]:
         """Yield the judgments of each part in turn."""
@@ -316,43 +352,6 @@ def items_of(table: pl.DataFrame) -> Items:
     new = (query != query.shift(1)).fill_null(True)
     codes = (new.cast(pl.Int32).cum_sum() - 1).to_numpy()
     return Items(Index(query.filter(new).alias("id")), codes, table["item"])
-
-
-def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, part: dict[str, Any]) -> Judgments:
-    """Return the judgments in the table of a part."""
-    columns: dict[str, Any] = {name: table[name].to_numpy() for name in table.columns}
-    shared: dict[str, Any] = {
-        "items": items, "annotators": packed.annotators, "groups": packed.groups, "group": packed.group,
-        "blocks": packed.blocks,
-    }  # fmt: skip
-    columns.setdefault("annotator", np.empty(0, np.int32))
-    if packed.kind == "grade":
-        codes, levels = columns["grade"], part["levels"]
-        if levels is not None:
-            columns["grade"] = _values_of_codes(np.array(levels, np.float64), codes)
-        declared = packed.declared
-        if declared is None and packed.levels is not None and len(packed.levels) <= MAX_LEVELS:
-            # every part has the levels of all, where class methods take that many
-            declared = packed.levels
-        grades = Grades(**shared, **columns, declared=declared, nominal=packed.nominal)
-        if levels is not None and grades.declared is not None:
-            # the codes are at hand, and passes ask for them again and again
-            places = np.searchsorted(grades.level_values, levels).astype(np.int32)
-            grades.__dict__["level_place"] = _values_of_codes(places, codes)
-        return grades
-    if packed.kind == "preference":
-        names, transforms = split_labels(packed.manifest["covariates"])
-        covariates = [columns.pop(f"covariate_{place}") for place in range(len(names))]
-        if names:
-            columns |= {"covariates": np.column_stack(covariates), "covariate_names": names}
-            columns["covariate_transforms"] = transforms
-        return Preferences(**shared, **columns, strength_levels=packed.manifest["strength_levels"])
-    number = columns.pop("ranking")
-    first = np.flatnonzero(np.diff(number, prepend=-1))
-    offsets = np.append(first, len(number)).astype(np.int64)
-    own = {name: columns.pop(name) for name in ("item", "rank")}
-    per_ranking = {name: column[first] if len(column) else column for name, column in columns.items()}
-    return Rankings(**shared, **own, **per_ranking, offsets=offsets)
 
 
 def _values_of_codes(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:

@@ -36,17 +36,7 @@ from ..io.read_options import ReadOptions
 from ..io.sources import blaming, shown_name
 from ..protocols import Counts, Ints, Progress
 from ..wording import one_of, option
-from .packed import (
-    MANIFEST,
-    VERSION,
-    PackedJudgments,
-    file_checksum,
-    is_packed,
-    items_of,
-    judgments_of,
-    read_manifest,
-    scan_judgments,
-)
+from .packed import MANIFEST, VERSION, PackedJudgments, file_checksum, is_packed, items_of, scan_judgments
 
 PART_ROWS = 1_000_000
 """Judgments of a part, unless one query or annotator has more."""
@@ -128,7 +118,7 @@ def pack_judgments(
     if before is None and folder.exists() and not folder.is_dir():
         raise ParameterError(f"{name} is a file; give the name of a folder to pack into")
     if before is None and is_packed(folder):
-        read_manifest(folder)  # anything else that is called so is not replaced
+        scan_judgments(folder)  # anything else that is called so is not replaced
     elif before is None and folder.is_dir():
         # what a writer leaves who is killed before there is a manifest may be replaced
         own = [one for one in folder.iterdir() if not (one.is_dir() and one.name in ("parts", "items"))]
@@ -788,7 +778,7 @@ class HeldJudgments(PackedJudgments):
             rows |= {name: code[rows[name]] for name in ITEM_COLUMNS if name in rows}
         coded = self.manifest["levels"] is not None
         _, table, levels = part_table(self.kind, rows, items, coded=coded, ordered=self.ordered)
-        part = judgments_of(self, table, items, {"levels": levels})
+        part = self.judgments_of(table, items, {"levels": levels})
         self._sorted.clear()
         self._sorted[number] = part
         return part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..errors import ClusterError, JudgmentError, MissingExtraError, ParameterError
-from ..protocols import Counts, Executor, Floats, Ints, Progress
+from ..protocols import Counts, Executor, Ints, Progress
 from ..rankers.estimator import Ranker, ValidationRows, Watch, gains
 from ..rankers.lambda_mart import MAX_TREES, LambdaMART, Trees
 from ..rankers.linear import LinearRanker
@@ -263,7 +262,7 @@ def _load(folder: str, number: int, name: str, texts: tuple[str, ...]) -> Any:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PartedLinear(Ranker):
-    """A linear ranker that is fitted in parts where rows are many; what it leaves is the plain ranker.
+    """A linear ranker that is fitted in parts where rows are many; what it leaves, ``scorer``, is the plain ranker.
 
     Which form a fit takes depends on the number of rows, and how they are cut on their queries, so that a cluster
     changes no bit.
@@ -319,22 +318,6 @@ class PartedLinear(Ranker):
         ranker.n_features_in_ = matrix.n_features
         ranker.weights_, ranker.scaling_, ranker.trace_ = learned.weights, learned.scaling, learned.trace
         ranker.n_iter_ = learned.trace.n_iter
-
-    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
-        """Score of each row of a matrix."""
-        return self.ranker._score_rows(matrix, qid)
-
-    def _importance(self) -> Floats:
-        """What each feature counts for."""
-        return self.ranker._importance()
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What was learned."""
-        return self.ranker._state()
-
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what was learned."""
-        self.ranker._restore(facts, numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numba
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from .threads import even_bounds, over_bounds, read_only
 _ROWS_PER_THREAD = 250_000
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def number_hashes(known, known_check, hashes, checks, capacity, numbers):
     """Number texts by their pair of hashes: known ones first, then others in order of first appearance.
 
@@ -66,7 +65,7 @@ def number_hashes(known, known_check, hashes, checks, capacity, numbers):
     return first[n_known:n_distinct].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def hash_texts(data, ends):
     """Hash texts by FNV-1a and the finishing steps of SplitMix64: the same on every machine and in every version.
 
@@ -87,14 +86,12 @@ def hash_texts(data, ends):
         state = np.uint64(0xCBF29CE484222325)
         for place in range(start, ends[row]):
             state = (state ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        hashes[row] = state ^ (state >> np.uint64(31))
+        hashes[row] = mix_bits(state - _STEP)
         start = ends[row]
     return hashes
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def count_before(numbers):
     """Count how many earlier rows have the same number.
 
@@ -129,21 +126,21 @@ def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
     over_bounds(lambda begin, end: _mix_rows(state, values, begin, end), even_bounds(len(state), _ROWS_PER_THREAD))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _mix_rows(state, column, begin, end):
     """Mix the rows from ``begin`` up to ``end``."""
     for row in range(begin, end):
         state[row] = mix_bits(state[row] ^ np.uint64(column[row]))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def mark_cells(row, column, table):
     """Set the cells (row, column) of a table, (n_rows, n_columns) int32, to 1; row and column are int32, (n,)."""
     for place in range(len(row)):
         table[row[place], column[place]] = 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def number_cells(table):
     """Number the cells of a table that are 1 from 0 on, in place; return the row and the column of each, (n,) int32."""
     n = table.sum()
@@ -158,7 +155,7 @@ def number_cells(table):
     return rows, columns
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def read_cells(row, column, table):
     """Return what stands in the cells (row, column) of a table, (n,) int32."""
     values = np.empty(len(row), np.int32)
@@ -167,7 +164,7 @@ def read_cells(row, column, table):
     return values
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def count_repeats(first, second, n_second, third, n_third, n_cells):
     """Count the rows whose three codes stood together in an earlier row.
 

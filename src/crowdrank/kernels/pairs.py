@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-import numba
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -480,7 +479,7 @@ def _tally_outcomes(annotator, outcome, begin, end, step, counts):
             counts[cell] += np.int32(1)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def concordance(offsets, grade, place, weight, agree, total):
     """Weigh the pairs of each group with unequal grades, and those that the places order the same way.
 
@@ -517,7 +516,7 @@ def concordance(offsets, grade, place, weight, agree, total):
             i = j
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def row_concordance(offsets, grade, place, weight):
     """Return each row's pairs in agreement, all its pairs, and those it is above less those below, (n_rows,) each.
 
@@ -551,7 +550,7 @@ def row_concordance(offsets, grade, place, weight):
     return agree, total, lean
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _empty_tree(offsets):
     """Return a Fenwick tree with room for the largest group."""
     largest = 0
@@ -560,7 +559,7 @@ def _empty_tree(offsets):
     return np.zeros(largest + 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _weight_below(tree, place):
     """Return the weight that was added at lower places, and half of that at this one."""
     up_to, before, k = 0.0, 0.0, place + 1
@@ -574,7 +573,7 @@ def _weight_below(tree, place):
     return 0.5 * (up_to + before)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _add(tree, n, place, weight):
     """Add weight at one of n places."""
     k = place + 1
@@ -583,7 +582,7 @@ def _add(tree, n, place, weight):
         k += k & -k
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def number_pairs(starts, second):
     """Return the number of each pair of items in a table.
 
@@ -605,7 +604,7 @@ def number_pairs(starts, second):
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def count_by_fold(left, right, outcome, weight, fold, numbers, counts):
     """Add the weight of each preference to its fold, pair and outcome (loss, tie, win of the lower item).
 
@@ -630,7 +629,7 @@ def count_by_fold(left, right, outcome, weight, fold, numbers, counts):
         counts[fold[row], numbers[one, other], result + 1] += weight[row] if weighted else 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def add_agreement(left, right, outcome, weight, annotator, fold, scores, covered, agree, total):
     """Add up, for each annotator, the preferences that the scores of the others order alike, and all that can be told.
 
@@ -660,7 +659,7 @@ def add_agreement(left, right, outcome, weight, annotator, fold, scores, covered
             agree[annotator[row]] += each
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def add_likeness(left, right, outcome, weight, annotator, n_items, like, company):
     """Add up, for each annotator, the share of preferences about their items like theirs, and the weight of all these.
 

@@ -21,16 +21,7 @@ from ..errors import CrowdrankError, JudgmentError, ParameterError, expect_packa
 from ..kernels.threads import read_only
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
 from ..wording import one_of
-from .saving import (
-    MAX_ABS_WEIGHT,
-    Saved,
-    real_number,
-    restored_extractor,
-    saved_extractor,
-    weights_of,
-    whole_number,
-    write_saved,
-)
+from .saving import MAX_ABS_WEIGHT, Saved, real_number, weights_of, whole_number
 from .training_rows import SCALES, Lists, Matrix, Scaling, scoring_design
 
 _READY_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -220,7 +211,7 @@ class Ranker(_LateEstimator):
 
     def save(self, path: PathLike) -> None:
         """Write the fitted ranker to a file that :func:`crowdrank.load_ranker` reads; no pickle is involved."""
-        write_saved(self.to_saved(), path)
+        self.to_saved().write(path)
 
     def to_saved(self) -> Saved:
         """Return what a file holds of the fitted ranker."""
@@ -234,7 +225,7 @@ class Ranker(_LateEstimator):
         names = None if names is None else [str(name) for name in names]
         facts |= {"n_features": self.n_features_in_, "features": names, "curve": self.curve_.to_dict(as_series=False)}
         parts = tuple(part.to_saved() for part in self.parts_)
-        extractor = None if self.extractor_ is None else saved_extractor(self.extractor_)
+        extractor = None if self.extractor_ is None else Saved.of_extractor(self.extractor_)
         return Saved(method_name(self), self.get_params(deep=False), facts, numbers, parts, extractor)
 
     def _state_with_scaling(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -261,7 +252,7 @@ class Ranker(_LateEstimator):
                 raise ValueError(f"a scale of {spread.min():g}")
             self.scaling_ = Scaling(facts["scaling"], weights_of(numbers, "centre", n), spread)
         self._restore(facts, numbers)
-        self.extractor_ = None if saved.extractor is None else restored_extractor(saved.extractor)
+        self.extractor_ = None if saved.extractor is None else saved.extractor.to_extractor()
         steps, *measured = (facts["curve"][name] for name in CURVE)
         if any(len(values) != len(steps) for values in measured):
             raise ValueError("a learning curve with columns of different lengths")

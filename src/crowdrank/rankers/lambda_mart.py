@@ -7,11 +7,13 @@ import contextlib
 import functools
 import inspect
 import re
+import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import count, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -49,11 +51,9 @@ _MAX_ROWS_HELD_OUT = 200_000
 MIN_CELLS_THREADED = 1 << 20
 """Cells of features from which on trees are grown by several threads."""
 
-_OPTIONS_OF_DATA = (
-    "max_bin", "max_bin_by_feature", "min_data_in_bin", "enable_bundle", "feature_pre_filter", "zero_as_missing",
-    "seed", "deterministic", "force_row_wise", "num_threads", "verbosity", "bin_construct_sample_cnt",
-)  # fmt: skip
-"""What LightGBM wants to know when it reads the data."""
+_NAMES = tomllib.loads(Path(__file__).with_name("lightgbm.toml").read_text(encoding="utf-8"))
+_OURS: dict[str, str] = _NAMES["ours"]
+"""LightGBM's name -> ours."""
 
 _LEAVES, _MIN_LEAF = (4, 31), (1, 20)
 _QUERIES_PER_LEAF, _ITEMS_PER_LEAF = 50, 300
@@ -62,25 +62,6 @@ _QUERIES_PER_LEAF, _ITEMS_PER_LEAF = 50, 300
 _LONGEST_LITERAL = 10_000
 
 Class = TypeVar("Class", bound=type[Any])
-
-_OURS = {
-    "num_iterations": "n_trees", "num_leaves": "n_leaves", "min_data_in_leaf": "min_leaf", "lambda_l2": "ridge",
-    "feature_fraction": "feature_share", "lambdarank_truncation_level": "truncation", "sigmoid": "sigma",
-    "lambdarank_norm": "normalize", "num_threads": "n_threads", "early_stopping_round": "patience",
-    "learning_rate": "learning_rate", "seed": "seed",
-}  # fmt: skip
-"""LightGBM's name -> ours."""
-
-_REFUSED = {
-    "objective": "the objective is LambdaRank; for another use LightGBM's own LGBMRanker as the ranker",
-    "metric": "validation is by nDCG; set k and gain",
-    "label_gain": "gains come from the targets; set gain",
-    "linear_tree": "trees have constant leaves",
-    "eval_at": "validation is by nDCG; set k and gain",
-    "data": "rows are given to fit", "valid": "rows are given to fit as eval_set",
-    "input_model": "fits start anew", "output_model": "save the ranker",
-    "verbosity": "LightGBM is silent", "num_class": "there is one score per item",
-}  # fmt: skip
 
 
 @functools.cache
@@ -102,8 +83,8 @@ def _translate(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
             raise ParameterError(
                 f"lambda_mart has no parameter {key!r}, nor has LightGBM; {hint}see crowdrank methods lambda_mart"
             )
-        if main in _REFUSED:
-            raise ParameterError(f"{key} cannot be set: {_REFUSED[main]}")
+        if main in _NAMES["refused"]:
+            raise ParameterError(f"{key} cannot be set: {_NAMES['refused'][main]}")
         target, name = (ours, _OURS[main]) if main in _OURS else (rest, main)
         if name in target:
             raise ParameterError(f"{key} is given twice, under two of its names; leave one out")
@@ -352,7 +333,7 @@ class LambdaMART(Ranker):
             options["objective"] = objective
         else:
             options |= {"objective": "lambdarank", "label_gain": ",".join(map(repr, levels.tolist()))}
-        of_data |= {"params": {name: options[name] for name in _OPTIONS_OF_DATA if name in options}}
+        of_data |= {"params": {name: options[name] for name in _NAMES["of_data"] if name in options}}
         of_data |= {"position": shown if shown is None or lists.rows is None else shown[lists.rows]}
         data = lightgbm.Dataset(lightgbm_rows(matrix, lists), label, group=np.diff(lists.offsets), **of_data)
         validation: dict[str, Any] = {}
@@ -693,7 +674,7 @@ _DTYPES = {
     "values": "<f8", "gain": "<f8", "category_starts": "<i4", "category_words": "<u4",
 }  # fmt: skip
 
-_WHOLE, _DECIMAL = re.compile(rb"[-0-9 ]+"), re.compile(rb"[-+.0-9einf ]+")
+_WHOLE, _WORDS, _DECIMAL = (re.compile(kind) for kind in (rb"[-0-9 ]+", rb"[0-9 ]+", rb"[-+.0-9einf ]+"))
 
 # the bits of LightGBM's decision_type
 _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 2, 4, 8
@@ -741,13 +722,7 @@ def _tree(block: bytes) -> dict[str, NDArray[Any]]:
     if facts.get(b"is_linear", b"0") != b"0" or (n_sets > 0 and b"cat_boundaries" not in facts):
         raise ValueError("trees with categories or linear leaves that this version does not know")
     starts = _list(facts, b"cat_boundaries", _WHOLE, n_sets + 1) if n_sets else np.zeros(0, np.int64)
-    words = np.zeros(0, np.uint32)
-    if n_sets:
-        text = facts.get(b"cat_threshold", b"")
-        numbers = [int(part) for part in text.split(b" ")] if re.fullmatch(rb"\d{1,10}( \d{1,10})*", text) else []
-        if len(numbers) != int(starts[-1]) or max(numbers, default=0) >= 1 << 32:
-            raise ValueError(f"the trees have other cat_threshold than {int(starts[-1])} numbers")
-        words = np.array(numbers, np.uint32)
+    words = _list(facts, b"cat_threshold", _WORDS, int(starts[-1]), 1 << 32) if n_sets else np.zeros(0, np.int64)
     n_leaves = _whole_number(facts, b"num_leaves", _MAX_LEAVES)
     splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
     decision = splits[b"decision_type"]
@@ -764,7 +739,7 @@ def _tree(block: bytes) -> dict[str, NDArray[Any]]:
         "threshold": threshold,
         "bits": np.where(by_set, CATEGORIES, missing + 2 * zero).astype(np.uint8),
         "category_starts": starts.astype(np.int32),
-        "category_words": words,
+        "category_words": words.astype(np.uint32),
         "left": splits[b"left_child"].astype(np.int32),
         "right": splits[b"right_child"].astype(np.int32),
         "values": _list(facts, b"leaf_value", _DECIMAL, n_leaves),
@@ -797,21 +772,18 @@ def _whole_number(facts: Mapping[bytes, bytes], name: bytes, most: int) -> int:
     return int(text)
 
 
-def _list(facts: Mapping[bytes, bytes], name: bytes, kind: re.Pattern[bytes], length: int) -> NDArray[Any]:
-    """Numbers of a line, as many as there have to be."""
-    text = facts.get(name, b"")
-    dtype = np.int64 if kind is _WHOLE else np.float64
-    if length == 0 and not text:
-        return np.zeros(0, dtype)
-    fits = text.count(b" ") + 1 == length and kind.fullmatch(text) is not None
-    numbers: NDArray[Any] = np.zeros(0)
-    # numpy warns where something else stands between the numbers
-    with warnings.catch_warnings(), contextlib.suppress(ValueError, DeprecationWarning):
-        warnings.simplefilter("error", DeprecationWarning)
-        numbers = np.fromstring(text.decode(), dtype, sep=" ") if fits else numbers
-    if not fits or len(numbers) != length:
+def _list(
+    facts: Mapping[bytes, bytes], name: bytes, kind: re.Pattern[bytes], length: int, bound: int = 1 << 31
+) -> NDArray[Any]:
+    """Numbers of a line, as many as there have to be; whole ones are below a bound."""
+    text, dtype = facts.get(name, b""), np.float64 if kind is _DECIMAL else np.int64
+    numbers: NDArray[Any] = np.zeros(0, dtype)
+    if kind.fullmatch(text):
+        with contextlib.suppress(ValueError, OverflowError):
+            numbers = np.array(text.split(b" ")).astype(dtype)
+    if len(numbers) != length:
         raise ValueError(f"the trees have other {name.decode()} than {length} numbers")
-    if dtype == np.int64 and len(numbers) and np.abs(numbers).max() > np.iinfo(np.int32).max:
+    if dtype is np.int64 and np.abs(numbers).max(initial=0) >= bound:
         raise ValueError(f"the trees have {name.decode()} too large for 32 bits")
     return numbers
 

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,48 +87,46 @@ class Saved:
     parts: tuple[Saved, ...] = ()
     extractor: Saved | None = None
 
+    @classmethod
+    def of_extractor(cls, extractor: Extractor) -> Self:
+        """Return what a file holds of an extractor."""
+        facts = {"version": extractor.version, "names": list(extractor.names), "fitted": dict(extractor.facts)}
+        return cls(extractor.kind, extractor.params, facts, extractor.numbers)
 
-def write_saved(saved: Saved, path: PathLike, name: str = _CARD) -> None:
-    """Write a ranker's file; it is there whole or not at all, and the same ranker gives the same bytes."""
-    card = {"format": FORMAT, "crowdrank": _version(), **_card(saved)}
-    text = json.dumps(card, indent=1, allow_nan=False, default=lambda number: number.item())
-    data = seal({name: text.encode(), **dict(_array_members(saved, ""))})
-    target = Path(os.path.realpath(path))
-    try:
-        with whole_file(target) as handle:
-            handle.write(data)
-    except OSError as error:
-        raise ParameterError(refusal(plain(str(path)), target, error)) from None
+    def to_extractor(self) -> Extractor:
+        """Return the extractor that a file holds, or raise."""
+        names, fitted = self.facts["names"], self.facts["fitted"]
+        if not (isinstance(names, list) and isinstance(fitted, dict) and all(isinstance(name, str) for name in names)):
+            raise ValueError("its extractor is not described as it should be")
+        return Extractor(
+            self.method, whole_number(self.facts["version"], 1), self.params, tuple(names), fitted, self.numbers
+        )
+
+    def write(self, path: PathLike, name: str = _CARD) -> None:
+        """Write a ranker's file; it is there whole or not at all, and the same ranker gives the same bytes."""
+        card = {"format": FORMAT, "crowdrank": _version(), **_card(self)}
+        text = json.dumps(card, indent=1, allow_nan=False, default=lambda number: number.item())
+        data = seal({name: text.encode(), **dict(_array_members(self, ""))})
+        target = Path(os.path.realpath(path))
+        try:
+            with whole_file(target) as handle:
+                handle.write(data)
+        except OSError as error:
+            raise ParameterError(refusal(plain(str(path)), target, error)) from None
 
 
 def write_extractor(extractor: Extractor, path: PathLike) -> None:
     """Write the file of an extractor alone, in the same form."""
-    write_saved(saved_extractor(extractor), path, _EXTRACTOR_CARD)
+    Saved.of_extractor(extractor).write(path, _EXTRACTOR_CARD)
 
 
 def read_extractor(path: PathLike) -> Extractor:
     """Read the file of an extractor alone, or of a ranker that has one, or say in one sentence what is wrong."""
     saved = read_saved(path, extractor=True)
     try:
-        return restored_extractor(saved)
+        return saved.to_extractor()
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damage_error(plain(str(path)), error) from None
-
-
-def saved_extractor(extractor: Extractor) -> Saved:
-    """Return what a file holds of an extractor."""
-    facts = {"version": extractor.version, "names": list(extractor.names), "fitted": dict(extractor.facts)}
-    return Saved(extractor.kind, extractor.params, facts, extractor.numbers)
-
-
-def restored_extractor(saved: Saved) -> Extractor:
-    """Return the extractor that a file holds, or raise."""
-    names, fitted = saved.facts["names"], saved.facts["fitted"]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or not isinstance(fitted, dict):
-        raise ValueError("its extractor is not described as it should be")
-    return Extractor(
-        saved.method, whole_number(saved.facts["version"], 1), saved.params, tuple(names), fitted, saved.numbers
-    )
 
 
 def _card(saved: Saved) -> dict[str, Any]:

@@ -255,7 +255,7 @@ class Goal:
 
 def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal, share: float) -> WishList:
     """Return pairs one after the other, each with the annotator whose preference decides most for its price."""
-    from .kernels.choosing import choose_pairs, edges_of, set_stakes, spreads
+    from .kernels.choosing import choose_pairs, edges_of, set_stakes, spreads, worths
 
     consensus, roster = situation.expect_consensus("information"), situation.roster
     most = situation.n_to_choose
@@ -267,8 +267,14 @@ def choose_preferences(situation: Situation, judgments: Preferences, goal: Goal,
     order, annotators = _annotators(situation, consensus, share, most)
     wrong_in_all = _wrong_in_all(situation, scores, edges, goal.k)
     before = wrong_in_all()
-    candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
-    pairs = _most_valuable(candidates, scores, annotators, _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS)
+    pairs = _pairs(situation, _candidates(situation, consensus), scores, edges)
+    n_weighed = _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS
+    if len(pairs.left) > n_weighed and len(annotators.square):
+        # those whose preferences are worth most, in rising order
+        worth = separate_ties(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
+        keep = np.sort(np.argpartition(-worth, n_weighed)[:n_weighed])
+        columns = {name: getattr(pairs, name)[keep] for name in ("left", "right", "query", "link", "draw")}
+        pairs = pairs._replace(**columns, starts=pairs.starts[: n_weighed + 1])
     if roster is not None and not situation.repeats:
         things = {"left": pairs.left, "right": pairs.right}
         starts, by = past_annotators(situation, thing_keys(things, judgments.n_items))
@@ -351,18 +357,6 @@ def _pairs(situation: Situation, candidates: tuple[Ints, Ints], scores: Scores, 
     starts, nobody = np.zeros(len(left) + 1, np.int64), np.empty(0, np.int32)
     pairs = Pairs(left, right, query, np.zeros(len(left)), draws, starts, nobody)
     return pairs if edges is None else pairs._replace(link=links(pairs, scores, edges))
-
-
-def _most_valuable(pairs: Pairs, scores: Scores, annotators: Annotators, number: int) -> Pairs:
-    """The ``number`` pairs whose preferences are worth most, in rising order."""
-    from .kernels.choosing import worths
-
-    if len(pairs.left) <= number or not len(annotators.square):
-        return pairs
-    worth = separate_ties(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
-    keep = np.sort(np.argpartition(-worth, number)[:number])
-    columns = {name: getattr(pairs, name)[keep] for name in ("left", "right", "query", "link", "draw")}
-    return pairs._replace(**columns, starts=pairs.starts[: number + 1])
 
 
 def _candidates(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:

@@ -975,7 +975,11 @@ def cluster_pairs(pairs: PairPatterns, matrix: Floats, n_clusters: int | None, *
         centres = _centres(sample, 2, folded, seed)
         for number in range(3, _MOST_CLUSTERS + 1):
             more = _centres(sample, number, folded, seed)
-            if _some_close(more, folded):
+            one, other = (more[side] for side in np.triu_indices(number, 1))
+            distance = np.linalg.norm(one - other, axis=1)
+            if folded:
+                distance = np.minimum(distance, np.linalg.norm(one + other, axis=1))
+            if distance.min() < _CLOSE_SHARE * distance.mean():
                 break
             centres = more
     return nearest_centres(pairs, matrix @ centres.T, (centres**2).sum(axis=1), folded=folded)
@@ -1010,15 +1014,6 @@ def _first_centres(sample: Floats, number: int, folded: bool, rng: np.random.Gen
         place = np.searchsorted(chance, rng.random() * chance[-1], side="right") if chance[-1] > 0 else 0
         chosen.append(min(int(place), len(sample) - 1))
     return sample[chosen]
-
-
-def _some_close(centres: Floats, folded: bool) -> bool:
-    """Whether two centres are much nearer than any two are on average."""
-    one, other = np.triu_indices(len(centres), 1)
-    distance = np.linalg.norm(centres[one] - centres[other], axis=1)
-    if folded:
-        distance = np.minimum(distance, np.linalg.norm(centres[one] + centres[other], axis=1))
-    return bool(distance.min() < _CLOSE_SHARE * distance.mean())
 
 
 class PairBlock(NamedTuple):

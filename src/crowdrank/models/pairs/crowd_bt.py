@@ -686,9 +686,10 @@ class PairwiseModel:
         if not reverse.any():
             return self.pair_counts
         from ...kernels.pairs import OutcomeCounts, item_totals
-        from .kernels.pair_likelihood import reversed_margins
 
-        margin, number = self.pair_counts.margin + reversed_margins(self.preferences, reverse), self.pair_counts.number
+        number, rows = self.pair_counts.number, self.preferences
+        change = np.where(reverse[rows.annotator], -2.0 * rows.outcome * rows.amount, 0.0)
+        margin = self.pair_counts.margin + np.bincount(rows.pair, change, len(number))
         wins, losses = 0.5 * (number + margin), 0.5 * (number - margin)
         pairs = (self.preferences.starts, self.preferences.second)
         won, lost = item_totals(OutcomeCounts(*pairs, wins, losses, np.zeros(len(wins))))

@@ -23,21 +23,11 @@ from ...rankers.estimator import LinearScore
 from ...rankers.linear import BlockLoss, penalise, usual_ridge
 from ...rankers.training_rows import SCALES, Design, Lists, Matrix, learn_scaling
 from ...wording import expect_above, expect_choices
-from .mallows_crowd import (
-    PRINTED_CHANGE,
-    Expectation,
-    MallowsCrowd,
-    check_parameters,
-    last_sweeps,
-    mallows_crowd,
-    place_scores,
-    place_spread,
-    sweep_factor,
-)
+from .mallows_crowd import PRINTED_CHANGE, MallowsCrowd, check_parameters, last_sweeps, sweep_factor
 
 if TYPE_CHECKING:
     from ...rankers.kernels.losses import ScoreLoss
-    from .kernels.true_rankings import Chains
+    from .kernels.true_rankings import Chains, OrderSums
 
 _CHOICES = {
     "distance": ("kendall", "cayley"),
@@ -224,10 +214,10 @@ class LTRMA:
             else:
                 estimates = truths.learn_by_turns(self, n_iter=n_iter, progress=progress)
         ranker = LinearScore.of(features.names, luce.design.scaling, estimates.weights, estimates.trace)
-        others = _Others(self, sure, shades, estimates.theta, truths.scores(estimates.weights), crowd.arranged.item)
         unranked = unranked_scores(judgments, features, crowd, ranker)
         return JointFit(
-            method="ltrma", ranker=ranker, consensus=_consensus(judgments, truths, estimates, unranked, others),
+            method="ltrma", ranker=ranker,
+            consensus=_consensus(self, judgments, truths, estimates, unranked, sure, shades),
             n_items=len(item), n_queries=len(luce.design.offsets) - 1,
             n_unjudged=len(features) - int((of_items >= 0).sum()),
         )  # fmt: skip
@@ -237,54 +227,47 @@ def _crowd(method: LTRMA, rankings: Rankings, trusted: Bools, shades: Any) -> Ma
     """The rankings laid out."""
     # soft steps take the sums over sets that only the Kendall distance has
     n_exact = None if method.distance == "kendall" else 0
-    return mallows_crowd(method, rankings, trusted, n_exact=n_exact, shades=shades)
+    return MallowsCrowd.of(method, rankings, trusted, n_exact=n_exact, shades=shades)
 
 
 def _consensus(
-    rankings: Rankings, truths: ScoredTruths, estimates: Estimates, unranked: Floats, others: _Others
-) -> Consensus:
+    method: LTRMA, rankings: Rankings, truths: ScoredTruths, estimates: Estimates, unranked: Floats, trusted: Bools,
+    shades: Any,
+) -> Consensus:  # fmt: skip
     """The true rankings, as far as they are known in the end."""
-    crowd, method = truths.crowd, others.method
+    crowd, prior = truths.crowd, truths.scores(estimates.weights)
+    again = partial(_scores_of_part, method, trusted, shades, estimates.theta, prior, crowd.arranged.item)
     draws = crowd.sample_array(method.n_samples, rankings.n_items)
     n_sweeps = last_sweeps(crowd.n_sampled_items, method.n_samples, _SWEEPS_PER_SAMPLE)
-    last = crowd.expect(estimates.theta, estimates.chains, n_sweeps, scores=others.prior, draws=draws)
-    if rankings.n_annotators and not others.trusted.any():
+    last = crowd.expect(estimates.theta, estimates.chains, n_sweeps, scores=prior, draws=draws)
+    if rankings.n_annotators and not trusted.any():
         guessing = crowd.annotators.guessing
         share = crowd.annotator_distances(last.distance) / np.maximum(guessing, 1e-300)
         warn_near_chance("ltrma", 1.0 - 0.5 * share, guessing)
     place = last.place if estimates.order is None else crowd.places_in(estimates.order)
-    scores = place_scores(rankings, crowd, place) + unranked
-    replicates, std_error = place_spread(rankings, crowd, last, draws, scores, method.seed)
+    scores = crowd.place_scores(rankings, place) + unranked
+    replicates, std_error = crowd.place_spread(rankings, last, draws, scores, method.seed)
     return Consensus.of(
         method, rankings, scores, trace=estimates.trace, std_error=std_error, replicates=replicates,
-        quality=LearnedQuality(rankings, others.scores, {"theta": estimates.theta}) if rankings.n_annotators else None,
+        quality=LearnedQuality(rankings, again, {"theta": estimates.theta}) if rankings.n_annotators else None,
         estimates={} if rankings.n_annotators else {"theta": float(estimates.theta[0])},
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _Others:
-    """The consensus of a part of the rankings, weights and dispersions held fixed.
+def _scores_of_part(
+    method: LTRMA, trusted: Bools, shades: Any, theta: Floats, prior: Floats, item: Counts, part: Rankings
+) -> Floats:
+    """Scores by some of the rankings, weights and dispersions held fixed.
 
     ``prior`` are the scores by features of the items with the codes ``item``, which are all that were ranked.
     """
-
-    method: LTRMA
-    trusted: Bools
-    shades: Any
-    theta: Floats
-    prior: Floats
-    item: Counts
-
-    def scores(self, rankings: Rankings, /) -> Floats:
-        """Return the scores by some of the rankings."""
-        crowd, prior = _crowd(self.method, rankings, self.trusted, self.shades), np.zeros(rankings.n_items)
-        prior[self.item] = self.prior
-        chains, n_sweeps = crowd.chains(), last_sweeps(crowd.n_sampled_items, _N_OTHERS_SWEEPS, 1)
-        expected = partial(crowd.expect, self.theta, chains, scores=prior[crowd.arranged.item])
-        if len(crowd.sampled):
-            expected(n_sweeps // 2)
-        return place_scores(rankings, crowd, expected(n_sweeps).place)
+    crowd, of_items = _crowd(method, part, trusted, shades), np.zeros(part.n_items)
+    of_items[item] = prior
+    chains, n_sweeps = crowd.chains(), last_sweeps(crowd.n_sampled_items, _N_OTHERS_SWEEPS, 1)
+    expected = partial(crowd.expect, theta, chains, scores=of_items[crowd.arranged.item])
+    if len(crowd.sampled):
+        expected(n_sweeps // 2)
+    return crowd.place_scores(part, expected(n_sweeps).place)
 
 
 _MOST_NEWTON_STEPS = 100
@@ -436,7 +419,7 @@ class ScoredTruths:
 
     def _expect_and_learn(
         self, method: LTRMA, theta: Floats, weights: Floats, chains: Chains
-    ) -> tuple[Expectation, Floats]:
+    ) -> tuple[OrderSums, Floats]:
         """Expected distances (E-step), and the weights learned from the same rankings (the ranker's M-step)."""
         crowd, n_items, sizes = self.crowd, len(self.crowd.arranged.item), self.crowd.arranged.lists.sizes
         n_sweeps = method.n_sweeps * sweep_factor(crowd.n_sampled_items)

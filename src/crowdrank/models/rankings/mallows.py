@@ -19,19 +19,7 @@ from ...fitting import OneBlock, accelerate, warn_unconverged
 from ...protocols import BlockFit, Blocks, Bools, Floats, Ints, Statistics
 from ...quality import LearnedQuality, trusted_annotators, warn_near_chance
 from ...wording import expect_choices, option
-from .mallows_crowd import (
-    PRINTED_CHANGE,
-    Annotators,
-    MallowsCrowd,
-    annotators_by_size,
-    check_parameters,
-    last_sweeps,
-    mallows_crowd,
-    middle_places,
-    place_scores,
-    place_spread,
-    sweep_factor,
-)
+from .mallows_crowd import PRINTED_CHANGE, Annotators, MallowsCrowd, check_parameters, last_sweeps, sweep_factor
 
 if TYPE_CHECKING:
     from .kernels.true_rankings import Chains
@@ -219,7 +207,7 @@ class Mallows:
             warn_near_chance("mallows", 1.0 - 0.5 * share, guessing)
         place = expectation.place if order is None else crowd.places_in(order)
         scores = self._scores(rankings, crowd, theta, place)
-        replicates, std_error = place_spread(rankings, crowd, expectation, draws, scores, self.seed)
+        replicates, std_error = crowd.place_spread(rankings, expectation, draws, scores, self.seed)
         quality = self._quality(rankings, theta, sure, prior=scores_before)
         estimates = {} if rankings.n_annotators else {"theta": float(theta[0])}
         spread: Any = {"std_error": std_error, "replicates": replicates}
@@ -240,7 +228,7 @@ class Mallows:
         given, number, length, n_sampled, n_shared, log_orders = blocks.total(partial(_survey, shared))
         cells: Any = blocks.each(partial(_count_sizes, shared))
         known = trusted if named else np.zeros(1, bool)
-        annotators = annotators_by_size(self, cells, number, length, known)
+        annotators = Annotators.by_size(self, cells, number, length, known)
         guessing = annotators.guessing
         shared = _Shared(self, trusted, given, annotators, int(n_sampled), bool(n_shared), float(log_orders))
         several = int((guessing > 0).sum()) if named else 0
@@ -267,9 +255,9 @@ class Mallows:
     def crowd(self, rankings: Rankings, trusted: Bools, **shared: Any) -> MallowsCrowd:
         """Return the rankings laid out for this method; ``trusted`` (n_annotators,) tells whom to trust.
 
-        ``shared`` is what all rankings say where these are some of them, see :func:`~.mallows_crowd.mallows_crowd`.
+        ``shared`` is what all rankings say where these are some of them, see :meth:`~.mallows_crowd.MallowsCrowd.of`.
         """
-        return mallows_crowd(self, rankings, trusted, **shared)
+        return MallowsCrowd.of(self, rankings, trusted, **shared)
 
     def _fit_crowd(
         self, rankings: Rankings, trusted: Bools, crowd: MallowsCrowd, start: Floats
@@ -317,7 +305,7 @@ class Mallows:
         def loss(theta: Floats) -> tuple[float, Floats]:
             here = crowd.expect(theta, chains, 0)
             slopes = crowd.annotator_distances(here.distance) - reached
-            return here.log_total - float(theta @ reached), slopes
+            return float(here.log_total.sum()) - float(theta @ reached), slopes
 
         bounds = [(self.bound, -self.bound if self.allow_reversed else 0.0)] * len(reached)
         found = minimize(loss, crowd.annotators.start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-10)
@@ -332,10 +320,10 @@ class Mallows:
         if self.consensus == "mode":
             from .kernels.true_rankings import improve_orders
 
-            order = crowd.order_by_score(middle_places(crowd) - place)
+            order = crowd.order_by_score(crowd.middle_places - place)
             improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
             place = crowd.places_in(order)
-        return place_scores(rankings, crowd, place)
+        return crowd.place_scores(rankings, place)
 
     def _quality(
         self,
@@ -430,7 +418,7 @@ def _fit_dispersions(shared: _Shared, blocks: Blocks, start: Floats) -> tuple[Fl
     def step(theta: Floats) -> _Step:
         distance, log_total = blocks.total(partial(_expect, shared, theta, 0))
         # all true rankings are equally probable beforehand
-        value = annotators.objective(theta, float(log_total)) - shared.log_orders
+        value = annotators.objective(theta, np.asarray(log_total)) - shared.log_orders
         return _Step(value, annotators.dispersions(theta, distance))
 
     upper, scale = -method.bound if method.allow_reversed else 0.0, np.sqrt(1.0 + annotators.guessing)
@@ -502,7 +490,7 @@ def _expect(shared: _Shared, theta: Floats, n_sweeps: int, block: _RankingBlock,
     expectation = crowd.expect(theta, chains, n_sweeps)
     # all blocks keep chains if any does
     kept = tuple(chains) if shared.n_sampled_items else None
-    return (crowd.annotator_distances(expectation.distance), expectation.log_total), kept
+    return (crowd.annotator_distances(expectation.distance), float(expectation.log_total.sum())), kept
 
 
 def _read_scores(shared: _Shared, theta: Floats, block: _RankingBlock, state: Any) -> tuple[Statistics, Any]:
@@ -521,5 +509,5 @@ def _read_scores(shared: _Shared, theta: Floats, block: _RankingBlock, state: An
     more: Any = {"draws": draws} if len(crowd.sampled) else {}
     expectation = crowd.expect(theta, crowd.chains(state), method._last_sweeps(shared.n_sampled_items), **more)
     scores = method._scores(rankings, crowd, theta, expectation.place)
-    std_error = place_spread(rankings, crowd, expectation, draws, scores, method.seed)[1]
+    std_error = crowd.place_spread(rankings, expectation, draws, scores, method.seed)[1]
     return (settle_ties(method, rankings, scores), std_error), None

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ...quality import TRUSTED
 from ...wording import expect_at_least
 
 if TYPE_CHECKING:
-    from .kernels.true_rankings import Chains, DistanceTable, RankingLayout, SizeCounts
+    from .kernels.true_rankings import Chains, DistanceTable, OrderSums, RankingLayout, SizeCounts
 
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000, "footrule": 14, "spearman": 14}
 """Largest query of each distance: a table of n x n pairs, as many steps in each sweep, or 2^n rankings counted."""
@@ -82,6 +82,38 @@ class Annotators(NamedTuple):
     distance: str
     start: Floats
 
+    @classmethod
+    def by_size(
+        cls, method: Any, cells: Sequence[tuple[Any, Any, Floats]], number: Floats, total: Floats, trusted: Bools
+    ) -> Self:
+        """Return what is known of the annotators by the sizes of their rankings.
+
+        Parameters are as for :meth:`MallowsCrowd.of`.
+
+        Only fits that carry their chains on have a prior of the dispersions.
+
+        ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``number`` and ``total`` the number of each
+        annotator's rankings and of the items in them, (n_annotators,).
+        """
+        from .kernels.true_rankings import SizeCounts, count_cells, distance_table, solve_dispersions
+
+        n, alpha = len(number), method.alpha if method.variant == "carried" else 0.0
+        # the mean size of an annotator's rankings, of all for those without
+        mean = float(total.sum() / number.sum()) if number.any() else 2.0
+        sizes_of_each = np.divide(total, number, out=np.full(n, mean), where=number > 0)
+        usual = np.maximum(np.round(sizes_of_each), 2).astype(np.int64)
+        more = np.where(trusted, sum(TRUSTED) / (usual * (usual - 1) / 2), alpha / usual)
+        sizes, counts = count_cells([*cells, (np.arange(n), usual, more)], n)
+        table = distance_table(sizes, method.bound, both=method.allow_reversed, distance=method.distance)
+        row = np.searchsorted(sizes, usual)
+        # guessing orders half of the pairs wrongly
+        far = np.where(trusted, 2 * TRUSTED[1] / sum(TRUSTED), _PRIOR_SHARE) * table.guessing[row]
+        alone = SizeCounts(np.arange(n + 1), row, np.ones(n))
+        owner = np.repeat(np.arange(n), np.diff(counts.starts))
+        guessing = np.bincount(owner, counts.weight * table.guessing[counts.row], n) - more * table.guessing[row]
+        start = solve_dispersions(table, alone, far, np.zeros(n))
+        return cls(far * more, guessing, sizes, counts, table, method.distance, start)
+
     def dispersions(self, theta: Floats, distances: Floats) -> Floats:
         """Return the dispersions that make the total distances expected (M-step); ``theta`` where nothing was ranked.
 
@@ -91,13 +123,13 @@ class Annotators(NamedTuple):
 
         return solve_dispersions(self.table, self.counts, distances + self.prior, theta)
 
-    def objective(self, theta: Floats, log_total: float) -> float:
+    def objective(self, theta: Floats, log_total: Floats) -> float:
         """Return the log-likelihood with the prior, where all queries are exact and all true rankings weigh 1."""
         from .kernels.true_rankings import log_normalisers
 
         owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
         norms = log_normalisers(theta, int(self.sizes[-1]), self.distance)[owner, self.sizes[self.counts.row]]
-        return log_total - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
+        return float(log_total.sum()) - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
 
     def drift(self, distances: list[Floats], what: str, n_iter: int) -> tuple[float, bool]:
         """Return how the total distances (n_annotators,) of some iterations drift, and whether that is little.
@@ -115,25 +147,6 @@ class Annotators(NamedTuple):
                 stacklevel=5,
             )
         return change, settled
-
-
-class Expectation(NamedTuple):
-    """Expectations over true rankings, given the annotators.
-
-    Parameters
-    ----------
-    distance
-        Of each of the annotators' rankings to the true one, (n_lists,).
-    place, spread
-        Mean and, where queries are summed over exactly, variance of the place of each item, from 0, (n_items,).
-    log_total
-        Sum over exact queries of the logarithm of the sum over all rankings.
-    """
-
-    distance: Floats
-    place: Floats
-    spread: Floats
-    log_total: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +174,61 @@ class MallowsCrowd:
     exact: Counts
     sampled: Counts
     prior_scores: Floats | None = None
+
+    @classmethod
+    def of(
+        cls,
+        method: Any,
+        rankings: Rankings,
+        trusted: Bools,
+        *,
+        n_exact: int | None = None,
+        shades: NDArray[np.uint64] | None = None,
+        special: Floats | None = None,
+        annotators: Annotators | None = None,
+        prior: Floats | None = None,
+    ) -> Self:
+        """Return the crowd of some rankings; without names all are by one annotator.
+
+        ``method`` has the parameters of ``Mallows`` that say how, ``n_exact`` in place of its own if given. ``trusted``
+        (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell items apart
+        that are not alike. Where these rankings are some of all, ``annotators`` is what all of them say of them, and
+        ``special`` (n_annotators,) tells those apart. ``prior`` (n_items,) are the scores of a Plackett-Luce prior of
+        the true rankings.
+        """
+        from .kernels.true_rankings import arrange, listable, row_colours, size_cells
+
+        if prior is not None:
+            # items of unequal scores are not alike
+            shades = row_colours(prior[:, None], np.arange(len(prior), dtype=np.int32))
+        distance, n_exact = method.distance, method.n_exact if n_exact is None else n_exact
+        n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
+        annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)
+        trusted = trusted if named else np.zeros(1, bool)
+        weight = np.ascontiguousarray(rankings.row_weight)
+        arranged = arrange(
+            rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
+            (weight, annotator, trusted.astype(np.float64) if special is None else special), method.seed, shades=shades,
+        )  # fmt: skip
+        weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
+        most, query = MOST_ITEMS[distance], int(np.argmax(lists.sizes)) if len(lists.sizes) else 0
+        if len(lists.sizes) and lists.sizes[query] > most:
+            where = "" if rankings.items.single else f" (query {short(rankings.items.queries.ids[query])})"
+            raise JudgmentError(
+                f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
+                f"{int(lists.sizes[query]):,}{where}; use plackett_luce"
+            )
+        if annotators is None:
+            number = np.bincount(annotator, minlength=n).astype(np.float64)
+            total = np.bincount(annotator, np.diff(lists.starts), n).astype(np.float64)
+            cells = size_cells(lists.starts, lists.rank, annotator, weight, ties=distance == "kendall")
+            annotators = Annotators.by_size(method, [cells], number, total, trusted)
+        ranked = np.flatnonzero(lists.sizes)
+        exact = ranked[lists.sizes[ranked] <= n_exact]
+        if distance != "kendall":
+            exact = listable(lists, ranked, n_exact)
+        prior_scores = None if prior is None else prior[arranged.item]
+        return cls(arranged, weight, annotator, annotators, exact, np.setdiff1d(ranked, exact), prior_scores)
 
     @property
     def item_query(self) -> Counts:
@@ -253,7 +321,7 @@ class MallowsCrowd:
         draws: NDArray[np.float32] | None = None,
         best: Ints | None = None,
         sets: Floats | None = None,
-    ) -> Expectation:
+    ) -> OrderSums:
         """Return expectations at the dispersions, (n_annotators,), over this many sweeps where queries are sampled.
 
         ``scores`` (n_items,) are those of a Plackett-Luce prior, unless the crowd's. ``draws`` (n_draws, n_items) is
@@ -261,23 +329,20 @@ class MallowsCrowd:
         seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
         :func:`~crowdrank.models.rankings.kernels.true_rankings.sum_orders`.
         """
-        from .kernels.true_rankings import sum_listed, sum_orders, sweep
+        from .kernels.true_rankings import OrderSums, sum_listed, sum_orders, sweep
 
-        lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
-        distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
-        spread, log_total, kendall = place, 0.0, self.annotators.distance == "kendall"
+        lists, pull, distance = self.arranged.lists, theta[self.annotator] * self.weight, self.annotators.distance
+        zeros = np.zeros(len(self.item_query))
+        sums = OrderSums(np.zeros(1), np.zeros(len(pull)), zeros, zeros)
         wanted: Any = {"scores": self.prior_scores if scores is None else scores, "draws": draws, "best": best}
-        if len(self.exact):
-            if kendall:
-                summed = sum_orders(lists, pull, self.exact, state=chains.state, sets=sets, **wanted)
-            else:
-                summed = sum_listed(lists, self.exact, self._listed_orders, pull, state=chains.state, **wanted)
-            distance, place, spread = summed.distance, summed.place, summed.spread
-            log_total = float(summed.log_total.sum())
+        if len(self.exact) and distance == "kendall":
+            sums = sum_orders(lists, pull, self.exact, state=chains.state, sets=sets, **wanted)
+        elif len(self.exact):
+            sums = sum_listed(lists, self.exact, self._listed_orders, pull, state=chains.state, **wanted)
         if len(self.sampled):
-            seen = sweep(lists, pull, chains, self.sampled, n_sweeps, self.annotators.distance, **wanted)
-            distance, place = distance + seen.distance, place + seen.place
-        return Expectation(distance, place, spread, log_total)
+            seen = sweep(lists, pull, chains, self.sampled, n_sweeps, distance, **wanted)
+            sums = sums._replace(distance=sums.distance + seen.distance, place=sums.place + seen.place)
+        return sums
 
     @cached_property
     def _listed_orders(self) -> list[NDArray[np.uint8]]:
@@ -314,92 +379,44 @@ class MallowsCrowd:
 
     def annotator_distances(self, distance: Floats) -> Floats:
         """Return the distances (n_lists,) added up by annotator."""
-        return np.bincount(self.annotator, distance * self.weight, len(self.annotators.start)).astype(
-            np.float64, copy=False
-        )
+        totals = np.bincount(self.annotator, distance * self.weight, len(self.annotators.start))
+        return totals.astype(np.float64, copy=False)
 
+    @property
+    def middle_places(self) -> Floats:
+        """The middle place of the query of each item, places counting from 0."""
+        sizes = self.arranged.lists.sizes
+        return np.repeat(0.5 * (sizes.astype(np.float64) - 1), sizes)
 
-def mallows_crowd(
-    method: Any,
-    rankings: Rankings,
-    trusted: Bools,
-    *,
-    n_exact: int | None = None,
-    shades: NDArray[np.uint64] | None = None,
-    special: Floats | None = None,
-    annotators: Annotators | None = None,
-    prior: Floats | None = None,
-) -> MallowsCrowd:
-    """Return the crowd of some rankings; without names all are by one annotator.
+    def place_scores(self, rankings: Rankings, place: Floats) -> Floats:
+        """Return places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes.
 
-    ``method`` has the parameters of ``Mallows`` that say how, ``n_exact`` in place of its own if given. ``trusted``
-    (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell items apart that
-    are not alike. Where these rankings are some of all, ``annotators`` is what all of them say of them, and ``special``
-    (n_annotators,) tells those apart. ``prior`` (n_items,) are the scores of a Plackett-Luce prior of the true
-    rankings.
-    """
-    from .kernels.true_rankings import arrange, listable, row_colours, size_cells
+        ``place`` are those of the crowd's items.
+        """
+        twin, scores = self.arranged.twin, np.zeros(rankings.n_items)
+        alike = np.bincount(twin, minlength=len(twin))[twin]
+        scores[self.arranged.item] = np.bincount(twin, self.middle_places - place, len(twin))[twin] / alike
+        return scores
 
-    if prior is not None:
-        # items of unequal scores are not alike
-        shades = row_colours(prior[:, None], np.arange(len(prior), dtype=np.int32))
-    distance, n_exact = method.distance, method.n_exact if n_exact is None else n_exact
-    n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
-    annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)
-    trusted = trusted if named else np.zeros(1, bool)
-    weight = np.ascontiguousarray(rankings.row_weight)
-    arranged = arrange(
-        rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
-        (weight, annotator, trusted.astype(np.float64) if special is None else special), method.seed, shades=shades,
-    )  # fmt: skip
-    weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
-    most, query = MOST_ITEMS[distance], int(np.argmax(lists.sizes)) if len(lists.sizes) else 0
-    if len(lists.sizes) and lists.sizes[query] > most:
-        where = "" if rankings.items.single else f" (query {short(rankings.items.queries.ids[query])})"
-        raise JudgmentError(
-            f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
-            f"{int(lists.sizes[query]):,}{where}; use plackett_luce"
-        )
-    if annotators is None:
-        number, total = np.bincount(annotator, minlength=n), np.bincount(annotator, np.diff(lists.starts), n)
-        cells = size_cells(lists.starts, lists.rank, annotator, weight, ties=distance == "kendall")
-        annotators = annotators_by_size(method, [cells], number.astype(np.float64), total.astype(np.float64), trusted)
-    ranked = np.flatnonzero(lists.sizes)
-    exact = ranked[lists.sizes[ranked] <= n_exact]
-    if distance != "kendall":
-        exact = listable(lists, ranked, n_exact)
-    prior_scores = None if prior is None else prior[arranged.item]
-    return MallowsCrowd(arranged, weight, annotator, annotators, exact, np.setdiff1d(ranked, exact), prior_scores)
+    def place_spread(
+        self, rankings: Rankings, expectation: OrderSums, draws: NDArray[np.float32], scores: Floats, seed: int
+    ) -> tuple[NDArray[np.float32], Floats]:
+        """Return random scores of all items, and their standard errors; what was not ranked may stand anywhere.
 
-
-def annotators_by_size(
-    method: Any, cells: Sequence[tuple[Any, Any, Floats]], number: Floats, total: Floats, trusted: Bools
-) -> Annotators:
-    """Return what is known of the annotators by the sizes of their rankings; parameters as for :func:`mallows_crowd`.
-
-    Only fits that carry their chains on have a prior of the dispersions.
-
-    ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``number`` and ``total`` the number of each
-    annotator's rankings and of the items in them, (n_annotators,).
-    """
-    from .kernels.true_rankings import SizeCounts, count_cells, distance_table, solve_dispersions
-
-    n, alpha = len(number), method.alpha if method.variant == "carried" else 0.0
-    # the mean size of an annotator's rankings, of all for those without
-    mean = float(total.sum() / number.sum()) if number.any() else 2.0
-    sizes_of_each = np.divide(total, number, out=np.full(n, mean), where=number > 0)
-    usual = np.maximum(np.round(sizes_of_each), 2).astype(np.int64)
-    more = np.where(trusted, sum(TRUSTED) / (usual * (usual - 1) / 2), alpha / usual)
-    sizes, counts = count_cells([*cells, (np.arange(n), usual, more)], n)
-    table = distance_table(sizes, method.bound, both=method.allow_reversed, distance=method.distance)
-    row = np.searchsorted(sizes, usual)
-    # guessing orders half of the pairs wrongly
-    far = np.where(trusted, 2 * TRUSTED[1] / sum(TRUSTED), _PRIOR_SHARE) * table.guessing[row]
-    alone = SizeCounts(np.arange(n + 1), row, np.ones(n))
-    owner = np.repeat(np.arange(n), np.diff(counts.starts))
-    guessing = np.bincount(owner, counts.weight * table.guessing[counts.row], n) - more * table.guessing[row]
-    start = solve_dispersions(table, alone, far, np.zeros(n))
-    return Annotators(far * more, guessing, sizes, counts, table, method.distance, start)
+        ``draws`` (n_draws, n_crowd_items) are places in random rankings, ``scores`` (n_items,) those of the consensus.
+        """
+        sizes, item = self.arranged.lists.sizes, self.arranged.item
+        room = (sizes + 1)[rankings.items.query] * (np.diff(rankings.items.offsets) > 1)[rankings.items.query]
+        replicates = np.empty((len(draws), rankings.n_items), np.float32)
+        std_error, free = room / np.sqrt(12.0), np.ones(rankings.n_items, bool)
+        free[item] = False
+        rng = np.random.default_rng(seed)
+        replicates[:, free] = (rng.random((len(draws), int(free.sum())), np.float32) - np.float32(0.5)) * room[free]
+        replicates[:, free] += scores[free].astype(np.float32)
+        replicates[:, item] = self.middle_places.astype(np.float32) - draws
+        exact = np.isin(self.item_query, self.exact)
+        std_error[item] = np.sqrt(np.where(exact, expectation.spread, draws.var(axis=0, dtype=np.float64)))
+        return replicates, std_error
 
 
 def sweep_factor(n_sampled_items: int) -> int:
@@ -410,46 +427,3 @@ def sweep_factor(n_sampled_items: int) -> int:
 def last_sweeps(n_sampled_items: int, n_samples: int, apart: int) -> int:
     """Return the number of sweeps that scores and this many random rankings, some sweeps apart, are taken from."""
     return apart * n_samples * min(sweep_factor(n_sampled_items), _MOST_SWEEP_FACTOR)
-
-
-def middle_places(crowd: MallowsCrowd) -> Floats:
-    """Return the middle place of the query of each of the crowd's items, places counting from 0."""
-    sizes = crowd.arranged.lists.sizes
-    return np.repeat(0.5 * (sizes.astype(np.float64) - 1), sizes)
-
-
-def place_scores(rankings: Rankings, crowd: MallowsCrowd, place: Floats) -> Floats:
-    """Return places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes.
-
-    ``place`` are those of the crowd's items.
-    """
-    twin, scores = crowd.arranged.twin, np.zeros(rankings.n_items)
-    alike = np.bincount(twin, minlength=len(twin))[twin]
-    scores[crowd.arranged.item] = np.bincount(twin, middle_places(crowd) - place, len(twin))[twin] / alike
-    return scores
-
-
-def place_spread(
-    rankings: Rankings,
-    crowd: MallowsCrowd,
-    expectation: Expectation,
-    draws: NDArray[np.float32],
-    scores: Floats,
-    seed: int,
-) -> tuple[NDArray[np.float32], Floats]:
-    """Return random scores of all items, and their standard errors; what was not ranked may stand anywhere.
-
-    ``draws`` (n_draws, n_crowd_items) are places in random rankings, ``scores`` (n_items,) those of the consensus.
-    """
-    sizes, item = crowd.arranged.lists.sizes, crowd.arranged.item
-    room = (sizes + 1)[rankings.items.query] * (np.diff(rankings.items.offsets) > 1)[rankings.items.query]
-    replicates = np.empty((len(draws), rankings.n_items), np.float32)
-    std_error, free = room / np.sqrt(12.0), np.ones(rankings.n_items, bool)
-    free[item] = False
-    rng = np.random.default_rng(seed)
-    replicates[:, free] = (rng.random((len(draws), int(free.sum())), np.float32) - np.float32(0.5)) * room[free]
-    replicates[:, free] += scores[free].astype(np.float32)
-    replicates[:, item] = middle_places(crowd).astype(np.float32) - draws
-    exact = np.isin(crowd.item_query, crowd.exact)
-    std_error[item] = np.sqrt(np.where(exact, expectation.spread, draws.var(axis=0, dtype=np.float64)))
-    return replicates, std_error

@@ -161,7 +161,7 @@ class PlackettLuce:
             )
         if judged.by != "query":
             raise ParameterError("plackett_luce goes query by query; pack the judgments by query")
-        return BlockFit(_whole_block, partial(self._solve, judged))
+        return BlockFit(lambda rankings: rankings, partial(self._solve, judged))
 
     def _solve(self, judged: Any, blocks: Blocks) -> PartedFit:
         """Scores and standard errors of all blocks, each fitted by itself: queries share nothing."""
@@ -171,7 +171,7 @@ class PlackettLuce:
         converged, change = all(one.converged for one in traces), max(one.change for one in traces)
         if not converged:
             warn_unconverged("plackett_luce", self.max_iter, change, self.tol)
-        sample = partial(read_sample, _whole_block, given, share_of_rows(judged.rows))
+        sample = partial(read_sample, lambda rankings: rankings, given, share_of_rows(judged.rows))
         quality = quality_of_sample(self, [part for (part,) in blocks.read(sample)], given, {})
         trace = Trace(max(one.n_iter for one in traces), converged, change)
         return PartedFit([PartColumns(scores, std_error) for scores, std_error, _ in fits], trace, quality)
@@ -618,11 +618,6 @@ def _bends_by_products(product: Product, first: Counts, second: Ints, offsets: C
 
 
 # Blocks
-
-
-def _whole_block(rankings: Rankings) -> Rankings:
-    """The rankings of a block, as they are."""
-    return rankings
 
 
 def _weights(n_annotators: int, rankings: Rankings, state: Any) -> tuple[Statistics, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -59,7 +60,7 @@ def sum_trees(trees: TreeArrays, rows: NDArray[np.floating], n_threads: int) -> 
     # in LightGBM 0 can count as missing; where it does not, its side is that of the threshold
     numeric = trees.bits < OF_CATEGORIES
     zero_apart = bool((((trees.bits & ZERO_LEFT > 0) != (trees.threshold >= 0)) & numeric).any())
-    sum_rows = _sum_rows_with_categories if len(trees.category_words) else _sum_rows
+    sum_rows = _sum_for(len(trees.category_words) > 0)
 
     def sum_blocks(begin: int, end: int) -> None:
         # a block of rows at a time, so that it stays in the cache
@@ -71,53 +72,42 @@ def sum_trees(trees: TreeArrays, rows: NDArray[np.floating], n_threads: int) -> 
     return sums
 
 
-@njit(cache=True, nogil=True)
-def _sum_rows(trees, zero_apart, rows, sums):
-    """Add up the leaves that each row falls into, tree after tree; numbers next to 0 become 0 in the rows."""
-    feature, threshold, bits, children, roots, values = trees[:6]
-    for row in range(rows.shape[0]):
-        for column in range(rows.shape[1]):
-            if abs(rows[row, column]) <= _ZERO:
-                rows[row, column] = 0.0
-    sums[:] = 0.0
-    for root in roots:
-        for row in range(len(rows)):
-            node = root
-            while node >= 0:
-                # an unsigned number saves the check for counting from the end
-                split = np.uintp(node)
-                value = rows[np.uintp(row), np.uintp(feature[split])]
-                left = value <= threshold[split]
-                if value != value:
-                    left = bits[split] & MISSING_LEFT != 0
-                elif zero_apart and value == 0.0:
-                    left = bits[split] & ZERO_LEFT != 0
-                node = children[np.uintp(2) * split + (np.uintp(0) if left else np.uintp(1))]
-            sums[row] += values[~node]
+@cache
+def _sum_for(by_category: bool) -> Any:
+    """The sums, compiled with what splits on categories need only where there are some."""
 
+    @njit(cache=True, nogil=True)
+    def run(trees, zero_apart, rows, sums):
+        """Add up the leaves that each row falls into, tree after tree; numbers next to 0 become 0 in the rows.
 
-@njit(cache=True, nogil=True)
-def _sum_rows_with_categories(trees, zero_apart, rows, sums):
-    """The same where some splits are on categories: those of their set go left, missing and negative ones right."""
-    feature, threshold, bits, children, roots, values, category_starts, category_words = trees
-    sums[:] = 0.0
-    for root in roots:
-        for row in range(len(rows)):
-            node = root
-            while node >= 0:
-                value = rows[row, feature[node]]
-                value = 0.0 if abs(value) <= _ZERO else value
-                if bits[node] & OF_CATEGORIES:
-                    left = False
-                    start, end = category_starts[int(threshold[node])], category_starts[int(threshold[node]) + 1]
-                    if 0.0 <= value < 32.0 * (end - start):
-                        category = int(value)
-                        left = (category_words[start + category // 32] >> np.uint32(category % 32)) & 1 == 1
-                elif value != value:
-                    left = bits[node] & MISSING_LEFT != 0
-                elif zero_apart and value == 0.0:
-                    left = bits[node] & ZERO_LEFT != 0
-                else:
-                    left = value <= threshold[node]
-                node = children[2 * node + (0 if left else 1)]
-            sums[row] += values[~node]
+        Members of the set of a category go left, others, missing and negative ones right.
+        """
+        feature, threshold, bits, children, roots, values, category_starts, category_words = trees
+        for row in range(rows.shape[0]):
+            for column in range(rows.shape[1]):
+                if abs(rows[row, column]) <= _ZERO:
+                    rows[row, column] = 0.0
+        sums[:] = 0.0
+        for root in roots:
+            for row in range(len(rows)):
+                node = root
+                while node >= 0:
+                    # an unsigned number saves the check for counting from the end
+                    split = np.uintp(node)
+                    value = rows[np.uintp(row), np.uintp(feature[split])]
+                    left = value <= threshold[split]
+                    if by_category and bits[split] & OF_CATEGORIES:
+                        members = int(threshold[split])
+                        start, end = category_starts[members], category_starts[members + 1]
+                        left = False
+                        if 0.0 <= value < 32.0 * (end - start):
+                            category = int(value)
+                            left = (category_words[start + category // 32] >> np.uint32(category % 32)) & 1 == 1
+                    elif value != value:
+                        left = bits[split] & MISSING_LEFT != 0
+                    elif zero_apart and value == 0.0:
+                        left = bits[split] & ZERO_LEFT != 0
+                    node = children[np.uintp(2) * split + (np.uintp(0) if left else np.uintp(1))]
+                sums[row] += values[~node]
+
+    return run

@@ -99,15 +99,6 @@ def test_curvature_explained_in_several_queries():
         np.testing.assert_allclose(block, (part * room) @ part.T, atol=1e-12)
 
 
-def test_margins_of_reversed_annotators(by_pair):
-    sorted_preferences = by_pair[0]
-    turned = np.array([True, False, False, True])
-    change = kernel.reversed_margins(sorted_preferences, turned)
-    weight = sorted_preferences.weight if sorted_preferences.weight.size else np.ones(50)
-    signed = weight * sorted_preferences.outcome * turned[sorted_preferences.annotator]
-    np.testing.assert_allclose(change, -2 * np.bincount(sorted_preferences.pair, signed, len(change)), atol=1e-12)
-
-
 def test_many_surprising_preferences_do_not_underflow():
     n = 5000
     columns = (np.zeros(n, np.int32), np.ones(n, np.int32), -np.ones(n, np.int8), np.zeros(n, np.int32))

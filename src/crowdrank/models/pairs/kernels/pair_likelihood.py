@@ -238,23 +238,6 @@ def _add_joint_product(preferences, tie_in, bend, items, own, begin, end, to_ite
         to_items[i] += received
 
 
-def reversed_margins(preferences: PreferencesByPair, is_reversed: Bools) -> Floats:
-    """Return the change of each pair's margin when the preferences of some annotators are reversed, (n_pairs,)."""
-    change = np.zeros(len(preferences.second))
-    over_bounds(bind(_fill_reversed_margins, preferences, read_only(is_reversed), change), preferences.parts)
-    return change
-
-
-@njit(cache=True, nogil=True)
-def _fill_reversed_margins(preferences, is_reversed, change, begin, end):
-    """Fill in the changes of the pairs of items begin to end."""
-    starts, _, bounds, code, weight, _ = preferences
-    for pair in range(starts[begin], starts[end]):
-        for row in range(bounds[pair], bounds[pair + 1]):
-            if is_reversed[code[row] >> 2]:
-                change[pair] -= 2.0 * ((code[row] & 3) - 1.0) * (weight[row] if weight.size else 1.0)
-
-
 def explained_curvature(
     preferences: PreferencesByPair, tie_in: Floats, variances: Floats, firsts: Counts, size: int
 ) -> Floats:
