@@ -314,10 +314,9 @@ class PartedLinear(Ranker):
         fit = clone(ranker).over_blocks(matrix.n_features, follower)
         parts = HeldParts(matrix, ranker._order_lists(lists))
         with _executor(self.cluster, parts) as (executor, stored):
-            learned = executor.run(fit, stored)
+            ranker.weights_, ranker.scaling_, ranker.trace_ = executor.run(fit, stored)
         ranker.n_features_in_ = matrix.n_features
-        ranker.weights_, ranker.scaling_, ranker.trace_ = learned.weights, learned.scaling, learned.trace
-        ranker.n_iter_ = learned.trace.n_iter
+        ranker.n_iter_ = ranker.trace_.n_iter
 
 
 @dataclass(frozen=True, eq=False)

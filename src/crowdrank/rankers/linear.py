@@ -109,7 +109,7 @@ class LinearRanker(WeightedFeatures):
         ``follower``, given the scaling, returns what takes note of every step.
         """
 
-        def solve(blocks: Blocks) -> LinearFit:
+        def solve(blocks: Blocks) -> tuple[Floats, Scaling, Trace]:
             surveys = blocks.each(partial(_survey, self))
             divisor = float(np.sum([divisor for divisor, _ in surveys]))
             moments = None
@@ -123,7 +123,7 @@ class LinearRanker(WeightedFeatures):
                 return blocks.total(partial(_share, self, scaling, divisor, question))
 
             weights, trace = self.descend(RowLoss(n_features, total), follower(scaling))
-            return LinearFit(weights, scaling, trace)
+            return weights, scaling, trace
 
         return BlockFit(RowsPart, solve)
 
@@ -228,14 +228,6 @@ def penalise(rows: RowLoss, ridge: float, tol: float) -> tuple[Callable[[Floats]
         return newton_step(product, diagonal + ridge, here.gradient, tol=tol, longest=np.inf)
 
     return evaluate, direction
-
-
-class LinearFit(NamedTuple):
-    """What was learned from the rows of all parts."""
-
-    weights: Floats
-    scaling: Scaling
-    trace: Trace
 
 
 class RowsPart:

@@ -113,11 +113,10 @@ class Chained:
         before = np.bincount(preferences.left, minlength=n) + np.bincount(preferences.right, minlength=n)
         short = np.maximum(self.least - before, 0)
         new = (before[first] == 0) | (before[second] == 0) if len(pairs) else np.zeros(0, bool)
-        wanted = WishList(
+        return WishList(
             things={"left": first, "right": second}, gain=np.array(gains, np.float64),
             reason=np.where(new, 0, 1).astype(np.int32),
             reasons=(UNJUDGED, f"compared fewer than {self.least} times, or joins those that were"),
             measure="number of comparisons that items are short of", before=float(short[situation.askable].sum()),
             sided=True,
-        )  # fmt: skip
-        return wanted.requests(self, situation)
+        ).requests(self, situation)  # fmt: skip

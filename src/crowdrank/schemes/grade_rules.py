@@ -212,7 +212,7 @@ class KOverlap:
         order = np.argsort(has, kind="stable")
         pair, has = pair[order], has[order]
         turned, left, right = has % 2 == 1, left[pair], right[pair]
-        wanted = WishList(
+        return WishList(
             things={"left": np.where(turned, right, left), "right": np.where(turned, left, right)},
             sided=not len(preferences),
             # the variance of a share of wins about one half, begun with one win of each
@@ -221,8 +221,7 @@ class KOverlap:
             reasons=(UNJUDGED, reason),
             measure="variance of the pairs' shares of wins",
             before=None,
-        )
-        return wanted.requests(self, situation)
+        ).requests(self, situation)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,7 @@ class Uncertainty:
             gain, things = order_gain(gap, sure, usual), {"left": left, "right": right}
             measure, what = "number of pairs in the wrong order", "likelier order"
         order = situation.falling_order(1 - sure)
-        wanted = WishList(
+        return WishList(
             things={name: codes[order] for name, codes in things.items()},
             gain=gain[order],
             reason=np.zeros(len(order), np.int32),
@@ -90,8 +90,7 @@ class Uncertainty:
             detail=sure[order],
             measure=measure,
             before=float((1 - sure).sum()),
-        )
-        return wanted.requests(self, situation)
+        ).requests(self, situation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +163,7 @@ class Agreement:
         lacking = np.maximum(self.least - counts[item], 0)
         order = np.lexsort((np.where(lacking > 0, draws, -separate_ties(gain, draws)), -lacking))
         item, gain = item[order], gain[order]
-        wanted = WishList(
+        return WishList(
             things={"item": item},
             gain=gain,
             reason=(counts[item] > 0).astype(np.int32),
@@ -172,5 +171,4 @@ class Agreement:
             detail=sure[item],
             measure="number of items whose grade is wrong",
             before=float((1 - sure[situation.askable]).sum()),
-        )
-        return wanted.requests(self, situation)
+        ).requests(self, situation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -211,9 +211,7 @@ class Cascade:
         if self.after_click == "stop":
             np.minimum.at(end, page, place)
         else:
-            last = np.zeros(len(end), np.int64)
-            np.maximum.at(last, page, place)
-            end = np.where(last > 0, last, end)
+            end = np.where(last_clicks(clicks) > 0, last_clicks(clicks), end)
         examined: Bools = clicks.position <= end[clicks.impression]
         counted = examined & clicks.clicked
         n, n_positions = len(clicks.items), clicks.n_positions
@@ -229,18 +227,22 @@ class Cascade:
             rates, number = continuation(clicks), np.bincount(place - 1, minlength=n_positions)
             stay = np.clip(rates, 1e-9, 1 - 1e-9)
             likelihood += float((number * (rates * np.log(stay) + (1 - rates) * np.log1p(-stay))).sum())
-        return ClickFit(clicks, name, click_fit.propensity, seen, hits, likelihood)
+        return replace(click_fit, log_likelihood=likelihood)
+
+
+def last_clicks(clicks: Clicks) -> Counts:
+    """Return the position of the last click of each page, 0 where there is none."""
+    assert clicks.impression is not None
+    last = np.zeros(int(clicks.impression.max()) + 1, np.int64)
+    np.maximum.at(last, clicks.impression[clicks.clicked], clicks.position[clicks.clicked].astype(np.int64))
+    return last
 
 
 def continuation(clicks: Clicks) -> Floats:
     """Return the probability of going on after a click at each position; 1 where none was clicked."""
-    assert clicks.impression is not None
-    last = np.zeros(int(clicks.impression.max()) + 1, np.int64)
-    page, place = clicks.impression[clicks.clicked], clicks.position[clicks.clicked].astype(np.int64)
-    np.maximum.at(last, page, place)
-    number = np.bincount(place - 1, minlength=clicks.n_positions)
-    ends = np.bincount(last[last > 0] - 1, minlength=clicks.n_positions)
-    return 1.0 - ends / np.maximum(number, 1)
+    last = last_clicks(clicks)
+    number = np.bincount(clicks.position[clicks.clicked] - 1, minlength=clicks.n_positions)
+    return 1.0 - np.bincount(last[last > 0] - 1, minlength=clicks.n_positions) / np.maximum(number, 1)
 
 
 _PROPENSITIES = ("auto", "em", "harvesting")

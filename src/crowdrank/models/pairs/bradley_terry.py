@@ -159,10 +159,8 @@ class BradleyTerry:
         """
         expect(preferences, self)
         grading = Grading.of(preferences, self.ties)
-        counts = count_preferences(
-            preferences if grading is None else grading.decisive(preferences, self.ties),
-            self.ties if grading is None else "split",
-        )
+        decisive = (preferences, self.ties) if grading is None else (grading.decisive(preferences, self.ties), "split")
+        counts = count_preferences(*decisive)
         warn_unbounded(preferences.items, counts)
         problem = PairProblem(counts, self.ridge)
         if control or grading is not None:

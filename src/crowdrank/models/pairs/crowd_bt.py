@@ -1260,9 +1260,7 @@ class _FitByAnnotator(_FitByBlocks):
     def solve(self, blocks: Blocks) -> PartedFit:
         """Return the scores of all items and the parameters of the annotators."""
         method, former, whole = self.method, self.former_own(), self.judged.n_items <= MAX_TABLE_ITEMS
-        direction: Callable[[_SharedPoint], Floats] = _dense_direction
-        if not whole:
-            direction = partial(self._approximate_direction, blocks)
+        direction = partial(self._direction, blocks)
         start: Floats | None = None
         for _ in range(_START_ROUNDS):
             start = _start_scores(*blocks.total(partial(_rough_parameters, start)))
@@ -1321,17 +1319,23 @@ class _FitByAnnotator(_FitByBlocks):
         (image,) = blocks.total(partial(_curvature_products, scores, columns))
         return image + self.method.ridge * columns
 
-    def _approximate_direction(self, blocks: Blocks, here: _SharedPoint) -> Floats:
-        """The Newton step by conjugate gradients, each of which is a pass."""
+    def _direction(self, blocks: Blocks, here: _SharedPoint) -> Floats:
+        """The Newton step: by the whole matrix, along positive curvature, or by conjugate gradients, each a pass."""
         from ...kernels.laplacian import newton_step
 
-        diagonal = np.maximum(here.curvature, _LEAST_CURVATURE)
-        step = newton_step(
-            lambda vector: self._products(blocks, here.scores, vector[:, None])[:, 0], diagonal, here.gradient,
-            tol=self.method.tol,
-        )  # fmt: skip
-        step = step - step.mean()
-        step = step if float((step * here.gradient).sum()) > 0.0 else here.gradient / diagonal
+        step: Floats
+        if here.curvature.ndim == 2:
+            values, vectors = np.linalg.eigh(here.curvature)
+            size = np.maximum(np.abs(values), 1e-12)
+            step = np.einsum("ij,j->i", vectors, np.einsum("ji,j->i", vectors, here.gradient) / size)
+        else:
+            diagonal = np.maximum(here.curvature, _LEAST_CURVATURE)
+            step = newton_step(
+                lambda vector: self._products(blocks, here.scores, vector[:, None])[:, 0], diagonal, here.gradient,
+                tol=self.method.tol,
+            )  # fmt: skip
+            step = step - step.mean()
+            step = step if float((step * here.gradient).sum()) > 0.0 else here.gradient / diagonal
         return step * min(1.0, _MAX_NEWTON_STEP / float(np.max(np.abs(step), initial=1e-300)))
 
 
@@ -1347,14 +1351,6 @@ class _SharedPoint(NamedTuple):
     def log_likelihood(self) -> float:
         """The objective itself."""
         return self.value
-
-
-def _dense_direction(here: _SharedPoint) -> Floats:
-    """The Newton step by the whole matrix, along positive curvature."""
-    values, vectors = np.linalg.eigh(here.curvature)
-    size = np.maximum(np.abs(values), 1e-12)
-    step: Floats = np.einsum("ij,j->i", vectors, np.einsum("ji,j->i", vectors, here.gradient) / size)
-    return step * min(1.0, _MAX_NEWTON_STEP / float(np.max(np.abs(step), initial=1e-300)))
 
 
 def _rough_parameters(scores: Floats | None, model: Model, state: Any) -> tuple[Statistics, Any]:
