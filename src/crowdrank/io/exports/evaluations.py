@@ -21,6 +21,7 @@ from ...errors import JudgmentError
 from ...wording import call, counted, first_few, option
 from ..sources import ZIP, Source
 from ..tables import table_format
+from . import EXPORTS
 from . import cells as foreign
 from .cells import as_number, as_text, side
 from .imported import Cells, Collector, Imported, Judged
@@ -318,13 +319,6 @@ def _context(record: Mapping[str, Any]) -> str | None:
 # how two answers that are compared look -------------------------------------------------------------------------------
 
 
-# covariate -> the fields in which arenas count it for each side, as a number or by kind
-_COUNTS = {
-    "length": ("sum_assistant_{}_tokens", "token_len_{}", "len_{}", "answer_length_{}"),
-    "headers": ("header_count_{}",),
-    "bold": ("bold_count_{}",),
-    "lists": ("list_count_{}",),
-}
 _SHOWN = re.compile(
     r"(?:\[|<\|)The Start of Assistant (?P<side>[AB])'s (?:Answer|Conversation with User)(?:\]|\|>)\n*(?P<text>.*?)\n*"
     r"(?:\[|<\|)The End of Assistant (?P=side)'s (?:Answer|Conversation with User)(?:\]|\|>)",
@@ -345,7 +339,8 @@ def _style(rows: Collector, record: Record, sides: str, texts: Any = (None, None
     places = [one for one in (counted, record) if isinstance(one, Mapping)]
     cells: Cells = {}
     for name in names:
-        forms = [*_COUNTS.get(name, ()), f"{name}_{{}}", f"{{}}_{name}"]
+        # fields in which arenas count it for each side, as a number or by kind
+        forms = [*EXPORTS["arena"].fields.get(name, ()), f"{name}_{{}}", f"{{}}_{name}"]
         for place, form in ((place, form) for place in places for form in forms):
             pair = [_total(place.get(form.format(side))) for side in sides]
             if None not in pair:
@@ -611,14 +606,6 @@ def promptfoo(rows: Collector) -> Imported:
 # platforms: where each tool writes what is in ``exports.toml``, and one reader for all --------------------------------
 
 
-_LARGE_IS_GOOD = re.compile(
-    r"acc|acc_norm|acc_\w+|accuracy|(\w+_)?exact_match.*|em|f1.*|.*_f1|bleu.*|rouge.*|chrf.*|pass@.*|mcc|score|"
-    r"prompt_level_\w+_acc|inst_level_\w+_acc|likelihood_diff|correct|is_correct|mc[12]|math_verify|flexible_match|contains"
-)
-# metrics of lm-evaluation-harness itself, which says so of them
-_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|brier_score")
-
-
 def is_small_good(metric: str) -> bool | None:
     """Return whether small values of a well-known metric are good; ``None`` where it is not known.
 
@@ -627,9 +614,10 @@ def is_small_good(metric: str) -> bool | None:
     >>> is_small_good("acc_norm,none"), is_small_good("perplexity"), is_small_good("edits") is None
     (False, True, True)
     """
-    if _LARGE_IS_GOOD.fullmatch(metric.lower().split(",")[0]):
+    large, small = ("|".join(EXPORTS["lm-eval"].fields[word]) for word in ("large_is_good", "small_is_good"))
+    if re.fullmatch(large, metric.lower().split(",")[0]):
         return False
-    return True if _SMALL_IS_GOOD.fullmatch(metric.lower()) else None
+    return True if re.fullmatch(small, metric.lower()) else None
 
 
 def as_score(value: Any) -> float | None:

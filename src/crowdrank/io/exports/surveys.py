@@ -70,7 +70,6 @@ def qualtrics(rows: Collector) -> Imported:
 
 _MATRIX = re.compile(r"(?P<asked>.+?)_(?P<row>\d+)")
 _LOOP = re.compile(r"(?P<row>\d+)_(?P<asked>\D\w*?)")  # columns of a question in a loop: 1_Q3, 2_Q3 and so on
-_TESTS = ("Survey Preview", "Survey Test", "Spam")
 
 
 def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
@@ -78,7 +77,7 @@ def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
     if "Status" in frame.columns:
         status, kept = frame["Status"].fill_null(""), rows.options.keep
         known = status.unique().to_list()
-        bad = [one for one in known if one in _TESTS or as_number(one) not in (None, 0.0)]
+        bad = [one for one in known if one in rows.export.fields["tests"] or as_number(one) not in (None, 0.0)]
         bad = bad if kept is None else [one for one in known if one not in kept]
         for value in status.filter(status.is_in(bad)):
             rows.drop(value if as_number(value) is None else f"Status {value}")
@@ -130,7 +129,6 @@ def google_forms(rows: Collector) -> Imported:
 
 
 _SURVEYMONKEY_ASIDE = re.compile(r"(?i)open-ended response|other \(.*\)|response|comments?.*")
-_SURVEYMONKEY_TIMES = ("End Date", "Date Modified", "Start Date", "Date Created")
 
 
 def surveymonkey(rows: Collector) -> Imported:
@@ -157,7 +155,7 @@ def surveymonkey(rows: Collector) -> Imported:
     who = next((name for name in names if re.sub(r"[^a-z]", "", name.lower()) == "respondentid"), None)
     if who is None:
         raise JudgmentError("no column is called Respondent ID; export all responses with it")
-    when = next((name for name in _SURVEYMONKEY_TIMES if name in names and frame[name].null_count() == 0), None)
+    when = next((name for name in rows.export.fields["times"] if name in names and frame[name].null_count() == 0), None)
     return rows.finish(add_survey(rows, frame, items, _who_and_when(rows, frame, who, when)))
 
 
