@@ -83,10 +83,9 @@ def scan_delimited(source: Source, *, names: Sequence[str] | None = None) -> Sca
     layout = _layout(source, names, None)
     if not layout.plain or source.path is None or layout.start != source.start or layout.n_nameless:
         return None
-    frame = pl.scan_csv(
-        source.path, has_header=layout.has_header, separator=layout.separator, infer_schema=False, glob=False,
-        with_column_names=lambda _: list(layout.names),
-    )  # fmt: skip
+    form: dict[str, Any] = {"has_header": layout.has_header, "separator": layout.separator}
+    form["with_column_names"] = lambda _: list(layout.names)
+    frame = pl.scan_csv(source.path, infer_schema=False, glob=False, **form)
     return Scan(frame, layout.names[-1], partial(_is_ragged, source, layout))
 
 

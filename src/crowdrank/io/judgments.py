@@ -359,7 +359,6 @@ def _stack_frames(frames: list[pl.DataFrame]) -> pl.DataFrame:
 _SEVERAL = 1.5
 
 _ONCE = 1.1
-_MANY_ROWS = 20_000
 _SHOWN = 5
 # a column with more values is a query rather than a criterion of which one is chosen
 _MOST_CRITERIA = 12
@@ -462,17 +461,11 @@ def _first_repeat(frame: pl.DataFrame, keys: list[str]) -> dict[str, Any]:
 
 def judgments_per_cell(judgments: Judgments) -> float:
     """Return how many judgments there are of each thing by each annotator, on average."""
-    n, words = len(judgments), [word for word in ("item", "left", "right") if word in judgments.answers]
-    keys = [(getattr(judgments, word), judgments.n_items) for word in words]
-    if judgments.n_annotators:
-        keys.insert(0, (judgments.annotator, judgments.n_annotators))
-        # the judgments of some items tell the same; bits that are 0 are found sooner than remainders
-        some = np.flatnonzero(keys[1][0] & ((1 << (n // _MANY_ROWS).bit_length()) - 1) == 0)
-        if n > _MANY_ROWS and len(some):
-            n, keys = len(some), [(code[some], size) for code, size in keys]
-    elif len(keys) == 1:
-        return n / max(int(judgments.judged_items.sum()), 1)
-    return n / max(n - count_repeats(keys), 1)
+    keys = [(judgments.annotator, judgments.n_annotators)] if judgments.n_annotators else []
+    words = [word for word in ("item", "left", "right") if word in judgments.answers]
+    keys += [(getattr(judgments, word), judgments.n_items) for word in words]
+    distinct = len(judgments) - count_repeats(keys) if len(keys) > 1 else int(judgments.judged_items.sum())
+    return len(judgments) / max(distinct, 1)
 
 
 def _unused_columns(plain: Plain) -> list[ColumnFacts]:

@@ -513,12 +513,9 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         wanted = covariate_columns(table, options.covariates)
         table, note = presented.as_shown(table, options.swapped, shown, wanted)
         notes.append(note)
-    wishes = table_columns.Wishes(
-        annotators=not options.no_annotators,
-        coded=options.winner_codes is not None,
-        nominal=options.nominal or options.levels is not None,
-        swapped=options.swapped is not None,
-    )
+    of_words = options.nominal or options.levels is not None
+    known = {"coded": options.winner_codes is not None, "swapped": options.swapped is not None}
+    wishes = table_columns.Wishes(annotators=not options.no_annotators, nominal=of_words, **known)
     understood = _with_notes(table, table_columns.understand(table, options.kind, columns, wishes=wishes), columns)
     words = understood.columns
     ids = (*IDS, "winner") if "loser" in words else IDS

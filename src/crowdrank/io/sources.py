@@ -358,6 +358,7 @@ def title_note(source: Source, title: str) -> str:
     return f"{source.name}: {show_value(title)} stands above the header and is not read"
 
 
+Names = Sequence[str] | None
 _ROWS_AT_ONCE = 100_000  # of a query's answer
 _MOST_LETTERS = 300  # of what a server or store complains about
 _STORES = ("s3", "s3a", "gs", "gcs", "az", "adl", "abfs", "abfss", "http", "https", "hf")
@@ -509,16 +510,14 @@ def _of_address(scheme: str, rest: str, name: str) -> Source | None:
 
 
 # given the names of columns and a number of rows, ``None`` for all, opens a reader of Arrow's batches of these
-Fetch = Callable[["Sequence[str] | None", "int | None"], AbstractContextManager[Any]]
+Fetch = Callable[["Names", "int | None"], AbstractContextManager[Any]]
 
 
 def _scan_rows(fetch: Fetch) -> pl.LazyFrame:
     """Rows that are fetched some at a time; columns and rows that are not needed are not asked for."""
     from polars.io.plugins import register_io_source
 
-    def batches(
-        names: Sequence[str] | None, where: pl.Expr | None, n_rows: int | None, size: int | None
-    ) -> Iterator[pl.DataFrame]:
+    def batches(names: Names, where: pl.Expr | None, n_rows: int | None, size: int | None) -> Iterator[pl.DataFrame]:
         with fetch(names, None if where is not None else n_rows) as reader:
             for batch in chain([reader.schema.empty_table()], reader if n_rows != 0 else ()):
                 frame = pl.DataFrame(pl.from_arrow(batch))

@@ -23,7 +23,7 @@ from ..wording import either, first_few, option
 from . import sources
 from .delimited import read_delimited
 from .notices import say
-from .sources import NotUtf8Error, Source, show_value
+from .sources import Names, NotUtf8Error, Source, show_value
 
 _PARQUET = b"PAR1"
 _TEXT_SUFFIXES = {".csv", ".tsv", ".tab", ".psv"}
@@ -36,12 +36,7 @@ Choose = Callable[[list[str]], list[str]]
 
 
 def read_table(
-    path: PathLike,
-    *,
-    text_ids: bool = True,
-    names: Sequence[str] | None = None,
-    separator: str | None = None,
-    encoding: str = "utf-8",
+    path: PathLike, *, text_ids: bool = True, names: Names = None, separator: str | None = None, encoding: str = "utf-8"
 ) -> pl.DataFrame:
     """Return the table in a file, whatever its format.
 
@@ -87,7 +82,7 @@ def read_table(
 def read_source(
     source: Source,
     *,
-    names: Sequence[str] | None = None,
+    names: Names = None,
     separator: str | None = None,
     choose: Choose | None = None,
     sheet: str | None = None,
@@ -452,9 +447,7 @@ def is_sheet(source: Source) -> bool:
     return old or any(name.startswith(_SHEET_PARTS) for name in member_names(source))
 
 
-def read_sheet(
-    source: Source, sheet: str | None = None, names: Sequence[str] | None = None, *, skip_rows: int = 0
-) -> pl.DataFrame:
+def read_sheet(source: Source, sheet: str | None = None, names: Names = None, *, skip_rows: int = 0) -> pl.DataFrame:
     """Return the table of one sheet, the first unless it is named; a blank cell is null.
 
     Rows with one cell above a header of several, such as a title, are passed over, which is said.

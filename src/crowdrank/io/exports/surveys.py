@@ -321,25 +321,21 @@ def best_worst(rows: Collector) -> Imported:
             way = option("columns", {"annotator": repeated[0]})
             rows.notes.append(f"no annotator is named; if {repeated[0]!r} does so: {way}")
     query = next((name for name in free if name_points("query", name) >= LISTED), None)
-
-    def blame(number: int, what: str) -> None:
-        """Refuse a set, or leave it out where that was asked for."""
-        if rows.options.invalid != "drop":
-            remedy = option("invalid", "drop")
-            raise JudgmentError(f"row {number}: {what}; correct it, or leave such rows out: {remedy}")
-        rows.drop(f"where {what}")
-
     for number, record in enumerate(sets, 1):
         items = list(dict.fromkeys(record[name] for name in layout.items if record[name] is not None))
         best, worst = (record[name] if name is not None else None for name in (layout.best, layout.worst))
         if named_places and not are_items:
             best, worst = (one and record[place_of[one.lower()]] for one in (best, worst))
+        unknown = any(one is not None and one not in items for one in (best, worst))
         if best is None and worst is None:
             rows.drop("without an answer")
-        elif any(one is not None and one not in items for one in (best, worst)):
-            blame(number, "the best or the worst is not among the items that were shown")
-        elif best == worst:
-            blame(number, "the same item is the best and the worst")
+        elif unknown or best == worst:
+            what = "the same item is the best and the worst"
+            what = "the best or the worst is not among the items that were shown" if unknown else what
+            if rows.options.invalid != "drop":
+                remedy = option("invalid", "drop")
+                raise JudgmentError(f"row {number}: {what}; correct it, or leave such rows out: {remedy}")
+            rows.drop(f"where {what}")
         else:
             pairs = [(best, item) for item in items if item != best] if best is not None else []
             pairs += [(item, worst) for item in items if item not in (best, worst)] if worst is not None else []
