@@ -175,7 +175,8 @@ def _is_chosen_rejected(start: Beginning) -> bool:
     if not start.has("chosen", "rejected") or start.has("scores_chosen", "results"):
         return False
     asked = ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
-    talks = (isinstance(value, list) or "\n\nAssistant:" in str(value) for value in start.values("chosen"))
+    chosen = (one["chosen"] for one in start.objects if "chosen" in one)
+    talks = (isinstance(value, list) or "\n\nAssistant:" in str(value) for value in chosen)
     return any(map(start.has, asked)) or any(talks)
 
 

@@ -386,8 +386,7 @@ def _read_tasks(rows: Collector, read_tasks: Callable[[], Tasks]) -> Imported:
             # an answer about one of several images or paragraphs of a task is about that one
             read = [one for one in whole if one.whole.get("item_index") is not None] or whole[:1]
             rows.n_read += len(whole) - 1
-            if len(whole) > len(read):
-                rows.drop("answered twice", len(whole) - len(read))
+            rows.drop("answered twice", len(whole) - len(read))
             for result in read:
                 place = as_text(result.whole.get("item_index"))
                 about = task if place is None else task | {"id": f"{as_text(task.get('id'))}[{place}]"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,20 +16,19 @@ from ..sources import Source
 from ..trec import looks_like_run, read_qrels, read_run
 from .cells import as_number, as_text, at_path
 from .imported import Cells, Collector, Imported
-from .streaming import Record, Shape, document, records
+from .streaming import Record, Shape, document, records, text_rows
 
 
 def quepid(rows: Collector) -> Imported:
     """Return a grade for each rating of a case; a query without ratings stands alone in its row and is left out."""
-    table = csv.reader(io.StringIO(rows.source.text()))
-    header = [name.strip().lower() for name in next(table)]
-    lines = ([cell.strip() for cell in cells] for cells in table)
+    header, *lines = text_rows(rows.source)
+    names = [name.lower() for name in header]
 
     def rating(record: Record, number: int) -> Iterator[Cells | str]:
         cells = rows.cells_of(record)
         yield cells if cells["item"] and cells["grade"] else "without a rated item"
 
-    rows.take((dict(zip(header, cells, strict=False)) for cells in lines if any(cells)), rating)
+    rows.take((dict(zip(names, cells, strict=False)) for cells in lines), rating)
     return rows.finish("grade")
 
 

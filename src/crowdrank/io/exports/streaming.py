@@ -64,10 +64,6 @@ class Beginning:
         """The columns, or the fields of the first object."""
         return self.header or (tuple(self.objects[0]) if self.objects else ())
 
-    def values(self, name: str) -> list[Any]:
-        """What a field holds in the objects."""
-        return [one[name] for one in self.objects if name in one]
-
 
 def look(source: Source) -> Beginning:
     """Return the beginning of a file."""
