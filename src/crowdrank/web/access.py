@@ -88,7 +88,7 @@ class Buckets:
         self._levels: dict[Any, tuple[float, float]] = {}
         self._swept = -math.inf
 
-    def wait(self, key: Any, rate: float, burst: float, *, take: float = 1.0) -> float:
+    def wait(self, key: Any, rate: float, burst: float) -> float:
         """Return 0 and count the call, or the seconds after which it may be made."""
         now = self.clock()
         if len(self._levels) > _MANY_CALLERS and now - self._swept > _SWEEP_SECONDS:
@@ -96,10 +96,10 @@ class Buckets:
             self._swept = now
         level, at = self._levels.get(key, (burst, now))
         level = min(burst, level + (now - at) * rate)
-        if level < max(take, 1.0):
+        if level < 1:
             self._levels[key] = (level, now)
-            return (max(take, 1.0) - level) / rate
-        self._levels[key] = (level - take, now)
+            return (1 - level) / rate
+        self._levels[key] = (level - 1, now)
         return 0.0
 
 
