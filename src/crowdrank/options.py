@@ -34,13 +34,19 @@ class Option:
         Bounds of a number.
     reads
         How the text becomes a value: ``list`` (commas between), ``pairs`` (``key=value``, with an ``example``),
-        ``codes`` (a list of pairs), ``pair`` (one of them), ``columns`` or ``numbers``.
+        ``codes`` (a list of pairs), ``pair`` (one of them), ``columns``, ``numbers`` or ``share`` (a number or a file).
     value
         What Python is given where an option without a value is typed.
     complete
         What a shell completes: families of methods, or names themselves; a comma behind it for a list of them.
     panel
         Heading that the help has it under.
+    file
+        What is done with the file it names, which is checked before any work: ``in`` is read, ``result`` is written in
+        the format asked for, a ``table`` in that of its name, a ``figure`` as either table or ``picture``, a ``page``
+        for browsers, and ``out`` in any way.
+    only
+        Kind of raw items that alone has it.
     """
 
     typed: str
@@ -56,6 +62,8 @@ class Option:
     value: Any = True
     complete: str = ""
     panel: str = ""
+    file: str = ""
+    only: str = ""
 
     @property
     def flags(self) -> list[str]:
@@ -82,6 +90,9 @@ class Option:
         return self.python or first.strip("-[].").lower().replace("-", "_")
 
 
+PICTURES = (".png", ".pdf", ".svg")
+"""Endings that the names of pictures have."""
+
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _TYPES = {"int": int, "float": float}
 
@@ -104,6 +115,8 @@ def _page(rows: list[Any]) -> tuple[Option, ...]:
 
 READING = _page(_TABLE["shared"]["reading"])
 COMMANDS = {name: _page(rows) for name, rows in _TABLE["commands"].items()}
+PROGRAM: dict[str, Any] = _TABLE["program"]
+"""Where the functions of the commands are, and what the help of all of them says."""
 
 BY_NAME: dict[str, Option] = {}
 """Options by what Python calls them; the first page that has one says how it is typed."""

@@ -39,7 +39,10 @@ def explain_unknown(verb: Callable[Given, Result]) -> Callable[Given, Result]:
     ...
     crowdrank.errors.ParameterError: aggregate has no argument ties=; a parameter of the method goes into params={'ties': 'davidson'}
     """  # noqa: E501
-    known = list(inspect.signature(verb).parameters)
+    parameters = inspect.signature(verb).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return verb
+    known = list(parameters)
 
     @functools.wraps(verb)
     def call(*args: Given.args, **given: Given.kwargs) -> Result:

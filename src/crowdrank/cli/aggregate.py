@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +12,23 @@ from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..io.notices import Notice, hear
 from ..registry import resolve
 from ..wording import SHOWN, counted, first_few, of_all
-from .outputs import (
-    LEVEL,
-    check_files,
-    check_report,
-    deliver,
-    deliver_consensus,
-    report_written,
-    write_summary,
-    write_wanted,
-)
+from .outputs import LEVEL, deliver, deliver_consensus, report_written, write_summary, write_wanted
 from .running import command_line, fail_where, say_failed
 from .talk import Talk, one_line
-from .votes import Asked, expect_packed_alone, packed_in_words, read_settled, refuse_unpackable, split_list
+from .votes import (
+    Asked,
+    column_values,
+    expect_packed_alone,
+    packed_in_words,
+    read_settled,
+    refuse,
+    refuse_unpackable,
+    split_list,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..data.consensus import Consensus
-    from ..review.findings import Facts
-
-_MOST_VALUES = 100
-"""Values of a column that ``--by`` makes a ranking for."""
 
 _MAX_CHARACTERS = 40
 """Characters of an annotator's name that are shown."""
@@ -81,40 +77,27 @@ def aggregate(asked: Asked, talk: Talk) -> None:
     # from standard input, in a pipe
     zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json
     """
-    from ..io.output import format_for
 
     votes, reading = asked.votes, asked.reading
-    check_files(
-        [*votes, reading.items, asked.known, asked.families, asked.anchors, asked.classifier],
-        [asked.out, asked.annotators, asked.report, asked.moderation, asked.summary, asked.soft_labels],
-        format=asked.format, tables=[asked.annotators],
-    )  # fmt: skip
     if asked.several is not None:
         _label_sets(asked, talk)
         return
     api.check_aggregation(**asked.arguments(api.check_aggregation))
     api.check_level(asked.intervals, "intervals")
-    check_report(asked.report)
-    check_report(asked.moderation)
-    asked.chosen = format_for(asked.out, asked.format)
+    asked.chosen = io.format_for(asked.out, asked.format)
     if asked.anchors is not None and asked.moderation is None and asked.chosen not in ("xlsx", "json"):
-        raise ParameterError(
-            "--anchors grades scripts on a page or in a workbook; give --moderation FILE.html, or -o FILE.xlsx"
-        )
+        remedy = "give --moderation FILE.html, or -o FILE.xlsx"
+        raise ParameterError(f"--anchors grades scripts on a page or in a workbook; {remedy}")
     if asked.compared is not None and asked.report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
     for name in () if asked.compared in (None, "all") else split_list(asked.compared):
         resolve("aggregator", name)
-    asked.conditions = []
-    if asked.fail_if:
-        from ..review.conditions import parse_condition
-
-        asked.conditions = [parse_condition(text) for text in asked.fail_if]
+    asked.conditions = [api.parse_condition(text) for text in asked.fail_if or ()]
     # ratings go by an item, or by the mean of all
-    name, equals, anchor = (asked.rating or "mean").partition("=")
-    asked.anchor = anchor or None
-    if (name, equals) != ("mean", "") and (name != "anchor" or not anchor):
+    anchor = re.fullmatch("mean|anchor=(.+)", asked.rating or "mean")
+    if anchor is None:
         raise ParameterError(f"--rating {asked.rating} is not understood; write --rating anchor=ITEM, or --rating mean")
+    asked.anchor = anchor[1]
     if asked.families is not None:
         api.expect_self(asked.control)
     if asked.overall is not None and asked.criteria is None:
@@ -123,9 +106,8 @@ def aggregate(asked: Asked, talk: Talk) -> None:
         _several_rankings(asked, talk)
         return
     if asked.win_rate is not None and len(asked.win_rate) not in (1, 2):
-        raise ParameterError(
-            f"--win-rate {','.join(asked.win_rate)} is not understood; name two items, as in --win-rate A,B"
-        )
+        given = ",".join(asked.win_rate)
+        raise ParameterError(f"--win-rate {given} is not understood; name two items, as in --win-rate A,B")
     asked.level = LEVEL if asked.bootstrap and asked.intervals is None else asked.intervals
     asked.levels, asked.doubt = reading.levels, None
     if asked.anchors is not None:
@@ -137,15 +119,11 @@ def aggregate(asked: Asked, talk: Talk) -> None:
     in_parts = expect_packed_alone(votes) or any(getattr(asked, name) for name in _SCALING)
     advice = None if in_parts else api.file_advice(votes)
     if advice is not None:
-        talk.say(advice.sentence)
-        in_parts = advice.stream and asked.stream is None
+        talk.say(advice[1])
+        in_parts = advice[0] and asked.stream is None
     if in_parts:
-        flag = _first_given(asked, "families swaps")
-        if flag is not None:
-            raise ParameterError(
-                f"{flag} needs all judgments of an annotator at once, but these are read in parts; give the file "
-                "itself with --no-stream, or leave it out"
-            )
+        why = "needs all judgments of an annotator at once, but these are read in parts"
+        refuse(asked, "families swaps", f"{why}; give the file itself with --no-stream, or leave it out")
         judged = _packed_votes(asked, talk)
     if judged is None:
         judged = read_settled(asked if asked.cannot_tell is None else _set_apart(asked, talk), talk)
@@ -155,34 +133,24 @@ def aggregate(asked: Asked, talk: Talk) -> None:
     fail_where(_fit_and_write(judged, asked, talk), talk)
 
 
-def _first_given(asked: Asked, names: str) -> str | None:
-    """The first of some options that was given, as it is typed."""
-    given = [name for name in names.split() if getattr(asked, name) and getattr(asked, name) not in ("keep", "order")]
-    return f"--{given[0].replace('_', '-')}" if given else None
-
-
 def _packed_votes(asked: Asked, talk: Talk) -> Any:
     """Packed judgments, or those of files that are packed first; ``None`` where files turn out to hold few."""
     from ..api import in_parts
-    from ..cluster.packed import is_packed, scan_judgments
     from ..data.parted import MANY_ITEMS
 
     first, reading = asked.votes[0], asked.reading
-    packed_before = is_packed(first)
+    packed_before = api.is_packed(first)
     given = [word for word in reading.words if word.startswith("--") and word != "--items"]
     if packed_before and given:
-        raise ParameterError(
-            f"{given[0]} applies to reading files, but {first} is already packed; leave it out, or give the files"
-        )
+        why = f"applies to reading files, but {first} is already packed; leave it out, or give the files"
+        raise ParameterError(f"{given[0]} {why}")
     refuse_unpackable(reading, "give the file itself with --no-stream, or leave it out")
     options = reading.options(asked.control)
     if reading.items is not None and (asked.report is None or not packed_before):
-        raise ParameterError(
-            "--items cannot be used with judgments that are read in parts; leave it out, or pack the votes and give "
-            "it with --report for texts and links"
-        )
+        remedy = "leave it out, or pack the votes and give it with --report for texts and links"
+        raise ParameterError(f"--items cannot be used with judgments that are read in parts; {remedy}")
     if packed_before:
-        packed = scan_judgments(first)
+        packed = api.scan_judgments(first)
         talk.say(packed_in_words(packed))
         return packed
     with talk.working("packing the votes") as progress:
@@ -192,10 +160,8 @@ def _packed_votes(asked: Asked, talk: Talk) -> Any:
         talk.say(f"fewer than {in_parts.MANY_ROWS:,} judgments are fitted as a whole")
         return None
     if packed.n_items > MANY_ITEMS and asked.out in (None, "-"):
-        raise ParameterError(
-            f"a ranking of {packed.n_items:,} items is too long to print; name a file with --out, or pack the votes "
-            "first"
-        )
+        remedy = "name a file with --out, or pack the votes first"
+        raise ParameterError(f"a ranking of {packed.n_items:,} items is too long to print; {remedy}")
     return packed
 
 
@@ -203,14 +169,7 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
     """Fit judgments, write the consensus and what goes with it; return the conditions that hold, in words."""
     import polars as pl
 
-    from ..cluster.packed import PackedJudgments
-    from ..data.consensus import Consensus
-    from ..io.output import write_sheets, write_text
-    from ..io.results import consensus_table, json_text
-    from ..review.conditions import check
-    from ..review.findings import facts_of, findings_of
-
-    packed = judged if isinstance(judged, PackedJudgments) else None
+    packed = judged if isinstance(judged, api.PackedJudgments) else None
     if packed is None and asked.annotators and not judged.n_annotators:
         raise ParameterError("the votes name no annotators, so there is no table of them; leave --annotators out")
     wanted = asked.arguments(api.aggregate) | ({} if packed is not None else dict.fromkeys(_SCALING))
@@ -224,27 +183,24 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         consensus = _with_estimate(consensus, cannot_tell={"annotators": people.to_dicts(), "items": items.to_dicts()})
     chosen, level = asked.chosen, asked.level or LEVEL
     moderated = _moderate(judged, consensus, asked, chosen) if packed is None else None
-    if moderated is not None and isinstance(consensus, Consensus):
+    if moderated is not None:
         consensus = _with_estimate(consensus, reliability=moderated.reliability)
 
     @cache
-    def facts() -> Facts:
-        return facts_of(consensus, judged) if packed is None else api.sampled_facts(packed, consensus)
+    def facts() -> api.Facts:
+        return api.facts_of(consensus, judged) if packed is None else api.sampled_facts(packed, consensus)
 
-    def look() -> tuple[Consensus, Any]:
+    def look() -> tuple[api.Consensus, Any]:
         if talk.quiet and not (asked.annotators or asked.summary or chosen in ("json", "parquet")):
             return consensus, None
         with talk.working("checking the annotators"):
             tell_of_annotators(facts(), talk)
-        return facts().reviewed_consensus, findings_of(facts()) if chosen == "json" else None
+        return facts().reviewed_consensus, api.findings_of(facts()) if chosen == "json" else None
 
-    if not isinstance(consensus, Consensus):
+    if not isinstance(consensus, api.Consensus):
         # a ranking that stays in Parquet
-        flag = _first_given(asked, "rating tiers win_rate")
-        if flag is not None:
-            raise ParameterError(
-                f"{flag} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
-            )
+        why = f"needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
+        refuse(asked, "rating tiers win_rate", why)
         if asked.out in (None, "-"):
             where = f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it"
             talk.say(where, needed=True)
@@ -265,12 +221,12 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
             # items, annotators and what to do next; of pairs on one scale, the sheets of a moderation meeting
             sheets = moderated.sheets() if moderated is not None else {}
             if moderated is None:
-                sheets["items"] = consensus_table(consensus, asked.level, columns)
+                sheets["items"] = io.consensus_table(consensus, asked.level, columns)
                 if (table := facts().table) is not None:
                     sheets["annotators"] = _with_doubt(table, asked)
-                said = [(one.severity, one.sentence) for one in findings_of(facts())]
+                said = [(one.severity, one.sentence) for one in api.findings_of(facts())]
                 sheets["what to do next"] = pl.DataFrame(said, schema=["about", "finding"], orient="row")
-            write_sheets(sheets, asked.out)
+            io.write_sheets(sheets, asked.out)
             report_written(asked.out, talk)
             look()
         else:
@@ -300,27 +256,27 @@ def _fit_and_write(judged: Any, asked: Asked, talk: Talk) -> list[str]:
         for step in moderated.steps:
             talk.say(step[:1].lower() + step[1:].removesuffix("."))
     if asked.soft_labels is not None:
-        write_text(json_text(api.lewidi(consensus, judged)), asked.soft_labels)
+        io.write_text(io.json_text(api.lewidi(consensus, judged)), asked.soft_labels)
         report_written(asked.soft_labels, talk)
     if asked.report is not None:
         _write_report(facts(), packed, asked, talk)
-    outcomes = [check(one, facts()) for one in asked.conditions]
+    outcomes = [api.check(one, facts()) for one in asked.conditions]
     holding = [outcome.sentence for outcome in outcomes if outcome.holds]
     if asked.summary is not None:
         shown = None
-        if isinstance(consensus, Consensus):
+        if isinstance(consensus, api.Consensus):
             sure = consensus.uncertainty is not None
             shown = consensus.intervals(level).drop("basis") if sure else consensus.frame()
         write_summary(asked.summary, f"Consensus of {counted(len(consensus), 'item')}", shown, talk, holding)
     return holding
 
 
-def _with_estimate(consensus: Consensus, **estimates: Any) -> Consensus:
+def _with_estimate(consensus: api.Consensus, **estimates: Any) -> api.Consensus:
     """The consensus with further estimates."""
     return dataclasses.replace(consensus, estimates={**consensus.estimates, **estimates})
 
 
-def _item_columns(consensus: Consensus, judged: Any, asked: Asked) -> pl.DataFrame | None:
+def _item_columns(consensus: api.Consensus, judged: Any, asked: Asked) -> pl.DataFrame | None:
     """What stands beside the items: probabilities, difficulty, ratings or tiers; ``None`` for nothing."""
     level, tables = asked.level or LEVEL, []
     if asked.probabilities:
@@ -349,15 +305,14 @@ def _label_sets(asked: Asked, talk: Talk) -> None:
     """Write the set of labels of each item."""
     import polars as pl
 
-    from ..io.judgments import open_votes
-    from ..io.plain_tables import chosen_rows
-
-    odd = [word for word in asked.reading.words if word.startswith("--") and word not in _READING_OF_LABELS]
-    for flag in filter(None, (_first_given(asked, _NOT_OF_LABELS), *odd)):
-        raise ParameterError(f"{flag} does not apply to sets of labels; leave it or --several-labels out")
+    why = "does not apply to sets of labels; leave it or --several-labels out"
+    refuse(asked, _NOT_OF_LABELS, why)
+    for word in asked.reading.words:
+        if word.startswith("--") and word not in _READING_OF_LABELS:
+            raise ParameterError(f"{word} {why}")
     options = asked.reading.options()
     table = pl.concat(
-        [chosen_rows(open_votes(name, options.encoding), options) for name in asked.votes], how="diagonal_relaxed"
+        [io.chosen_rows(io.open_votes(name, options.encoding), options) for name in asked.votes], how="diagonal_relaxed"
     )
     named: dict[str, Any] = {"labels": asked.several[0]} if len(asked.several) == 1 else {"columns": asked.several}
     method = {} if asked.method == "auto" else {"method": asked.method}
@@ -374,9 +329,6 @@ def _set_apart(asked: Asked, talk: Talk) -> Asked:
     """Count "can't tell" by item and annotator, and leave these rows out of the grades."""
     import polars as pl
 
-    from ..io.judgments import open_votes, read_one
-    from ..io.sources import files_like
-
     votes, reading, answers = asked.votes, asked.reading, asked.cannot_tell
     if "-" in votes:
         raise ParameterError(
@@ -384,16 +336,16 @@ def _set_apart(asked: Asked, talk: Talk) -> Asked:
         )
     with hear(lambda _: None):
         options = reading.options(nominal=True, levels=None, missing=reading.missing)
-        tables = [read_one(open_votes(one, options.encoding), options) for name in votes for one in files_like(name)]
+        tables = [
+            io.read_one(io.open_votes(one, options.encoding), options) for name in votes for one in io.files_like(name)
+        ]
     if any(table.kind != "grade" for table in tables):
         raise ParameterError("--cannot-tell applies to grades or labels; leave it out, or use --missing")
     # cells as they stand: N/A is no blank here
-    frames = [
-        one.frame.with_columns(grade=plain.whole[plain.understood.columns["grade"]])
-        if (plain := one.plain)
-        else one.frame
-        for one in tables
-    ]
+    frames = []
+    for one in tables:
+        cells = one.frame["grade"] if one.plain is None else one.plain.whole[one.plain.understood.columns["grade"]]
+        frames.append(one.frame.with_columns(grade=cells))
     frame = pl.concat(frames, how="diagonal_relaxed")
     if "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit("all"))
@@ -430,11 +382,9 @@ def _moderate(judged: Any, consensus: Any, asked: Asked, chosen: str) -> api.Mod
     return api.moderate(judged, one_scale, anchors=anchors, levels=asked.levels, seed=asked.seed)
 
 
-def _write_report(facts: Facts, packed: Any, asked: Asked, talk: Talk) -> None:
+def _write_report(facts: api.Facts, packed: Any, asked: Asked, talk: Talk) -> None:
     """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
-    from .. import report as reports
-    from ..cluster.packed import is_packed
-    from ..io.features import describe_votes
+    from ..report import write_report
 
     votes, reading, title = asked.votes, asked.reading, None
     if packed is not None:
@@ -446,23 +396,21 @@ def _write_report(facts: Facts, packed: Any, asked: Asked, talk: Talk) -> None:
             methods = None if asked.compared == "all" else split_list(asked.compared)
             comparison = api.compare_methods(facts.judgments, methods, seed=asked.seed, progress=progress)
     with talk.working("writing the report"):
-        about: Any = None if reading.items == "-" else reading.items
-        if about is None:
-            about = describe_votes([] if is_packed(votes[0]) else votes, reading.kind, reading.columns)
-        reports.write(
+        plain = [] if api.is_packed(votes[0]) else votes
+        listed = reading.items not in (None, "-")
+        about = reading.items if listed else io.describe_votes(plain, reading.kind, reading.columns)
+        write_report(
             facts.reviewed_consensus, facts.judgments, asked.report, items=about, comparison=comparison,
             command=command_line(), title=title,
         )  # fmt: skip
     report_written(asked.report, talk)
 
 
-def tell_of_annotators(facts: Facts, talk: Talk) -> None:
+def tell_of_annotators(facts: api.Facts, talk: Talk) -> None:
     """Say who is worth a look and what is odd about the annotators, unless a warning did."""
-    from ..review.findings import verdict_findings
-    from ..review.sentences import BY_QUALITY, FLAGS
 
-    odd, quality, findings, lines = facts.diagnostics, facts.consensus.quality, verdict_findings(facts), []
-    if any(one.kind in BY_QUALITY for one in findings):
+    odd, quality, findings, lines = facts.diagnostics, facts.consensus.quality, api.verdict_findings(facts), []
+    if any(one.kind in api.BY_QUALITY for one in findings):
         assert facts.table is not None
         suspicious = facts.suspects
         number, verb = of_all(len(suspicious), len(facts.table), "annotator"), "is" if len(suspicious) == 1 else "are"
@@ -471,12 +419,12 @@ def tell_of_annotators(facts: Facts, talk: Talk) -> None:
             numbers = ((float(one.n_judgments), "judgment"), (float(one.n_pairs), "pair"))
             # weights need not be whole
             judged = [counted(int(n) if n.is_integer() else round(n, 1), what) for n, what in numbers]
-            verdict = FLAGS["guessing"].noun if one.verdict == "guessing" else one.verdict
+            verdict = api.FLAGS["guessing"].noun if one.verdict == "guessing" else one.verdict
             said = f"quality {one.quality:.2f} ({interval(one)}), {verdict} with {' and '.join(judged)}"
             lines.append(f" {annotator_name(one)}: {said}")
         if len(suspicious) > SHOWN:
             lines.append(f" and {len(suspicious) - SHOWN:,} more; --annotators FILE lists all")
-    lines += [one.sentence for one in findings if one.kind not in BY_QUALITY]
+    lines += [one.sentence for one in findings if one.kind not in api.BY_QUALITY]
     lines += () if odd is None else (*odd.annotator_messages, *odd.sample_notes)
     if quality is not None and quality.n_sampled is not None:
         lines.append(f"quality was measured on a sample of {quality.n_sampled:,} judgments")
@@ -501,12 +449,10 @@ def _several_rankings(asked: Asked, talk: Talk) -> None:
     if asked.by is not None and asked.criteria is not None:
         raise ParameterError("--by and --criteria make different tables; give only one of them")
     if "-" in asked.votes:
-        raise ParameterError(
-            f"{mine} reads the votes several times, but standard input can be read only once; give a file"
-        )
-    flag = _first_given(asked, f"{_OF_ONE_RANKING} annotators cannot_tell")
-    if flag is not None:
-        raise ParameterError(f"{flag} applies to one ranking, but {mine} makes several; leave one out")
+        once = "but standard input can be read only once; give a file"
+        raise ParameterError(f"{mine} reads the votes several times, {once}")
+    why = f"applies to one ranking, but {mine} makes several; leave one out"
+    refuse(asked, f"{_OF_ONE_RANKING} annotators cannot_tell", why)
     found = None if asked.by is not None else _by_criterion(asked, talk)
     table = _by_category(asked, talk) if found is None else found.table
     deliver(table, asked, talk, sheets=None if found is None else found.sheets, bold="item", cut=("item",))
@@ -515,7 +461,6 @@ def _several_rankings(asked: Asked, talk: Talk) -> None:
 
 def _by_criterion(asked: Asked, talk: Talk) -> api.Rubric:
     """The ranking by several columns of grades or winners, and what they have in common."""
-    from ..data.column_names import understand_pairs
 
     names, weights = api.criteria_weights(asked.criteria)
     table, wanted = io.read_table(asked.votes[0]), (*names, *([asked.overall] if asked.overall else ()))
@@ -527,7 +472,7 @@ def _by_criterion(asked: Asked, talk: Talk) -> api.Rubric:
             f"{asked.votes[0]} has no column {lacking[0]!r} for --criteria, nor one that holds all of them; its "
             f"columns are {', '.join(table.columns)}"
         )
-    answer = "grade" if understand_pairs(table.columns) is None else "winner"
+    answer = "grade" if api.understand_pairs(table.columns) is None else "winner"
     fits, judgments = {}, {}
     for one in wanted:
         how = {"columns": {answer: one}} if metric is None else {"where": {metric: one}}
@@ -536,21 +481,15 @@ def _by_criterion(asked: Asked, talk: Talk) -> api.Rubric:
             fits[one] = api.aggregate(judgments[one], **asked.arguments(api.aggregate))
     whole = fits.pop(asked.overall) if asked.overall else None
     found = api.rubric(fits, judgments, weights=weights, overall=whole, seed=asked.seed)
-    api.say_rubric(found)
+    for sentence in found.sentences():
+        talk.say(sentence)
     return found
 
 
 def _by_category(asked: Asked, talk: Talk) -> pl.DataFrame:
     """The ranking of all votes, and one for each value of a column."""
-    import polars as pl
-
-    by, tables = asked.by, [io.read_table(name) for name in asked.votes]
-    for name, table in zip(asked.votes, tables, strict=True):
-        if by not in table.columns:
-            raise JudgmentError(f"{name} has no column {by!r}; its columns are {', '.join(table.columns)}")
-    values = sorted({str(one) for table in tables for one in table[by].cast(pl.String).drop_nulls().to_list()})
-    if not 1 < len(values) <= _MOST_VALUES:
-        raise JudgmentError(f"--by {by} has {len(values):,} values; name a column with 2 to {_MOST_VALUES}")
+    by = asked.by
+    values = column_values(asked.votes, [io.read_table(name) for name in asked.votes], by, named="--by ", fewest=2)
     judgments = read_settled(asked, talk)
     said_of_all: list[Notice] = []
     with hear(said_of_all.append), talk.working("finding the consensus"):
@@ -584,9 +523,8 @@ def _read_some(asked: Asked, talk: Talk, **changes: dict[str, str]) -> Any:
     return read_settled(asked.but(reading=asked.reading.but(**more)), talk)
 
 
-def _category(asked: Asked, one: str, whole: Consensus, talk: Talk) -> api.CategoryFit:
+def _category(asked: Asked, one: str, whole: api.Consensus, talk: Talk) -> api.CategoryFit:
     """The consensus of one category by the method of all judgments, whose scores it is compared with."""
-    from ..data.naming import named_annotators
 
     # what there is to say of the votes was said of all of them
     with hear(lambda _: None):
@@ -599,7 +537,7 @@ def _category(asked: Asked, one: str, whole: Consensus, talk: Talk) -> api.Categ
         for name in none:
             talk.say(f"{asked.by} {one}: {name} is 0 in all preferences and makes no difference there")
     if asked.trusted:
-        present = named_annotators(judgments, asked.trusted, "trusted", absent=True)
+        present = api.named_annotators(judgments, asked.trusted, "trusted", absent=True)
         ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
         changes["trusted"] = ids or asked.trusted
     with talk.working("finding the consensus"):

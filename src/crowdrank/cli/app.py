@@ -15,47 +15,19 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from .. import __version__
+from .. import __version__, api, io
 from ..errors import MissingExtraError, ParameterError
-from ..options import COMMANDS, Option
+from ..options import COMMANDS, PROGRAM, Option
+from .outputs import check_options
 from .talk import Talk
 from .votes import Asked
 
-HOMES = {
-    "aggregate": "aggregate", "compare": "evaluate", "evaluate": "evaluate", "diagnose": "evaluate",
-    "audit": "audit", "changed": "audit", "features": "train", "train": "train", "rank": "train",
-    "propose": "propose", "simulate": "propose",
-    "study": "study", "methods": "methods", "datasets": "methods", "demo": "demo", "inspect": "files",
-    "export": "files", "pack": "files", "serve": "files", "judge": "judge", "sort": "judge",
-    "mcp": "files",
-}  # fmt: skip
+HOMES: dict[str, str] = PROGRAM["homes"]
 """Verb -> the file that has its function."""
 
 VERBS = tuple(HOMES)
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 """Settings of typer for pages without colours, and errors that are said by us."""
-
-EXAMPLES = """\
-# see it work on a small data set
-crowdrank demo
-# what is in a file of votes, and the next command
-crowdrank inspect votes.csv
-# rank what was judged in it
-crowdrank aggregate votes.csv --report page.html
-# every method there is
-crowdrank methods"""
-
-FIRST_STEPS = """\
-crowdrank turns votes of many annotators into a ranking, and names the bad
-annotators. Next:
-
-  crowdrank demo              see it work on a small data set
-  crowdrank inspect FILE      what is in your file, and the command for it
-  crowdrank aggregate FILE    the ranking, and whom to look at
-  crowdrank aggregate FILE --report page.html
-  crowdrank serve --demo      collect judgments in a browser
-  crowdrank --help            all commands; COMMAND --help has its options
-"""
 
 
 class _AsTyped(NamedTuple):
@@ -124,9 +96,8 @@ class _Verb(_WithExamples, TyperCommand):
         valued = {flag for param in options if not param.is_flag and not param.count for flag in param.opts}
         for word, following in pairwise(takewhile(lambda one: one != "--", args)):
             if word in valued and following in flags:
-                raise ParameterError(
-                    f"{word} needs a value, and {following} follows it; see crowdrank {self.name} --help"
-                )
+                remedy = f"see crowdrank {self.name} --help"
+                raise ParameterError(f"{word} needs a value, and {following} follows it; {remedy}")
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -159,11 +130,9 @@ def _command(verb: str) -> Any:
     def run(**given: Any) -> None:
         asked = Asked.from_typed(options, given)
         if getattr(asked, "digits", None) is not None or getattr(asked, "safe_csv", False):
-            from ..data.showing import DIGITS
-            from ..io.output import SAFE_CSV
-
-            DIGITS.set(asked.digits)
-            SAFE_CSV.set(asked.safe_csv)
+            api.DIGITS.set(asked.digits)
+            io.SAFE_CSV.set(asked.safe_csv)
+        check_options(options, asked)
         if "talk" not in wanted:
             work(asked)
             return
@@ -192,12 +161,9 @@ def _parameter(option: Option, at_once: Callable[[bool], None] | None) -> inspec
     if at_once is not None:
         settings |= {"is_eager": True, "callback": at_once}
     told = typer.Option(*option.flags, **settings) if option.flags else typer.Argument(show_default=False, **settings)
-    return inspect.Parameter(
-        option.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is ... else default,
-        annotation=Annotated[kind | None if default is None else kind, told],
-    )
+    annotation: Any = Annotated[kind | None if default is None else kind, told]
+    default = inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def complete(wanted: str, incomplete: str) -> list[str]:
@@ -243,7 +209,7 @@ class _Program(_WithExamples, TyperGroup):
 
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-app = typer.Typer(cls=_Program, name="crowdrank", epilog=EXAMPLES, context_settings=_HELP, **_PLAIN)
+app = typer.Typer(cls=_Program, name="crowdrank", epilog=PROGRAM["examples"], context_settings=_HELP, **_PLAIN)
 
 
 def _print_version(wanted: bool) -> None:
@@ -263,4 +229,4 @@ def start(context: typer.Context, version: Annotated[bool, _VERSION] = False) ->
     Data goes to standard output, talk to standard error; - reads standard input.
     """
     if context.invoked_subcommand is None:
-        typer.echo(FIRST_STEPS, nl=False)
+        typer.echo(PROGRAM["first_steps"], nl=False)

@@ -7,17 +7,17 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from .. import api, auditing, io
-from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..errors import CrowdrankError, ParameterError
 from ..io.notices import collect_notices
-from .outputs import check_files, check_report, deliver, for_people, report_written, write_summary, write_wanted
+from .outputs import deliver, for_people, report_written, write_summary, write_wanted
 from .running import command_line, fail_where
 from .talk import Talk
-from .votes import Asked, Reading, read_settled, read_votes
+from .votes import Asked, Reading, column_values, read_settled, read_votes
 
 if TYPE_CHECKING:
     import polars as pl
 
-_MOST_VALUES, _MOST_SAID = 100, 40
+_MOST_SAID = 40
 
 _SHOWN_COLUMNS = "criterion program verdict winning_rate advantage low high quality quality_lower quality_upper n_items"
 _QUANTITIES = "winning_rate advantage low high share_lost quality n_items accuracy kappa rank_correlation error"
@@ -44,18 +44,11 @@ def audit(asked: Asked, talk: Talk) -> None:
     import polars as pl
 
     from ..auditing.labels import Labels
-    from ..data.judgments import parts_of
-    from ..io.features import describe_votes
-    from ..io.output import format_for, write_text
 
     votes, reading, people, by, criterion = asked.votes, asked.reading, asked.people, asked.by, asked.criterion
-    more = [asked.corrected, asked.next_labels]
-    inputs = [*votes, reading.items, asked.run, asked.item_families]
-    check_files(inputs, [asked.out, *more, asked.report, asked.summary], format=asked.format, tables=more)
-    check_report(asked.report)
     if asked.item_families is not None:
         api.expect_self(asked.control)
-    conditions = _conditions(asked.fail_if, _QUANTITIES.split())
+    conditions = [api.parse_condition(text, _QUANTITIES.split()) for text in asked.fail_if or ()]
     if people is None and len(votes) != 2:
         raise ParameterError(
             "give a file of people's judgments and then one of the programs', or one file with --people group=person"
@@ -73,13 +66,12 @@ def audit(asked: Asked, talk: Talk) -> None:
     # a column of that name is audited value by value where nothing else is said of it
     unasked = criterion is None and "criterion" not in {*reading.where, *reading.columns.values()}
     unasked = unasked and all("criterion" in table.columns for table in tables)
-    if unasked and len(_values(votes, tables, "criterion")) > 1:
+    if unasked and len(column_values(votes, tables, "criterion")) > 1:
         talk.say("each criterion is audited by itself; --where criterion=... takes one of them")
         criterion = "criterion"
 
-    about: Any = None if reading.items == "-" else reading.items
-    if about is None:
-        about = describe_votes(votes, reading.kind, reading.columns)
+    listed = reading.items not in (None, "-")
+    about = reading.items if listed else io.describe_votes(votes, reading.kind, reading.columns)
 
     def rows_with(column: str, value: str, part: Reading = reading) -> Reading:
         return part.but(where={**part.where, column: value})
@@ -92,9 +84,9 @@ def audit(asked: Asked, talk: Talk) -> None:
         parts = []
         if by is not None:
             with collect_notices():
-                for one in _values(votes, tables, by):
+                for one in column_values(votes, tables, by):
                     judgments = read_votes(votes, rows_with(by, one, part), Talk(quiet=True))
-                    cells = [Labels.of(own).cells.select("query", "item") for own in parts_of(judgments)]
+                    cells = [Labels.of(own).cells.select("query", "item") for own in api.parts_of(judgments)]
                     parts += [table.with_columns(pl.lit(one).alias(by)) for table in cells]
         with talk.working("comparing programs with people"):
             how = asked.but(people=people, by=pl.concat(parts) if parts else None, items=about)
@@ -103,13 +95,12 @@ def audit(asked: Asked, talk: Talk) -> None:
     if criterion is None:
         found = found_in(reading)
     else:
-        found = auditing.Audit.together({
-            one: found_in(rows_with(criterion, one), said=number > 0)
-            for number, one in enumerate(_values(votes, tables, criterion))
-        })  # fmt: skip
+        values = column_values(votes, tables, criterion)
+        each = {one: found_in(rows_with(criterion, one), said=one != values[0]) for one in values}
+        found = auditing.Audit.together(each)
     shown = found.frame().select([name for name in _SHOWN_COLUMNS.split() if name in found.frame().columns])
-    if not for_people(asked.out, asked.format) and format_for(asked.out, asked.format) == "json":
-        write_text(json.dumps(found.plain(), ensure_ascii=False, indent=1, default=str) + "\n", asked.out or "-")
+    if not for_people(asked.out, asked.format) and io.format_for(asked.out, asked.format) == "json":
+        io.write_text(json.dumps(found.plain(), ensure_ascii=False, indent=1, default=str) + "\n", asked.out or "-")
         report_written(asked.out, talk)
     else:
         deliver(found.frame(), asked, talk, lambda: shown, bold="verdict", cut=("program",))
@@ -144,9 +135,8 @@ def changed(asked: Asked, talk: Talk) -> None:
     crowdrank changed old.csv new.csv --looks anytime --range 1,5
     """
 
-    inputs, outputs = [asked.old, asked.new, asked.reading.items], [asked.out, asked.causes, asked.summary]
-    check_files(inputs, outputs, format=asked.format, tables=[asked.causes])
-    conditions = _conditions(asked.fail_if, ["better", "worse", "changed", "n_items"])
+    known = ["better", "worse", "changed", "n_items"]
+    conditions = [api.parse_condition(text, known) for text in asked.fail_if or ()]
     judged = [read_votes([name], asked.reading, talk) for name in (asked.old, asked.new)]
     with talk.working("comparing the runs"):
         found = auditing.changed(*judged, level=asked.level, looks=asked.looks, scale=asked.scale)
@@ -159,34 +149,13 @@ def changed(asked: Asked, talk: Talk) -> None:
     fail_where(holding, talk)
 
 
-def _conditions(texts: list[str] | None, known: list[str]) -> list[Any]:
-    """What the command fails on."""
-    from ..review.conditions import parse_condition
-
-    return [parse_condition(text, known) for text in texts or ()]
-
-
 def _holding(conditions: list[Any], table: pl.DataFrame, ids: str | None) -> list[str]:
     """The conditions that hold of a row, in words."""
-    from ..review.conditions import Values, check_values
 
-    def read(quantity: str) -> Values | None:
+    def read(quantity: str) -> api.Values | None:
         known = table.drop_nulls(quantity)
-        return Values(known[quantity].cast(float).to_numpy(), known[ids or quantity]) if len(known) else None
+        return api.Values(known[quantity].cast(float).to_numpy(), known[ids or quantity]) if len(known) else None
 
     instead = "these judgments do not give it; put it on something else"
-    outcomes = [check_values(one, read, instead) for one in conditions]
+    outcomes = [api.check_values(one, read, instead) for one in conditions]
     return [outcome.sentence for outcome in outcomes if outcome.holds]
-
-
-def _values(votes: list[str], tables: list[pl.DataFrame], column: str) -> list[str]:
-    """The values of a column of the files."""
-    import polars as pl
-
-    for name, table in zip(votes, tables, strict=True):
-        if column not in table.columns:
-            raise JudgmentError(f"{name} has no column {column!r}; its columns are {', '.join(table.columns)}")
-    found = pl.concat([table[column].cast(pl.String) for table in tables]).drop_nulls().unique().sort().to_list()
-    if len(found) > _MOST_VALUES:
-        raise JudgmentError(f"{column} has {len(found):,} values; name a column with 1 to {_MOST_VALUES}")
-    return found

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from .. import api, io
 from ..wording import counted, percent
-from .outputs import check_files, report_written
+from .outputs import report_written
 from .talk import Talk
 from .votes import Asked
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from ..data.consensus import Consensus
 
 
 def demo(asked: Asked, talk: Talk) -> None:
@@ -34,22 +32,18 @@ def demo(asked: Asked, talk: Talk) -> None:
     """
     import numpy as np
 
-    from ..data.judgments import Preferences
-    from ..data.showing import EXACT
     from ..demo import FILE
-    from ..review.crowd_agreement import agreement
     from .terminal_tables import console, show_ranking
 
     table, save = io.read_table(FILE), asked.save
     command = _next_command(save or "votes.csv")
     if save is not None:
-        check_files([], [save])
-        io.write_table(table, save, digits=EXACT)
+        io.write_table(table, save, digits=api.EXACT)
         report_written(save, talk)
         talk.say(f"now try: {command} --annotators annotators.csv")
         return
     talk.quiet = True
-    votes = Preferences.from_frame(table)
+    votes = api.Preferences.from_frame(table)
     consensus = api.aggregate(votes.across_queries(), "bradley_terry")
     page = console()
     page.print(f"\n[bold]Which of {len(consensus.items)} language models answers best?[/bold]")
@@ -63,7 +57,7 @@ def demo(asked: Asked, talk: Talk) -> None:
     page.print("[dim]ranks: the places that a model may truly hold[/dim]\n")
     named = _print_annotators(page, consensus)
     codes = [votes.annotators.code(name) for name in named]
-    everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))
+    everybody, others = api.agreement(votes), api.agreement(votes.select(~np.isin(votes.annotator, codes)))
     page.print("[bold]Agreement[/bold]\n")
     page.print(
         f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
@@ -90,25 +84,23 @@ def _program() -> str:
     return str(started)
 
 
-def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
+def _print_annotators(page: Console, consensus: api.Consensus) -> list[str]:
     """The annotators worth dropping; returns their names."""
     from rich.text import Text
 
-    from ..review.findings import annotator_table, suspects
-    from ..review.sentences import FLAGS
     from .aggregate import annotator_name, interval
     from .terminal_tables import Grid
 
-    frame = annotator_table(consensus.quality)
+    frame = api.annotator_table(consensus.quality)
     assert frame is not None
-    suspicious = suspects(frame)
+    suspicious = api.suspects(frame)
     named = [annotator_name(one) for one in suspicious]
     page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(suspicious)} of {len(frame)})[/dim]\n")
     heads = ("annotator", "quality", "90 % interval", "judgments", "verdict")
     rows = []
     for one in suspicious:
         numbers = (f"{one.quality:.2f}", interval(one), f"{one.n_judgments:g}")
-        cells = (annotator_name(one), *numbers, f"{one.verdict}: {FLAGS[one.verdict].noun}")
+        cells = (annotator_name(one), *numbers, f"{one.verdict}: {api.FLAGS[one.verdict].noun}")
         rows.append([Text(cell) for cell in cells])
     page.print(Grid(heads=heads, rows=rows, right=("quality", "judgments"), fill=("verdict",)))
     rest = frame.filter(~frame["annotator"].is_in(named))["quality"].to_list()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import api, io
+from .. import api, io, report
 from ..errors import ParameterError
-from .outputs import check_files, check_picture, check_report, deliver, report_written, write_wanted
+from .outputs import deliver, report_written, write_wanted
 from .running import command_line
 from .talk import Talk
 from .votes import Asked, read_settled, read_votes
@@ -38,24 +38,18 @@ def compare(asked: Asked, talk: Talk) -> None:
     crowdrank compare votes.csv --plot methods.png --orders orders.csv
     """
 
-    votes, reading, truth = asked.votes, asked.reading, asked.truth
-    outputs = [asked.out, asked.tests, asked.orders, asked.plot]
-    check_files([*votes, reading.items, truth], outputs, format=asked.format, tables=[asked.tests, asked.orders])
-    if truth is None and asked.metrics is not None:
+    if asked.truth is None and asked.metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
-    check_picture(asked.plot, "--plot")
     api.check_comparison(**asked.arguments(api.check_comparison))
-    judgments = read_votes(votes, reading, talk)
-    asked.truth = None if truth is None else io.read_truth(truth, options=reading.options())
+    judgments = read_votes(asked.votes, asked.reading, talk)
+    asked.truth = None if asked.truth is None else io.read_truth(asked.truth, options=asked.reading.options())
     with talk.working("comparing methods") as progress:
         comparison = api.compare_methods(judgments, **asked.arguments(api.compare_methods), progress=progress)
     deliver(comparison.frame(), asked, talk, lambda: readable_table(comparison), bold="method")
     write_wanted(asked.tests, comparison.tests, talk)
     write_wanted(asked.orders, comparison.orders, talk)
     if asked.plot is not None:
-        from ..report import ComparisonDisplay, save_display
-
-        save_display(ComparisonDisplay.from_comparison(comparison), asked.plot)
+        report.save_display(report.ComparisonDisplay.from_comparison(comparison), asked.plot)
         report_written(asked.plot, talk)
     # that held-out votes are no truth was said when they were held out
     for sentence in () if talk.quiet else comparison.sentences()[: -1 if comparison.held_out else None]:
@@ -66,21 +60,14 @@ def readable_table(comparison: api.Comparison) -> pl.DataFrame:
     """Return the table as people read it: each figure with a star if it is as good as the best, or its interval."""
     import polars as pl
 
-    table, shown = comparison.frame(), {}
-    scores = {(row["measure"], row["method"]): row for row in comparison.scores().iter_rows(named=True)}
-    for name in table.columns:
-        if name in comparison.names:
-            figures = []
-            for method in comparison.methods:
-                row = scores.get((name, method))
-                text = "" if row is None else f"{row['value']:.3f}{'*' if row['tied'] else ''}"
-                if row is not None and not comparison.held_out and row["lower"] is not None:
-                    text += f" ({row['lower']:.3f} to {row['upper']:.3f})"
-                figures.append(text)
-            shown[name] = pl.Series(figures, dtype=pl.String)
-        elif name in ("method", "tau_to_first", "same_as_first", "seconds"):
-            shown[name] = table[name]
-    return pl.DataFrame(shown)
+    figures = {(measure, method): "" for measure in comparison.names for method in comparison.methods}
+    for row in comparison.scores().iter_rows(named=True):
+        sure = not comparison.held_out and row["lower"] is not None
+        interval = f" ({row['lower']:.3f} to {row['upper']:.3f})" if sure else ""
+        figures[row["measure"], row["method"]] = f"{row['value']:.3f}{'*' if row['tied'] else ''}{interval}"
+    shown = comparison.frame().select("method", *comparison.names, pl.col("^(tau_to_first|same_as_first|seconds)$"))
+    texts = {name: [figures[name, method] for method in comparison.methods] for name in comparison.names}
+    return shown.with_columns(pl.Series(name, column, pl.String) for name, column in texts.items())
 
 
 def evaluate(asked: Asked, talk: Talk) -> None:
@@ -109,14 +96,11 @@ def evaluate(asked: Asked, talk: Talk) -> None:
     crowdrank evaluate A.run B.run --truth q.qrels --slices kinds.csv --report p.html
     """
 
-    runs, report, more = asked.files, asked.report, [asked.per_query, asked.tests]
+    runs = asked.files
     if asked.truth is None:
         if len(runs) < 2:
             raise ParameterError(f"{runs[0]!r} alone cannot be measured; name the result and then the truth")
         *runs, asked.truth = runs
-    check_files([*runs, asked.truth, asked.slices, asked.items], [asked.out, *more, report], format=asked.format,
-                tables=more)  # fmt: skip
-    check_report(report)
     with talk.working("measuring"):
         evaluation = api.evaluate_runs(runs, **asked.arguments(api.evaluate_runs))
     deliver(evaluation.table, asked, talk, bold="value", cut=("run",))
@@ -129,12 +113,10 @@ def evaluate(asked: Asked, talk: Talk) -> None:
             f"and {len(evaluation.comparisons) - _MAX_TESTS_SHOWN} more tests; --tests FILE writes them all, "
             "--baseline NAME tests against one result only"
         )
-    if report is not None:
-        from .. import report as reports
-
+    if asked.report is not None:
         with talk.working("writing the page"):
-            reports.write_evaluation(evaluation, report, items=asked.items, command=command_line())
-        report_written(report, talk)
+            report.write_evaluation(evaluation, asked.report, items=asked.items, command=command_line())
+        report_written(asked.report, talk)
 
 
 def diagnose(asked: Asked, talk: Talk) -> None:
@@ -155,10 +137,7 @@ def diagnose(asked: Asked, talk: Talk) -> None:
     crowdrank diagnose votes.csv --truth gold.csv
     """
 
-    reading, control, method = asked.reading, asked.control, asked.method
-    more = [asked.dependence, asked.families, asked.groups]
-    inputs = [*asked.votes, reading.items, asked.truth, asked.item_families]
-    check_files(inputs, [asked.out, *more], format=asked.format, tables=more)
+    control, method = asked.control, asked.method
     api.check_aggregation(method)
     if asked.item_families is not None:
         api.expect_self(control)
@@ -168,7 +147,7 @@ def diagnose(asked: Asked, talk: Talk) -> None:
             f"{method} out"
         )
     judgments = api.expect_one_kind(read_settled(asked, talk), "diagnose")
-    known = None if asked.truth is None else io.read_truth(asked.truth, options=reading.options())
+    known = None if asked.truth is None else io.read_truth(asked.truth, options=asked.reading.options())
     with talk.working("finding the consensus"):
         consensus = None if control else api.aggregate(judgments, method, seed=asked.seed, shared="none")
     with talk.working("checking the annotators"):

@@ -9,10 +9,10 @@ from typing import Any
 
 import typer
 
-from .. import api
+from .. import api, io
 from ..errors import ParameterError
 from ..wording import counted
-from .outputs import check_files, report_written, write_wanted
+from .outputs import report_written, write_wanted
 from .talk import Talk
 from .votes import Asked, packed_in_words, refuse_unpackable
 
@@ -32,12 +32,11 @@ def inspect(asked: Asked) -> None:
     # with a choice of columns tried out
     crowdrank inspect votes.csv --column item=orig_id
     """
-    from ..io.inspection import inspect as look_at
 
     if asked.format not in ("text", "json"):
         raise ParameterError(f"--format {asked.format} is not known; choose text or json")
     options = asked.reading.options()
-    looks = [look_at(name, options, given=asked.reading.words) for name in asked.files]
+    looks = [io.inspect(name, options, given=asked.reading.words) for name in asked.files]
     if asked.format == "json":
         plain: Any = [dataclasses.asdict(one) for one in looks]
         typer.echo(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False))
@@ -70,26 +69,22 @@ def export(asked: Asked, talk: Talk) -> None:
     # labels and weights for LightGBM, XGBoost or RankLib
     crowdrank export g.json --to letor --features f.csv --grades expected -o train.txt
     """
-    from ..io.letor import write_training
-    from ..io.output import write_records
 
-    out, confidence = asked.out, asked.confidence
+    out = asked.out
     if asked.to == "letor" and out in (None, "-"):
         raise ParameterError("letor writes several files; give --out FILE")
-    inputs = [asked.result, asked.votes, asked.texts, asked.queries, asked.features]
-    check_files(inputs, [out, confidence], format="json", tables=[confidence])
     exported = api.export(**asked.arguments(api.export))
     for note in exported.notes:
         talk.say(note)
     sure = exported.confidence
     if sure is not None:
-        write_wanted(confidence, lambda: sure, talk)
+        write_wanted(asked.confidence, lambda: sure, talk)
     if exported.features is not None and out is not None:
-        for name in write_training(exported.features, exported.weight, out):
+        for name in io.write_training(exported.features, exported.weight, out):
             report_written(name, talk)
         return
     talk.say(f"{counted(len(exported.records), 'record')} for {asked.to}")
-    write_records(exported.records, exported.to, out)
+    io.write_records(exported.records, exported.to, out)
     report_written(out, talk)
 
 
@@ -110,7 +105,6 @@ def pack(asked: Asked, talk: Talk) -> None:
     """
 
     reading = asked.reading
-    check_files(asked.votes, [])
     refuse_unpackable(reading, "leave it out, or change the file first")
     how = {"options": reading.options(asked.control), "across_queries": reading.across_queries}
     with talk.working("packing the votes") as progress:
@@ -150,11 +144,11 @@ def serve(asked: Asked) -> None:
     kept = [name for name in ("check", "copy_to", "backup", "restore") if getattr(asked, name)]
     if not asked.campaign and not asked.demo:
         raise ParameterError("name a campaign file, as in crowdrank serve campaign.toml, or see one with --demo")
+    if asked.demo and asked.campaign:
+        raise ParameterError(f"--demo has campaigns of its own; leave it or {asked.campaign[0]} out")
+    if asked.demo and kept:
+        raise ParameterError("--demo has nothing to check or copy; name a campaign file")
     if asked.demo:
-        if asked.campaign:
-            raise ParameterError(f"--demo has campaigns of its own; leave it or {asked.campaign[0]} out")
-        if kept:
-            raise ParameterError("--demo has nothing to check or copy; name a campaign file")
         demo.serve_demo(**asked.arguments(demo.serve_demo))
         return
     first, *others = asked.campaign
@@ -168,8 +162,6 @@ def serve(asked: Asked) -> None:
         return
     server.check_url(options)
     server.expect_port(options)
-    # the token is shown once, so it must be known before that it can be written
-    check_files([], [asked.token_file])
     server.announce(options, asked.token_file, new_token=asked.new_token)
     server.run(options)
 

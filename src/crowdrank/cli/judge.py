@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .. import io
+from .. import io, report
 from ..wording import counted
-from .outputs import LEVEL, check_files, check_report, deliver_consensus, report_written
+from .outputs import LEVEL, deliver_consensus, report_written
 from .talk import Talk
 from .votes import Asked, pairs
 
@@ -43,9 +43,6 @@ def judge(asked: Asked, talk: Talk) -> None:
     from ..judging.running import Runner
 
     campaign, out = asked.campaign, asked.out
-    inputs = [asked.answers if not Path(asked.answers).is_dir() else None, asked.people]
-    check_files(inputs, [asked.board, asked.report], format=asked.format)
-    check_report(asked.report)
     handed_over = campaign is not None and Path(campaign).exists()
     if asked.people is None and handed_over:
         asked.people = _votes_of_campaign(campaign, out, talk)
@@ -78,9 +75,7 @@ def judge(asked: Asked, talk: Talk) -> None:
         )
     _deliver(run, asked, talk)
     if asked.report is not None:
-        from ..report import write_report
-
-        write_report(run.consensus, run.compared, asked.report)
+        report.write_report(run.consensus, run.compared, asked.report)
         report_written(asked.report, talk)
 
 
@@ -98,7 +93,6 @@ def sort(asked: Asked, talk: Talk) -> None:
     from .. import judging
     from ..judging.running import Runner
 
-    check_files([asked.things], [asked.board], format=asked.format)
     how = _settle_keys(asked).arguments(Runner)
     with talk.working("asking") as progress:
         run = judging.sort(asked.things, asked.ask, **how, progress=progress)
@@ -150,8 +144,6 @@ def _votes_of_campaign(campaign: str, out: str, talk: Talk) -> Any:
         return None
     path = Path(campaign).with_suffix(".votes.csv")
     votes.write_csv(path)
-    talk.say(
-        f"{counted(len(votes), 'vote')} of people, which are trusted; in {path} by the queries of the answers, for: "
-        f"crowdrank audit {path} {out}"
-    )
+    where = f"in {path} by the queries of the answers, for: crowdrank audit {path} {out}"
+    talk.say(f"{counted(len(votes), 'vote')} of people, which are trusted; {where}")
     return votes

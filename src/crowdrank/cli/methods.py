@@ -8,7 +8,8 @@ import typer
 
 from .. import api
 from ..errors import MissingDataError, ParameterError
-from .outputs import check_files, deliver
+from ..options import PROGRAM
+from .outputs import deliver
 from .talk import Talk
 from .votes import Asked
 
@@ -32,9 +33,7 @@ def methods(asked: Asked, talk: Talk) -> None:
     # the methods of a paper, as printed and as changed
     crowdrank methods --paper niu
     """
-    from ..api.method_listing import parameters
 
-    check_files([], [asked.out], format=asked.format)
     if asked.name is not None and asked.paper is not None:
         raise ParameterError("a method and --paper exclude each other; leave one out")
     if asked.paper is not None:
@@ -57,7 +56,7 @@ def methods(asked: Asked, talk: Talk) -> None:
             if asked.format is None and asked.out is None:
                 _print_card(card)
             else:
-                deliver(parameters(card), asked, talk, bold="parameter")
+                deliver(api.parameters(card), asked, talk, bold="parameter")
     else:
         frame = api.methods()
         shown = frame.select("method", "family", "kinds", "summary")
@@ -69,28 +68,22 @@ def _print_card(card: Card) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from ..api.method_listing import facts_of_card, parameters, plain_marks
     from .terminal_tables import Grid, console
 
     page = console()
-    page.print(Text.assemble((card.name, "bold"), f": {plain_marks(card.summary)}"))
-    for line in facts_of_card(card, pages=True):
+    page.print(Text.assemble((card.name, "bold"), f": {api.plain_marks(card.summary)}"))
+    for line in api.facts_of_card(card, pages=True):
         page.print(Text(line))
-    cells = []
-    for name, kind, default, description in parameters(card).iter_rows():
-        meaning = f"{description} ({kind})" if description else kind
-        cells.append([Text(name, "bold"), Text(default), Text(meaning)])
+    cells = [
+        [Text(name, "bold"), Text(default), Text(f"{meaning} ({kind})" if meaning else kind)]
+        for name, kind, default, meaning in api.parameters(card).iter_rows()
+    ]
     if cells:
         heads = ("parameter", "default", "description")
         page.print(Padding(Grid(heads=heads, rows=cells, fill=("description",)), (1, 0)))
-    for paragraph in filter(None, plain_marks(f"{card.when}\n\n{card.notes}").split("\n\n")):
+    for paragraph in filter(None, api.plain_marks(f"{card.when}\n\n{card.notes}").split("\n\n")):
         page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
-    uses = {
-        "aggregator": "aggregate votes.csv --method {}", "scheme": "propose votes.csv --scheme {} --budget 1000",
-        "ranker": "train votes.csv features.csv --ranker {} --out model",
-        "joint": "train votes.csv features.csv --joint {} --out model",
-    }  # fmt: skip
-    page.print(Text(f"crowdrank {uses[card.family].format(card.name)}", "cyan"))
+    page.print(Text(PROGRAM["uses"][card.family].format(card.name), "cyan"))
 
 
 def datasets(asked: Asked, talk: Talk) -> None:
@@ -114,17 +107,16 @@ def datasets(asked: Asked, talk: Talk) -> None:
     from ..datasets.catalog import ENTRIES, Store, entry
 
     name, folder = asked.name, asked.folder
-    check_files([], [asked.out], format=asked.format)
     if name is not None:
         known = entry(name)
         store = Store(name, known.folder, data_folder(folder), known.description)
-        lines = [known.description, f"Licence: {store.terms.licence}.", f"Source: {store.terms.source}."]
+        where = f'Present in {store.place}; crowdrank.datasets.load("{name}") reads it.'
         try:
             for file in store.terms.files:
                 store.path(file)
-            lines.append(f'Present in {store.place}; crowdrank.datasets.load("{name}") reads it.')
         except MissingDataError as missing:
-            lines.append(f"Missing: {missing}.")
+            where = f"Missing: {missing}."
+        lines = (known.description, f"Licence: {store.terms.licence}.", f"Source: {store.terms.source}.", where)
         typer.echo("\n".join(lines))
         return
     talk.say(f"in {data_folder(folder)}:")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from .. import api, io
+from .. import api, io, report
 from .. import simulate as simulation
 from ..errors import ParameterError
 from ..wording import counted
-from .outputs import check_files, check_picture, deliver, report_written, write_wanted
+from .outputs import deliver, report_written, write_wanted
 from .talk import Talk
 from .votes import Asked, pairs, read_votes, split_list
 
@@ -40,8 +40,6 @@ def propose(asked: Asked, talk: Talk) -> None:
     votes, reading = asked.votes or [], asked.reading
     if not votes and reading.items is None:
         raise ParameterError("name the file of the judgments so far, or with --items what may be asked about first")
-    inputs = [*votes, reading.items, asked.pool, asked.features, asked.open]
-    check_files(inputs, [asked.out, asked.costs], format=asked.format, tables=[asked.costs])
     try:
         # one price, or the price of each group
         each = pairs(split_list(asked.price), "--price", "person=4") if "=" in asked.price else {}
@@ -106,11 +104,7 @@ def simulate(asked: Asked, talk: Talk) -> None:
     # every noise there is
     crowdrank simulate --noises
     """
-    from ..data.showing import EXACT
 
-    check_files([asked.truth, asked.votes], [asked.out, asked.quality, asked.picture], format=asked.format,
-                tables=[asked.quality])  # fmt: skip
-    check_picture(asked.picture, "--picture")
     if asked.campaign is not None:
         _play(asked, talk)
         return
@@ -123,7 +117,7 @@ def simulate(asked: Asked, talk: Talk) -> None:
     with talk.working("drawing votes"):
         drawn = simulation.simulate(**asked.arguments(simulation.simulate))
     judgments = drawn.judgments
-    io.write_table(judgments.frame(), asked.out, asked.format, digits=EXACT)
+    io.write_table(judgments.frame(), asked.out, asked.format, digits=api.EXACT)
     report_written(asked.out, talk)
     write_wanted(asked.quality, lambda: drawn.quality, talk)
     by = counted(asked.annotators, "annotator")
@@ -132,16 +126,15 @@ def simulate(asked: Asked, talk: Talk) -> None:
 
 def _play(asked: Asked, talk: Talk) -> None:
     """Play schemes against each other, and write or show their curves."""
-    from ..report import CampaignDisplay, save_display
 
     with talk.working("simulating the schemes") as progress:
         curves = api.campaigns(schemes=asked.campaign, **asked.arguments(api.campaigns), progress=progress)
     # before anything is written: there may be nothing to draw
-    display = None if asked.picture is None else CampaignDisplay.from_curves(curves)
+    display = None if asked.picture is None else report.CampaignDisplay.from_curves(curves)
     last = api.campaign_ends(curves)
     deliver(curves, asked, talk, lambda: last, bold="scheme")
     if display is not None:
-        save_display(display, asked.picture)
+        report.save_display(display, asked.picture)
         report_written(asked.picture, talk)
     for line in api.campaign_sentences(last):
         talk.say(line)

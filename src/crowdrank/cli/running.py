@@ -156,9 +156,8 @@ def _sentence(error: Exception) -> str:
         return f"{error.filename or 'standard output'} cannot be used: {(error.strerror or str(error)).lower()}"
     if isinstance(error, MemoryError):
         return "there is not enough memory for this; give fewer judgments at a time, or use a larger machine"
-    return (
-        f"{type(error).__name__}: {error}; this is a bug, please report it with the traceback that {TRACEBACK}=1 shows"
-    )
+    remedy = f"please report it with the traceback that {TRACEBACK}=1 shows"
+    return f"{type(error).__name__}: {error}; this is a bug, {remedy}"
 
 
 def _mend_streams() -> None:

@@ -7,9 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import io
 from ..errors import MissingExtraError, ParameterError
 from ..wording import counted
-from .outputs import check_files, deliver
+from .outputs import deliver
 from .talk import Talk
 from .votes import Asked
 
@@ -56,8 +57,9 @@ def study(asked: Asked, talk: Talk) -> None:
     # the paper's whole grid, with ten repetitions
     crowdrank study ltrma-ohsumed --full --seeds 10 --out results
     """
+
     name, format = asked.name, asked.format
-    check_files([], [], format=format)
+    io.format_for(None, format)
     if asked.quick and asked.full:
         raise ParameterError("--quick and --full exclude each other; leave one out")
     if name is None and asked.pages is not None:
@@ -108,11 +110,9 @@ def _list(asked: Asked, talk: Talk) -> None:
         rows.append((known.name, known.title, data, known.minutes.get("default"), known.minutes.get("full")))
     schema = dict.fromkeys(("study", "reproduces", "data"), pl.String) | dict.fromkeys(("minutes", "full"), pl.Float64)
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    minutes = [
-        pl.Series(name, ["" if one is None else f"{one:g}" for one in frame[name]]) for name in ("minutes", "full")
-    ]
-    filled, asked = ("reproduces", "data"), asked.but(out=None)
-    deliver(frame, asked, talk, lambda: frame.with_columns(minutes), bold="study", fill=filled, rows=99)
+    texts = {name: [f"{one:g}" if one is not None else "" for one in frame[name]] for name in ("minutes", "full")}
+    shown = frame.with_columns(pl.Series(name, column) for name, column in texts.items())
+    deliver(frame, asked.but(out=None), talk, lambda: shown, bold="study", fill=("reproduces", "data"), rows=99)
     talk.say(
         f"minutes were measured on {studies().CORES} cores that also did other work; times of full runs that were not "
         "made are estimates"

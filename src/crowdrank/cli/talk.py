@@ -141,18 +141,18 @@ class Talk:
 
 def _is_compiling(ended: threading.Event) -> bool:
     """Wait until something is compiled, or until the end; return whether it is."""
-    recorded: Any = None
-    while not ended.wait(_POLL_SECONDS):
+    events: Any = None
+    while not hasattr(events, "register"):
         # numba is loaded by the methods that need it, maybe while this lasts
-        events: Any = sys.modules.get("numba.core.event")
-        if recorded is None and hasattr(events, "register"):
-            recorded = events.RecordingListener()
-            events.register("numba:compile", recorded)
-        if recorded is not None and recorded.buffer:
-            break
-    if recorded is not None:
-        events.unregister("numba:compile", recorded)
-    return bool(recorded is not None and recorded.buffer)
+        if ended.wait(_POLL_SECONDS):
+            return False
+        events = sys.modules.get("numba.core.event")
+    recorded = events.RecordingListener()
+    events.register("numba:compile", recorded)
+    while not recorded.buffer and not ended.wait(_POLL_SECONDS):
+        pass
+    events.unregister("numba:compile", recorded)
+    return bool(recorded.buffer)
 
 
 class _Shown:
@@ -179,12 +179,8 @@ class _Shown:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TimeElapsedColumn(),
-            )
+            described = TextColumn("{task.description}", markup=False)
+            columns = (SpinnerColumn(), described, BarColumn(), TimeElapsedColumn())
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(self.what, total=None)
             self._bar.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -200,12 +201,7 @@ def show_frame(
 
 
 def show_ranking(
-    consensus: Consensus,
-    level: float,
-    *,
-    item: str = "item",
-    rows: int = MOST_ROWS,
-    ratings: pl.DataFrame | None = None,
+    consensus: Consensus, level: float, *, item: str = "item", ratings: pl.DataFrame | None = None
 ) -> None:
     """Show the best items of each query, with intervals where the method gives them; ``item`` heads their column.
 
@@ -221,14 +217,13 @@ def show_ranking(
     if rated:
         frame = frame.drop("score", "lower", "upper", strict=False)
         frame = frame.rename({"rating": "score", "rating_lower": "lower", "rating_upper": "upper"}, strict=False)
-        frame = frame.with_columns(pl.col(name).round(0).cast(pl.Int64) for name in ("score", "lower", "upper")
-                                   if name in frame.columns)  # fmt: skip
+        frame = frame.with_columns(pl.col("^(score|lower|upper)$").round(0).cast(pl.Int64))
     shown = _with_digits(frame)
     if "query" in frame.columns:
         # the best few of each of the first queries
-        each = max(3, rows // frame["query"].n_unique())
-        shown = shown.group_by("query", maintain_order=True).head(each).head(rows // each * each)
-    shown = shown.head(rows)
+        each = max(3, MOST_ROWS // frame["query"].n_unique())
+        shown = shown.group_by("query", maintain_order=True).head(each).head(MOST_ROWS // each * each)
+    shown = shown.head(MOST_ROWS)
     names = ("query", "rank", "item", "score", "tier", "grade", "confidence")
     plain = [name for name in names if name in frame.columns]
     heads = [{"item": item, "score": "rating" if rated else "score"}.get(name, name) for name in plain]
@@ -256,12 +251,9 @@ def show_ranking(
     if "query" in plain:
         # a gap before each query, whose name then stands once
         spaced: list[list[Text]] = []
-        former = None
-        for query, *others in cells:
-            if former not in (None, query.plain):
-                spaced.append([])
-            spaced.append([query if query.plain != former else Text(""), *others])
-            former = query.plain
+        for _, of_query in itertools.groupby(cells, key=lambda row: row[0].plain):
+            first, *rest = of_query
+            spaced += [*([[]] if spaced else []), first, *([Text(""), *row[1:]] for row in rest)]
         cells = spaced
     numbers = ("rank", "score", "rating", "tier", "confidence")
     page.print(Grid(heads=heads, rows=cells, right=numbers, cut=("query", item)))
@@ -275,7 +267,7 @@ def _fitting(
     widths = []
     for place, name in enumerate(heads):
         # a head may run over several lines, and the name of an item or query may be cut
-        width = max(row[place].cell_len for row in rows) if rows else 0
+        width = max((row[place].cell_len for row in rows), default=0)
         width = min(width, SHORTEST) if name in cut else width
         widths.append(1 + max(width, *map(len, name.split())))
     kept = list(range(len(heads)))

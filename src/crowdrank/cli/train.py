@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import api, io
+from .. import api, io, report
 from ..errors import JudgmentError, ParameterError
 from ..wording import counted
 from .outputs import check_files, deliver, for_people, report_written, write_wanted
 from .talk import Talk
 from .votes import Asked, votes_to_learn
-
-if TYPE_CHECKING:
-    from ..data.features import Features
 
 _SHOWN_COLUMNS = 7
 _N_FEATURES_SHOWN = 3
@@ -41,18 +37,16 @@ def features(asked: Asked, talk: Talk) -> None:
     # web pages, and three measures of clutter as annotators
     crowdrank features sites/ --of page --measures m.csv --subset-size 10 -o f.csv
     """
-    from ..io.features import extractor_file, write_features
 
     out, measures, details = asked.out, asked.clutter_measures, asked.details
     asked.first = asked.first or None
     given = {name: getattr(asked, name) for name in _OF_ONE_KIND if getattr(asked, name) is not None}
     chosen = {"like": asked.like, "clutter_measures": measures is not None, "options": given}
     api.check_extraction(asked.of, **chosen)
-    beside = None if out in (None, "-") else extractor_file(out)
     if details is not None and asked.of != "page":
         raise ParameterError("--details applies to pages; leave it out, or give --of page")
-    check_files([asked.items, asked.like], [out, measures, beside, details], format=asked.format,
-                tables=[measures, details])  # fmt: skip
+    others = [name for name in (measures, details) if name is not None]
+    check_files([asked.items], [*others, *([] if out in (None, "-") else [io.extractor_file(out)])])
     with talk.working("measuring the items") as progress:
         extracted, rankings = api.make_features(**asked.arguments(api.make_features) | chosen, progress=progress)
     talk.say(f"{counted(len(extracted.names), 'column')} of {counted(len(extracted), 'item')}")
@@ -60,7 +54,7 @@ def features(asked: Asked, talk: Talk) -> None:
         table = extracted.frame()
         deliver(table.select(table.columns[:_SHOWN_COLUMNS]), asked, talk, bold="item", cut=("query", "item"))
     else:
-        write_features(extracted, out, asked.format)
+        io.write_features(extracted, out, asked.format)
         report_written(out, talk)
     if rankings is not None:
         write_wanted(measures, rankings.frame, talk)
@@ -90,19 +84,12 @@ def train(asked: Asked, talk: Talk) -> None:
     crowdrank rank model new.csv -o ranks.csv
     """
 
-    files, truth, out = asked.files, asked.truth, asked.out
-    held: float | str | None = asked.validation
-    with suppress(ValueError):  # the name of a file
-        held = None if held is None else float(held)
+    files, truth, held = asked.files, asked.truth, asked.validation
     if truth is not None and not isinstance(held, str):
         raise ParameterError("--truth gives the grades of a validation file; name that file with --validation FILE")
     asked.aggregator = None if asked.aggregator.lower() == "none" else asked.aggregator
     asked.validation = held if truth is None else (held, truth)
     api.check_training(**asked.arguments(api.check_training))
-    inputs = [*files, asked.reading.items, held if isinstance(held, str) else None, truth]
-    more = [asked.importance, asked.curve]
-    tables = [name for name in more if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
-    check_files(inputs, [None, out, *more], tables=tables)
     judgments = votes_to_learn(files[:-1], asked.reading, talk) if files[1:] else None
     with talk.working("reading the features"):
         names, read = asked.features, api.as_features if files[1:] else _labelled_features
@@ -125,15 +112,14 @@ def train(asked: Asked, talk: Talk) -> None:
     most = ", ".join(f"{feature} ({weight:.3g})" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
     talk.say(f"features that count most: {most}")
     wanted: list[tuple[str, Any, Any]] = []
-    for name, kind, frame in zip(more, ("ImportanceDisplay", "LearningCurveDisplay"), (table, curve), strict=True):
+    pictures = ((asked.importance, "ImportanceDisplay", table), (asked.curve, "LearningCurveDisplay", curve))
+    for name, kind, frame in pictures:
         if name is not None:
-            from .. import report
-
             # before anything is written: there may be nothing to draw
             display = getattr(report, kind).from_ranker(fit) if report.picture_format(name) else None
             wanted.append((name, display, frame))
-    fit.save(out)
-    report_written(out, talk)
+    fit.save(asked.out)
+    report_written(asked.out, talk)
     for name, display, frame in wanted:
         if display is None:
             io.write_table(frame, name)
@@ -142,7 +128,7 @@ def train(asked: Asked, talk: Talk) -> None:
         report_written(name, talk)
 
 
-def _labelled_features(path: str, columns: list[str] | None) -> Features:
+def _labelled_features(path: str, columns: list[str] | None) -> api.Features:
     """Features with grades, from one file."""
     remedy = "name the votes and then the features"
     try:
@@ -177,7 +163,6 @@ def rank(asked: Asked, talk: Talk) -> None:
     import polars as pl
 
     model, out = asked.model, asked.out
-    check_files([model, asked.features], [out], format=asked.format)
     if model == "-":
         raise ParameterError(
             "the model cannot be read from -; name a file that crowdrank train wrote, and read the features from -"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,10 @@ from ..wording import counted
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..cluster.packed import PackedJudgments
-    from ..data.judgments import Judgments, Mixed
-    from ..io.read_options import ReadOptions
+    import polars as pl
+
+_MOST_VALUES = 100
+"""Values of a column that are looked at one by one."""
 
 _CHANGES = ("across_queries", "as_preferences", "as_rankings", "without")
 """Options about reading that change judgments once they are read."""
@@ -34,16 +36,15 @@ class Reading(SimpleNamespace):
         """Return the options with some changed."""
         return Reading(**{**vars(self), **changes})
 
-    def options(self, control: str | None = None, **changes: Any) -> ReadOptions:
+    def options(self, control: str | None = None, **changes: Any) -> io.ReadOptions:
         """Return how files are read, with the covariates to control for."""
+
         from ..io.read_options import read_options
 
         apart = (*_CHANGES, "words")
         given = {name: value for name, value in vars(self).items() if name not in apart and value is not None}
         if control is not None:
-            from ..api import read_covariates_of
-
-            given |= read_covariates_of(control)
+            given |= api.read_covariates_of(control)
         return read_options(**given | changes)
 
 
@@ -87,6 +88,9 @@ def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, 
             value = pairs(split_list(value), flag, "1=left,2=right,0=tie", last=True) or None
         elif reads == "list":
             value = split_list(value)
+        elif reads == "share":
+            with suppress(ValueError):  # the name of a file
+                value = float(value)
         else:
             try:
                 value = [float(part) for part in value.split(",")]
@@ -142,21 +146,17 @@ def column_names(texts: Sequence[str] | None) -> dict[str, str]:
     """
     if not texts:
         return {}
-    from ..data.column_names import FOREIGN
 
-    words = "|".join((*FOREIGN, r"[\w ]+_(?:left|right)"))
+    words = "|".join((*api.FOREIGN, r"[\w ]+_(?:left|right)"))
     each = [part for text in texts for part in re.split(rf",(?=\s*(?:{words})\s*=)", text)]
     return pairs(each, "--column", "annotator=Who")
 
 
-def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str | None = None) -> Judgments | Mixed:
+def read_votes(
+    votes: Sequence[str], reading: Reading, talk: Talk, control: str | None = None
+) -> api.Judgments | api.Mixed:
     """Return the judgments in the files, with the covariates to control for, and say what they are."""
     import numpy as np
-
-    from ..data.column_names import understand_items
-    from ..data.judgments import count_kinds, with_listed_items, with_pseudonyms
-    from ..data.naming import named_annotators
-    from ..io.judgments import read_files
 
     # annotators are left out by name before names are replaced
     options = reading.options(control, pseudonyms=False)
@@ -164,31 +164,31 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
     if reading.across_queries and reading.items:
         table = io.read_table(reading.items)
         # items that are the same in all queries are listed once, without one
-        listed = None if "query" in understand_items(table.columns) else table
+        listed = None if "query" in api.understand_items(table.columns) else table
         options = replace(options, items=table if listed is None else None)
     with talk.working("reading the votes"):
         packed = expect_packed_alone(votes)
-        judgments = api.as_judgments(votes[0]) if packed else read_files(votes, options)
+        judgments = api.as_judgments(votes[0]) if packed else io.read_files(votes, options)
         n_queries = judgments.n_queries
         if reading.without:
-            keep = ~named_annotators(judgments, reading.without, "without")[judgments.annotator]
+            keep = ~api.named_annotators(judgments, reading.without, "without")[judgments.annotator]
             if not keep.any():
                 raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
             judgments = judgments.select(keep)
         judgments = judgments.as_rankings() if reading.as_rankings else judgments
         judgments = judgments.as_preferences() if reading.as_preferences else judgments
         judgments = judgments.across_queries() if reading.across_queries else judgments
-        judgments = judgments if listed is None else with_listed_items(judgments, listed)
-        judgments = with_pseudonyms(judgments) if reading.pseudonyms else judgments
+        judgments = judgments if listed is None else api.with_listed_items(judgments, listed)
+        judgments = api.with_pseudonyms(judgments) if reading.pseudonyms else judgments
     n_annotators = int(np.count_nonzero(np.bincount(judgments.annotator, minlength=1)))
     by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
     queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
     merged = f", over {counted(n_queries, 'query')} taken together" if reading.across_queries else ""
-    talk.say(f"{count_kinds(judgments)}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}")
+    talk.say(f"{api.count_kinds(judgments)}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}")
     return judgments
 
 
-def read_settled(asked: Asked, talk: Talk) -> Judgments | Mixed:
+def read_settled(asked: Asked, talk: Talk) -> api.Judgments | api.Mixed:
     """Return the judgments after the rule for exchanged sides, with own families where these are to be controlled."""
 
     judgments = read_votes(asked.votes, asked.reading, talk, asked.control)
@@ -198,33 +198,50 @@ def read_settled(asked: Asked, talk: Talk) -> Judgments | Mixed:
     return judgments if families is None else api.with_families(judgments, io.read_table(families))
 
 
-def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgments | Mixed | PackedJudgments:
+def votes_to_learn(
+    votes: Sequence[str], reading: Reading, talk: Talk
+) -> api.Judgments | api.Mixed | api.PackedJudgments:
     """Return the judgments that a ranker learns from: packed ones as they are where nothing is to be done to them."""
-    from ..cluster.packed import scan_judgments
 
     changed = any(getattr(reading, name) for name in (*_CHANGES, "pseudonyms"))
     if changed or len(votes) > 1 or not expect_packed_alone(votes):
         return read_votes(votes, reading, talk)
-    packed = scan_judgments(votes[0])
+    packed = api.scan_judgments(votes[0])
     talk.say(packed_in_words(packed))
     return packed
 
 
+def column_values(
+    votes: Sequence[str], tables: Sequence[pl.DataFrame], column: str, *, named: str = "", fewest: int = 0
+) -> list[str]:
+    """Return the values of a column of files, each of which is looked at by itself."""
+    for name, table in zip(votes, tables, strict=True):
+        if column not in table.columns:
+            raise JudgmentError(f"{name} has no column {column!r}; its columns are {', '.join(table.columns)}")
+    values = sorted({str(one) for table in tables for one in table[column].cast(str).drop_nulls().to_list()})
+    if not fewest <= len(values) <= _MOST_VALUES:
+        several = f"{max(fewest, 1)} to {_MOST_VALUES}"
+        raise JudgmentError(f"{named}{column} has {len(values):,} values; name a column with {several}")
+    return values
+
+
+def refuse(asked: SimpleNamespace, names: str, why: str) -> None:
+    """Refuse the first of some options that was given, and say why."""
+    for name in names.split():
+        if getattr(asked, name) and getattr(asked, name) not in ("keep", "order"):
+            raise ParameterError(f"--{name.replace('_', '-')} {why}")
+
+
 def refuse_unpackable(reading: Reading, remedy: str) -> None:
     """Refuse options that change the judgments as a whole, where some rows are read at a time."""
-    for name in ("without", "as_rankings", "as_preferences"):
-        if getattr(reading, name):
-            raise ParameterError(
-                f"--{name.replace('_', '-')} needs all judgments at once, but these are read some rows at a time; "
-                f"{remedy}"
-            )
+    why = "needs all judgments at once, but these are read some rows at a time"
+    refuse(reading, "without as_rankings as_preferences", f"{why}; {remedy}")
 
 
 def expect_packed_alone(votes: Sequence[str]) -> bool:
     """Return whether votes are packed, which cannot be read together with other files."""
-    from ..cluster.packed import is_packed
 
-    packed = [name for name in votes if is_packed(name)]
+    packed = [name for name in votes if api.is_packed(name)]
     if packed and len(votes) > 1:
         raise ParameterError(
             f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
@@ -232,7 +249,7 @@ def expect_packed_alone(votes: Sequence[str]) -> bool:
     return bool(packed)
 
 
-def packed_in_words(packed: PackedJudgments) -> str:
+def packed_in_words(packed: api.PackedJudgments) -> str:
     """Return how many judgments are packed, by how many annotators, on what."""
     by = f" by {counted(packed.n_annotators, 'annotator')}" if packed.n_annotators else ""
     queries = "" if packed.manifest["single"] else f" of {counted(packed.n_queries, 'query')}"
