@@ -9,8 +9,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.report.displays import HabitDisplay, percents
-from crowdrank.report.drawing import draw_figure
-from crowdrank.report.page import CAPTIONS
+from crowdrank.report.drawing import CAPTIONS, draw_figure
+from crowdrank.review.findings import annotator_habits
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "annotators.md"
 
@@ -60,7 +60,7 @@ def test_a_bias_is_told_in_the_findings_and_in_one_section(of_judges):
 def test_who_likes_length_is_the_same_in_words_and_picture(of_judges):
     _, consensus, votes = of_judges
     told = set(cr.findings(consensus, votes).of("likes_long").ids)
-    display = HabitDisplay.from_consensus(consensus, "length")
+    display = HabitDisplay(next(habit for habit in annotator_habits(consensus) if habit.covariate == "length"))
     draw_figure(display)
     favours = [line for line in display.ax_.get_lines() if line.get_label() == "favours it"]
     rows = display.table["annotator"].to_list()

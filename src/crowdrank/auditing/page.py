@@ -11,7 +11,7 @@ import polars.selectors as cs
 
 from ..report.colours import BLUE, GREEN, GREY, ORANGE
 from ..report.drawing import RowsDisplay, name_rows
-from ..report.page import Section, Table, as_sentences, headline, origin, picture, plain_columns, render_page
+from ..report.page import Page, Section, Table, as_sentences, headline, origin, picture, plain_columns
 from ..review.findings import Finding
 from ..review.sentences import fill
 from ..wording import counted
@@ -93,13 +93,13 @@ def render_audit(found: Audit, *, title: str | None = None, command: str | None 
              ("intervals", f"{100 * found.level:g} %"), *origin()]  # fmt: skip
     commands = (command,) if command else ()
     making = Section("making", "How this was made", "How this was made", facts=tuple(facts), commands=commands)
-    return render_page(
+    return Page(
         title=title or "May these programs stand in for people?",
         lead=f"{counted(n_programs, 'program')}{on} against {counted(found.n_people, 'person')}, by {found.kind}s.",
         cards=cards, summary=f"{number['yes']} of {len(programs)}{each} may stand in for people{undecided}",
         advice=as_sentences(_advice(found)), findings=findings,
-        sections=[*[one for one in sections if one is not None], making],
-    )  # fmt: skip
+        sections=[*sections, making],
+    ).render()  # fmt: skip
 
 
 def _section(

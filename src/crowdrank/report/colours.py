@@ -17,3 +17,6 @@ RISING = ("#F7F4EF", "#A9D0E8", "#4A96C9", "#15588F")
 
 SHADES = ("#F7F4EF", "#8FC0E2", "#2774AE")
 """From unlike to alike."""
+
+NAMES = ("BLUE", "ORANGE", "GREEN", "PURPLE", "SKY", "AMBER", "GREY", "INK", "RULE", "PAPER")
+"""Those that the page's style has a variable for."""

@@ -16,14 +16,14 @@ from ..errors import ParameterError, expect_package
 from ..protocols import Bools, Counts, Floats
 from ..review.coded_judgments import code_judgments
 from ..review.diagnosis import rows_with_side_bias
-from ..review.findings import NOTABLE_ODDS, Habit, annotator_habits, annotator_table, facts_of, quality_flags
+from ..review.findings import NOTABLE_ODDS, Habit, annotator_table, facts_of, quality_flags
 from ..review.sentences import BY_QUALITY, FLAGS
 from ..simulate import Campaign
 from ..validation.method_comparison import LEADING, Measured
 from ..validation.run_evaluation import TIE
 from ..wording import percent
 from .colours import AMBER, BLUE, DIVERGING, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RISING, RULE, SHADES, SKY
-from .drawing import ROW, STYLE, Display, RowsDisplay, name_rows, short
+from .drawing import CAPTIONS, ROW, STYLE, Display, RowsDisplay, name_rows, short
 
 LEVEL = 0.95
 MOST_ROWS = 40
@@ -84,34 +84,30 @@ class ConsensusDisplay(RowsDisplay):
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        shown = self.has_own_line
-        rows = self.table.filter(pl.Series(shown))
+        shown = pl.Series(self.has_own_line)
+        rows, between = self.table.filter(shown), self.table.filter(~shown)
         places = np.arange(len(rows), dtype=np.float64)
-        names = rows["item"].to_list()
-        if not shown.all():
-            places[_TOP:] += 2
+        places[_TOP:] += 2 * min(len(between), 1)
+        names, marks = rows["item"].to_list(), places.tolist()
         if "lower" in rows.columns:
             self.ax_.hlines(places, rows["lower"], rows["upper"], color=SKY, linewidth=3.5)
         self.ax_.plot(rows["score"], places, "o", color=BLUE, markersize=5)
-        marks = places
-        if not shown.all():
-            between = self.table.filter(~pl.Series(shown))
+        if len(between):
             # one row for many items: a line over all scores, a bar over the middle half
             low, first, middle, third, high = np.quantile(between["score"].to_numpy(), [0, 0.25, 0.5, 0.75, 1])
             self.ax_.hlines(_TOP + 0.5, low, high, color=GREY, linewidth=1)
             self.ax_.hlines(_TOP + 0.5, first, third, color=GREY, linewidth=7)
             self.ax_.plot([middle], [_TOP + 0.5], "|", color=INK, markersize=9)
             names.insert(_TOP, f"… {len(between):,} items between")
-            marks = np.insert(places, _TOP, _TOP + 0.5)
-        name_rows(self.ax_, names, marks.tolist())
+            marks.insert(_TOP, _TOP + 0.5)
+        name_rows(self.ax_, names, marks)
         # the rank of each row to the right of the axes, with the ranks it may truly hold
         known, look = "rank_lower" in rows.columns, {"textcoords": "offset points", "fontsize": 8.5, "color": INK}
+        beside = {"xytext": (6, 0), "xycoords": ("axes fraction", "data"), "va": "center", **look}
         for row, place in zip(rows.iter_rows(named=True), places, strict=True):
-            text = f"{row['rank']:,}"
-            if known and row["rank_lower"] != row["rank_upper"]:
-                text += f"  ({row['rank_lower']:,}–{row['rank_upper']:,})"
-            where = {"xytext": (6, 0), "xycoords": ("axes fraction", "data"), "va": "center"}
-            self.ax_.annotate(text, (1, place), **where, **look)
+            open_rank = known and row["rank_lower"] != row["rank_upper"]
+            may = f"  ({row['rank_lower']:,}–{row['rank_upper']:,})" if open_rank else ""
+            self.ax_.annotate(f"{row['rank']:,}{may}", (1, place), **beside)
         head = f"rank ({100 * self.level:g} %)" if known else "rank"
         self.ax_.annotate(head, (1, 1), xytext=(6, 3), xycoords="axes fraction", va="bottom", **look)
         self.ax_.grid(axis="x")
@@ -146,6 +142,7 @@ class BeatsDisplay(Display):
 
     def __init__(self, ids: list[Any], probability: Floats, *, n_items: int, query: Any = None) -> None:
         self.ids, self.probability, self.n_items, self.query = ids, probability, n_items, query
+        self._size = 3.2 + 0.34 * len(ids), 1.6 + 0.3 * len(ids)
 
     @classmethod
     def from_consensus(cls, consensus: Consensus, *, query: Any = None) -> Self:
@@ -162,12 +159,6 @@ class BeatsDisplay(Display):
         np.fill_diagonal(probability, np.nan)
         return cls(consensus.items.ids.gather(chosen).to_list(), probability, n_items=len(order), query=query)
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height that suit the picture."""
-        n = len(self.ids)
-        return 3.2 + 0.34 * n, 1.6 + 0.3 * n
-
     def _draw(self) -> None:
         """Draw on the axes."""
         n = len(self.ids)
@@ -177,8 +168,8 @@ class BeatsDisplay(Display):
         label = _items_label(n, self.query)
         if n < self.n_items:
             label = f"{_MATRIX_TOP} best and {n - _MATRIX_TOP} last of {self.n_items:,} items"
-            for line in (self.ax_.axhline, self.ax_.axvline):
-                line(_MATRIX_TOP - 0.5, color=PAPER, linewidth=5)
+            self.ax_.axhline(_MATRIX_TOP - 0.5, color=PAPER, linewidth=5)
+            self.ax_.axvline(_MATRIX_TOP - 0.5, color=PAPER, linewidth=5)
         what = "probability in % that the item of the row\nis better than the item of the column"
         self.ax_.set(xlabel=what, ylabel=label)
 
@@ -206,6 +197,7 @@ class QueriesDisplay(Display):
 
     def __init__(self, table: pl.DataFrame, *, level: float = LEVEL) -> None:
         self.table, self.level = table, level
+        self._size = 7.2, 1.0 + ROW * len(table) if len(table) <= MOST_ROWS else 3.2
 
     @classmethod
     def from_consensus(cls, consensus: Consensus, *, level: float = LEVEL) -> Self:
@@ -220,11 +212,6 @@ class QueriesDisplay(Display):
         ids["second"] = items.ids.gather(second)
         table = pl.DataFrame({**ids, "probability": consensus.beats_each(first, second)})
         return cls(table.sort("probability", maintain_order=True), level=level)
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height that suit the picture."""
-        return 7.2, 1.0 + ROW * len(self.table) if len(self.table) <= MOST_ROWS else 3.2
 
     def _draw(self) -> None:
         """Draw on the axes."""
@@ -245,11 +232,11 @@ class QueriesDisplay(Display):
         self.ax_.set(xlabel=what, xlim=(0.49, 1.01))
 
 
-def heat_map(ax: Any, values: Floats, *, low: float, high: float, text: Any = None, colours: Any = None) -> Any:
+def heat_map(ax: Any, values: Floats, *, low: float, high: float, text: Any = None, colours: Any = DIVERGING) -> Any:
     """Draw a matrix in colours that colour-blind readers can distinguish, NaN in grey; returns the image."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    palette = LinearSegmentedColormap.from_list("crowdrank", colours or DIVERGING).with_extremes(bad=RULE)
+    palette = LinearSegmentedColormap.from_list("crowdrank", colours).with_extremes(bad=RULE)
     image = ax.imshow(values, cmap=palette, vmin=low, vmax=high, aspect="auto", interpolation="nearest")
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -333,6 +320,8 @@ class AgreementDisplay(Display):
 
     def __init__(self, ids: list[Any], agreement: Floats, *, n_annotators: int, mean: float) -> None:
         self.ids, self.agreement, self.n_annotators, self.mean = ids, agreement, n_annotators, mean
+        side = 0.2 * len(ids) if len(ids) <= _MOST_NAMES else 6.0
+        self._size = max(4.4, 2.8 + side), max(3.2, 1.6 + side)
 
     @classmethod
     def from_judgments(cls, judgments: Any) -> Self:
@@ -341,7 +330,8 @@ class AgreementDisplay(Display):
 
         judged: Judgments = max(parts_of(as_judgments(judgments)), key=len)
         number = np.bincount(judged.annotator, minlength=judged.n_annotators)
-        chosen = np.sort(np.argsort(-number, kind="stable")[: min(_MOST_ANNOTATORS, int((number > 0).sum()))])
+        n_judging = int((number > 0).sum())
+        chosen = np.sort(np.argsort(-number, kind="stable")[: min(_MOST_ANNOTATORS, n_judging)])
         if len(chosen) < 2:
             raise ParameterError("agreement is between two annotators or more, and the judgments name fewer")
         # number of equal answers, and of things in common, of each two of them
@@ -364,20 +354,12 @@ class AgreementDisplay(Display):
         order = cluster_order(agreement, off)
         shown = np.where(off & (common > 0), agreement, np.nan)[np.ix_(order, order)]
         ids = judged.annotators.ids.gather(chosen[order]).to_list()
-        return cls(ids, shown, n_annotators=int((number > 0).sum()), mean=mean)
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height that suit the picture."""
-        n = len(self.ids)
-        side = 0.2 * min(n, _MOST_NAMES) if n <= _MOST_NAMES else 6.0
-        return max(4.4, 2.8 + side), max(3.2, 1.6 + side)
+        return cls(ids, shown, n_annotators=n_judging, mean=mean)
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        known = self.agreement[np.isfinite(self.agreement)]
-        reach = max(float(np.abs(known - self.mean).max(initial=0.0)), 0.05)
-        image = heat_map(self.ax_, self.agreement, low=self.mean - reach, high=self.mean + reach, colours=DIVERGING)
+        reach = max(float(np.nanmax(np.abs(self.agreement - self.mean), initial=0.0)), 0.05)
+        image = heat_map(self.ax_, self.agreement, low=self.mean - reach, high=self.mean + reach)
         n = len(self.ids)
         name_cells(self.ax_, [short(one, 18) for one in self.ids] if n <= _MOST_NAMES else [], rotation=90)
         self.ax_.tick_params(labelsize=8)
@@ -462,17 +444,15 @@ class TimeDisplay(Display):
         """Draw on the axes."""
         shared, scale = "agreement" in self.table.columns, _SECONDS_PER_DAY if self.has_dates else 1.0
         start, end = self.table["start"].to_numpy() / scale, self.table["end"].to_numpy() / scale
-        colour = SKY if shared else BLUE
-        bars = {"align": "edge", "edgecolor": PAPER, "color": colour, "alpha": 0.5}
-        self.ax_.bar(start, self.table["n_judgments"], end - start, **bars)
+        look = {"align": "edge", "edgecolor": PAPER, "color": SKY if shared else BLUE, "alpha": 0.5}
+        self.ax_.bar(start, self.table["n_judgments"], end - start, **look)
         self.ax_.set(xlabel="time", ylabel="judgments")
         if self.has_dates:
             from matplotlib import dates
 
-            made: Any = dates
-            where = made.AutoDateLocator(minticks=3)
+            where: Any = dates.AutoDateLocator(minticks=3)  # type: ignore[no-untyped-call]
             self.ax_.xaxis.set_major_locator(where)
-            self.ax_.xaxis.set_major_formatter(made.ConciseDateFormatter(where))
+            self.ax_.xaxis.set_major_formatter(dates.ConciseDateFormatter(where))  # type: ignore[no-untyped-call]
         if not shared:
             return
         beside = self.agreement_ax_ = self.ax_.twinx()
@@ -480,8 +460,7 @@ class TimeDisplay(Display):
         lines = {name: self.table[name].fill_null(float("nan")) for name in self.table.columns[3:]}
         beside.plot((start + end) / 2, lines.pop("agreement"), "-o", color=ORANGE, markersize=4, label="all")
         for (name, own), colour in zip(lines.items(), _OWN_COLOURS, strict=False):
-            label = name.removeprefix("agreement of ")
-            beside.step((start + end) / 2, own, color=colour, where="mid", label=label)
+            beside.step((start + end) / 2, own, color=colour, where="mid", label=name.removeprefix("agreement of "))
         if lines:
             beside.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=5, fontsize="small", frameon=False)
         beside.set_ylim(0, 1)
@@ -494,9 +473,8 @@ def _agreeing(parts: list[Any], consensus: Consensus, edges: Floats) -> pl.Serie
     """Share of pairs with an answer that the consensus orders alike in each stretch; null where there are few."""
     n = len(edges) - 1
     agree, total = np.zeros(n), np.zeros(n)
-    for part in parts:
-        pairs = part.as_preferences(ties=False)
-        if pairs.time is None or not len(pairs):
+    for pairs in (part.as_preferences(ties=False) for part in parts):
+        if pairs.time is None:
             continue
         gap = consensus.scores[pairs.left] - consensus.scores[pairs.right]
         right = 0.5 * (1.0 + np.sign(gap) * pairs.outcome)
@@ -619,22 +597,21 @@ class QualityDisplay(Display):
         self.ax_.axhline(0.5, color=INK, linewidth=1, linestyle="--")
         for mark, (colour, shape, words) in MARKS.items():
             rows = (table["mark"] == mark).to_numpy()
-            if rows.any():
-                these = table.filter(pl.Series(rows))
-                if "lower" in table.columns:
-                    look = {"color": colour, "linewidth": 1, "alpha": 0.15 if many else 0.4, "rasterized": many}
-                    self.ax_.vlines(number[rows], these["lower"], these["upper"], **look)
-                # a picture in points keeps a file small where points are many
-                look = {"color": colour, "markersize": 4 if many else 6, "rasterized": len(these) > _MOST_LINES}
-                label = f"{words} ({len(these):,})"
-                self.ax_.plot(number[rows], these["quality"], shape, label=label, **look)
+            if not rows.any():
+                continue
+            these = table.filter(pl.Series(rows))
+            if "lower" in table.columns:
+                look = {"color": colour, "linewidth": 1, "alpha": 0.15 if many else 0.4, "rasterized": many}
+                self.ax_.vlines(number[rows], these["lower"], these["upper"], **look)
+            # a picture in points keeps a file small where points are many
+            look = {"color": colour, "markersize": 4 if many else 6, "rasterized": len(these) > _MOST_LINES}
+            self.ax_.plot(number[rows], these["quality"], shape, label=f"{words} ({len(these):,})", **look)
         if self.alike:
             each = f"{table['n_judgments'][0]:,g} judgments each"
             self.ax_.set_xlabel(f"annotator, from the worst to the best ({len(number):,}, {each})")
-            names = [short(one, 14) for one in table["annotator"]] if len(number) <= _MOST_TICKS else []
-            if names:
-                rotation = 90 if sum(map(len, names)) > 60 else 0
-                self.ax_.set_xticks(number, names, parse_math=False, rotation=rotation)
+            if len(number) <= _MOST_TICKS:
+                names = [short(one, 14) for one in table["annotator"]]
+                self.ax_.set_xticks(number, names, parse_math=False, rotation=90 if sum(map(len, names)) > 60 else 0)
         else:
             if number.max() > _WIDE_SPREAD * max(number.min(), 1):
                 self.ax_.set_xscale("log")
@@ -646,10 +623,10 @@ class QualityDisplay(Display):
             label = f"{FLAGS['leans'].noun} ({leaning.sum():,})"
             self.ax_.plot(number[leaning], quality[leaning], "o", label=label, **ring)
         self._name(table, number, quality)
-        self.ax_.set_ylim(min(-0.02, float(quality.min()) - 0.02), 1.03)
         self.ax_.grid()
         interval = ", with 90 % interval" if "lower" in table.columns else ""
-        self.ax_.set_ylabel(f"quality{interval} (dashed: guessing)")
+        lowest = min(-0.02, float(quality.min()) - 0.02)
+        self.ax_.set(ylim=(lowest, 1.03), ylabel=f"quality{interval} (dashed: guessing)")
         self.ax_.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
 
     def _name(self, table: pl.DataFrame, number: Floats, quality: Floats) -> None:
@@ -667,10 +644,9 @@ class QualityDisplay(Display):
             if any(abs(y - other) < _LINE and start < stop and begin < start + width for begin, stop, other in taken):
                 continue
             taken.append((start, start + width, y))
-            self.ax_.annotate(
-                name, (number[row], y), xytext=(8 if start == x else -8, 0), textcoords="offset points", va="center",
-                ha="left" if start == x else "right", fontsize=8.5, color=INK,
-            )  # fmt: skip
+            side = {"xytext": (8, 0), "ha": "left"} if start == x else {"xytext": (-8, 0), "ha": "right"}
+            look = {"textcoords": "offset points", "va": "center", "fontsize": 8.5, "color": INK}
+            self.ax_.annotate(name, (number[row], y), **side, **look)
 
 
 def _diagnostics(consensus: Consensus, judgments: Any | None) -> Diagnostics | None:
@@ -739,7 +715,7 @@ class PositionBiasDisplay(RowsDisplay):
         few = n <= MOST_ROWS
         rows = self.table if few else pl.concat([self.table.head(half), self.table.tail(half)])
         places = np.arange(len(rows), dtype=np.float64)
-        names = rows["annotator"].to_list()
+        names, marks = rows["annotator"].to_list(), list(range(self.n_lines - (not few)))
         if not few:
             places[half:] += 1
             between = self.table.slice(half, n - 2 * half)["position_bias"]
@@ -748,10 +724,10 @@ class PositionBiasDisplay(RowsDisplay):
         self.ax_.axvline(0, color=INK, linewidth=1)
         clear, n_leaning = rows["annotator"].is_in(self.leaning).to_numpy(), len(self.leaning)
         value, lower, upper = (rows[f"position_{name}"].to_numpy() for name in ("bias", "lower", "upper"))
-        groups = [(~clear, BLUE, "o", f"no clear bias ({n - n_leaning:,})")]
-        groups.append((clear, ORANGE, "s", f"{FLAGS['leans'].noun} ({n_leaning:,})"))
-        _draw_groups(self.ax_, places, value, lower, upper, groups)
-        name_rows(self.ax_, names, (places if few else np.insert(places, half, half)).tolist(), longest=28)
+        unclear = (~clear, BLUE, "o", f"no clear bias ({n - n_leaning:,})")
+        leaning = (clear, ORANGE, "s", f"{FLAGS['leans'].noun} ({n_leaning:,})")
+        _draw_groups(self.ax_, places, value, lower, upper, [unclear, leaning])
+        name_rows(self.ax_, names, marks, longest=28)
         self.ax_.grid(axis="x")
         what = "position bias, with 90 % interval (1: always left, 0: none, -1: always right)"
         self.ax_.set(xlim=(-1.05, 1.05), xlabel=what, ylabel=f"annotator ({n:,})")
@@ -790,6 +766,7 @@ class ConfusionDisplay(Display):
 
     def __init__(self, levels: Sequence[Any], confusion: Floats, *, annotator: Any = None) -> None:
         self.levels, self.confusion, self.annotator = list(levels), confusion, annotator
+        self._size = 2.6 + 0.4 * min(len(levels), 14), 1.5 + 0.34 * min(len(levels), 14)
 
     @classmethod
     def from_consensus(cls, consensus: Consensus, *, annotator: Any = None) -> Self:
@@ -803,18 +780,12 @@ class ConfusionDisplay(Display):
         weight = quality.n_judgments / max(float(quality.n_judgments.sum()), 1e-12)
         return cls(levels, np.tensordot(weight, each, 1))
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height that suit the picture."""
-        n = min(len(self.levels), 14)
-        return 2.6 + 0.4 * n, 1.5 + 0.34 * n
-
     def _draw(self) -> None:
         """Draw on the axes."""
         n = len(self.levels)
         heat_map(self.ax_, self.confusion, low=0.0, high=1.0, text=percents(self.confusion), colours=RISING)
         step = -(-n // 30)
-        names = [short(level, 16) for level in self.levels][::step]
+        names = [short(level, 16) for level in self.levels[::step]]
         turn = max(map(len, names), default=0) * len(names) > 24
         turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if turn else {}
         name_cells(self.ax_, names, range(0, n, step), **turned)
@@ -844,14 +815,6 @@ class HabitDisplay(RowsDisplay):
         furthest = habit.table.sort(pl.col("coefficient").abs(), "annotator", descending=[True, False])
         self.habit, self.number = habit, len(habit.table)
         self.table = furthest.head(MOST_ROWS).sort("coefficient", "annotator", descending=[True, False])
-
-    @classmethod
-    def from_consensus(cls, consensus: Consensus, covariate: str) -> Self:
-        """Return the display of one covariate of a consensus that is controlled for it."""
-        for habit in annotator_habits(consensus):
-            if habit.covariate == covariate:
-                return cls(habit)
-        raise ParameterError(f"annotators have no coefficients of {covariate}; use latent_score with control")
 
     def _draw(self) -> None:
         """Draw on the axes, in the words and by the rule of the sentences: times as often, at the usual difference."""
@@ -921,7 +884,7 @@ class ComparisonDisplay(RowsDisplay):
     def _draw(self) -> None:
         """Draw on the axes."""
         for row, one in enumerate(self.table.iter_rows(named=True)):
-            colour = GREY if one["tied"] is None else BLUE if one["tied"] else ORANGE
+            colour = {None: GREY, True: BLUE, False: ORANGE}[one["tied"]]
             face = "none" if one["tied"] is False else colour
             if one["lower"] is not None:
                 self.ax_.plot([one["lower"], one["upper"]], [row, row], color=colour, linewidth=1.6)
@@ -963,6 +926,7 @@ class OrdersDisplay(Display):
 
     def __init__(self, methods: list[str], alike: Floats, *, what: str = "Kendall's tau") -> None:
         self.methods, self.alike, self.what = methods, alike, what
+        self._size = 3.0 + 0.42 * len(methods), 2.0 + 0.32 * len(methods)
 
     @classmethod
     def from_comparison(cls, comparison: Comparison) -> Self:
@@ -973,12 +937,6 @@ class OrdersDisplay(Display):
         order = cluster_order(np.nan_to_num(alike), ~np.eye(n, dtype=bool)) if n > 2 else np.arange(n)
         what = "share of items in the same class" if comparison.nominal else "Kendall's tau"
         return cls([comparison.methods[place] for place in order], alike[np.ix_(order, order)], what=what)
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height that suit the display, in inches."""
-        n = len(self.methods)
-        return 3.0 + 0.42 * n, 2.0 + 0.32 * n
 
     def _draw(self) -> None:
         """Draw on the axes."""
@@ -991,14 +949,6 @@ class OrdersDisplay(Display):
 
 
 _LOOKS = tuple(zip((BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, GREY), "osD^vPX", strict=True))
-
-_NAMES = {
-    "gain_error": "root mean square error of the gain",
-    "log_loss": "log-loss of the true grade",
-    "accuracy": "share of items with the true grade",
-    "tau": "Kendall's tau with the truth",
-    "ranker": "nDCG of a ranker trained on it",
-}
 
 
 class CampaignDisplay(Display):
@@ -1038,17 +988,9 @@ class CampaignDisplay(Display):
             spread = np.nan_to_num(table["spread"].to_numpy().astype(float))
             self.ax_.plot(cost, mean, color=colour, marker=mark, markersize=3.5, linewidth=1.5, label=str(name[0]))
             self.ax_.fill_between(cost, mean - spread, mean + spread, color=colour, alpha=0.14, linewidth=0)
-        self.ax_.set(xlabel="cost (judgments)", ylabel=_NAMES.get(self.measure, self.measure))
+        self.ax_.set(xlabel="cost (judgments)", ylabel=CAPTIONS["measures"].get(self.measure, self.measure))
         self.ax_.legend(title="scheme", frameon=False)
         self.ax_.grid(axis="y", alpha=0.4)
-
-
-_KINDS = {
-    "n_trees_": ("tree", "share of the gain of all splits"),
-    "n_epochs_": ("epoch", "slope of the score where features are at their mean"),
-    "": ("step", "weight of the scaled feature"),
-}
-"""What a ranker has learned -> what its steps are, and what its importances are."""
 
 
 class ImportanceDisplay(RowsDisplay):
@@ -1151,10 +1093,9 @@ class LearningCurveDisplay(Display):
     def _draw(self) -> None:
         """Draw on the axes."""
         steps = self.curve["iteration"]
-        names = {"train": ("training queries", "--"), "valid": ("validation queries", "-")}
         for name in self.measured_sets:
-            label, style = names[name]
-            self.ax_.plot(steps, self.curve[name], style, color=BLUE, label=f"nDCG, {label}")
+            label, style = {"train": ("training", "--"), "valid": ("validation", "-")}[name]
+            self.ax_.plot(steps, self.curve[name], style, color=BLUE, label=f"nDCG, {label} queries")
         self.ax_.set(xlabel=self.step, ylabel="mean nDCG")
         lines = list(self.ax_.get_lines())
         if self.has_objective:
@@ -1163,13 +1104,13 @@ class LearningCurveDisplay(Display):
             self.objective_ax_.set_ylabel("objective (lower is better)")
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         # above the axes, where no line runs through it
-        labels = [line.get_label() for line in lines]
-        self.ax_.legend(lines, labels, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+        self.ax_.legend(handles=lines, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
 
 
 def _kind(ranker: Any) -> tuple[str, str]:
     """What the steps and importances of a fitted ranker are."""
-    return next(kind for attribute, kind in _KINDS.items() if not attribute or hasattr(ranker, attribute))
+    step, importance = next(kind for learned, kind in CAPTIONS["learned"].items() if hasattr(ranker, learned))
+    return step, importance
 
 
 _MAX_BARS = 400
@@ -1198,6 +1139,8 @@ class DifferencesDisplay(Display):
     ['win', 'win', 'tie']
     """
 
+    _size = (6.4, 2.8)
+
     def __init__(self, table: pl.DataFrame, *, run: str, other: str, metric: str) -> None:
         self.table, self.run, self.other, self.metric = table, run, other, metric
 
@@ -1215,23 +1158,16 @@ class DifferencesDisplay(Display):
         row = tests.row(0, named=True)
         keys = [pl.col(name) == row[name] for name in wanted]
         of_pair = evaluation.differences.filter(*keys).sort(["difference", "query"], descending=[True, False])
-        sign = {m.name: m.larger_is_better for m in evaluation.measures}[row["metric"]]
+        larger_is_better = {m.name: m.larger_is_better for m in evaluation.measures}[row["metric"]]
         table = of_pair.select("query", "difference", "outcome")
-        return cls(table if sign else table.reverse(), run=row["run"], other=row["other"], metric=row["metric"])
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height that suit the picture, in inches."""
-        return 6.4, 2.8
+        return cls(table if larger_is_better else table.reverse(), **{name: row[name] for name in wanted})
 
     def _draw(self) -> None:
         """Draw a bar for each query."""
         values, outcome = self.table["difference"].to_numpy(), self.table["outcome"].to_numpy()
         n = len(values)
-        if n > _MAX_BARS:
-            chosen = np.linspace(0, n - 1, _MAX_BARS).round().astype(int)
-            values, outcome = values[chosen], outcome[chosen]
-        places = np.linspace(1, n, len(values))
+        chosen = np.linspace(0, n - 1, min(n, _MAX_BARS)).round().astype(int)
+        values, outcome, places = values[chosen], outcome[chosen], np.linspace(1, n, len(chosen))
         colours = [BLUE if word == "win" else ORANGE if word == "loss" else GREY for word in outcome]
         self.ax_.bar(places, values, width=0.9 * n / len(values), color=colours)
         self.ax_.axhline(0, color=INK, linewidth=0.8)
@@ -1276,8 +1212,7 @@ class SlicesDisplay(_MetricDisplay):
             if one["difference"] is not None:
                 self.ax_.plot(one["difference"], row, "o", color=colour, markersize=6, zorder=3)
         self.ax_.axvline(0, color=INK, linewidth=0.8)
-        names = [f"{one['slice']} ({one['n_queries']:,})" for one in self.table.iter_rows(named=True)]
-        name_rows(self.ax_, names)
+        name_rows(self.ax_, [f"{one['slice']} ({one['n_queries']:,})" for one in self.table.iter_rows(named=True)])
         self.ax_.grid(axis="x")
         self.ax_.set_xlabel(f"difference in {self.metric}, with its interval")
 
@@ -1303,8 +1238,8 @@ class BoundsDisplay(_MetricDisplay):
         """Draw a dot and a band for each run."""
         for row, one in enumerate(self.table.iter_rows(named=True)):
             if one["highest"] - one["lowest"] > TIE:
-                ends: Any = [one["lowest"], one["highest"]]
-                self.ax_.plot(ends, [row, row], color=ORANGE, linewidth=5, alpha=0.35, solid_capstyle="butt")
+                band = {"color": ORANGE, "linewidth": 5, "alpha": 0.35, "solid_capstyle": "butt"}
+                self.ax_.plot([one["lowest"], one["highest"]], [row, row], **band)
             self.ax_.plot(one["value"], row, "o", color=BLUE, markersize=6, zorder=3)
         name_rows(self.ax_, self.table["run"].to_list())
         self.ax_.grid(axis="x")
@@ -1352,9 +1287,8 @@ def plot(result: Any, ax: Any = None, *, query: Any = None) -> Display:
     name = "nothing (None)" if result is None else f"{'an' if word[0] in 'AEIOUaeiou' else 'a'} {word}"
     if query is not None and not isinstance(result, Consensus):
         raise ParameterError(f"query= is for a consensus, not for {name}; leave it out")
-    display = _display(result, query, name)
     with mpl.rc_context({} if ax is not None else STYLE):
-        return display.plot(ax)
+        return _display(result, query, name).plot(ax)
 
 
 def _display(result: Any, query: Any, name: str) -> Display:
@@ -1378,8 +1312,7 @@ def _display(result: Any, query: Any, name: str) -> Display:
         case pl.DataFrame() if columns >= _CURVES:
             return CampaignDisplay.from_curves(result)
         case Campaign():
-            curve = result.curve.with_columns(scheme=pl.lit(result.scheme), seed=pl.lit(0))
-            return CampaignDisplay.from_curves(curve)
+            return CampaignDisplay.from_curves(result.curve.with_columns(scheme=pl.lit(result.scheme), seed=pl.lit(0)))
         case _ if hasattr(getattr(result, "ranker", result), "importance"):
             return ImportanceDisplay.from_ranker(result)
         case Grades() | Preferences() | Rankings() | Mixed():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
+import tomllib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,13 +16,16 @@ from xml.etree import ElementTree
 from ..data.files import PathLike, plain
 from ..errors import ParameterError, expect_package
 from ..io.output import write_with
-from .colours import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RULE, SKY
+from ..options import PICTURES
+from . import colours
+from .colours import GREY, INK, PAPER, RULE
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-PICTURES = (".png", ".pdf", ".svg")
+CAPTIONS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("captions.toml").read_text(encoding="utf-8"))
+"""What stands beneath pictures and above tables, by their name, and words of their axes and columns."""
 
 LONGEST = 40
 ROW = 0.24
@@ -48,11 +52,12 @@ class Display(ABC):
 
     ax_: Any
     figure_: Any
+    _size: tuple[float, float] = (6.4, 4.0)
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height that suit the picture, in inches."""
-        return 6.4, 4.0
+        return self._size
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes, on those of a new figure if there are none."""
@@ -154,10 +159,7 @@ def name_rows(ax: Any, names: Sequence[Any], places: Sequence[float] | None = No
     ax.set_ylim(max(where, default=0) + 0.6, min(where, default=0) - 0.6)
 
 
-VARIABLES = {
-    BLUE: "blue", ORANGE: "orange", GREEN: "green", PURPLE: "purple", SKY: "sky", AMBER: "amber", GREY: "grey",
-    INK: "ink", RULE: "rule", PAPER: "paper",
-}  # fmt: skip
+VARIABLES = {colour: name.lower() for name, colour in vars(colours).items() if name in colours.NAMES}
 """Colour of a picture -> variable of the page's style that stands for it."""
 
 _COLOUR = re.compile("|".join(VARIABLES), re.IGNORECASE)

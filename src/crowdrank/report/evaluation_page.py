@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,6 @@ import polars as pl
 from ..api import Evaluation
 from ..data.files import PathLike
 from ..data.index import Index, Items
-from ..errors import ParameterError
 from ..io.features import describe_items
 from ..io.output import check_target, write_text
 from ..review.findings import Finding
@@ -27,7 +27,7 @@ from ..validation.run_evaluation import (
 from ..wording import counted, percent
 from .displays import BoundsDisplay, ComparisonDisplay, DifferencesDisplay, SlicesDisplay
 from .drawing import short
-from .page import Picture, Section, Table, as_sentences, columns_of, headline, origin, picture, render_page
+from .page import Page, Picture, Section, Table, as_sentences, columns_of, headline, origin, picture
 
 _SHOWN_PAIRS = 3
 _SHOWN_QUERIES = 5
@@ -81,8 +81,6 @@ def render_evaluation(
     all_verdicts, metric = verdicts(evaluation), evaluation.measures[0].name
     first = [one for one in all_verdicts if one.row["metric"] == metric]
     names, n_queries = list(evaluation.runs), int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
-    parts = [_values(evaluation), *_pairs(evaluation, first, items), _slices(evaluation)]
-    parts += [_unjudged_effect(evaluation, first), _provenance_section(evaluation, command)]
     of_title = f"{len(names)} runs compared" if len(names) > 2 else " and ".join(names)
     if len(names) == 1:
         of_title = f"How good {names[0]} is"
@@ -95,7 +93,7 @@ def render_evaluation(
     elif first:
         clear = sum(one.clear for one in first)
         summary = f"{clear} of {counted(len(first), 'pair')} of runs are clearly different by {metric}"
-    return render_page(
+    return Page(
         title=title or of_title,
         lead=f"{counted(len(names), 'run')} on {counted(n_queries, 'query')}, by "
         f"{', '.join(measure.name for measure in evaluation.measures)}.",
@@ -103,8 +101,11 @@ def render_evaluation(
         summary=summary,
         advice=as_sentences(_advice(first)),
         findings=_findings(evaluation, all_verdicts),
-        sections=[part for part in parts if part is not None],
-    )
+        sections=[
+            _values(evaluation), *_pairs(evaluation, first, items), _slices(evaluation),
+            _unjudged_effect(evaluation, first), _provenance_section(evaluation, command),
+        ],
+    ).render()  # fmt: skip
 
 
 def _cards(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[tuple[str, str]]:
@@ -161,9 +162,11 @@ def _advice(first: list[Verdict]) -> list[str]:
 def _values(evaluation: Evaluation) -> Section:
     """The measures of all runs."""
     pictures: list[Picture] = []
+    means = []
     for number, measure in enumerate(evaluation.measures):
         rows = evaluation.table.filter(pl.col("metric") == measure.name, pl.col("value").is_not_null())
         rows = rows.sort("value", descending=measure.larger_is_better, maintain_order=True)
+        means.append(rows)
         shown = rows.select(method="run", value="value", lower="lower", upper="upper").with_columns(
             best=pl.int_range(pl.len()) == 0, tied=pl.lit(None, pl.Boolean)
         )
@@ -174,11 +177,9 @@ def _values(evaluation: Evaluation) -> Section:
     tables = [Table.of("measures-table", "Measures", evaluation.table, columns_of("measures"))]
     if len(evaluation.comparisons):
         tables.append(Table.of("tests-table", "Paired tests", evaluation.comparisons, columns_of("tests")))
-    metric = evaluation.measures[0].name
-    means = evaluation.table.filter(pl.col("metric") == metric).drop_nulls("value")
-    means = means.sort("value", descending=evaluation.measures[0].larger_is_better, maintain_order=True)
-    heading = "; ".join(f"{row['run']} {row['value']:.4f}" for row in means.head(4).iter_rows(named=True))
-    return Section("values", "Measures", f"{metric}: {heading}", (), tuple(pictures), tuple(tables))
+    heading = "; ".join(f"{row['run']} {row['value']:.4f}" for row in means[0].head(4).iter_rows(named=True))
+    heading = f"{evaluation.measures[0].name}: {heading}"
+    return Section("values", "Measures", heading, (), tuple(pictures), tuple(tables))
 
 
 def _pairs(evaluation: Evaluation, first: list[Verdict], items: Any | None) -> list[Section]:
@@ -233,9 +234,8 @@ def _slices(evaluation: Evaluation) -> Section | None:
     pictures: list[Picture] = []
     rows = evaluation.slices.filter(pl.col("metric") == metric, pl.col("difference").is_not_null())
     pairs = rows.select("run", "other").unique(maintain_order=True).rows()
-    for number, (by, pair) in enumerate(
-        (by, pair) for pair in pairs[:_SHOWN_PAIRS] for by in rows["by"].unique(maintain_order=True)
-    ):
+    each = itertools.product(pairs[:_SHOWN_PAIRS], rows["by"].unique(maintain_order=True))
+    for number, (pair, by) in enumerate(each):
         of = rows.filter(pl.col("by") == by, pl.col("run") == pair[0], pl.col("other") == pair[1])
         caption = f"{short(pair[0])} less {short(pair[1])} by {short(by)}; grey where the difference is not clear."
         pictures.append(picture(SlicesDisplay(of, metric=metric), caption, f"slices-{number}", wide=False))
@@ -252,10 +252,8 @@ def _unjudged_effect(evaluation: Evaluation, first: list[Verdict]) -> Section | 
         return None
     metric = evaluation.measures[0].name
     rows = evaluation.table.filter(pl.col("metric") == metric).drop_nulls(["value", "lowest", "highest"])
-    pictures: tuple[Picture, ...] = ()
-    if len(rows):
-        caption = "The value as measured, and its bounds over all grades that unjudged items may have."
-        pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),)
+    caption = "The value as measured, and its bounds over all grades that unjudged items may have."
+    pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),) if len(rows) else ()
     open_ends = [one.open_sentence for one in first if one.open_sentence]
     of_queries = evaluation.per_query.filter((pl.col("metric") == metric) & (pl.col("unjudged") > 0))
     shown, caption = of_queries.sort("unjudged", descending=True), "Queries with unjudged items"
@@ -266,9 +264,7 @@ def _unjudged_effect(evaluation: Evaluation, first: list[Verdict]) -> Section | 
 
 def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:
     """How the page was made."""
-    first = next(iter(evaluation.runs.values()), None)
-    if first is None:
-        raise ParameterError("there is no run in this evaluation; make one with evaluate_runs")
+    first = next(iter(evaluation.runs.values()))
     facts = [
         ("truth", f"{len(first.truth):,} {first.truth.form}{'' if first.truth.form == 'pairs' else 's'}"),
         ("runs", ", ".join(f"{name} ({counted(int(a.ranked.sum()), 'item')})" for name, a in evaluation.runs.items())),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -25,9 +25,9 @@ from ..review.findings import Facts, Finding, Findings, annotator_habits, facts_
 from ..review.sentences import BY_QUALITY
 from ..wording import counted, percent, shell_words
 from . import displays
-from .drawing import Display
+from .drawing import CAPTIONS, Display
 from .page import (
-    CAPTIONS,
+    Page,
     Picture,
     Section,
     Table,
@@ -37,7 +37,6 @@ from .page import (
     origin,
     picture,
     plain_columns,
-    render_page,
 )
 
 _FIGURES = r" ?\(?quality [0-9.]+(, [0-9.]+ to [0-9.]+)?\)?"
@@ -96,6 +95,10 @@ def write(
     write_text(render(consensus, judgments, **given), path)
 
 
+write_report = write
+"""The name that it has among the verbs."""
+
+
 def render(
     consensus: Consensus,
     judgments: Any,
@@ -109,68 +112,58 @@ def render(
     """Return the page that :func:`write` writes."""
     judged = as_judgments(judgments)
     facts = facts_of(consensus, judged)
-    consensus = facts.reviewed_consensus
+    consensus, findings = facts.reviewed_consensus, findings_of(facts)
     if isinstance(actions, str) and actions == "auto":
-        actions = None
-        if consensus.quality is not None and judged.n_annotators > 1:
-            from ..review.actions import suggest_actions
+        from ..review.actions import suggest_actions
 
-            actions = suggest_actions(consensus, judged)
+        known = consensus.quality is not None and judged.n_annotators > 1
+        actions = suggest_actions(consensus, judged) if known else None
     # text and links of the items: from a table about them, or their ids where those are addresses
     ids, described = consensus.items.ids, None
     if items is not None:
         described = describe_items(items, consensus.items)
     elif ids.dtype == pl.String and len(ids) and ids.str.contains(r"^https?://").any():
-        links = {"text": [None] * len(ids), "link": list(map(web_link, ids.to_list()))}
+        links = {"text": None, "link": list(map(web_link, ids.to_list()))}
         described = pl.DataFrame(links, schema={"text": pl.String, "link": pl.String})
-    material = Material(consensus, judged, facts, findings_of(facts), described, actions)
-    parts = [_ranking(material), _control(material), _annotators(material, command), _agreement(material)]
-    parts += [_time(material), _methods(comparison), _provenance(material, command)]
-    findings, whole = material.findings.worst_first(), material.findings.of("judgments")
-    problems, warnings = (sum(one.severity == word for one in findings) for word in ("problem", "warning"))
-    numbers = [counted(number, word) for number, word in ((problems, "problem"), (warnings, "warning")) if number]
+    worst_first, whole = findings.worst_first(), findings.of("judgments")
+    number_of = Counter(one.severity for one in findings)
+    numbers = [counted(number_of[word], word) for word in ("problem", "warning") if number_of[word]]
     # on top stands what calls for action or is well, but not that the fit settled
-    on_top = [one for one in findings if one.severity != "info" and one.kind != "converged"]
-    return render_page(
+    on_top = [one for one in worst_first if one.severity != "info" and one.kind != "converged"]
+    return Page(
         title=title or f"Consensus of {count_kinds(judged)}",
         lead=f"{headline(whole.sentence)}, ranked by {consensus.method}." if whole else "",
-        cards=_cards(material),
+        cards=_cards(findings, judged, actions),
         summary=f"{' and '.join(numbers)} to look at" if numbers else "Nothing calls for action",
-        advice=_advice(material),
-        findings=on_top or list(findings),
-        sections=[part for part in parts if part is not None],
-    )
+        advice=_advice(findings, actions),
+        findings=on_top or list(worst_first),
+        sections=[
+            _ranking(facts, findings, judged, described),
+            _control(facts, findings),
+            _annotators(facts, findings, actions, command),
+            _agreement(facts, findings, judged),
+            _time(facts, findings, judged),
+            _methods(comparison),
+            _provenance(facts, findings, judged, command),
+        ],
+    ).render()
 
 
-@dataclass(frozen=True, eq=False)
-class Material:
-    """Everything a report is made from."""
-
-    consensus: Consensus
-    judgments: Judgments | Mixed
-    facts: Facts
-    findings: Findings
-    described: pl.DataFrame | None = None
-    actions: Any = None
-
-
-def _cards(material: Material) -> list[tuple[str, str]]:
+def _cards(findings: Findings, judged: Judgments | Mixed, actions: Any) -> list[tuple[str, str]]:
     """The numbers that stand on top."""
-    numbers = {one.kind: one.numbers for one in material.findings}
-    judged = material.judgments
+    numbers = {one.kind: one.numbers for one in findings}
     cards = [(f"{judged.n_judgments:,}", "judgments"), (f"{judged.n_items:,}", "items")]
     cards += [] if judged.n_queries == 1 else [(f"{judged.n_queries:,}", "queries")]
     n = numbers.get("judgments", {}).get("n_annotators", 0)
     cards += [(f"{n:,}", "annotators")] if n else []
-    if material.actions is not None and n:
-        cards.append((f"{len(material.actions.dropped):,}", "annotators to drop"))
+    cards += [(f"{len(actions.dropped):,}", "annotators to drop")] if actions is not None and n else []
     repeats = numbers.get("self_consistency", {})
-    if "agreement" in numbers:
-        cards.append((percent(numbers["agreement"]["agreement"]), "agreement of two annotators"))
-    elif "share_swapped" in repeats:
-        cards.append((percent(repeats["share_swapped"]), "the same answer with sides swapped"))
-    elif "share_repeated" in repeats:
-        cards.append((percent(repeats["share_repeated"]), "the same answer when asked again"))
+    shares = {
+        "agreement of two annotators": numbers.get("agreement", {}).get("agreement"),
+        "the same answer with sides swapped": repeats.get("share_swapped"),
+        "the same answer when asked again": repeats.get("share_repeated"),
+    }
+    cards += [(percent(share), what) for what, share in shares.items() if share is not None][:1]
     if "probability" in numbers.get("winner", {}):
         cards.append((percent(numbers["winner"]["probability"], of_belief=True), "sure of the first place"))
     elif "n_sure" in numbers.get("winners", {}):
@@ -179,16 +172,15 @@ def _cards(material: Material) -> list[tuple[str, str]]:
     return cards
 
 
-def _advice(material: Material) -> list[str]:
+def _advice(findings: Findings, suggested: Any) -> list[str]:
     """What to do, in sentences."""
-    advice, suggested = [], material.actions
-    if suggested is not None:
+    advice, more = [], findings.of("more_judgments", "equals")
+    if suggested is not None and suggested.dropped:
         effect = f"; {suggested.sentence}" if suggested.sentence else ""
-        advice += [f"leave out {name_ids(suggested.dropped)}{effect}"] if suggested.dropped else []
-        advice += [f"look at {name_ids(suggested.reviewed)}"] if suggested.reviewed else []
-    more = material.findings.of("more_judgments", "equals")
-    advice += [] if more is None else [more.sentence]
-    return list(as_sentences(advice))
+        advice.append(f"leave out {name_ids(suggested.dropped)}{effect}")
+    if suggested is not None and suggested.reviewed:
+        advice.append(f"look at {name_ids(suggested.reviewed)}")
+    return list(as_sentences([*advice, *([] if more is None else [more.sentence])]))
 
 
 def _words(findings: Findings, first: Sequence[Finding | None], otherwise: str = "") -> tuple[str, tuple[str, ...]]:
@@ -213,34 +205,35 @@ def _without_query(frame: pl.DataFrame, consensus: Consensus) -> pl.DataFrame:
     return frame.drop("query", strict=False) if consensus.items.n_queries == 1 else frame
 
 
-def _ranking(material: Material) -> Section:
+def _ranking(
+    facts: Facts, all_findings: Findings, judged: Judgments | Mixed, described: pl.DataFrame | None
+) -> Section:
     """What won, and how sure that is."""
-    consensus, findings = material.consensus, material.findings.about("items")
+    consensus, findings = facts.reviewed_consensus, all_findings.about("items")
     first = findings.of("winner", "winners", "shared_first", "all_tied", "only_item", "classes", "empty")
     if consensus.grade is not None:
         first = findings.of("uncertain_grades", "grades") or first
-    items = consensus.items
+    items, sure = consensus.items, consensus.uncertainty is not None
     pictures: tuple[Picture, ...] = ()
     if not consensus.nominal and items.n_queries == 1 and len(items):
         pictures = _one_query(consensus, None, "q")
-        if consensus.uncertainty is not None:
+        if sure:
             pictures += _draw_picture(lambda: displays.BeatsDisplay.from_consensus(consensus), "q-beats")
     elif not consensus.nominal and len(items):
-        if consensus.uncertainty is not None:
+        if sure:
             pictures = _draw_picture(lambda: displays.QueriesDisplay.from_consensus(consensus), "queries")
         sizes = np.diff(items.offsets)
         largest = np.argsort(-sizes, kind="stable")[:_SHOWN_QUERIES]
         for number in largest[sizes[largest] > 1].tolist():
             pictures += _one_query(consensus, items.queries.ids[number], f"q{number}")
-    tables = [_item_table(material)]
-    across = isinstance(material.judgments, Preferences) and material.judgments.block is not None
-    if across and items.n_queries == 1 and consensus.uncertainty is not None and len(items) > 1:
+    tables = [_item_table(facts, described)]
+    across = isinstance(judged, Preferences) and judged.block is not None
+    if across and items.n_queries == 1 and sure and len(items) > 1:
         # differences to the leader with intervals, and tiers, where scores are log-odds
         with suppress(ParameterError):
             ratings = consensus.rating(items.ids[int(np.argmax(consensus.scores))], level=displays.LEVEL)
             frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0)
-            columns = columns_of("leaderboard")
-            tables.insert(0, Table.of("leaderboard", CAPTIONS["leaderboard"], frame, columns, 200_000))
+            tables.insert(0, _table("leaderboard", frame))
     return Section("ranking", "Ranking", *_words(findings, [first], "the items"), pictures, tuple(tables))
 
 
@@ -252,17 +245,22 @@ def _one_query(consensus: Consensus, query: Any, key: str) -> tuple[Picture, ...
     return _draw_picture(make, name, f"{key}-score", **words, not_covered=CAPTIONS["not-covered"])
 
 
-def _item_table(material: Material) -> Table:
+def _table(name: str, frame: pl.DataFrame, most: int = 200_000, **words: Any) -> Table:
+    """A table with the caption and the columns of this name."""
+    return Table.of(name, CAPTIONS[name].format(**words), frame, columns_of(name), most)
+
+
+def _item_table(facts: Facts, described: pl.DataFrame | None) -> Table:
     """All items, the best of each query first."""
-    consensus, facts = material.consensus, material.facts
+    consensus = facts.reviewed_consensus
     frame = consensus.frame()
     order = np.lexsort((np.arange(len(frame)), -consensus.scores, consensus.items.query))
     if facts.intervals is not None:
         frame = frame.hstack(facts.intervals.select("lower", "upper", "rank_lower", "rank_upper"))
     if facts.per_item is not None:
         frame = frame.with_columns(n_judgments=pl.Series(facts.per_item[order]))
-    if material.described is not None:
-        own = material.described[order]
+    if described is not None:
+        own = described[order]
         frame = frame.hstack(own.select(name for name in ("text", "link") if own[name].null_count() < len(own)))
     if consensus.nominal:
         frame = frame.drop("score", "rank", "std_error", "lower", "upper", "rank_lower", "rank_upper", strict=False)
@@ -277,21 +275,20 @@ def _is_habit(finding: Finding) -> bool:
     return finding.kind.startswith(("likes_", "prefers_own", "leans_left"))
 
 
-def _control(material: Material) -> Section | None:
+def _control(facts: Facts, findings: Findings) -> Section | None:
     """What control for covariates means and moves; ``None`` where nothing is controlled for."""
-    consensus, findings, plain = material.consensus, material.findings, material.facts.uncontrolled_scores
+    consensus, plain = facts.reviewed_consensus, facts.uncontrolled_scores
     if not consensus.estimates.get("control"):
         return None
     about_control = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
     sentences = as_sentences(one.sentence for one in (*about_control[1:], *filter(_is_habit, findings)))
-    pictures = []
+    pictures: tuple[Picture, ...] = ()
     for habit in annotator_habits(consensus):
-        if habit.covariate == "side" and findings.of("leans", "one_side") is not None:
-            # another picture shows it
-            continue
-        what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
-        drawn, caption = displays.HabitDisplay(habit), CAPTIONS["habit"].format(what=what)
-        pictures.append(picture(drawn, caption, f"habit-{habit.covariate}"))
+        # another picture shows who leans
+        if habit.covariate != "side" or findings.of("leans", "one_side") is None:
+            what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
+            make = partial(displays.HabitDisplay, habit)
+            pictures += _draw_picture(make, "habit", f"habit-{habit.covariate}", what=what)
     tables: tuple[Table, ...] = ()
     if plain is not None:
         # ranks before and after control, the largest moves first
@@ -302,17 +299,16 @@ def _control(material: Material) -> Section | None:
         ranked = ranked.with_columns(moved=pl.col("before") - pl.col("after"))
         largest = ranked.filter(pl.col("moved") != 0).sort(pl.col("moved").abs(), "after", descending=[True, False])
         mean = float(np.abs(ranked["moved"].to_numpy()).mean())
-        caption = CAPTIONS["control-moves"].format(moved=len(largest), n=len(ranked), mean=mean)
         shown = _without_query(largest.head(_SHOWN_MOVES).drop("code"), consensus)
-        moves = Table.of("control-moves", caption, shown, columns_of("control-moves"), 50_000)
-        tables = (moves,) if len(largest) else ()
+        if len(largest):
+            tables = (_table("control-moves", shown, 50_000, moved=len(largest), n=len(ranked), mean=mean),)
     words = (headline(about_control[0].sentence), (*sentences, CAPTIONS["control"]))
-    return Section("control", "Control", *words, tuple(pictures), tables)
+    return Section("control", "Control", *words, pictures, tables)
 
 
-def _annotators(material: Material, command: str | None) -> Section:
+def _annotators(facts: Facts, all_findings: Findings, actions: Any, command: str | None) -> Section:
     """Whom to keep, to talk to, to drop."""
-    consensus, findings = material.consensus, material.findings.about("annotators")
+    consensus, findings = facts.reviewed_consensus, all_findings.about("annotators")
     first = [findings.of(kind) for kind in BY_QUALITY]
     if not any(first):
         others = ("no_annotators", "one_annotator", "nothing_to_order", "too_few_judgments", "unmatched")
@@ -320,46 +316,44 @@ def _annotators(material: Material, command: str | None) -> Section:
     if consensus.estimates.get("control"):
         findings = Findings(one for one in findings if not _is_habit(one))
     heading, sentences = _words(findings, first, "annotators")
-    table = material.facts.table
-    if table is None or not len(table):
+    if facts.table is None or not len(facts.table):
         return Section("annotators", "Annotators", heading, sentences)
     pictures = _draw_picture(lambda: displays.QualityDisplay.from_consensus(consensus), "quality")
     if findings.of("leans", "one_side"):
         pictures += _draw_picture(lambda: displays.PositionBiasDisplay.from_consensus(consensus), "position")
     confusion = partial(displays.ConfusionDisplay.from_consensus, consensus)
     confusions = _draw_picture(confusion, "confusion", wide=False)
-    for number, who in enumerate(one.annotator for one in material.facts.suspects[:_SHOWN_CONFUSIONS]):
-        own, key = partial(confusion, annotator=who), f"confusion-{number}"
-        confusions += _draw_picture(own, "confusion-of-one", key, wide=False, who=who) if confusions else ()
+    for number, one in enumerate(facts.suspects[:_SHOWN_CONFUSIONS] if confusions else ()):
+        own, who = partial(confusion, annotator=one.annotator), one.annotator
+        confusions += _draw_picture(own, "confusion-of-one", f"confusion-{number}", wide=False, who=who)
     # all annotators with what to do about them, the worst first, and what would become of the ranking
     frame = displays.mark_annotators(consensus.quality, consensus.diagnostics).reverse()
     changes, commands = pl.DataFrame(), list[str]()
-    if material.actions is not None:
-        sentences += as_sentences(material.actions.sentences())
-        suggested = material.actions.frame().select("annotator", "action", "reason")
+    if actions is not None:
+        sentences += as_sentences(actions.sentences())
+        suggested = actions.frame().select("annotator", "action", "reason")
         frame = suggested.join(frame, on="annotator", how="left", maintain_order="left")
         # the figures have columns of their own
         frame = frame.with_columns(pl.col("reason").str.replace_all(_FIGURES, "").replace("", None))
-        if material.actions.without is not None:
-            changes = _without_query(material.actions.changes(), material.actions.consensus)
-        if material.actions.dropped and command is not None:
-            commands.append(without_command(command, material.actions.dropped))
+        if actions.without is not None:
+            changes = _without_query(actions.changes(), actions.consensus)
+        if actions.dropped and command is not None:
+            commands.append(without_command(command, actions.dropped))
     if findings.of("circular") is None:
         frame = frame.drop("share_circular", strict=False)
     tables = [Table.of("annotator-table", "Annotators", frame, columns_of("annotators"), 600_000)]
-    if len(changes):
-        tables.append(Table.of("changes", CAPTIONS["changes"], changes, columns_of("changes"), 200_000))
+    tables += [_table("changes", changes)] if len(changes) else []
     shown = (pictures + confusions, tuple(tables))
     return Section("annotators", "Annotators", heading, sentences, *shown, commands=tuple(commands))
 
 
-def _agreement(material: Material) -> Section | None:
+def _agreement(facts: Facts, all_findings: Findings, judged: Judgments | Mixed) -> Section | None:
     """How far annotators agree, and where they do not."""
-    findings, facts = material.findings.about("agreement"), material.facts
+    findings = all_findings.about("agreement")
     first = findings.of("agreement", "no_overlap", "self_consistency")
     if first is None:
         return None
-    pictures = _draw_picture(lambda: displays.AgreementDisplay.from_judgments(material.judgments), "agreement")
+    pictures = _draw_picture(lambda: displays.AgreementDisplay.from_judgments(judged), "agreement")
     tables = []
     if facts.diagnostics is not None and facts.consistency is not None:
         # those who gave the same answer again least often come first
@@ -367,18 +361,16 @@ def _agreement(material: Material) -> Section | None:
         shown = table.filter(number > 0).sort("share_repeated", "annotator", nulls_last=True)
         if "n_swapped" in shown.columns and not shown["n_swapped"].sum():
             shown = shown.drop("n_swapped")
-        tables.append(Table.of("repeated", CAPTIONS["repeated"], shown, columns_of("repeated"), 200_000))
+        tables.append(_table("repeated", shown))
     if len(facts.contested_items):
         named = "Pairs of items" if "other" in facts.contested_items.columns else "Items"
-        divided = _without_query(facts.contested_items, material.consensus)
-        caption = f"{named} that annotators are most divided on"
-        tables.append(Table.of("contested", caption, divided, columns_of("contested"), 200_000))
+        tables.append(_table("contested", _without_query(facts.contested_items, facts.consensus), named=named))
     return Section("agreement", "Agreement", *_words(findings, [first]), pictures, tuple(tables))
 
 
-def _time(material: Material) -> Section | None:
+def _time(facts: Facts, findings: Findings, judgments: Judgments | Mixed) -> Section | None:
     """When judgments were given, and how annotators whose agreement changes fared."""
-    judgments, consensus, found = material.judgments, material.consensus, material.findings.of("changes")
+    consensus, found = facts.reviewed_consensus, findings.of("changes")
     changing = () if found is None else found.ids[:_MAX_SHOWN_CHANGING]
     times = [part.time for part in parts_of(judgments) if part.time is not None and len(part)]
     if not times:
@@ -412,22 +404,21 @@ def _methods(comparison: Any) -> Section | None:
     return Section("methods", "Methods", heading, as_sentences(sentences[1:]), pictures, (table,))
 
 
-def _provenance(material: Material, command: str | None) -> Section:
+def _provenance(facts: Facts, findings: Findings, judged: Judgments | Mixed, command: str | None) -> Section:
     """How the report was made, so it can be made again."""
-    consensus, judged = material.consensus, material.judgments
-    convergence = material.findings.of("converged", "not_converged")
-    facts = [("method", consensus.method)]
+    consensus, convergence = facts.reviewed_consensus, findings.of("converged", "not_converged")
+    made = [("method", consensus.method)]
     # of a method of somebody else nothing is known
     with suppress(UnknownNameError):
-        facts.append(("what it gives", card("aggregator", consensus.method).summary))
-    facts += [(f"parameter {name}", _value(value)) for name, value in consensus.params.items()]
+        made.append(("what it gives", card("aggregator", consensus.method).summary))
+    made += [(f"parameter {name}", _value(value)) for name, value in consensus.params.items()]
     short_ones = {name: value for name, value in consensus.estimates.items() if np.size(value) <= _MOST_ESTIMATES}
-    facts += [(f"estimated {name}", _value(value)) for name, value in short_ones.items()]
-    facts += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
+    made += [(f"estimated {name}", _value(value)) for name, value in short_ones.items()]
+    made += [("judgments", count_kinds(judged)), ("fingerprint of the judgments", fingerprint(judged)), *origin()]
     pictures = _draw_picture(lambda: displays.ConvergenceDisplay.from_consensus(consensus), "convergence")
     commands = (command,) if command else ()
     heading = headline(convergence.sentence, convergence) if convergence else "How this was made"
-    return Section("making", "How this was made", heading, (), pictures, facts=tuple(facts), commands=commands)
+    return Section("making", "How this was made", heading, (), pictures, facts=tuple(made), commands=commands)
 
 
 def _value(value: Any) -> str:

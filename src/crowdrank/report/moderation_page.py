@@ -5,21 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..api.moderation import Moderation
 from ..data.files import PathLike
 from ..io.output import write_text
-from .page import TEMPLATES, origin
+from .drawing import CAPTIONS
+from .page import origin, render_template
 
 _MOST_ROWS = 100
 """Scripts on the page; the workbook has all."""
-
-_TITLES = {
-    "rank_lower": "best rank", "rank_upper": "worst rank", "std_error": "± error", "with_the_scale": "with the scale",
-    "infit_lower": "from", "infit_upper": "to", "from_score": "begins at", "chose_left": "chose left",
-    "median_seconds": "median seconds",
-}  # fmt: skip
 
 
 def write_moderation(found: Moderation, path: PathLike, *, title: str = "Comparative judgement") -> None:
@@ -34,15 +28,14 @@ def write_moderation(found: Moderation, path: PathLike, *, title: str = "Compara
     >>> "Year 6 writing" in page.read_text(encoding="utf-8")
     True
     """
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
     scripts, judges = found.scripts, found.judges
     shown = ["rank", "script", "score", "std_error", "rank_lower", "rank_upper", "judgements", "infit", "grade"]
     shown += [name for name in scripts.columns if name.startswith("P(")]
     of_judges = ["judge", "judgements", "with_the_scale", "infit", "infit_lower", "infit_upper", "outfit", "chose_left"]
     drawn = _scale(scripts.head(_MOST_ROWS)) if "lower" in scripts.columns else []
-    page = environment.get_template("moderation.html.j2").render(
-        title=title, figures=_figures(found), steps=found.steps, origin=dict(origin()), drawn=drawn,
-        scripts=_cells(scripts, shown, _MOST_ROWS), n_scripts=len(scripts), most=_MOST_ROWS,
+    page = render_template(
+        "moderation.html.j2", title=title, figures=_figures(found), steps=found.steps, origin=dict(origin()),
+        drawn=drawn, scripts=_cells(scripts, shown, _MOST_ROWS), n_scripts=len(scripts), most=_MOST_ROWS,
         judges=_cells(judges, [*of_judges, "median_seconds"], 40),
         misfits=_cells(found.misfits, ["left", "right", "judge", "better", "probability"], 12),
         boundaries=None if found.boundaries is None else _cells(found.boundaries, found.boundaries.columns, 12),
@@ -78,7 +71,7 @@ def _cells(table: pl.DataFrame, names: list[str], most: int) -> dict[str, Any]:
         for row in table.select(kept).head(most).iter_rows()
     ]
     numbers = [table.schema[name].is_numeric() for name in kept]
-    return {"titles": [_TITLES.get(name, name) for name in kept], "rows": rows, "numbers": numbers}
+    return {"titles": [CAPTIONS["moderation"].get(name, name) for name in kept], "rows": rows, "numbers": numbers}
 
 
 def _scale(scripts: pl.DataFrame) -> list[dict[str, Any]]:

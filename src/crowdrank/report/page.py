@@ -10,7 +10,6 @@ import json
 import math
 import os
 import time
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,17 +19,13 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from ..data.files import plain
 from ..errors import MissingExtraError, warn
 from ..review.findings import Finding
-from .drawing import NARROW, Display, inline_svg
+from .drawing import NARROW, Display, inline_svg, short
 
 TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = Path(__file__).with_name("columns.csv")
 """The columns of every table of the pages: title, decimals of numbers, and what a reader may need to know."""
-
-CAPTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("captions.toml").read_text(encoding="utf-8"))
-"""What stands beneath pictures and above tables, by their name."""
 
 _NOT_DRAWN = "<p>Not drawn here: pictures need <code>pip install 'crowdrank[plots]'</code>.</p>"
 
@@ -121,38 +116,37 @@ def origin() -> list[tuple[str, str]]:
     return [("version", f"crowdrank {__version__}"), ("made", f"{now:%Y-%m-%d %H:%M} UTC")]
 
 
-def render_page(
-    *,
-    title: str,
-    lead: str,
-    cards: Sequence[tuple[str, str]],
-    summary: str,
-    advice: Sequence[str],
-    findings: Sequence[Finding],
-    sections: Sequence[Section],
-) -> str:
-    """Return a page as text: title, numbers on top, findings, sections; nothing in it comes from outside."""
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page: title, numbers on top, findings, sections; nothing in it comes from outside."""
+
+    title: str
+    lead: str
+    cards: Sequence[tuple[str, str]]
+    summary: str
+    advice: Sequence[str]
+    findings: Sequence[Finding]
+    sections: Sequence[Section | None]
+
+    def render(self) -> str:
+        """Return it as text."""
+        from .. import __version__
+
+        script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+        # the page says which script may run, so none from the data could even if it stood there
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        style = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
+        sections = [section for section in self.sections if section is not None]
+        around = {"script": Markup(script), "script_hash": f"sha256-{digest}", "style": style, "version": __version__}
+        return render_template("report.html.j2", **{**vars(self), "sections": sections}, **around)
+
+
+def render_template(name: str, **words: Any) -> str:
+    """Return the page of a template, everything that is put into it escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from .. import __version__
-
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    # the page says which script may run, so none from the data could even if it stood there
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.get_template("report.html.j2").render(
-        title=title,
-        lead=lead,
-        cards=cards,
-        summary=summary,
-        advice=advice,
-        findings=findings,
-        sections=sections,
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
-        version=__version__,
-    )
+    return environment.get_template(name).render(**words)
 
 
 PAGE = 25
@@ -245,22 +239,18 @@ class Table:
 
     def data(self) -> Markup:
         """Return all rows as JSON that can stand within a page."""
-        columns = [
-            {"kind": column.kind, "digits": column.digits, "style": style}
-            for column, style in zip(self.columns, self.styles, strict=True)
-        ]
+        looks = zip(self.columns, self.styles, strict=True)
+        columns = [{"kind": column.kind, "digits": column.digits, "style": style} for column, style in looks]
         return embed_json({"page": PAGE, "columns": columns, "rows": self.rows})
 
     @property
     def styles(self) -> list[str]:
         """What the cells of each column look like: numbers, text, or text that needs room."""
-        long = [
-            any(len(str(row[place])) > _MAX_SHORT_CHARACTERS for row in self.rows) for place in range(len(self.columns))
-        ]
-        return [
-            "number" if column.digits is not None else "text wide" if wide and column.kind == "text" else "text"
-            for column, wide in zip(self.columns, long, strict=True)
-        ]
+        styles = []
+        for place, column in enumerate(self.columns):
+            wide = column.kind == "text" and any(len(str(row[place])) > _MAX_SHORT_CHARACTERS for row in self.rows)
+            styles.append("number" if column.digits is not None else "text wide" if wide else "text")
+        return styles
 
 
 def embed_json(value: Any) -> Markup:
@@ -289,16 +279,10 @@ def cell_text(cell: Any, column: Column) -> str:
 def _cells(values: pl.Series, column: Column) -> list[Any]:
     """Cells that JSON can hold: numbers rounded, text on one line and not too long."""
     if column.digits is None:
-        return [None if value is None else _text(value) for value in values.to_list()]
+        return [None if value is None else short(value, LONGEST) or "?" for value in values.to_list()]
     numbers = values.cast(pl.Float64).to_list()
     finite = [None if value is None or not math.isfinite(value) else round(value, column.digits) for value in numbers]
     return [int(value) if value is not None and column.digits == 0 else value for value in finite]
-
-
-def _text(value: Any) -> str:
-    """A text on one line, cut where it is very long."""
-    text = plain(" ".join(str(value)[: 4 * LONGEST].split())) or "?"
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _fitting(rows: list[list[Any]], most: int) -> list[list[Any]]:
