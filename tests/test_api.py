@@ -4,14 +4,16 @@ import ast
 import re
 from collections import namedtuple
 from pathlib import Path
+from string import Formatter
 
 import numpy as np
 import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.api import evaluate_runs
+from crowdrank.api import aggregation, evaluate_runs
 from crowdrank.api.aggregation import methods_for
+from crowdrank.api.sentences import SENTENCES
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import listen, write_consensus
 from crowdrank.registry import card, names
@@ -499,3 +501,16 @@ def test_types_are_declared_of_all_public_names_and_of_no_others(package):
     for name, module in declared.items():
         home = package._HOMES.get(name)
         assert home is None or home.lstrip(".") == module
+
+
+def test_sentences_are_given_all_that_they_have_in_braces():
+    given = {}
+    for path in Path(aggregation.__file__).parent.glob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            said = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "words_of"
+            if said and isinstance(call.args[0], ast.Constant):
+                given[call.args[0].value] = {keyword.arg for keyword in call.keywords}
+    for code, sentence in SENTENCES.items():
+        names = {name for _, name, _, _ in Formatter().parse(sentence) if name} - {"option"}
+        assert code.startswith("step_") or names == given.pop(code), code
+    assert not given

@@ -36,6 +36,7 @@ from ..wording import call, counted, either, first_few, method_label, one_of, op
 from . import in_parts
 from .in_parts import Passes, as_packed
 from .robust_errors import check_robust, with_robust_errors, with_shared_error
+from .sentences import words_of
 
 if TYPE_CHECKING:
     from ..resampling import Replicates
@@ -142,35 +143,31 @@ def aggregate(
     ['x', 'y']
     """
     check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust, shared=shared)
-    packed, judged = as_packed(judgments), None
     passes = Passes(stream, cluster, resume, progress)
-    if packed is not None and across_queries:
-        raise ParameterError(
-            "packed judgments keep the queries they were packed with; give across_queries=True to pack in place of "
-            "aggregate"
-        )
-    if packed is None:
-        judged, packed = _read_for(judgments, method, bootstrap, control, passes, across_queries)
+    source: Any = as_packed(judgments)
+    if source is not None and across_queries:
+        remedy = "give across_queries=True to pack in place of aggregate"
+        raise ParameterError(f"packed judgments keep the queries they were packed with; {remedy}")
+    if source is None:
+        source = _read_for(judgments, method, bootstrap, control, passes, across_queries)
     if trusted is not None:
         # from here on by their ids, which any part or resample of the judgments understands
-        source: Any = judged if packed is None else packed
         trusted = source.annotators.ids.filter(pl.Series(trusted_annotators(source, trusted))).to_list()
     anchored = known is not None or trusted is not None
     choose = partial(chosen_aggregator, method=method, params=params, seed=seed, want=want, anchored=anchored)
     given = given_arguments(start=start, known=known, trusted=trusted)
-    if packed is not None and len(packed) >= in_parts.MANY_ROWS:
+    packed = isinstance(source, PackedJudgments)
+    if packed and len(source) >= in_parts.MANY_ROWS:
         whole_only = {"control": control, "robust": robust, "shared": shared, "reweight": reweight}
         asked = [name for name, value in whole_only.items() if value not in (None, "none")]
         if asked:
-            in_parts.expect_whole(packed, asked[0], passes)
+            in_parts.expect_whole(source, asked[0], passes)
         else:
             draw = None if bootstrap is None else (bootstrap, resample, seed)
-            in_pieces: Consensus | None = _aggregate_parts(packed, choose, given, draw, passes)
+            in_pieces: Consensus | None = _aggregate_parts(source, choose, given, draw, passes)
             if in_pieces is not None:
                 return in_pieces
-    if judged is None:
-        assert packed is not None
-        judged = in_parts.whole_judgments(packed)
+    judged: Any = in_parts.whole_judgments(source) if packed else source
     controlled = None if control is None else names_to_control(judged, control)
     if reweight is not None:
         judged, robust = reweigh_pairs(judged, reweight), robust or (None if bootstrap else "judgment")
@@ -202,20 +199,20 @@ def aggregate(
 
 def _read_for(
     given: Any, method: Any, bootstrap: int | None, control: Any, passes: Passes, across_queries: bool
-) -> tuple[Judgments | Mixed | None, PackedJudgments | None]:
-    """Judgments that are not packed, and their parts where they are many; for a cluster these are packed on the way."""
+) -> Judgments | Mixed | PackedJudgments:
+    """Judgments that are not packed, in parts where they are many; for a cluster these are packed on the way."""
     paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
     asked = passes.asked and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
     if paths and asked and in_parts.file_advice(paths) is not None:
         packed = in_parts.pack_aside(paths, across_queries=across_queries)
         if len(packed) >= in_parts.MANY_ROWS:
-            return None, packed
+            return packed
     judged = as_judgments(given, control)
     judged = judged.across_queries() if across_queries else judged
     held = in_parts.hold_many(judged, method, bootstrap=bootstrap)
     if held is not None and (passes.cluster or passes.resume) and control is None:
-        return judged, in_parts.pack_aside(held.whole)
-    return judged, held
+        return in_parts.pack_aside(held.whole)
+    return judged if held is None else held
 
 
 def _aggregate_parts(
@@ -320,10 +317,7 @@ def chosen_aggregator(
 
             reason = looks_unordered(part)
             if reason:
-                say(
-                    f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
-                    f"classes give {option('nominal', True)}"
-                )
+                say(words_of("looks_unordered", reason=reason, given=option("nominal", True)))
     return expect_taken(judgments, make("aggregator", name_for_kind(method, judgments.kind), params, seed=seed))
 
 
@@ -401,9 +395,8 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
     judgments = list(judgments) if isinstance(judgments, Iterator) else judgments
     paths = [judgments] if isinstance(judgments, str | os.PathLike) else judgments
     if isinstance(paths, list | tuple) and paths and all(isinstance(one, str | os.PathLike) for one in paths):
-        if control is not None:
-            return read_files(paths, read_options(**read_covariates_of(control)))
-        return read_judgments(paths)
+        wanted = None if control is None else read_options(**read_covariates_of(control))
+        return read_judgments(paths) if wanted is None else read_files(paths, wanted)
     if isinstance(judgments, list | tuple) and not are_rows(judgments):
         return together([part for one in judgments for part in parts_of(as_judgments(one, control))])
     frame = to_frame(judgments)
@@ -595,9 +588,8 @@ def _of_target(grades: Grades, features: Features) -> Choice:
     from ..validation.prediction import QueryHalves
 
     target, n_levels = METHODS["target"], len(grades.levels)
-    halves = None
-    if n_levels > 1 and (grades.declared is not None or n_levels <= MAX_LEVELS):
-        halves = QueryHalves.of(grades, features)
+    few_levels = n_levels > 1 and (grades.declared is not None or n_levels <= MAX_LEVELS)
+    halves = QueryHalves.of(grades, features) if few_levels else None
     if halves is None:
         return target
     rival = METHODS[_case_of_classes(grades)]
@@ -610,10 +602,8 @@ def _of_target(grades: Grades, features: Features) -> Choice:
     if len(gain) > 1 and gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5:
         reason = f"a ranker that learns from it does better on held-out queries than from {target.method} {figures}"
         return Choice(rival.method, reason)
-    return Choice(
-        target.method,
-        f"{target.reason}, and one that learns from {rival.method} is not clearly better on held-out queries {figures}",
-    )
+    and_not = f"and one that learns from {rival.method} is not clearly better on held-out queries {figures}"
+    return Choice(target.method, f"{target.reason}, {and_not}")
 
 
 def auto_scheme(judgments: Judgments) -> Choice:
@@ -671,20 +661,15 @@ def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
         for name, way in wanted.items():
             if way and transforms.get(name, way) != way:
                 raise JudgmentError(
-                    f"the preferences have {name!r} as {transforms[name]}, not as {way}; read them with covariates="
-                    f"[{f'{name}:{way}'!r}] (--control {name}:{way}), or name it without a transform"
+                    words_of("other_transform", name=name, known=transforms[name], way=way, named=f"{name}:{way}")
                 )
         if "self" in wanted and "self" not in transforms:
-            raise JudgmentError(
-                "there is no covariate 'self', since the families of items are not known; give a table of item and "
-                "family with with_families(preferences, table) (--item-families FILE), and each annotator's as group"
-            )
+            raise JudgmentError(words_of("no_families"))
         # texts without lists, say, or judges of no item's family leave nothing to control for in that part
         none = zero_covariates(judgments, (*STYLE, "self")) if "style" in parse_covariates(control) else []
         if none and set(none) < set(wanted):
-            say(
-                f"{either(none, 'and')} {'is' if len(none) == 1 else 'are'} 0 in all preferences and not controlled for"
-            )
+            verb = "is" if len(none) == 1 else "are"
+            say(f"{either(none, 'and')} {verb} 0 in all preferences and not controlled for")
             return [name for name in wanted if name not in none]
     return list(wanted)
 
@@ -699,7 +684,7 @@ def zero_covariates(judgments: Any, control: Sequence[str]) -> list[str]:
     """Return those covariates that are 0 in all of these preferences."""
     if not isinstance(judgments, Preferences) or judgments.covariates is None:
         return []
-    some = dict(zip(judgments.covariate_names, (np.abs(judgments.covariates).sum(axis=0) > 0).tolist(), strict=True))
+    some = dict(zip(judgments.covariate_names, judgments.covariates.any(axis=0).tolist(), strict=True))
     return [name for name in control if not some.get(name, True)]
 
 
@@ -742,9 +727,7 @@ def _with_style(table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
     sides = next((pair for pair in map(str.split, _TEXTS) if set(pair) <= set(table.columns)), None)
     if sides is None:
         raise JudgmentError(
-            f"there is no covariate {lacking[0]!r}, and no texts to count it in: neither {lacking[0]}_left and "
-            f"{lacking[0]}_right nor left_text and right_text; the columns are "
-            f"{first_few(map(repr, table.columns), shown=40)}"
+            words_of("no_covariate", lacking=lacking[0], columns=first_few(map(repr, table.columns), shown=40))
         )
     for side, name in zip(("left", "right"), sides, strict=True):
         if table.schema[name].is_nested():
@@ -789,10 +772,9 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     keep = [place for place, one in enumerate(judgments.covariate_names) if one != "self"]
     if judgments.covariates is not None and len(keep) < len(judgments.covariate_names):
         # the table given is the better one to go by
-        judgments = replace(
-            judgments, covariates=judgments.covariates[:, keep],
-            covariate_names=tuple(judgments.covariate_names[place] for place in keep),
-            covariate_transforms=tuple(judgments.covariate_transforms[place] for place in keep),
-        )  # fmt: skip
+        named = (judgments.covariate_names, judgments.covariate_transforms)
+        names, transforms = (tuple(each[place] for place in keep) for each in named)
+        covariates = judgments.covariates[:, keep]
+        judgments = replace(judgments, covariates=covariates, covariate_names=names, covariate_transforms=transforms)
     values = (family[judgments.left] == own).astype(float) - (family[judgments.right] == own)
     return judgments.with_covariate("self", values)

@@ -20,6 +20,7 @@ from ..metrics.significance import mean_interval, paired_randomisation
 from ..models.clicks.click_models import Cascade, ClickFit, PositionBias
 from ..validation.run_evaluation import Scored
 from ..wording import counted, one_of, option
+from .sentences import words_of
 from .training import as_features
 
 _SCHEMA: dict[str, Any] = {
@@ -216,28 +217,22 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
     keys = ["impression", "query", "item"] if "impression" in pressed.columns else ["query", "item"]
     if len(keys) == 2 and lists.select("impression", "query").unique().height > lists["query"].n_unique():
         raise JudgmentError("a query was shown more than once; add the impression of each click as a column impression")
-    number = pressed["clicked"].cast(pl.Float64, strict=False) if "clicked" in pressed.columns else None
-    if number is not None and (number.null_count() or not ((number >= 0) & (number == number.round())).all()):
-        row = int(((number >= 0) & (number == number.round())).fill_null(False).not_().arg_true()[0])
+    number = pl.repeat(1.0, len(pressed), eager=True)
+    if "clicked" in pressed.columns:
+        number = pressed["clicked"].cast(pl.Float64, strict=False)
+    for row in ((number >= 0) & (number == number.round())).fill_null(False).not_().arg_true().to_list():
         raise JudgmentError(f"row {row + 1} of the clicks has clicked = {pressed['clicked'][row]!r}; give 0, 1, 2, ...")
-    amount = pl.Series("amount", np.ones(len(pressed), np.int64) if number is None else number.cast(pl.Int64))
-    amounts = pressed.select(pl.col(keys).cast(pl.String)).with_columns(amount)
+    amounts = pressed.select(pl.col(keys).cast(pl.String)).with_columns(amount=number.cast(pl.Int64))
     known = lists.select(pl.col(keys).cast(pl.String)).with_row_index("row")
     credited = amounts.with_row_index("click").join(known, on=keys, how="left", maintain_order="left")
-    if credited["row"].null_count():
-        lost = credited.filter(pl.col("row").is_null() & (pl.col("amount") > 0))
-        if len(lost):
-            one = lost.row(0, named=True)
-            raise JudgmentError(
-                f"row {one['click'] + 1} of the clicks is on item {one['item']!r} of query {one['query']!r}, which was "
-                "not shown there; check the ids and the impression"
-            )
+    for one in credited.filter(pl.col("row").is_null() & (pl.col("amount") > 0)).iter_rows(named=True):
+        where = f"is on item {one['item']!r} of query {one['query']!r}, which was not shown there"
+        raise JudgmentError(f"row {one['click'] + 1} of the clicks {where}; check the ids and the impression")
     credited = credited.drop_nulls("row")
     clicked = np.bincount(credited["row"].to_numpy(), credited["amount"].to_numpy(), len(lists)).astype(np.int64)
     counts = lists.with_columns(clicks=pl.Series(clicked))
     sums = [pl.col("clicks").filter(pl.col("team") == team).sum() for team in teams]
-    table = counts.group_by(["query", "impression"]).agg(clicks_a=sums[0], clicks_b=sums[1])
-    table = table.sort(["query", "impression"])
+    table = counts.group_by("query", "impression").agg(clicks_a=sums[0], clicks_b=sums[1]).sort("query", "impression")
     ahead = table["clicks_a"].to_numpy() - table["clicks_b"].to_numpy()
     winner = pl.Series(np.array([teams[1], "tie", teams[0]])[np.sign(ahead) + 1])
     wins, losses = int((ahead > 0).sum()), int((ahead < 0).sum())
@@ -261,7 +256,7 @@ def _table(data: Any, needed: tuple[str, ...], what: str) -> pl.DataFrame:
     lacking = [name for name in needed if name not in frame.columns]
     if lacking:
         raise JudgmentError(
-            f"{what} needs the columns {', '.join(needed)}; its columns are {quote_names(frame.columns)}"
+            words_of("lacking_columns", what=what, needed=", ".join(needed), columns=quote_names(frame.columns))
         )
     return frame.with_columns(pl.col("query").cast(pl.String), pl.col("item").cast(pl.String))
 
@@ -277,18 +272,13 @@ def _orders(run: Scored) -> dict[str, list[str]]:
 
 def _draft(first: list[str], second: list[str], k: int, rng: np.random.Generator) -> list[tuple[str, int]]:
     """One list: in each round a coin says which team picks first, and each takes its best item that is not taken."""
-    taken: set[str] = set()
-    drafted: list[tuple[str, int]] = []
-    lists, places = (first, second), [0, 0]
-    while len(drafted) < k:
+    drafted: dict[str, int] = {}
+    lists = (iter(first), iter(second))
+    before = -1
+    while before < len(drafted) < k:
         before = len(drafted)
         for team in (0, 1) if rng.random() < 0.5 else (1, 0):
-            while places[team] < len(lists[team]) and lists[team][places[team]] in taken:
-                places[team] += 1
-            if places[team] < len(lists[team]) and len(drafted) < k:
-                item = lists[team][places[team]]
-                taken.add(item)
-                drafted.append((item, team))
-        if len(drafted) == before:
-            break
-    return drafted
+            item = next((one for one in lists[team] if one not in drafted), None)
+            if item is not None and len(drafted) < k:
+                drafted[item] = team
+    return list(drafted.items())

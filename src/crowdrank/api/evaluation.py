@@ -31,6 +31,7 @@ from ..validation.run_evaluation import Evaluation, Scored, align, checked_measu
 from ..wording import counted, option
 from .aggregation import as_judgments, check_level, methods_for
 from .arguments import takes_arguments_of
+from .sentences import words_of
 
 
 def evaluate(
@@ -138,11 +139,10 @@ def evaluate_runs(
     return evaluation
 
 
-def _of_queries(run: Any, queries: pl.Series) -> Any:
-    """A run; of one that stays in Parquet, or of its folder, the queries of the truth."""
-    if is_stored(run):
-        run = scan_consensus(run)
-    return run.of_queries(queries) if isinstance(run, StoredConsensus) else run
+def _scored(run: Any, queries: pl.Series) -> dict[str, Scored]:
+    """Runs by their names; of a ranking that stays in Parquet, or of its folder, the queries of the truth."""
+    stored = scan_consensus(run) if is_stored(run) else run
+    return as_scored(stored.of_queries(queries) if isinstance(stored, StoredConsensus) else stored)
 
 
 def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int = 3) -> list[str]:
@@ -165,19 +165,17 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     ndcg@10: new - old = +0.3691 (+0.3691 to +0.3691); 3 wins, 0 losses, 0 ties; p = 0.25 after Holm's correction (t: 0)
     """
     all_verdicts = run_evaluation.verdicts(evaluation)
-    said = []
+    said: list[str | None] = []
     for row in (one.row for one in all_verdicts[:tests]):
         if row["difference"] is None:
             said.append(f"{row['metric']}: {row['run']} and {row['other']} have no query in common")
             continue
         start = f"{row['metric']}: {row['run']} - {row['other']} = {row['difference']:+.4f}"
-        if row["p_holm"] is None:
-            said.append(f"{start}, too few queries for a test")
-            continue
-        said.append(
-            f"{start} ({row['lower']:+.4f} to {row['upper']:+.4f}); {run_evaluation.counts_in_words(row)}; "
-            f"p = {row['p_holm']:.3g} after Holm's correction (t: {row['p_t']:.3g})"
-        )
+        tested = ", too few queries for a test"
+        if row["p_holm"] is not None:
+            tested = f" ({row['lower']:+.4f} to {row['upper']:+.4f}); {run_evaluation.counts_in_words(row)}; "
+            tested += f"p = {row['p_holm']:.3g} after Holm's correction (t: {row['p_t']:.3g})"
+        said.append(f"{start}{tested}")
     first = all_verdicts[0] if len(evaluation.runs) == 2 and all_verdicts else None
     if first is not None and first.row["difference"] is not None:
         parts = run_evaluation.extreme_queries(evaluation, first.row, queries)
@@ -186,22 +184,22 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
             of = f"of {first.row['run']} by {first.row['metric']}"
             said += [f"largest {words} {of}: {', '.join(named)}"] if named else []
     said += [sentence for _, sentence in run_evaluation.slice_sentences(evaluation)]
-    unjudged = run_evaluation.unjudged_sentence(evaluation) if evaluation.measures else None
-    last = (unjudged, None if first is None else first.open_sentence)
-    return [*said, *(sentence for sentence in last if sentence is not None)]
+    said += [run_evaluation.unjudged_sentence(evaluation)] if evaluation.measures else []
+    said += [] if first is None else [first.open_sentence]
+    return [sentence for sentence in said if sentence is not None]
 
 
 def _runs_by_name(runs: Any, queries: pl.Series) -> tuple[dict[str, Scored], dict[str, str]]:
     """Runs by name, and the names of those that have a file of their own by that file."""
     if isinstance(runs, Mapping) and not any(word in runs for word in ("item", "score", "rank")):
-        return {str(name): next(iter(as_scored(_of_queries(run, queries)).values())) for name, run in runs.items()}, {}
+        return {str(name): next(iter(_scored(run, queries).values())) for name, run in runs.items()}, {}
     several = isinstance(runs, Sequence) and not isinstance(runs, str | os.PathLike)
-    listed = list(runs) if several else [_of_queries(runs, queries)]
+    listed = list(runs) if several else [runs]
     every_run = []
     for run in listed:
-        found = as_scored(_of_queries(run, queries))
+        found = _scored(run, queries)
         # a folder of a ranking that stays in Parquet is one of several runs by its own name
-        every_run.append({Path(run).name: one for one in found.values()} if is_stored(run) else found)
+        every_run.append({Path(run).name: one for one in found.values()} if several and is_stored(run) else found)
     number_of = Counter(name for of_file in every_run for name in of_file)
     by_name: dict[str, Scored] = {}
     files: dict[str, str] = {}
@@ -315,10 +313,7 @@ def compare_methods(
             figures[metric][name] = figure
     held_out = tuple(measure for measure in HELD_OUT if figures[measure.name])
     if not held_out:
-        raise ParameterError(
-            "the judgments held out put no two items in order, so nothing can be measured by them; give a truth, "
-            "or more judgments"
-        )
+        raise ParameterError(words_of("no_pairs_held_out"))
     held = {"pairs": len(split.pairs.better), "grades": len(split.judgments)}
     return Comparison(
         **common, measures=held_out, figures=figures, unit=split.unit_name,
@@ -437,18 +432,15 @@ def win_rate(people: Any, judge: Any, a: Any, b: Any, *, level: float = 0.95) ->
     both = measured.join(predicted, on="query", suffix="_judge").sort("query")
     rest = predicted.join(measured, on="query", how="anti").sort("query")
     if len(both) < 2:
-        raise JudgmentError(
-            f"people and judge have {counted(len(both), 'query')} in common on {a!r} and {b!r}; at least 2 are needed, "
-            "better 50: have people judge some of the queries that the judge judged"
-        )
+        raise JudgmentError(words_of("few_in_common", queries=counted(len(both), "query"), a=a, b=b))
     if len(measured) > len(both):
         say(f"{counted(len(measured) - len(both), 'query')} that only people judged left out")
     if len(both) < _FEW_QUERIES:
         say(f"only {len(both)} queries were judged by people and judge: the interval is rough below {_FEW_QUERIES}")
     h, f, other = both["share"].to_numpy(), both["share_judge"].to_numpy(), rest["share"].to_numpy()
     joint = prediction_powered_mean(h, f, other, level=level)
-    shares = {"share": joint.mean, "lower": joint.lower, "upper": joint.upper}
     alone = prediction_powered_mean(h, f, other, level=level, lam=0.0)
+    shares = {"share": joint.mean, "lower": joint.lower, "upper": joint.upper}
     shares |= {"people_share": alone.mean, "people_lower": alone.lower, "people_upper": alone.upper}
     within = {name: min(max(value, 0.0), 1.0) for name, value in shares.items()}
     within["judge_share"] = float(np.concatenate([f, other]).mean())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..data.column_names import quote_names
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.files import PathLike
@@ -20,6 +21,7 @@ from ..io.sources import open_source
 from ..io.tables import read_table
 from ..protocols import Floats
 from ..wording import counted, one_of, option
+from .sentences import words_of
 from .training import as_features
 
 SEARCH_TARGETS = ("qrels", "quepid", "rre", "run", "letor")
@@ -100,9 +102,7 @@ def export(
     consensus = result if isinstance(result, Consensus) else read_consensus(result)
     if to == "pairs":
         if not 0 <= min_confidence < 1 or pairs_per_query < 1:
-            raise ParameterError(
-                f"{option('min_confidence')} lies between 0 and 1 and {option('pairs_per_query')} is at least 1"
-            )
+            raise ParameterError(words_of("pair_limits"))
         return _pairs(consensus, _texts(texts), min_confidence, pairs_per_query)
     if to == "run":
         # the rows of a TREC run, best first
@@ -121,18 +121,15 @@ def export(
         records, notes = _rating_records(table, to, _texts(queries, "query"))
         return Exported(to, records, tuple(notes), confidence=table)
     if votes is None:
-        raise ParameterError(
-            f"{to} needs names and data that are not in the result; name the export it came from with {option('votes')}"
-        )
+        raise ParameterError(words_of("no_names", to=to))
     from ..io.exports import detect
     from ..io.exports.labels import argilla_suggestions, label_studio_tasks
 
     source = open_source(votes, archives=True)
     tool = detect(source)
     if tool != to:
-        raise JudgmentError(
-            f"{source.name} is {'a plain table' if tool is None else f'of {tool}'} and no export of {to}"
-        )
+        kind = "a plain table" if tool is None else f"of {tool}"
+        raise JudgmentError(f"{source.name} is {kind} and no export of {to}")
     make = label_studio_tasks if to == "label-studio" else argilla_suggestions
     records, notes = make(consensus, source, ReadOptions(answer=answer, columns=columns or {}))
     return Exported(to, records, tuple(notes))
@@ -142,10 +139,7 @@ def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, mos
     """The sure pairs of items of each query, those with the largest margin first."""
     unsure = consensus.uncertainty is None
     if unsure and least > 0:
-        raise ParameterError(
-            f"{consensus.method} does not say how sure an order is; aggregate with {option('bootstrap', 200)}, or "
-            f"take pairs as they are with {option('min_confidence', 0)}"
-        )
+        raise ParameterError(words_of("unsure_order", method=consensus.method))
     items, scores = consensus.items, consensus.scores
     records: list[dict[str, Any]] = []
     counts: Counter[str] = Counter()
@@ -183,9 +177,7 @@ def _texts(texts: Any | None, of: str = "item") -> dict[Any, str] | None:
         return None
     frame = pl.DataFrame(texts) if isinstance(texts, pl.DataFrame | dict) else read_table(texts)
     if not {of, "text"} <= set(frame.columns):
-        raise JudgmentError(
-            f"the table of texts needs columns {of} and text; it has {', '.join(map(repr, frame.columns))}"
-        )
+        raise JudgmentError(f"the table of texts needs columns {of} and text; it has {quote_names(frame.columns)}")
     keys = ["query", "item"] if of == "item" and "query" in frame.columns else [of]
     return {tuple(map(str, row[:-1])): str(row[-1]) for row in frame.select(*keys, "text").drop_nulls().iter_rows()}
 
@@ -205,11 +197,7 @@ def _graded_items(consensus: Consensus, grades: str, threshold: float | None) ->
         grade = (scores >= threshold).cast(pl.Int64)
     elif grades == "expected":
         if consensus.probabilities is None or consensus.nominal or consensus.levels is None:
-            raise ParameterError(
-                f"{consensus.method} gives no probabilities of ordered grades, so no expected gains; aggregate with "
-                f"dawid_skene or another class method and write the result as json or parquet, or leave out "
-                f"{option('grades', 'expected')}"
-            )
+            raise ParameterError(words_of("no_gains", method=consensus.method))
         values = np.arange(len(levels), dtype=np.float64)
         with suppress(TypeError, ValueError):
             values = np.array([float(level) for level in levels])
@@ -218,10 +206,7 @@ def _graded_items(consensus: Consensus, grades: str, threshold: float | None) ->
         grade = pl.Series(np.log2(1.0 + gains).round(6)).gather(consensus.items.codes(query, frame["item"]))
     elif chosen is None or numbers is None or consensus.nominal:
         what = "classes without an order" if consensus.nominal else "scores and no grades"
-        raise ParameterError(
-            f"qrels hold whole grades, and the result has {what}; aggregate with {option('want', 'grade')}, or give "
-            f"{option('threshold')} to call scores from there on relevant"
-        )
+        raise ParameterError(words_of("no_grades", what=what))
     elif numbers.null_count() == chosen.null_count():
         grade = numbers.round().cast(pl.Int64)
     else:
@@ -229,8 +214,7 @@ def _graded_items(consensus: Consensus, grades: str, threshold: float | None) ->
         places = {str(level): place for place, level in enumerate(levels)}
         grade = pl.Series([None if word is None else places[str(word)] for word in chosen], dtype=pl.Int64)
     sure = pl.col("confidence") if "confidence" in frame.columns else pl.lit(None, pl.Float64).alias("confidence")
-    table = _with_query(frame).select("query", "item", sure, grade=grade).drop_nulls("grade")
-    return table.select("query", "item", "grade", "confidence")
+    return _with_query(frame).select("query", "item", grade.alias("grade"), sure).drop_nulls("grade")
 
 
 def _with_query(frame: pl.DataFrame) -> pl.DataFrame:

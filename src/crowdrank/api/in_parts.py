@@ -12,16 +12,26 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
+from ..cluster.results import (
+    StoredConsensus,
+    assemble,
+    check_one_pass,
+    fit_in_one_pass,
+    needs_one_pass,
+    of_sample,
+    sample_of,
+)
 from ..data.consensus import Consensus
 from ..data.files import PathLike, available_memory, expect_room, in_words
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, align_judgments, expect, stack_judgments
+from ..data.parted import NumberedParts, share_of_rows
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import LONG_BYTES, LONG_ROWS
 from ..io.notices import collect_notices, say
@@ -30,12 +40,12 @@ from ..io.sources import each_place
 from ..protocols import Executor, Parted, Progress, expect_arguments, expect_parameters, method_name, takes_argument
 from ..registry import method_class, names
 from ..wording import method_label, option
+from .sentences import words_of
 
 if TYPE_CHECKING:
     from ..cluster.executor import RunFiles
     from ..cluster.packing import HeldJudgments
     from ..cluster.resamples import PartDraws
-    from ..cluster.results import StoredConsensus
     from ..data.features import Features
     from ..data.joint_fit import JointFit
     from ..resampling import Refitted, Replicates
@@ -138,8 +148,6 @@ class Passes:
         self, packed: PackedJudgments, files: RunFiles | None = None, *, method: Any = None, quiet: bool = False
     ) -> Iterator[Executor]:
         """Return who runs the passes, and say which way they go unless ``quiet``; a single one runs here."""
-        from ..cluster.results import needs_one_pass
-
         if self.cluster is None or (method is not None and needs_one_pass(method)):
             from ..cluster.executor import InMemory, Streamed
 
@@ -168,23 +176,17 @@ def fit_packed(
     """
     expect_arguments(aggregator, given)
     expect_parameters(aggregator)
-    from ..cluster.results import needs_one_pass
-
-    files = None
     expect_parts(packed, aggregator, given)
+    files = None
     if not needs_one_pass(aggregator):
         files = None if passes.resume is None else _run_files(packed, aggregator, given, passes.resume)
-        from ..data.parted import share_of_rows
-
         share = share_of_rows(packed.rows)
         if packed.n_annotators and share < 1.0:
             about = f"about {share * packed.rows:,.0f} of {packed.rows:,} {packed.kind}s"
             say(f"annotators are judged by a sample of {about}")
     if packed.n_annotators > MANY_ANNOTATORS and method_name(aggregator) == "dawid_skene":
-        say(
-            f"{packed.n_annotators:,} annotators have few grades each and a whole table of errors; naive_bayes with "
-            f"{option('params', {'errors': 'even'})} learns one number for each"
-        )
+        remedy = f"naive_bayes with {option('params', {'errors': 'even'})} learns one number for each"
+        say(f"{packed.n_annotators:,} annotators have few grades each and a whole table of errors; {remedy}")
     with passes.executor(packed, files, method=aggregator) as executor:
         return _fit(executor, packed, aggregator, given, passes.progress)
 
@@ -193,8 +195,6 @@ def fit_joint_packed(
     packed: PackedJudgments, method: Any, features: Features, given: Mapping[str, Any], passes: Passes
 ) -> JointFit:
     """Return the fit of a joint method to many packed judgments by passes over their parts; see :func:`fit_packed`."""
-    from ..data.parted import NumberedParts
-
     expect(first_judgments(packed), method)
     fit_over_blocks = method.over_blocks(packed, features=features, progress=passes.progress, **given)
     with replace(passes, progress=None).executor(packed) as executor:
@@ -211,7 +211,6 @@ def resample_packed(
     ``passes.resume`` keeps each resample in a directory of its own.
     """
     from ..cluster.resamples import ResampledJudgments, lost_and_apart, weight_of_packed_items
-    from ..cluster.results import needs_one_pass
     from ..resampling import Refitted, scores_and_convergence, sum_up
 
     one_pass = needs_one_pass(aggregator)
@@ -227,10 +226,8 @@ def resample_packed(
                 executor = replace(executor, files=_run_files(packed, aggregator, given, folder, draw))
             fit = partial(_fit, executor, drawn, aggregator, {**given, **warm})
             scores, converged = scores_and_convergence(lambda fit=fit: fit().scores)  # type: ignore[misc]
-            lost, apart = lost_and_apart(packed, plan, number)
-            refits.append(
-                Refitted(scores.astype(np.float32)[None], np.array([lost]), np.array([apart]), np.array([converged]))
-            )
+            alone = (np.array([one]) for one in (*lost_and_apart(packed, plan, number), converged))
+            refits.append(Refitted(scores.astype(np.float32)[None], *alone))
             if passes.progress is not None:
                 passes.progress(number + 1, plan.draws.n, "resamples")
     return sum_up(refits, plan.draws, partial(weight_of_packed_items, packed), known=False)
@@ -240,8 +237,6 @@ def _fit(
     executor: Any, packed: Any, aggregator: Any, given: Mapping[str, Any], progress: Progress | None = None
 ) -> Any:
     """The consensus by one pass, or by as many as the method needs."""
-    from ..cluster.results import assemble, fit_in_one_pass, needs_one_pass
-
     if needs_one_pass(aggregator):
         return fit_in_one_pass(aggregator, packed, progress=progress)
     return assemble(aggregator, packed, executor.run(aggregator.over_blocks(packed, **given), packed))
@@ -250,9 +245,7 @@ def _fit(
 def expect_whole(packed: PackedJudgments, name: str, passes: Passes) -> None:
     """Refuse what needs all packed judgments at once where it is to go in parts, or where memory does not hold them."""
     for other in passes.asked:
-        raise ParameterError(
-            f"{option(name)} needs all judgments at once, which {option(other)} does not; leave one of them out"
-        )
+        raise ParameterError(words_of("not_in_parts", name=option(name), other=option(other)))
     if packed.keeps_ranking:
         return
     expect_room(
@@ -266,22 +259,17 @@ def expect_whole(packed: PackedJudgments, name: str, passes: Passes) -> None:
 
 def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any]) -> None:
     """Refuse a fit that cannot go in parts, saying why and what to take instead."""
-    from ..cluster.results import check_one_pass, needs_one_pass
-
     if needs_one_pass(aggregator):
         check_one_pass(aggregator, packed)
     elif isinstance(aggregator, Parted):
         aggregator.over_blocks(packed, **given)
     else:
         methods = {name: method_class("aggregator", name) for name in names("aggregator")}
-        parted = {
-            name for name, one in methods.items() if hasattr(one, "over_blocks") or getattr(one, "one_pass", False)
-        }
-        able = [name for name in methods if name in parted and packed.kind in methods[name].kinds]
+        fitting = {name: one for name, one in methods.items() if packed.kind in one.kinds}
+        able = [n for n, one in fitting.items() if hasattr(one, "over_blocks") or getattr(one, "one_pass", False)]
         why = getattr(aggregator, "whole_only", "needs all judgments at once")
         raise ParameterError(
-            f"{method_label(aggregator)} {why}, so it cannot go over the parts of {packed.rows:,} packed judgments; "
-            f"use {', '.join(able)}"
+            words_of("whole_only", method=method_label(aggregator), why=why, rows=packed.rows, able=", ".join(able))
         )
 
 
@@ -314,31 +302,22 @@ def _run_files(
     return RunFiles.open(resume, {**described, **(draw or {})})
 
 
-class Advice(NamedTuple):
-    """Which way a fit goes, and why."""
-
-    stream: bool
-    sentence: str
-
-
-def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None = None) -> Advice:
+def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None = None) -> tuple[bool, str]:
     """Return whether packed judgments are read anew in every pass, and the sentence that says why.
 
     They are where their codes take more than a quarter of the free memory, unless ``stream`` says otherwise. How long
     passes take, their progress says from the second on.
     """
-    from ..cluster.results import needs_one_pass
-
     held = _BYTES_PER_ROW[packed.kind] * packed.rows
     if method is not None and needs_one_pass(method):
-        return Advice(True, f"{in_words(held)} of codes, {packed.n_parts} parts: one pass, a part at a time")
+        return True, f"{in_words(held)} of codes, {packed.n_parts} parts: one pass, a part at a time"
     free = available_memory()
     streamed = held > free / 4 if stream is None else stream
     way = "streamed" if streamed else "in memory"
-    return Advice(streamed, f"{in_words(held)} of codes, {in_words(free)} free: {way}")
+    return streamed, f"{in_words(held)} of codes, {in_words(free)} free: {way}"
 
 
-def file_advice(paths: Sequence[str | os.PathLike[str]]) -> Advice | None:
+def file_advice(paths: Sequence[str | os.PathLike[str]]) -> tuple[bool, str] | None:
     """Return whether long files are packed and streamed, with the memory they would take; ``None`` for short files."""
     rows = sum(_rows_of(Path(path)) for path in paths if path != "-")
     if rows < LONG_ROWS:
@@ -346,7 +325,7 @@ def file_advice(paths: Sequence[str | os.PathLike[str]]) -> Advice | None:
     needed, free = READING_BYTES * rows, available_memory()
     stream = needed > free / 4
     way = "packed and streamed" if stream else "in memory"
-    return Advice(stream, f"about {rows:,.0f} rows would take {in_words(needed)}, {in_words(free)} free: {way}")
+    return stream, f"about {rows:,.0f} rows would take {in_words(needed)}, {in_words(free)} free: {way}"
 
 
 def _rows_of(path: Path) -> float:
@@ -364,7 +343,6 @@ def _rows_of(path: Path) -> float:
 
 def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensus) -> Facts:
     """Return what findings are made of where judgments are packed: habits of annotators are those in a sample."""
-    from ..cluster.results import StoredConsensus, of_sample, sample_of
     from ..review.diagnosis import diagnose
     from ..review.findings import facts_of
 
@@ -376,7 +354,6 @@ def sampled_facts(packed: PackedJudgments, consensus: Consensus | StoredConsensu
 
 def facts_of_sample(packed: PackedJudgments, consensus: Consensus) -> Facts:
     """Return the facts of a report: the consensus of the items in the sample that annotators are judged by."""
-    from ..cluster.results import of_sample, sample_of
     from ..review.findings import facts_of
 
     sample = sample_of(packed)
@@ -448,18 +425,15 @@ def pack_aside(
     from ..cluster.packing import LargeQueryError, pack_judgments
 
     folder = tempfile.mkdtemp(prefix="crowdrank-")
-
-    def work(by: str) -> PackedJudgments:
-        if not isinstance(votes, Sequence):
-            return pack_judgments([votes], folder, by=by, progress=progress)
+    work: Any = partial(pack_judgments, [votes], folder, progress=progress)
+    if isinstance(votes, Sequence):
         how: dict[str, Any] = {"options": options, "across_queries": across_queries, "progress": progress}
-        return pack(list(votes), folder, by=by, **how)
-
+        work = partial(pack, list(votes), folder, **how)
     try:
         try:
-            packed = work("query")
+            packed: PackedJudgments = work(by="query")
         except LargeQueryError:
-            packed = work("annotator")
+            packed = work(by="annotator")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -26,6 +26,7 @@ from ..io.tables import read_table
 from ..protocols import Bools, Floats, Ints
 from ..registry import make
 from ..wording import counted, first_few, in_python, one_of, option
+from .sentences import words_of
 
 _SEPARATORS = "|;,"
 _STRENGTHS = np.geomspace(1.0, 300.0, 16)
@@ -130,16 +131,13 @@ def aggregate_labels(
     frame = read_table(data) if isinstance(data, str | os.PathLike) else to_frame(data)
     names = understand_items(frame.columns, also=("annotator",))
     if "annotator" not in names:
-        raise JudgmentError(
-            f"several labels need to know who gave them, but there is no annotator column among "
-            f"{quote_names(frame.columns)}; rename the one that holds it to annotator"
-        )
+        raise JudgmentError(words_of("no_annotators_of_labels", columns=quote_names(frame.columns)))
     own = {word: names[word] for word in ("query", "item", "annotator") if word in names}
     keys = list(own.values())
     frame = frame.with_columns(pl.col(keys).cast(pl.String).str.strip_chars().replace("", None))
-    blank = frame.select(pl.any_horizontal(pl.col(keys).is_null())).to_series()
-    if blank.any():
-        raise JudgmentError(f"row {blank.arg_true()[0] + 1} has a blank id; fill it in, or leave the row out")
+    blank = frame.select(pl.any_horizontal(pl.col(keys).is_null())).to_series().arg_true()
+    if len(blank):
+        raise JudgmentError(f"row {blank[0] + 1} has a blank id; fill it in, or leave the row out")
     things = keys[:-1]
     if columns:
         none = _flags(frame, cannot_tell).any(axis=1) if cannot_tell else np.zeros(len(frame), bool)
@@ -156,9 +154,7 @@ def aggregate_labels(
     people = frame[names["annotator"]].unique().sort()
     who = np.searchsorted(people.to_numpy(), frame[names["annotator"]].to_numpy()).astype(np.int32)
     n, n_who = len(listed), len(people)
-    votes = _counts(item, yes, n), np.bincount(item, minlength=n).astype(np.float64)[:, None]
-    share = votes[0] / np.maximum(votes[1], 1)
-    posterior = share
+    posterior = share = _counts(item, yes, n) / np.maximum(np.bincount(item, minlength=n)[:, None], 1)
     if method == "shared":
         classes, sensitivity, specificity = _fit_classes(item, who, yes, (n, n_who), share)
         posterior = 0.5 * (classes + _fit_degrees(item, who, yes, n))
@@ -169,11 +165,9 @@ def aggregate_labels(
     table = table.with_columns(pl.Series(f"P({name})", posterior[:, place]) for place, name in enumerate(known))
     about_people = pl.DataFrame({"annotator": people, "n_judged": np.bincount(who, minlength=n_who)})
     if method == "shared":
-        given_right = np.average(sensitivity, axis=1, weights=classes.sum(axis=0))
-        left_right = np.average(specificity, axis=1, weights=(1 - classes).sum(axis=0))
-        about_people = about_people.with_columns(
-            sensitivity=given_right, specificity=left_right, informedness=given_right + left_right - 1
-        )
+        right = np.average(sensitivity, axis=1, weights=classes.sum(axis=0))
+        rest = np.average(specificity, axis=1, weights=(1 - classes).sum(axis=0))
+        about_people = about_people.with_columns(sensitivity=right, specificity=rest, informedness=right + rest - 1)
     about_labels = pl.DataFrame({"label": known, "share": posterior.mean(axis=0), "share_of_answers": yes.mean(axis=0)})
     if cannot_tell:
         items, doubts = difficulty(asked.with_columns(grade=pl.Series(np.where(none, cannot_tell[0], ""))), cannot_tell)
@@ -194,7 +188,7 @@ def _flags(frame: pl.DataFrame, columns: Sequence[str]) -> Floats:
     yes = said.select(pl.col(columns).is_in(_YES)).to_numpy()
     odd = ~yes & ~said.select(pl.col(columns).is_in([*_NO, ""] if crossed else _NO)).to_numpy()
     if odd.any():
-        row, place = (int(one) for one in np.argwhere(odd)[0])
+        row, place = np.argwhere(odd)[0].tolist()
         cell, name = said.row(row)[place], columns[place]
         raise JudgmentError(f"row {row + 1} has {cell!r} in {name!r}; a column per label holds 1 or 0 only")
     return yes.astype(np.float64)
@@ -235,10 +229,7 @@ def _label_rows(
     if not known:
         raise JudgmentError(f"column {wanted!r} holds no label at all; name another with {naming}")
     if len(known) > _MOST_LABELS:
-        raise JudgmentError(
-            f"column {wanted!r} holds {len(known):,} distinct labels, more than {_MOST_LABELS}; if it is free text, "
-            "have it grouped into labels first"
-        )
+        raise JudgmentError(words_of("many_labels", wanted=wanted, number=len(known), most=_MOST_LABELS))
     yes = np.column_stack([told.list.contains(label).to_numpy() for label in known])
     return rows, yes.astype(np.float64), known, none.to_numpy()
 
@@ -269,9 +260,7 @@ def _fit_classes(
     """Probability of each label for each item where it holds or not, and each annotator's rates by label, by EM."""
     n, n_who = sizes
     posterior = np.clip(share, 0.02, 0.98)
-    change, rounds = np.inf, 0
-    while change > _TOL and rounds < _MAX_ITER:
-        rounds += 1
+    for _ in range(_MAX_ITER):
         holds = posterior[item]
         sensitivity = _rates(_counts(who, holds * yes, n_who), _counts(who, holds, n_who), 0.8)
         false = _rates(_counts(who, (1 - holds) * yes, n_who), _counts(who, 1 - holds, n_who), 0.1)
@@ -282,6 +271,8 @@ def _fit_classes(
         evidence = _counts(item, yes * told[0][who] + (1 - yes) * told[1][who], n)
         new = expit(np.clip(prior + evidence, -30, 30))
         change, posterior = float(np.abs(new - posterior).max()), new
+        if change <= _TOL:
+            break
     return posterior, sensitivity, 1 - false
 
 
@@ -343,8 +334,7 @@ def _number_of(chances: Floats) -> Floats:
     """Distribution of the number of events that happen, (n, n_events + 1)."""
     found = np.zeros((len(chances), chances.shape[1] + 1))
     found[:, 0] = 1.0
-    for place in range(chances.shape[1]):
-        p = chances[:, place : place + 1]
+    for p in chances.T[:, :, None]:
         found[:, 1:] = found[:, 1:] * (1 - p) + found[:, :-1] * p
         found[:, :1] *= 1 - p
     return found
@@ -370,12 +360,10 @@ def soft_labels(consensus: Consensus, judgments: Any = None) -> pl.DataFrame:
     >>> soft_labels(cr.aggregate(grades, "majority_vote"), grades).select("item", "P(cat)", "disagreement").rows()[0]
     ('y', 0.0, 0.0)
     """
-    if consensus.probabilities is None or consensus.levels is None:
-        raise ParameterError(
-            f"{consensus.method} gives no probabilities of classes; use a class method, as with "
-            f"{option('want', 'grade')}"
-        )
     chances = consensus.probabilities
+    if chances is None or consensus.levels is None:
+        remedy = f"use a class method, as with {option('want', 'grade')}"
+        raise ParameterError(f"{consensus.method} gives no probabilities of classes; {remedy}")
     columns: dict[str, Any] = {} if consensus.items.single else {"query": consensus.items.query_ids()}
     columns["item"] = consensus.items.ids
     columns |= {f"P({level})": chances[:, place] for place, level in enumerate(consensus.levels)}
@@ -447,14 +435,12 @@ def with_classifier(grades: Any, probabilities: Any) -> Grades:
     own = {_CHANCE_OF.sub("", column): column for column in frame.columns} | {name: name for name in frame.columns}
     lacking = [level for level in levels if level not in own]
     if lacking:
-        raise JudgmentError(
-            f"the classifier's table has no column for {first_few(map(repr, lacking))}; its columns are "
-            f"{quote_names(frame.columns)}"
-        )
+        remedy = f"its columns are {quote_names(frame.columns)}"
+        raise JudgmentError(f"the classifier's table has no column for {first_few(map(repr, lacking))}; {remedy}")
     chances = frame.select(pl.col(own[level]).cast(pl.Float64, strict=False) for level in levels).to_numpy()
-    if not np.isfinite(chances).all() or (chances < 0).any():
-        row = int(np.flatnonzero(~np.isfinite(chances).all(axis=1) | (chances < 0).any(axis=1))[0]) + 1
-        raise JudgmentError(f"row {row} of the classifier's table has a probability that is no number from 0 on")
+    odd = np.flatnonzero(~(np.isfinite(chances) & (chances >= 0)).all(axis=1))
+    if len(odd):
+        raise JudgmentError(f"row {odd[0] + 1} of the classifier's table has a probability that is no number from 0 on")
     code = grades.items.codes(frame[names["query"]] if "query" in names else None, frame[names["item"]])
     code, chances = code[code >= 0], chances[code >= 0]
     if not len(code):
@@ -469,10 +455,10 @@ def with_classifier(grades: Any, probabilities: Any) -> Grades:
     said = grades.frame()
     more = pl.DataFrame(rows).with_columns(pl.col(name).cast(said.schema[name]) for name in rows if name != "annotator")
     both = pl.concat([said.with_columns(pl.col("annotator").cast(pl.String)), more], how="diagonal")
-    keep = [name for name in ("query", "item", "annotator", "grade") if name in both.columns]
-    levels_given = None if grades.nominal else grades.declared
-    items = grades.items.frame()
-    return Grades.from_frame(both.select(keep), levels=levels_given, nominal=grades.nominal, items=items)
+    return Grades.from_frame(
+        both.select(pl.col("^(query|item|annotator|grade)$")), levels=None if grades.nominal else grades.declared,
+        nominal=grades.nominal, items=grades.items.frame(),
+    )  # fmt: skip
 
 
 def difficulty(asked: pl.DataFrame, answers: Iterable[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -489,11 +475,10 @@ def difficulty(asked: pl.DataFrame, answers: Iterable[str]) -> tuple[pl.DataFram
     overall = float(table["none"].mean() or 0.0)  # type: ignore[arg-type]
     table = table.with_columns(easy=1.0, own=1.0)
     things = [name for name in ("query", "item") if name in asked.columns]
-    for _ in range(50):
-        for keys, factor, other in ((things, "easy", "own"), (["annotator"], "own", "easy")):
-            expected = (pl.col(other) * overall).sum().over(keys)
-            seen = pl.col("none").sum().over(keys)
-            table = table.with_columns(((seen + 2 * overall) / (expected + 2 * overall + 1e-12)).alias(factor))
+    for keys, factor, other in 50 * ((things, "easy", "own"), (["annotator"], "own", "easy")):
+        expected = (pl.col(other) * overall).sum().over(keys)
+        seen = pl.col("none").sum().over(keys)
+        table = table.with_columns(((seen + 2 * overall) / (expected + 2 * overall + 1e-12)).alias(factor))
     share = pl.col("none").mean()
     items = table.group_by(things, maintain_order=True).agg(
         n_asked=pl.len(), cannot_tell=share, difficulty=(pl.col("easy").first() * overall).clip(0, 1)

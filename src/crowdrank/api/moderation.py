@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,10 +21,12 @@ from ..data.showing import Shown, html_table
 from ..errors import JudgmentError, ParameterError
 from ..models.pairs.bradley_terry import BradleyTerry
 from ..protocols import Bools, Floats, Ints
-from ..wording import counted, first_few, option
+from ..wording import counted, first_few
 from .aggregation import as_judgments
+from .sentences import words_of
 
 _LEVEL = 0.95
+_TAILS = (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)
 _N_SPLITS = 40
 _N_SHUFFLES = 200
 _SPREADS = np.linspace(0.05, 6.0, 40)
@@ -113,8 +114,8 @@ class Moderation(Shown):
     def sheets(self) -> dict[str, pl.DataFrame]:
         """Return the tables of a workbook by their names."""
         sheets = {"scripts": self.scripts, "judges": self.judges, "pairs": self.judgements}
-        extra = {"boundaries": self.boundaries, "cohorts": self.cohorts}
-        sheets |= {name: table for name, table in extra.items() if table is not None}
+        sheets |= {} if self.boundaries is None else {"boundaries": self.boundaries}
+        sheets |= {} if self.cohorts is None else {"cohorts": self.cohorts}
         figures = [
             (name, f"{value:.3f}" if isinstance(value, float) else None if value is None else str(value))
             for name, value in self.reliability.items()
@@ -171,17 +172,14 @@ def moderate(
     """
     preferences = as_judgments(judgments)
     if not isinstance(preferences, Preferences):
-        raise JudgmentError(
-            "comparative judgement needs pairs, but these are other judgments; use grades with "
-            f"{option('criteria')}, or turn them into pairs with as_preferences() (--as-preferences)"
-        )
+        raise JudgmentError(words_of("needs_pairs"))
     preferences, cohort_of = _join_cohorts(preferences)
     with warnings.catch_warnings():
         # scripts that won everything are said in the steps
         warnings.simplefilter("ignore")
         plain = BradleyTerry().fit(preferences)
         scale = plain if consensus is None else consensus
-    if len(scale.items) != len(plain.items) or scale.items.ids.to_list() != plain.items.ids.to_list():
+    if scale.items.ids.to_list() != plain.items.ids.to_list():
         scale = plain
     assert plain.std_error is not None
     left, right, outcome = preferences.left, preferences.right, preferences.outcome
@@ -191,7 +189,7 @@ def moderate(
     reliability["chance_right"] = float(chance[decided].mean()) if decided.any() else None
     residual, spread = (np.where(decided, one, 0.0) for one in ((1 - chance) ** 2, chance * (1 - chance)))
     # a row for each script, best first
-    sides, best_first = np.concatenate([left, right]), np.lexsort((np.arange(len(scale.items)), -scale.scores))
+    sides, best_first = np.concatenate([left, right]), np.argsort(-scale.scores, kind="stable")
     if scale.uncertainty is None:
         scripts = scale.frame().select("item", "score", "rank")
     else:
@@ -248,10 +246,7 @@ def _join_cohorts(preferences: Preferences) -> tuple[Preferences, pl.DataFrame |
         apart = cohort_of.join(pl.DataFrame({"script": names, "part": part}), on="script")
         groups = apart.group_by("part").agg(pl.col("cohort").unique().sort()).sort("part")["cohort"].to_list()
         shown = first_few([" and ".join(map(str, one[:3])) for one in groups])
-        raise JudgmentError(
-            f"cohorts have no common scripts, so there are {n_parts} scales that cannot be compared ({shown}); have a "
-            "few scripts judged in both, or look at one cohort at a time with --where"
-        )
+        raise JudgmentError(words_of("apart_cohorts", n_parts=n_parts, shown=shown))
     return joined, cohort_of
 
 
@@ -282,9 +277,9 @@ def _reliability(preferences: Preferences, plain: Consensus, seed: int) -> dict[
     def separation(value: float) -> float:
         return float(np.clip(1 - error / max(value, 1e-12), 0.0, 1.0))
 
-    sure = [separation(float(variance * (n - 1) / chdtri(n - 1, q))) for q in (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)]
+    lower, upper = (separation(float(variance * (n - 1) / chdtri(n - 1, tail))) for tail in _TAILS)
     whole = separation(variance)
-    found |= {"separation": whole, "separation_lower": sure[0], "separation_upper": sure[1]}
+    found |= {"separation": whole, "separation_lower": lower, "separation_upper": upper}
     found["separation_index"] = float(np.sqrt(whole / max(1 - whole, 1e-12)))
     rng = np.random.default_rng(seed)
     # by scores of each half the pairs of the other: a script's own answers bring it near to those it met
@@ -344,8 +339,8 @@ def _adjusted_reliability(
         scores = BradleyTerry(ridge=1 / spread**2).scores(preferences)
         chance = expit(scores[left] - scores[right])
         # a tie is half a win of each
-        answers = np.where(decided, np.log(np.where(preferences.outcome > 0, chance, 1 - chance)), 0.0)
-        answers += np.where(decided, 0.0, 0.5 * (np.log(chance) + np.log(1 - chance)))
+        won = np.log(np.where(preferences.outcome > 0, chance, 1 - chance))
+        answers = np.where(decided, won, 0.5 * (np.log(chance) + np.log(1 - chance)))
         off = np.bincount(pair, chance * (1 - chance), n * n).reshape(n, n)
         factor = np.linalg.cholesky(np.diag((off + off.T).sum(axis=0) + 1 / spread**2) - off - off.T)
         prior = -0.5 * float((scores[judged] ** 2).sum()) / spread**2 - n * np.log(spread)
@@ -366,7 +361,7 @@ def _adjusted_reliability(
     values, weights = np.concatenate(drawn), np.concatenate(weight)
     order = np.argsort(values)
     below = np.cumsum(weights[order]) / weights.sum()
-    bounds = [float(values[order][np.searchsorted(below, q)]) for q in (0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2)]
+    bounds = values[order][np.searchsorted(below, _TAILS)].tolist()
     found = [max(one, 0.0) for one in (float(np.average(values, weights=weights)), *bounds)]
     return dict(zip(("adjusted", "adjusted_lower", "adjusted_upper"), found, strict=True))
 
@@ -376,8 +371,7 @@ def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> pl
 
     ``decided`` is the number of answers; what a group has too few for is null.
     """
-    use = spread > 0
-    group, residual, spread = group[use], residual[use], spread[use]
+    group, residual, spread = (column[spread > 0] for column in (group, residual, spread))
 
     def total(values: Floats) -> Floats:
         return np.bincount(group, values, n).astype(np.float64)
@@ -437,20 +431,16 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
     if unknown:
         raise JudgmentError(f"anchors {first_few(map(repr, unknown))} were never judged; leave them out, or judge them")
     words_of = [str(one) for one in table["grade"].to_list()]
-    if levels is None and not table["grade"].dtype.is_numeric():
-        numbers = table["grade"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-        if numbers.null_count():
-            seen = ",".join(sorted(set(words_of)))
-            raise ParameterError(f"grades of anchors are words; say their order, worst first: --levels {seen}")
+    numbers = table["grade"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    if levels is None and numbers.null_count():
+        seen = ",".join(sorted(set(words_of)))
+        raise ParameterError(f"grades of anchors are words; say their order, worst first: --levels {seen}")
     names = [str(one) for one in levels] if levels is not None else sorted(set(words_of), key=float)
     outside = [one for one in words_of if one not in names]
     if outside:
         raise ParameterError(f"grade {outside[0]!r} of an anchor is none of the levels {', '.join(names)}; add it")
     if not 2 <= len(names) <= _MOST_GRADES:
-        raise ParameterError(
-            f"anchors have {counted(len(names), 'grade')}, but 2 to {_MOST_GRADES} can be told apart; give marks "
-            f"with {option('known')}"
-        )
+        raise ParameterError(words_of("many_grades", grades=counted(len(names), "grade"), most=_MOST_GRADES))
     code = np.array([place[one] for one in table["item"].to_list()])
     if len(np.unique(code)) < len(code):
         twice = table["item"].filter(table["item"].is_duplicated())[0]
@@ -493,15 +483,14 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
         probabilities += chances(cuts_of(draw), float(np.exp(np.clip(draw[n], -5, 3))), scores, errors)
     probabilities /= len(draws)
     cuts = np.array([cuts_of(draw) for draw in draws]) * spread
-    low, high = np.quantile(cuts, [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2], axis=0)
+    low, high = np.quantile(cuts, _TAILS, axis=0)
     boundaries = pl.DataFrame({
         "grade": names[1:], "from_score": cuts_of(best.x) * spread, "lower": low, "upper": high,
         "anchors": np.bincount(grade, minlength=n + 1)[1:],
     })  # fmt: skip
-    known = dict(zip(code.tolist(), words_of, strict=True))
     graded = pl.DataFrame({
         "script": scale.items.ids, "grade": [names[one] for one in probabilities.argmax(axis=1)],
-        "anchor": pl.Series([known.get(one) for one in range(len(scores))], dtype=pl.String),
+        "anchor": pl.repeat(None, len(scores), dtype=pl.String, eager=True).scatter(code, words_of),
         **{f"P({name})": probabilities[:, column] for column, name in enumerate(names)},
     })  # fmt: skip
     return boundaries, graded
@@ -509,60 +498,37 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
 
 def _steps(found: Moderation, preferences: Preferences, unsure: list[Any]) -> list[str]:
     """What to do next."""
-    said, steps, reliability = found.scripts, [], found.reliability
+    scripts, reliability, steps = found.scripts, found.reliability, list[str]()
 
-    def first_ids(ids: Iterable[Any]) -> str:
-        return first_few(map(str, ids))
+    def add(step: str, name: str = "", ids: Any = (), **numbers: Any) -> None:
+        named = {"number": counted(len(ids), name), "ids": first_few(map(str, ids)), "reliable": RELIABLE}
+        steps.append(words_of(f"step_{step}", **named, **numbers))
 
     n_parts, _ = _components(preferences)
     if n_parts > 1:
-        steps.append(
-            f"The scripts fall into {n_parts} groups that were never compared with each other; judge pairs across "
-            "them before the order is used."
-        )
-    separation = reliability["separation"]
-    honest = next((reliability[name] for name in ("adjusted", "split_half") if reliability[name] is not None), None)
-    if reliability["adaptive"] and separation is not None:
-        steps.append(
-            f"The pairs were chosen near each other on the scale (at {reliability['closeness']:.2f} of the usual "
-            f"distance): scale separation reliability ({separation:.2f}) and split halves are then too large, even "
-            "where judges toss a coin; report the adjusted reliability."
-        )
+        add("apart", n_parts=n_parts)
+    if reliability["adaptive"] and reliability["separation"] is not None:
+        add("adaptive", **reliability)
+    known = next((reliability[name] for name in ("adjusted", "split_half") if reliability[name] is not None), None)
     upper = reliability["adjusted_upper"]
-    if honest is not None and upper is not None and honest < RELIABLE <= upper and upper - honest > 0.3:
-        steps.append(
-            f"Too few judgements to know the reliability: it lies between {reliability['adjusted_lower']:.2f} and "
-            f"{upper:.2f}; ten judgements of every script are usual."
-        )
-    elif honest is not None and honest < RELIABLE:
-        known = max(honest, 0.01)
+    if known is not None and upper is not None and known < RELIABLE <= upper and upper - known > 0.3:
+        add("too_few", **reliability)
+    elif known is not None and 0.1 < known < RELIABLE:
         factor = RELIABLE * (1 - known) / ((1 - RELIABLE) * known)
-        more = int(np.ceil(len(preferences) * (factor - 1)))
-        steps.append(
-            f"Reliability is {honest:.2f}, below {RELIABLE:.1f}; about {more:,} more judgements would reach it, if "
-            "they are like these."
-            if honest > 0.1
-            else "The judges hardly agree on an order; settle with them what better means before judging more."
-        )
-    elif honest is not None:
-        steps.append(f"Reliability is {honest:.2f}, enough to use the order ({RELIABLE:.1f} or more).")
-    few = said.filter(pl.col("judgements") < 5)
+        add("more", known=known, more=int(np.ceil(len(preferences) * (factor - 1))))
+    elif known is not None:
+        add("no_order" if known < RELIABLE else "enough", known=known)
+    few = scripts.filter(pl.col("judgements") < 5)["script"]
     if len(few):
-        which = f"{counted(len(few), 'script')} with fewer than 5 judgements: {first_ids(few['script'])}"
-        steps.append(f"{which}; judge them again first.")
-    extreme = said.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))["script"]
+        add("seldom", "script", few)
+    extreme = scripts.filter((pl.col("won") == 0) | (pl.col("won") == pl.col("judgements")))["script"]
     if len(extreme):
-        steps.append(f"Won or lost every judgement, so their distance to the others is open: {first_ids(extreme)}.")
-    for name, table, what in (("judge", found.judges, "speak with them"), ("script", said, "read them together")):
-        if "misfit" in table.columns and (odd := table.filter("misfit")).height:
-            who = f"{counted(len(odd), name)} whose judgements do not follow the scale: {first_ids(odd[name])}"
-            steps.append(f"{who}; {what}.")
+        add("extreme", ids=extreme)
+    for name, table in (("judge", found.judges), ("script", scripts)):
+        if "misfit" in table.columns and table["misfit"].any():
+            add(f"misfit_{name}", name, table.filter("misfit")[name])
     if len(found.misfits):
-        decided = int((preferences.outcome != 0).sum())
-        steps.append(
-            f"{counted(len(found.misfits), 'judgement')} of {decided:,} went against the scale by 19 to 1 or more; "
-            "read these pairs again."
-        )
+        add("surprising", "judgement", found.misfits["left"], decided=int((preferences.outcome != 0).sum()))
     if found.boundaries is not None and unsure:
-        steps.append(f"{counted(len(unsure), 'script')} with no grade at {RELIABLE:.0%} or more: {first_ids(unsure)}.")
+        add("unsure", "script", unsure)
     return steps

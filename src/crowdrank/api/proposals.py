@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ from ..wording import did_you_mean, one_of, option
 from .aggregation import aggregate, as_judgments, auto_scheme, check_aggregation, expect_one_kind, expect_taken
 from .arguments import takes_arguments_of
 from .in_parts import as_packed
+from .sentences import words_of
 
 PLAYED = ("single", "2-overlap", "if-good-3", "information")
 """Schemes that are played unless others are named."""
@@ -73,9 +75,7 @@ def requests(
     described = None
     if features is not None:
         if goal != "ranker":
-            raise ParameterError(
-                f"{option('features')} goes with {option('goal', 'ranker')}; leave it out, or name that goal"
-            )
+            raise ParameterError(words_of("features_without_goal"))
         from .training import as_features
 
         described = as_features(features)
@@ -113,15 +113,12 @@ def requests(
         price=price_of(price, judged.kind) if roster is None else 1.0,
         open=asked_before, features=described,
     )  # fmt: skip
-    needed: str | None = getattr(chosen, "needs", {}).get(judged.kind)
-    if getattr(chosen, "begins_alone", False) and not judged.n_judgments:
-        needed = None
+    alone = getattr(chosen, "begins_alone", False) and not judged.n_judgments
+    needed: str | None = None if alone else getattr(chosen, "needs", {}).get(judged.kind)
     if needed is not None:
         if not judged.n_judgments:
-            raise ParameterError(
-                f"{method_name(chosen)} chooses by the judgments so far, and there are none; begin with single or "
-                "3-overlap"
-            )
+            remedy = "begin with single or 3-overlap"
+            raise ParameterError(f"{method_name(chosen)} chooses by the judgments so far, and there are none; {remedy}")
         if progress is not None:
             progress(0, 2, "finding the consensus")
         if not isinstance(consensus, Consensus):
@@ -274,9 +271,7 @@ def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None,
         return scheme
     chosen = make("scheme", scheme, params, seed=seed)
     if goal is not None and not hasattr(chosen, "goal"):
-        raise ParameterError(
-            f"{label('scheme', scheme)} has no goal; leave the goal out, or use the scheme information, which has one"
-        )
+        raise ParameterError(words_of("no_goal", scheme=label("scheme", scheme)))
     return chosen if goal is None else replace(chosen, goal=goal)
 
 
@@ -377,9 +372,7 @@ def campaigns(
     from ..simulate.known import Known
 
     if (votes is None) == (annotators is None or noise is None):
-        raise ParameterError(
-            f"say who answers: {option('annotators')} and {option('noise')}, or recorded {option('votes')}"
-        )
+        raise ParameterError(words_of("who_answers"))
     if n_seeds < 1:
         raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
     by_name = {name: make("scheme", name) for name in [label("scheme", one) for one in schemes]}
@@ -397,23 +390,22 @@ def campaigns(
         raise ParameterError(f"none of {', '.join(by_name)} has a goal; add information, or leave the goal out")
     limit = 3.0 * len(known_truth.items) if budget is None else float(budget)
     tables: list[pl.DataFrame] = []
-    for number in range(seed, seed + n_seeds):
-        for name, scheme in by_name.items():
-            crowd: Any = None if recorded is None else Recorded(recorded, seed=number)
-            if model is not None and recorded is None:
-                asked = kind or model.kinds[0]
-                asked = "preference" if asked == "ranking" else asked
-                shown = Known.of(known_truth)
-                levels = shown.n_levels if asked == "grade" else None
-                pool = model.pool(annotators or 0, seed=np.random.default_rng(number), n_levels=levels)
-                crowd = SimulatedCrowd(pool, shown, kind=asked, chosen=chosen, seed=number)
-            played = campaign(
-                scheme, crowd, known_truth, limit, aggregator=measured, measures=measures, n_rounds=n_rounds, name=name,
-                seed=number,
-            )  # fmt: skip
-            tables.append(played.curve.select(pl.lit(name).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))
-            if progress is not None:
-                progress(len(tables), n_seeds * len(by_name), name)
+    for number, (name, scheme) in itertools.product(range(seed, seed + n_seeds), by_name.items()):
+        crowd: Any = None if recorded is None else Recorded(recorded, seed=number)
+        if model is not None and recorded is None:
+            asked = kind or model.kinds[0]
+            asked = "preference" if asked == "ranking" else asked
+            shown = Known.of(known_truth)
+            levels = shown.n_levels if asked == "grade" else None
+            pool = model.pool(annotators or 0, seed=np.random.default_rng(number), n_levels=levels)
+            crowd = SimulatedCrowd(pool, shown, kind=asked, chosen=chosen, seed=number)
+        played = campaign(
+            scheme, crowd, known_truth, limit, aggregator=measured, measures=measures, n_rounds=n_rounds, name=name,
+            seed=number,
+        )  # fmt: skip
+        tables.append(played.curve.select(pl.lit(name).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))
+        if progress is not None:
+            progress(len(tables), n_seeds * len(by_name), name)
     return pl.concat(tables)
 
 
@@ -433,10 +425,11 @@ def campaign_sentences(ends: pl.DataFrame) -> list[str]:
         spread = row[f"{first}_spread"]
         beside = "" if spread is None else f" ± {spread:.3f}"
         lines.append(f"{row['scheme']}: {first} {row[first]:.3f}{beside} for {row['cost']:,.0f} judgments")
-    if first in ("gain_error", "log_loss"):
-        lines.append(f"the smaller {first}, the better")
-    return lines
+    return lines + ([f"the smaller {first}, the better"] if first in ("gain_error", "log_loss") else [])
 
+
+_N_GROUPS = 20
+"""Groups of items that the jackknife leaves out."""
 
 _OF_OWN_JUDGMENTS = {
     "mean_grade": ("grade",), "mean_gain": ("grade",), "highest_grade": ("grade",), "borda": ("preference", "ranking"),
@@ -511,11 +504,11 @@ def target_rule(
     return TargetRule(label("scheme", scheme), rule)
 
 
-def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:
+def agreement_interval(judgments: Any) -> dict[str, Any]:
     """Return how far annotators agree: share of equal answers, alpha with an interval of 95 %, and on how many things.
 
-    The interval is of a jackknife that leaves out one of ``n_groups`` groups of items at a time, in the scale in which
-    alpha is no more than 1.
+    The interval is of a jackknife that leaves out one of 20 groups of items at a time, in the scale in which alpha is
+    no more than 1.
 
     Examples
     --------
@@ -533,16 +526,16 @@ def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:
         item = np.minimum(judged.left, judged.right)
     else:
         item = judged.item if isinstance(judged, Grades) else judged.item[judged.offsets[:-1]]
-    group = item % n_groups
-    without = [agreement(judged.select(group != one)).alpha for one in np.unique(group)]
-    alphas = np.array([alpha for alpha in without if np.isfinite(alpha)])
+    group = item % _N_GROUPS
+    without = np.array([agreement(judged.select(group != one)).alpha for one in np.unique(group)])
+    alphas = without[np.isfinite(without)]
     bounds: dict[str, float | None] = {"lower": None, "upper": None}
     if np.isfinite(measured.alpha) and len(alphas) > 1:
         distance = np.log(np.maximum(1 - alphas, 1e-12))
         spread = float(np.sqrt((len(alphas) - 1) / len(alphas) * ((distance - distance.mean()) ** 2).sum()))
         off = max(1 - measured.alpha, 0.0)
         bounds = {"lower": float(1 - off * np.exp(1.96 * spread)), "upper": float(1 - off * np.exp(-1.96 * spread))}
-    shares = {name: float(getattr(measured, name)) for name in ("same", "alpha")}
+    shares = {"same": float(measured.same), "alpha": float(measured.alpha)}
     known = {name: share if np.isfinite(share) else None for name, share in shares.items()}
     return {**known, **bounds, "n_shared": measured.n_shared}
 

@@ -15,10 +15,11 @@ from ..data.judged import row_codes
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..errors import DataWarning, ParameterError
 from ..io.notices import say
-from ..protocols import Ints
+from ..protocols import Ints, given_arguments
 from ..registry import method_class, names
 from ..standard_errors import ClusterErrors, cluster_robust, student_factor
 from ..wording import counted, of_all, one_of, option
+from .sentences import words_of
 
 _MIN_DEPENDENT_SHARE = 0.1
 """Share of the preferences that repeat, or follow from, others of their annotator, from which on errors allow for that.
@@ -50,14 +51,10 @@ _MAX_KEY_BITS = 62
 def check_robust(robust: str | None, bootstrap: int | None, shared: str | None = None) -> None:
     """Refuse unknown choices, and two sources of standard errors at once."""
     known = {"robust": ("annotator", "query", "judgment", "none"), "shared": ("estimated", "none")}
-    for (name, choices), value in zip(known.items(), (robust, shared), strict=True):
-        if value is None:
-            continue
-        one_of(value, choices, name, of_verb=True)
+    for name, value in given_arguments(robust=robust, shared=shared).items():
+        one_of(value, known[name], name, of_verb=True)
         if value != "none" and bootstrap is not None:
-            raise ParameterError(
-                f"{option(name)} and {option('bootstrap')} are two ways to standard errors; leave one out"
-            )
+            raise ParameterError(words_of("two_errors", name=option(name)))
 
 
 def with_robust_errors(
@@ -82,14 +79,10 @@ def with_robust_errors(
         elif robust == "query":
             cluster = getattr(judgments, "block", None)
             if cluster is None:
-                raise ParameterError(
-                    f"{option('robust', 'query')} needs items that several queries share; take them together with "
-                    "across_queries() (--across-queries)"
-                )
+                remedy = "take them together with across_queries() (--across-queries)"
+                raise ParameterError(f"{option('robust', 'query')} needs items that several queries share; {remedy}")
         elif not judgments.n_annotators:
-            raise ParameterError(
-                f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be computed"
-            )
+            raise ParameterError(words_of("unnamed_annotators"))
         errors = _errors_by(cluster, consensus, method, judgments)
     except ParameterError as error:
         if not unasked:
@@ -100,9 +93,10 @@ def with_robust_errors(
     few, kept, plural = number < _FEW_CLUSTERS, "", {"query": "queries"}.get(robust, f"{robust}s")
     if unasked and few:
         consensus = _with_repeats_as_one(consensus, judgments)
-    if not (errors.n_clusters > 1).any():
-        if unasked:
-            return consensus
+    several = bool((errors.n_clusters > 1).any())
+    if unasked and not several:
+        return consensus
+    if not several:
         where = "" if robust == "query" else " of a query"
         raise ParameterError(f"{option('robust', robust)} needs two or more {plural}{where}; leave it out")
     clusters = f"{number:,} {plural}"
@@ -110,12 +104,12 @@ def with_robust_errors(
         errors, n_narrower = _no_narrower(consensus, errors)
         which = of_all(n_narrower, len(consensus.items), "item")
         kept = f"; {which} would have a narrower one and keep the model's" if n_narrower else ""
-    wider = _times_as_wide(consensus, errors)
-    if few and not unasked:
+    elif few:
         warnings.warn(
             f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
             f"{counted(number - 1, 'degree')} of freedom; ask about more of them", DataWarning, stacklevel=3,
         )  # fmt: skip
+    wider = _times_as_wide(consensus, errors)
     why = f"{_DEPENDS}: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
@@ -151,10 +145,7 @@ def with_shared_error(consensus: Consensus, judgments: Judgments | Mixed, shared
             consensus = _widen(consensus, factor, {"shared": {"wider": wider}})
         allowed = _with_unseen_error(consensus, judgments)
     if factor is None and allowed is consensus and shared is not None:
-        raise ParameterError(
-            f"{option('shared', shared)} needs one kind of judgments in which at least five annotators judged ten "
-            f"things in common with another, or {_MIN_QUERIES} queries; leave it out"
-        )
+        raise ParameterError(words_of("no_shared_error", given=option("shared", shared), fewest=_MIN_QUERIES))
     return allowed
 
 
@@ -199,16 +190,15 @@ def _with_unseen_error(consensus: Consensus, judgments: Judgments) -> Consensus:
     if blocks is not None:
         # many queries have the same number of items
         centring = cache(lambda n: np.eye(n) - 1.0 / max(n, 1))
-        masks, some_known, changes = np.split(unsure, consensus.items.offsets[1:-1]), not unsure.all(), list(blocks)
-        for number, (block, own, mask) in enumerate(zip(blocks, added.tolist(), masks, strict=True)):
-            if block is not None:
-                more = own * centring(len(block))
-                changes[number] = block + (more * np.outer(mask, mask) if some_known else more)
-        blocks = tuple(changes)
-    say(
-        "what all annotators get wrong alike about a query does not show in their judgments: with the usual allowance "
-        f"for it standard errors are {wider:.2f} times as wide ({option('shared', 'none')} leaves it out)"
-    )
+        masks, some_known = np.split(unsure, consensus.items.offsets[1:-1]), not unsure.all()
+
+        def wider_block(block: Any, own: float, mask: Any) -> Any:
+            more = own * centring(len(block))
+            return block + (more * np.outer(mask, mask) if some_known else more)
+
+        each = zip(blocks, added.tolist(), masks, strict=True)
+        blocks = tuple(None if block is None else wider_block(block, own, mask) for block, own, mask in each)
+    say(words_of("unseen_error", wider=wider))
     seen = consensus.estimates.get("shared", {"wider": 1.0})["wider"]
     estimates = {**consensus.estimates, "shared": {"wider": seen * wider, "unseen": _SHARE_NOT_TRUE}}
     return replace(consensus, std_error=std_error, covariance=blocks, estimates=estimates)
@@ -249,29 +239,21 @@ def _with_repeats_as_one(consensus: Consensus, judgments: Any) -> Consensus:
     within, between = agreed / again, (n_pairs(thing, answer) - agreed) / others if others else 0.0
     repeat = float(np.clip((within - between) / (1 - between), 0.0, 1.0)) if others and between < 1 else 1.0
     factor = 1.0 + repeat * again / len(thing)
-    say(
-        f"what an annotator is asked again counts for less (answers of one correlate by {repeat:.2f}): standard errors "
-        f"are {np.sqrt(factor):.2f} times as wide as if each answer were somebody else's"
-    )
+    say(words_of("asked_again", repeat=repeat, wider=np.sqrt(factor)))
     return _widen(consensus, factor, {"repeats": {"correlation": repeat, "wider": float(np.sqrt(factor))}})
 
 
 def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> Consensus:
     """The consensus with how much wider errors by query would be, said where that is much; they are never unasked."""
     block = getattr(judgments, "block", None)
-    if block is None or not len(block) or len(block) > _MAX_ROWS_UNASKED:
-        return consensus
-    n_queries = len(np.unique(block))
-    if n_queries < _MIN_QUERIES or len(block) < 2 * n_queries:
+    n_queries = 0 if block is None or len(block) > _MAX_ROWS_UNASKED else len(np.unique(block))
+    if block is None or n_queries < _MIN_QUERIES or len(block) < 2 * n_queries:
         return consensus
     # where there are no errors by query, nothing is known to be wrong with the model's
     with suppress(ParameterError):
         wider = _times_as_wide(consensus, _errors_by(block, consensus, method, judgments))
         if wider >= _MUCH_WIDER:
-            say(
-                f"judgments of a query depend on each other: intervals by query would be {wider:.1f} times as wide "
-                f"({n_queries} queries); ask for them with {option('robust', 'query')}"
-            )
+            say(words_of("wider_by_query", wider=wider, n_queries=n_queries))
             by_query = {"by_query": {"wider": wider, "clusters": n_queries}}
             return replace(consensus, estimates={**consensus.estimates, **by_query})
     return consensus
@@ -339,9 +321,7 @@ def _errors_by(cluster: Ints, consensus: Consensus, method: Any, judgments: Judg
     if isinstance(judgments, Mixed):
         raise ParameterError(f"there are no cluster-robust errors for several kinds together; use {instead}")
     if "taste" in consensus.estimates or blocks is None or any(block is None for block in blocks):
-        raise ParameterError(
-            f"there are no cluster-robust errors for tastes, known items or queries of over 700 items; use {instead}"
-        )
+        raise ParameterError(words_of("no_robust_errors", instead=instead))
     return cluster_robust(blocks, consensus.items.offsets, method.score_gradients(judgments, consensus), cluster)
 
 

@@ -23,6 +23,7 @@ from ..registry import make
 from ..wording import option
 from .aggregation import aggregate, reweigh_pairs
 from .robust_errors import variance_by_query, with_robust_errors
+from .sentences import words_of
 
 _N_DRAWS = 400
 _FEWEST_ITEMS = 8
@@ -242,8 +243,7 @@ def _correlations(
         resampled = [_correlation(matrix[draw, i], matrix[draw, j]) for draw in draws]
         lower, upper = np.nanquantile(resampled, [0.025, 0.975]).tolist()
         row: dict[str, Any] = {"one": names[i], "other": names[j], "correlation": together}
-        row |= {"lower": lower, "upper": upper}
-        row |= {"corrected": None, "halo": None, "halo_lower": None, "halo_upper": None}
+        row |= {"lower": lower, "upper": upper, **dict.fromkeys(("corrected", "halo", "halo_lower", "halo_upper"))}
         if errors is not None:
             reliable = [1 - (errors[:, k] ** 2).mean() / max(matrix[:, k].var(ddof=1), 1e-12) for k in (i, j)]
             if min(reliable) > 0:
@@ -272,25 +272,17 @@ def criteria_weights(texts: list[str]) -> tuple[list[str], dict[str, float] | No
     >>> criteria_weights(["content=.5", "style=.3"])
     (['content', 'style'], {'content': 0.5, 'style': 0.3})
     """
+    parts = {text: text.rpartition("=") for text in texts}
     weights: dict[str, float] = {}
-    names = [text.rpartition("=")[0].strip() if "=" in text else text for text in texts]
-    for name, text in zip(names, texts, strict=True):
-        number = text.rpartition("=")[2].strip() if "=" in text else None
-        if number is not None:
-            try:
-                weights[name] = float(number)
-            except ValueError:
-                raise ParameterError(f"the weight of {text!r} is not a number; write content=0.5,style=0.3") from None
-    if weights and len(weights) < len(names):
-        lacking = next(name for name in names if name not in weights)
-        raise ParameterError(f"criterion {lacking!r} has no weight, but others have; give all of them one, or none")
-    return names, weights or None
-
-
-def say_rubric(found: Rubric) -> None:
-    """Say what there is to say of the criteria."""
-    for sentence in found.sentences():
-        say(sentence)
+    for text in texts if any(equals for _, equals, _ in parts.values()) else ():
+        name, equals, number = parts[text]
+        if not equals:
+            raise ParameterError(f"criterion {text!r} has no weight, but others have; give all of them one, or none")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            raise ParameterError(f"the weight of {text!r} is not a number; write content=0.5,style=0.3") from None
+    return list(weights) or texts, weights or None
 
 
 _FREE_LEVEL = 100.0
@@ -324,10 +316,7 @@ def fit_category(judgments: Any, *, robust: str | None = None, **wanted: Any) ->
     consensus: Consensus = aggregate(judgments, robust="none", **wanted)
     blocks = consensus.covariance
     if consensus.items.n_queries != 1 or consensus.std_error is None or blocks is None or blocks[0] is None:
-        raise ParameterError(
-            f"{option('by')} needs covariances of the scores of one query: use across_queries() (--across-queries), a "
-            "method such as bradley_terry or latent_score, and at most 700 items"
-        )
+        raise ParameterError(words_of("by_covariances"))
     if robust == "none":
         return CategoryFit(consensus, consensus.std_error)
     method = make("aggregator", consensus.method, consensus.params)
@@ -364,10 +353,7 @@ def category_table(whole: CategoryFit, parts: Mapping[str, CategoryFit]) -> pl.D
         ratios, queries = np.array(by_query).T
         times = max(float(np.average(ratios, weights=queries)), 1.0)
     if times >= _TOLD_VARIANCE:
-        say(
-            f"judgments of a query depend on each other: variances are {times:.1f} times the model's, and categories "
-            f"are shrunk as if each judgment told {1 / times:.2f} of what it says"
-        )
+        say(words_of("shrunk_categories", times=times, worth=1 / times))
     everything = _scores_of(whole, whole, times)
     tables = [_rank_items("all", whole.consensus, everything.scores, whole.errors, 0.0)]
     each = {category: _scores_of(part, whole, times) for category, part in parts.items()}
@@ -461,9 +447,7 @@ def _power(matrix: Floats, exponent: float) -> Floats:
 
 def _rank_items(category: str, whole: Consensus, score: Floats, std_error: Floats, deviation: float) -> pl.DataFrame:
     """The items of a category, best first."""
-    table = pl.DataFrame({
-        "category": [category] * len(score), "item": whole.items.ids, "score": score,
-        "std_error": std_error, "sd": np.full(len(score), deviation),
-    })  # fmt: skip
-    ranked = table.with_columns(rank=pl.col("score").round(9).rank("min", descending=True).cast(pl.Int64))
-    return ranked.sort("rank", maintain_order=True).select("category", "item", "score", "std_error", "rank", "sd")
+    table = pl.DataFrame({"item": whole.items.ids, "score": score, "std_error": std_error})
+    rank = pl.col("score").round(9).rank("min", descending=True).cast(pl.Int64).alias("rank")
+    named = table.select(pl.lit(category).alias("category"), pl.all(), rank, sd=pl.lit(deviation))
+    return named.sort("rank", maintain_order=True)

@@ -25,12 +25,14 @@ from ..io.results import load_ranker
 from ..io.tables import read_table
 from ..io.truth import read_truth
 from ..models.staged.two_stage import TwoStage
+from ..options import COMMANDS
 from ..protocols import Aggregator, Progress, expect_arguments, given_arguments, method_name
 from ..registry import label, make, method_class, resolve
 from ..wording import one_of, option
 from . import in_parts
 from .aggregation import as_judgments, chosen_aggregator, warn_of_sides
 from .in_parts import Passes, as_packed, first_judgments, fit_joint_packed, fit_packed
+from .sentences import words_of
 
 
 def train(
@@ -109,18 +111,14 @@ def train(
     two_stage = _is_two_stage(joint)
     # many packed judgments go in parts where the method does
     packed, passes = as_packed(judgments), Passes(stream, cluster, progress=progress)
-    goes_in_parts = aggregator is not None
-    if not two_stage:
-        goes_in_parts = hasattr(method_class("joint", joint) if isinstance(joint, str) else joint, "over_blocks")
+    joint_class = method_class("joint", joint) if isinstance(joint, str) else joint
+    goes_in_parts = aggregator is not None if two_stage else hasattr(joint_class, "over_blocks")
     if packed is not None and (len(packed) < in_parts.MANY_ROWS or not goes_in_parts):
         packed = None
     if two_stage:
         ranker, params = _ranker_of_rows(ranker, params, cluster, seed, packed=packed is not None)
     elif cluster is not None and packed is None:
-        raise ParameterError(
-            f"{option('cluster')} with a joint method is for joint_annotators on {in_parts.MANY_ROWS:,} packed "
-            "judgments or more; leave it out"
-        )
+        raise ParameterError(words_of("cluster_joint", rows=in_parts.MANY_ROWS))
     described = as_features(features)
     judged: Any = packed
     if packed is None and judgments is not None:
@@ -183,10 +181,8 @@ class PackedAggregator:
         """Return the consensus of packed judgments."""
         fitted = fit_packed(packed, self.aggregator, given_arguments(known=known, trusted=trusted), self.passes)
         if not isinstance(fitted, Consensus):
-            raise JudgmentError(
-                f"{packed.n_items:,} items are more than a ranker learns from at once; pack fewer queries and train on "
-                "those"
-            )
+            remedy = "pack fewer queries and train on those"
+            raise JudgmentError(f"{packed.n_items:,} items are more than a ranker learns from at once; {remedy}")
         return fitted
 
 
@@ -196,12 +192,10 @@ def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str,
         if params:
             raise ParameterError("params= goes with the name of a joint method; give them to the method itself")
         return joint
-    takes = {field.name for field in fields(method_class("joint", joint))}
     named = {} if ranker is None else {"ranker": ranker}
     named |= {} if aggregator == "auto" else {"aggregator": aggregator}
-    for part in named:
-        if part not in takes:
-            raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {option(part)} out")
+    for part in named.keys() - {field.name for field in fields(method_class("joint", joint))}:
+        raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {option(part)} out")
     return make("joint", joint, {**named, **(params or {})}, seed=seed)
 
 
@@ -243,17 +237,13 @@ def rank(
     """
     from ..kernels.segments import join_ties
 
-    fitted = ranker.ranker if isinstance(ranker, JointFit) else ranker
-    if isinstance(ranker, str | os.PathLike):
-        fitted = load_ranker(ranker)
+    given = load_ranker(ranker) if isinstance(ranker, str | os.PathLike) else ranker
+    fitted = given.ranker if isinstance(given, JointFit) else given
     learned_from = getattr(fitted, "feature_names_in_", None)
     names = None if learned_from is None else [str(name) for name in learned_from]
     extractor = getattr(fitted, "extractor_", None)
     if of is not None and extractor is None:
-        raise ParameterError(
-            f"the ranker learned from a table of features, so {option('of', of)} cannot be made into its columns; give "
-            "such a table"
-        )
+        raise ParameterError(words_of("learned_from_table", given=option("of", of)))
     if extractor is not None and not isinstance(features, Features):
         table: Any = read_table("-") if isinstance(features, str) and features == "-" else features
         # a table that has the columns stays, anything else is raw items
@@ -317,9 +307,7 @@ def check_training(
         raise ParameterError(f"validation={validation} must lie between 0 and 1; it is the share of queries held out")
     if _is_two_stage(joint):
         if aggregator_params and not isinstance(aggregator, str):
-            raise ParameterError(
-                f"{option('aggregator_params')} goes with the name of an aggregator; leave it out or name one"
-            )
+            raise ParameterError(words_of("unnamed_aggregator"))
         if isinstance(aggregator, str) and aggregator != "auto":
             make("aggregator", aggregator, aggregator_params)
         learner = _chosen_ranker(ranker, params, 0)
@@ -352,10 +340,7 @@ def _ranker_of_rows(
 
         return PartedLinear(ranker=chosen, cluster=cluster), None
     if cluster is not None and not packed:
-        raise ParameterError(
-            f"{option('cluster')} is for linear rankers and lambda_mart, and others learn on one machine; leave it "
-            f"out, or use {option('ranker', 'lambda_mart')}"
-        )
+        raise ParameterError(words_of("cluster_rankers"))
     return ranker, params
 
 
@@ -372,10 +357,7 @@ def _chosen_ranker(ranker: Any, params: Mapping[str, Any] | None, seed: int) -> 
     return ranker
 
 
-_ONLY_FOR = {
-    "words": "text", "embed": "text", "screen": "page", "first": "page", "clutter_measures": "page",
-    "subset_size": "page", "seed": "page",
-}  # fmt: skip
+_ONLY_FOR = {option.name: option.only for option in COMMANDS["features"] if option.only}
 """Arguments that one kind alone takes."""
 
 
