@@ -36,7 +36,7 @@ class MissingExtraError(CrowdrankError, ImportError):
 
 _EXTRAS = {
     "sklearn": ("scikit-learn", "rankers"), "lightgbm": ("lightgbm", "rankers"), "joblib": ("joblib", "rankers"),
-    "matplotlib": ("matplotlib", "plots"), "selectolax": ("selectolax", "pages"),
+    "matplotlib": ("matplotlib", "plots"),
 }  # fmt: skip
 """Module -> its package and the extra that installs it, of packages that are imported in several places."""
 

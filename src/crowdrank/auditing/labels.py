@@ -206,8 +206,7 @@ def check_program(people: Labels, values: Floats, name: str, ids: pl.Series) -> 
         if own.sum() < MIN_COMMON or (people.value[own] == given[own]).mean() < _COPIED:
             continue
         others = np.isin(people.cell, people.cell[own]) & (people.annotator != code)
-        same = people.value[others] == given[others]
-        if others.any() and same.mean() < _CONTRADICTED:
+        if others.any() and (people.value[others] == given[others]).mean() < _CONTRADICTED:
             raise JudgmentError(in_words("copy", name=name, person=ids[int(code)], number=int(own.sum())))
     n_common = len(np.unique(people.instance[(people.number > 1) & ~np.isnan(values)]))
     return in_words("few_common", name=name, number=n_common) if n_common < MIN_COMMON else None

@@ -252,12 +252,9 @@ def audit(
                 continue
             found = alternative_test(of_people, own, margin, level, ids)
             slices = pl.DataFrame() if by is None else one.slices(found.gain, to_frame(by))
-            of_program = (
-                one.summary(found, reason, margin), one.correct_figures(threshold, run, metric), found.table,
-                one.confusion(), one.disagreements(found.gain), slices, one.leaderboard(),
-                next_labels(of_people, own, seed),
-            )  # fmt: skip
-            for name, table in zip(tables, of_program, strict=True):
+            of_program = [one.summary(found, reason, margin), one.correct_figures(threshold, run, metric), found.table]
+            of_program += [one.confusion(), one.disagreements(found.gain), slices, one.leaderboard()]
+            for name, table in zip(tables, [*of_program, next_labels(of_people, own, seed)], strict=True):
                 tables[name][one.name] = table
             habits += one.habits()
     # those that could be tested first
@@ -395,9 +392,8 @@ class _Program:
         order = known[np.lexsort((known, gain[known]))][:_SHOWN]
         order = order[gain[order] < 0]
         people, said = self.people, self._in_words(order, self.values[order])
-        table = people.cells[order].with_columns(
-            program_says=pl.Series(said, strict=False), gain=pl.Series(gain[order]), n_people=people.number[order]
-        )
+        numbers: dict[str, Any] = {"gain": pl.Series(gain[order]), "n_people": people.number[order]}
+        table = people.cells[order].with_columns(program_says=pl.Series(said, strict=False), **numbers)
         if people.kind == "grade" and not people.nominal:
             return table.with_columns(people_say=pl.Series(people.mean[order]))
         own = np.isin(people.cell, order)
@@ -692,10 +688,8 @@ def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, An
     n_clusters = len(np.unique(cluster[both]))
     # queries with several cases are clusters; where each has one, cases are independent
     clusters = (cluster[both], cluster[rest]) if 1 < n_clusters < n else None
-    joint, alone = (
-        _of_few(prediction_powered_mean(h, f, other, level=level, lam=lam, clusters=clusters), level, n, n_clusters)
-        for lam in (None, 0.0)
-    )
+    means = [prediction_powered_mean(h, f, other, level=level, lam=lam, clusters=clusters) for lam in (None, 0.0)]
+    joint, alone = (_of_few(one, level, n, n_clusters) for one in means)
     width = alone.upper - alone.lower
     # at m labels the variance is that of the residuals over m, and that of the program over what it judged besides
     left = float(np.var(h)) / (4 * n) - (joint.lam**2 * float(np.var(other)) / len(other) if len(other) else 0.0)

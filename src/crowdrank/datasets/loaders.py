@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -350,10 +351,9 @@ def aggregation(store: Store) -> Dataset:
     climbed = np.cumsum(first | np.concatenate([[True], np.diff(rank) != 0]))
     dense = climbed - np.repeat(climbed[starts], np.diff(offsets)) + 1
     names = pl.Series([f"ranker{number:02d}" for number in range(1, ranks.matrix.shape[1] + 1)])
-    rankings = Rankings(
-        items=ranks.items, annotators=Index.of(names), item=item.astype(np.int32), rank=dense.astype(np.int32),
-        offsets=offsets, annotator=ranker[starts].astype(np.int32),
-    )  # fmt: skip
+    codes = {"item": item, "rank": dense, "annotator": ranker[starts]}
+    given: dict[str, Any] = {name: values.astype(np.int32) for name, values in codes.items()}
+    rankings = Rankings(items=ranks.items, annotators=Index.of(names), offsets=offsets, **given)
     return store.dataset(judgments=rankings, truth=_truth(ranks), folds=_folds(store, parts))
 
 
@@ -394,11 +394,12 @@ def _folds(store: Store, parts: dict[str, Features]) -> tuple[Fold, ...]:
     """The folds as query ids, in the order of the partitions."""
     queries = {name: [str(query) for query in part.items.queries] for name, part in parts.items()}
     table = store.json("folds.json")
+
+    def of(roles: Any, role: str) -> tuple[str, ...]:
+        return tuple(chain.from_iterable(queries[part] for part in roles[role]))
+
     try:
-        return tuple(
-            Fold(name, *(tuple(chain.from_iterable(queries[part] for part in roles[role])) for role in _ROLES))
-            for name, roles in table.items()
-        )
+        return tuple(Fold(name, *(of(roles, role) for role in _ROLES)) for name, roles in table.items())
     except (KeyError, TypeError, AttributeError) as error:
         store.refuse_damaged("folds.json", f"no partition {error}")
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from ..data.features import Extractor
 from ..data.judgments import Rankings
-from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError, expect_package
+from ..errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
 from ..io.notices import say
 from ..protocols import Bools, Floats
 from ..wording import counted, first_few, one_of
@@ -64,7 +64,10 @@ def columns_of(params: Mapping[str, Any]) -> tuple[str, ...]:
 def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, run: Run) -> Made:
     """Return the columns of pages, and their clutter where ``params`` ask for it; nothing is fitted to them."""
     one_of(params["mode"], ("source", "screen"), "mode")
-    expect_package("selectolax")
+    try:
+        import selectolax.lexbor  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("pages are parsed by the package selectolax; install crowdrank[pages]") from None
     if params["mode"] == "screen":
         screen_mode("yes")
     elif params["first"]:
@@ -73,7 +76,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     measured = bool(params.get("measures")) and fitted is None
     keyed = {"mode": params["mode"], "first": params["first"], "measures": measured}
     n_columns = len(names) + (N_MEASURES + len(_BESIDES) if measured else 0) + len(DETAILS)
-    measure = Measure("page", VERSION, keyed, ".page_features:measure_pages", n_columns, _PAGES_PER_CHUNK, _content)
+    measure = Measure("page", VERSION, keyed, measure_pages, n_columns, _PAGES_PER_CHUNK, _content)
     matrix, failed = measure_rows(measure, items.raw, run, "pages")
     matrix = matrix[[row not in failed for row in range(len(items))]]
     items = leave_out(items, failed, run.on_error)

@@ -11,7 +11,6 @@ import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -200,10 +199,9 @@ def _sort_items(query: Any, item: Any, raw: Sequence[RawItem]) -> RawItems:
 
 def cut_into_queries(items: RawItems, size: int, seed: int) -> RawItems:
     """Return the items in queries of at most so many, drawn at random from the ids in their order."""
-    order = np.random.default_rng(seed).permutation(len(items))
     n_queries = -(-len(items) // size)
     query = [""] * len(items)
-    for number, rows in enumerate(np.array_split(order, n_queries), 1):
+    for number, rows in enumerate(np.array_split(np.random.default_rng(seed).permutation(len(items)), n_queries), 1):
         for row in rows:
             query[row] = str(number).zfill(len(str(n_queries)))
     return _sort_items(query, items.items.ids, items.raw)
@@ -279,8 +277,7 @@ class Measure:
     kind, version, params
         What a row depends on besides its item.
     function
-        ``"module:function"`` of this package, called with raw items and params, which yields a row or the reason why
-        there is none.
+        Called with raw items and params, perhaps in another process; it yields a row or the reason why there is none.
     n_columns
         Length of a row.
     chunk
@@ -292,7 +289,7 @@ class Measure:
     kind: str
     version: int
     params: Mapping[str, Any]
-    function: str
+    function: Callable[[Sequence[RawItem], Mapping[str, Any]], Iterator[Floats | str] | Iterator[Floats]]
     n_columns: int
     chunk: int
     content: Callable[[RawItem], bytes]
@@ -344,12 +341,10 @@ def _measure_chunks(
         pool.shutdown(wait=True, kill_workers=True)
 
 
-def _measure_chunk(function: str, params: dict[str, Any], raws: list[RawItem]) -> list[Floats | str]:
+def _measure_chunk(function: Any, params: dict[str, Any], raws: list[RawItem]) -> list[Floats | str]:
     """The rows of a chunk, by one thread, so that sums are added in one order."""
-    module, name = function.split(":")
-    measured = getattr(import_module(module, __package__), name)
     with one_blas_thread():
-        return list(measured(raws, params))
+        return list(function(raws, params))
 
 
 def each_item(row_of: Callable[[RawItem], Any], raws: Sequence[RawItem]) -> Iterator[Floats | str]:

@@ -218,21 +218,11 @@ _FRAMES_AT_ONCE = 4000
 _BANDWIDTH_SHARE, _BANDWIDTH_FRAME, _BANDWIDTH_FRAMES_AT_ONCE = 0.999, 4096, 500
 
 
-class Spectra(NamedTuple):
-    """Numbers of each frame: levels in dB, frequencies in kHz, shares; and (frames, 13) cepstral coefficients."""
+def spectra_of(samples: Floats) -> dict[str, Floats]:
+    """Return what the frames of samples at 16 kHz sound like.
 
-    level: Floats
-    centroid: Floats
-    rolloff: Floats
-    flatness: Floats
-    tilt: Floats
-    high_band: Floats
-    flux: Floats
-    cepstrum: Floats
-
-
-def spectra_of(samples: Floats) -> Spectra:
-    """Return what the frames of samples at 16 kHz sound like."""
+    Numbers of each frame: ``level`` in dB, frequencies in kHz, shares; and ``cepstrum``, (frames, 13) coefficients.
+    """
     count = n_frames(len(samples))
     emphasised = np.append(samples[:1], samples[1:] - _PRE_EMPHASIS * samples[:-1])
     bounds = [*range(0, count, _FRAMES_AT_ONCE), count]
@@ -240,7 +230,8 @@ def spectra_of(samples: Floats) -> Spectra:
     *columns, bands = (np.concatenate(column) for column in zip(*parts, strict=True))
     steps = np.abs(np.diff(bands, axis=0)).mean(axis=1)
     flux = np.append(steps[:1] if count > 1 else [0.0], steps)
-    return Spectra._make([*columns, flux, fft.dct(bands, norm="ortho", axis=1)[:, :N_COEFFICIENTS]])
+    cepstrum = fft.dct(bands, norm="ortho", axis=1)[:, :N_COEFFICIENTS]
+    return dict(zip(("level", *_SPECTRAL[1:], "cepstrum"), (*columns, flux, cepstrum), strict=True))
 
 
 def _block(samples: Floats, emphasised: Floats, begin: int, end: int) -> tuple[Floats, ...]:
@@ -319,7 +310,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     """Return the columns of recordings; nothing is fitted to them."""
     expect_soundfile()
     content = partial(RawItem.read_bytes, most=_MAX_FILE_BYTES)
-    measure = Measure("speech", VERSION, {}, ".speech_features:measure_speech", len(COLUMNS), _FILES_PER_CHUNK, content)
+    measure = Measure("speech", VERSION, {}, measure_speech, len(COLUMNS), _FILES_PER_CHUNK, content)
     matrix, failed = measure_rows(measure, items.raw, run, "recordings")
     keep = [row not in failed for row in range(len(items))]
     return Made(leave_out(items, failed, run.on_error), matrix[keep], COLUMNS)
@@ -334,13 +325,14 @@ def speech_columns(samples: Floats, rate: int) -> Floats:
     """Return the columns of one channel of samples; those of pitch are NaN where nobody speaks."""
     sound = resample(samples, rate)
     pitch, spectra = track_pitch(sound), spectra_of(sound)
-    loud = spectra.level >= np.percentile(spectra.level, 95) - _LOUD_RANGE
-    spectral = [pitch.harmonicity, *(getattr(spectra, name) for name in _SPECTRAL[1:])]
+    loud = spectra["level"] >= np.percentile(spectra["level"], 95) - _LOUD_RANGE
+    spectral = [pitch.harmonicity, *(spectra[name] for name in _SPECTRAL[1:])]
     values = [
         len(samples) / rate, bandwidth_of(samples, rate), *_pitch_columns(pitch, loud),
-        float(pitch.has_voice[loud].mean()), *_level_columns(spectra.level, loud),
+        float(pitch.has_voice[loud].mean()), *_level_columns(spectra["level"], loud),
         *(number for column in spectral for number in (column[loud].mean(), column[loud].std())),
-        *_rhythm_columns(spectra, pitch, loud, len(samples) / rate), *_cepstral_columns(spectra.cepstrum, loud),
+        *_rhythm_columns(spectra["level"], pitch, loud, len(samples) / rate),
+        *_cepstral_columns(spectra["cepstrum"], loud),
     ]  # fmt: skip
     return np.array(values, np.float64)
 
@@ -372,11 +364,11 @@ def _slope(frames: Any, values: Floats) -> float:
     return float(time @ values) / spread if spread > 0 else 0.0
 
 
-def _rhythm_columns(spectra: Spectra, pitch: Pitch, loud: Bools, seconds: float) -> list[float]:
+def _rhythm_columns(level: Floats, pitch: Pitch, loud: Bools, seconds: float) -> list[float]:
     """Syllables per second, in all and while speaking; pauses per second and their share of the time."""
     from scipy.signal import find_peaks
 
-    smooth = np.convolve(np.pad(spectra.level, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
+    smooth = np.convolve(np.pad(level, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
     peaks, _ = find_peaks(smooth, prominence=_SYLLABLE_DIP, distance=_SYLLABLE_FRAMES)
     n_syllables = int((pitch.has_voice & loud)[peaks].sum())
     gaps = np.diff(np.flatnonzero(loud)) - 1  # frames that are not loud, between loud ones

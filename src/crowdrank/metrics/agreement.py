@@ -171,10 +171,9 @@ def cohen_kappa(
         remedy = "leave the second argument out, or pass two arrays"
         raise ParameterError(f"a Grades holds both annotators' grades; {remedy}")
     observed = np.bincount(left * n_levels + right, minlength=n_levels**2).reshape(n_levels, n_levels) / len(left)
-    chance = np.outer(observed.sum(1), observed.sum(0))
     apart = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels))).astype(np.float64)
     cost = (apart > 0).astype(np.float64) if weights is None else apart if weights == "linear" else apart**2
-    expected = float((cost * chance).sum())
+    expected = float((cost * np.outer(observed.sum(1), observed.sum(0))).sum())
     return 1 - float((cost * observed).sum()) / expected if expected > 0 else float("nan")
 
 

@@ -125,13 +125,12 @@ def _compared_pairs(preferences: Preferences) -> CodedJudgments:
     # where nobody knows how items were shown, all preferences are about one order
     outcome = np.where(turned & ~preferences.shown, -preferences.outcome, preferences.outcome)
     low = np.where(turned, preferences.right, preferences.left)
-    apart = np.where(turned, preferences.left, preferences.right) - low
     span = int(np.diff(preferences.items.offsets).max(initial=1))
     n_items, n_annotators = max(preferences.n_items, 1), max(preferences.n_annotators, 1)
     number = low.astype(np.int64)
     if preferences.block is not None:
         number += preferences.block.astype(np.int64) * n_items
-    number = number * span + apart
+    number = number * span + np.where(turned, preferences.left, preferences.right) - low
     names: Counts | None = None
     if int(number.max(initial=0)) > _MOST_KEY // (8 * n_annotators):
         names, numbered = np.unique(number, return_inverse=True)

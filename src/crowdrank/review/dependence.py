@@ -607,9 +607,7 @@ def _add_few(events: Events, panel: Panel, expected: Expected, n_pairs: int) -> 
     y, z, event = panel.code[one], panel.code[other], np.arange(len(one))
     spread = (1.0 - np.einsum("ek,eky->e", chance, a**2)) * (1.0 - np.einsum("ek,eky->e", chance, b**2))
     wrong_one, wrong_other = panel.wrong[one], panel.wrong[other]
-    columns = (
-        np.ones(len(one)), y == z, deviation[event, y, z], (joint * deviation**2).sum(axis=(1, 2)),
-        (joint * deviation**3).sum(axis=(1, 2)), np.sqrt(np.maximum(spread, 0.0)), wrong_one | wrong_other,
-        wrong_one & wrong_other & (y == z),
-    )  # fmt: skip
+    moments = [(joint * deviation**2).sum(axis=(1, 2)), (joint * deviation**3).sum(axis=(1, 2))]
+    columns = [np.ones(len(one)), y == z, deviation[event, y, z], *moments, np.sqrt(np.maximum(spread, 0.0))]
+    columns += [wrong_one | wrong_other, wrong_one & wrong_other & (y == z)]
     return Sums(*(np.bincount(events.pair, column, n_pairs).astype(np.float64) for column in columns))

@@ -52,9 +52,8 @@ def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.Da
         number = np.bincount(who, minlength=n)
         each = pl.DataFrame({"who": np.arange(n), "number": number, "others": len(who) - number})
         each = each.join(best, on="who", how="left", maintain_order="left")
-        of_others = each["given"].cast(pl.Int64) - each["same"].cast(pl.Int64)
         columns |= {"same_grade": each["same_grade"], "share_same": each["same"] / each["number"]}
-        columns["share_same_others"] = of_others / each["others"]
+        columns["share_same_others"] = (each["given"].cast(pl.Int64) - each["same"].cast(pl.Int64)) / each["others"]
     elif isinstance(judgments, Preferences):
         columns |= _sides(judgments, coded, scores, who, n)
     if judgments.n_annotators:

@@ -1,4 +1,4 @@
-"""Annotators of known quality and judgments drawn from them; public names and their types are in ``__init__.pyi``."""
+"""Annotators of known quality and judgments drawn from them; types of the public names are in ``__init__.pyi``."""
 
 from ..lazy import names_of_stub
 

@@ -94,9 +94,8 @@ def draw_corpus(
     rng = np.random.default_rng(function)
     straight, together = rng.standard_normal(n_features), rng.standard_normal(_PAIRS)[: n_features // 2]
     pairs = 2 * np.arange(len(together))
-    products = matrix[:, pairs] * matrix[:, pairs + 1]
     alone = matrix @ straight / float(np.linalg.norm(straight))
-    paired = products @ together / max(float(np.linalg.norm(together)), 1e-300)
+    paired = (matrix[:, pairs] * matrix[:, pairs + 1]) @ together / max(float(np.linalg.norm(together)), 1e-300)
     signal = np.sqrt(1 - interactions) * alone + np.sqrt(interactions) * paired
     z = np.sqrt(explained) * signal + np.sqrt(1 - explained) * noise.z
     items, grade = noise.truth.items, np.searchsorted(noise.cuts, z).astype(float)

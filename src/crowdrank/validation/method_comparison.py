@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +30,8 @@ _MAX_METHODS_NAMED = 5
 _PATTERNS = 4_000_000
 """Random signs drawn for a paired test, spread over its patterns."""
 
-CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
-
-PAIRING_CAVEAT = (
-    "pairs were chosen by earlier answers, so which items met predicts the held-out answers: each log-loss is that of "
-    "the scores together with the strength of the opponents, and pair_accuracy favours methods that shrink least"
-)
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CAVEAT, PAIRING_CAVEAT = _TABLE["caveat"], _TABLE["pairing_caveat"]
 
 
 class Measured(NamedTuple):
@@ -49,15 +47,7 @@ class Measured(NamedTuple):
         return (max if self.larger_is_better else min)(values, key=lambda name: values[name])
 
 
-HELD_OUT = (
-    Measured("pair_accuracy", "held-out pairs in the right order", True, "pairs"),
-    Measured("log_loss", "log-loss of held-out pairs, one scale for all annotators", False, "pairs"),
-    Measured(
-        "annotator_log_loss", "log-loss of held-out pairs, each annotator with a scale of their own", False, "pairs"
-    ),
-    Measured("grade_accuracy", "held-out grades equal to the chosen one", True, "grades"),
-    Measured("grade_log_loss", "log-loss of held-out grades, each annotator with habits of their own", False, "grades"),
-)
+HELD_OUT = tuple(Measured(**row) for row in _TABLE["held_out"])
 """What methods are measured by without a truth."""
 
 LEADING = ("annotator_log_loss", "log_loss", "grade_log_loss", "grade_accuracy")
