@@ -652,26 +652,21 @@ def figures(people: Labels, values: Floats, threshold: float | None, classes: tu
             plays = left | (people.cells["other"] == name).to_numpy()
             sides = [np.where(plays, np.where(left, one, 1.0 - one), np.nan) for one in ahead]
             yield Figure(f"win rate of {name}", sides[0], sides[1])
-    elif people.nominal:
-        for code in np.unique(people.value)[:_MAX_CLASSES]:
-            share = _share(people, people.value == code, n)
-            yield Figure(f"share of {classes[int(code)]}", share, _holds(values, values == code))
-    else:
+        return
+    if not people.nominal:
         yield Figure("mean grade", people.mean, values)
-        if threshold is not None:
-            share = _share(people, people.value >= threshold, n)
-            yield Figure(f"share of at least {threshold:g}", share, _holds(values, values >= threshold))
+    marks: list[Any] = [] if threshold is None else [(f"at least {threshold:g}", np.greater_equal, threshold)]
+    if people.nominal:
+        marks = [(str(classes[int(code)]), np.equal, code) for code in np.unique(people.value)[:_MAX_CLASSES]]
+    for name, holds, mark in marks:
+        own = np.where(np.isnan(values), np.nan, holds(values, mark))
+        yield Figure(f"share of {name}", _share(people, holds(people.value, mark), n), own)
 
 
 def _share(people: Labels, named: Bools, n: int) -> Floats:
     """Share of people's labels of each cell for which something holds, NaN where there are none."""
     sums = np.bincount(people.cell, named, n)
     return np.divide(sums, people.number, out=np.full(n, np.nan), where=people.number > 0)
-
-
-def _holds(values: Floats, mask: Bools) -> Floats:
-    """1 or 0 for each value, NaN where there is none."""
-    return np.where(np.isnan(values), np.nan, mask.astype(np.float64))
 
 
 def corrected_row(figure: Figure, cluster: Counts, level: float) -> dict[str, Any] | None:

@@ -298,10 +298,9 @@ class Store:
         *,
         numbers: Sequence[str] = (),
         measured: Sequence[str] = (),
-        separator: str = ",",
         encoding: str = "utf-8",
-        skip: int = 0,
         codes: Mapping[str, Mapping[str, str]] | None = None,
+        **form: Any,
     ) -> pl.DataFrame:
         """Return columns of a table as text.
 
@@ -316,21 +315,21 @@ class Store:
             Words whose cells must be numbers.
         measured
             Further columns, which keep their names and must hold numbers.
-        separator, encoding
+        encoding
             How the file is written.
-        skip
-            Lines to pass over at the top of a file without a usable header.
         codes
             Word -> what cells stand for; others are kept as they are.
+        form
+            How polars is to read it: ``separator``, and ``skip_rows`` at the top of a file without a usable header.
         """
         if isinstance(columns, str):
             return self.table(file, **TABLES[columns])
         if header := isinstance(columns, Mapping):
             columns = {**columns, **{name: name for name in measured}}
         content, chosen = io.BytesIO(self.text(file, encoding).encode()), None if header else list(range(len(columns)))
-        form: dict[str, Any] = {"separator": separator, "has_header": header, "skip_rows": skip, "infer_schema": False}
+        form |= {"has_header": header, "truncate_ragged_lines": not header, "infer_schema": False}
         try:
-            frame = pl.read_csv(content, columns=chosen, truncate_ragged_lines=not header, **form)
+            frame = pl.read_csv(content, columns=chosen, **form)
         except pl.exceptions.PolarsError as error:
             self.refuse_damaged(file, str(error).splitlines()[0])
         if isinstance(columns, Mapping):

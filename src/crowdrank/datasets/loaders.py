@@ -27,8 +27,7 @@ def answers(
 ) -> Dataset:
     """Items labelled on a numeric scale or by classes, and their truth, in two tables of one layout."""
     given, truth = store.table(files[0], table), store.table(files[1], f"{table}_truth")
-    if nominal:
-        given = given.with_columns(pl.col("grade").cast(pl.Int64))
+    given = given.with_columns(pl.col("grade").cast(pl.Int64 if nominal else pl.Float64))
     return store.dataset(judgments=Grades.from_frame(given, nominal=nominal), truth=truth)
 
 
@@ -170,8 +169,7 @@ def relevance_feedback(store: Store, *, every: bool = False) -> Dataset:
         repeats = "repeats of an annotator on one item are left out; the first label stays"
         notes = (f"{len(given) - len(kept):,} {broken_links}", f"{len(kept) - len(once):,} {repeats}")
         given, gold = once, gold.filter(pl.col("grade") != BROKEN)
-    if every:
-        given = given.with_columns(pl.col("grade").cast(pl.Int64))
+    given = given.with_columns(pl.col("grade").cast(pl.Int64 if every else pl.Float64))
     gold, described = (table.join(given, on="item", how="semi") for table in (gold, topics))
     of_item = topics.select("item", "query")
     given, gold = (store.match(table, of_item, "item", "item_topic.csv") for table in (given, gold))

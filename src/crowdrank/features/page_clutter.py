@@ -227,17 +227,11 @@ def subband_entropy(picture: Picture) -> float:
     >>> subband_entropy(np.full((96, 128, 3), 200, np.uint8))
     0.0
     """
-    lightness, *chroma = lab_channels(picture)
-    total = _mean_entropy(lightness)
-    for channel in chroma:
-        if channel.max() - channel.min() >= _MIN_CHROMA_RANGE:
-            total += _CHROMA_WEIGHT * _mean_entropy(channel)
+    total = 0.0
+    for channel, weight in zip(lab_channels(picture), (1.0, _CHROMA_WEIGHT, _CHROMA_WEIGHT), strict=True):
+        if weight == 1.0 or channel.max() - channel.min() >= _MIN_CHROMA_RANGE:
+            total += weight * float(np.mean([_entropy(band) for band in _bands(channel)]))
     return total / (1 + 2 * _CHROMA_WEIGHT)
-
-
-def _mean_entropy(channel: Floats) -> float:
-    """Mean entropy of the bands of a channel."""
-    return float(np.mean([_entropy(band) for band in _bands(channel)]))
 
 
 def _entropy(band: Floats) -> float:

@@ -290,9 +290,7 @@ def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, 
     """Squared differences within items, by one less than their grades, and overall; both on the same scale."""
     values = values - values.mean()
     size, compared = np.bincount(items), _count_ordered_pairs(items, own)
-    spread = _squared_deviations(items, values)
-    if own is not None:
-        spread = spread - _squared_deviations(own, values)
+    spread = _squared_deviations(items, values) - (0.0 if own is None else _squared_deviations(own, values))
     return float(spread @ (size[items] / compared[items])), float(values @ values)
 
 

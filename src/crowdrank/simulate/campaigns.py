@@ -21,6 +21,7 @@ from ..errors import DataWarning, JudgmentError, ParameterError
 from ..metrics.measures import parse
 from ..protocols import Bools, Counts, Floats, Ints, Progress, method_name
 from ..quality import fit_quietly
+from ..schemes.grade_rules import KOverlap
 from ..schemes.situation import Situation, thing_keys
 from ..wording import option
 from .known import Known, LatentTruth, annotator_index
@@ -162,9 +163,9 @@ def campaign(
         crowd: Answerers = pool
     elif isinstance(pool, Pool):
         crowd = SimulatedCrowd(pool, truth, chosen=chosen, seed=seed)
+    elif chosen:
+        raise ParameterError(f"recorded judgments are by those who gave them; leave {option('chosen', True)} out")
     else:
-        if chosen:
-            raise ParameterError(f"recorded judgments are by those who gave them; leave {option('chosen', True)} out")
         crowd = Recorded(pool, seed=seed)
     if isinstance(truth, LatentTruth):
         known = truth.truth
@@ -187,8 +188,6 @@ def campaign(
             judgments, (askable, pairs) = asked.judgments(), crowd.askable()
             proposer, needed = scheme, getattr(scheme, "needs", {}).get(crowd.kind)
             if needed is not None and not len(asked):
-                from ..schemes.grade_rules import KOverlap
-
                 proposer, needed = KOverlap(k=1), None
             given: dict[str, Any] = {"askable": askable, "pairs": pairs, "roster": crowd.roster(price), "price": price}
             # what there is to warn of when little is known was to be expected
