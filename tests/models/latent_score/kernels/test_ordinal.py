@@ -225,3 +225,12 @@ def test_more_threads_change_nothing_but_rounding(n_levels, pairs):
         np.testing.assert_array_equal(one, other)
     for one, other in zip(annotator_pass(case.cells, *given), annotator_pass(split, *given), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 5])
+def test_all_cuts_together_move_like_the_predictor(n_levels):
+    """Also where predictors are uncertain; else exact annotators would run away from the others."""
+    case = Case(n_levels, pairs=False)
+    case.spread = 0.0 * case.spread
+    sums = annotator_pass(case.cells, case.model(), case.gap(), np.full(len(case.cells.first), 4.0))
+    assert sums.cuts.sum() == pytest.approx(-sums.bias.sum(), rel=1e-9)

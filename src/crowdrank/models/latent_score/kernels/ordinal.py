@@ -361,9 +361,9 @@ def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, l
             crowd[3] += h * own[a, 1] * (of_gap + d * d)
             if not learns_cuts:
                 continue
-            widen = flat * own[a, 6]
-            spread_slope, curve, cross = _add_cut_slopes(upper, lower, widen, probability, rho, cuts, y, of_cuts)
-            cross *= np.sqrt(clear * flat)
+            kept, widen = flat / clear, clear * own[a, 6]
+            spread_slope, curve, cross = _add_cut_slopes(upper, lower, kept, widen, rho, cuts, y, of_cuts)
+            cross *= clear
             sums[a, 5] += spread_slope
             sums[a, 6] += curve
             sums[a, 7] += cross * scale * d
@@ -372,31 +372,38 @@ def _add_annotator_sums(cells, model, gap, variance, slopes, begin, end, sums, l
 
 
 @njit(cache=True, nogil=True)
-def _add_cut_slopes(upper, lower, widen, probability, rho, cuts, level, of_cuts):
+def _add_cut_slopes(upper, lower, kept, widen, rho, cuts, level, of_cuts):
     """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch.
 
-    The last is the curvature in it and the predictor.
+    The last is the curvature in it and the predictor. A level's probability is that of an answer not above it, times
+    that of one not below it, times ``1 - exp(-gap)`` of its cuts: the slopes of its logarithm are linear in ``upper``
+    and ``lower``, so that their means over the predictor are as exact as these. Slopes of the mean probability's
+    logarithm instead would not go with those in the predictor, and exact annotators would run away from the others.
     """
-    at, below = widen * upper * (1.0 - upper) / probability, widen * lower * (1.0 - lower) / probability
-    spread_slope, curve, cross = 0.0, 0.0, 0.0
+    slope, curve, cross, apart = 0.0, 0.0, 0.0, 0.0
+    if 0 < level < cuts.size:
+        apart = 1.0 / np.expm1(widen * (cuts[level] - cuts[level - 1]))
+    joint = rho * widen * widen * apart * (1.0 + apart)
     if level < cuts.size:
-        cut, curved = cuts[level], at * (at - widen * (1.0 - 2.0 * upper))
-        spread_slope += cut * at
-        cross -= cut * at
-        curve += cut * cut * curved
-        of_cuts[0, level] += rho * at
-        of_cuts[1, level] += rho * curved
+        cut, along = cuts[level], rho * widen * (1.0 - upper + apart)
+        turn = rho * widen * kept * upper * (1.0 - upper)
+        slope += cut * along
+        curve += cut * cut * (widen * turn + joint)
+        cross -= cut * turn
+        of_cuts[0, level] += along
+        of_cuts[1, level] += widen * turn + joint
     if level > 0:
-        cut, curved = cuts[level - 1], below * (below + widen * (1.0 - 2.0 * lower))
-        spread_slope -= cut * below
-        cross -= cut * below
-        curve += cut * cut * curved
-        of_cuts[0, level - 1] -= rho * below
-        of_cuts[1, level - 1] += rho * curved
+        cut, along = cuts[level - 1], rho * widen * (lower + apart)
+        turn = rho * widen * kept * lower * (1.0 - lower)
+        slope -= cut * along
+        curve += cut * cut * (widen * turn + joint)
+        cross -= cut * turn
+        of_cuts[0, level - 1] -= along
+        of_cuts[1, level - 1] += widen * turn + joint
         if level < cuts.size:
-            curve -= 2.0 * cuts[level] * cut * at * below
-            of_cuts[2, level - 1] -= rho * at * below
-    return rho * spread_slope, rho * curve, rho * probability * cross
+            curve -= 2.0 * cuts[level] * cut * joint
+            of_cuts[2, level - 1] -= joint
+    return slope, curve, cross
 
 
 @njit(cache=True, nogil=True)
