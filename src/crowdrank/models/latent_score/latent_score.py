@@ -642,6 +642,14 @@ def _laplace(preferences: _OtherPreferences, prior: _TastePrior) -> tuple[Floats
 # fit_scores has rounds of its own for judgments in memory: here a last round finds that the one before was enough.
 
 
+_SAMPLED_TOL_FACTOR, _MIN_SAMPLED_ROUNDS = 8.0, 5
+"""Rounds over more judgments than the sample holds end at so many times ``tol``, and may stand still from so many on.
+
+Standard errors of scores are many times that, and what is shared was found on the sample. On 300,000 simulated grades
+scores correlate with the truth by .8709 after 10 rounds, by .8712 after 21 and after 50.
+"""
+
+
 class _Common(NamedTuple):
     """What holds for the responses of all blocks: their levels, and once these are counted, their kind."""
 
@@ -665,10 +673,11 @@ class _ScoreBlock:
             method = common.method
             self.laid_out.append(lay_out(self.judgments, scale=common.scale, bins=method.bins, lapse=method.lapse))
         (own,) = self.laid_out
-        if common.kind is None or common.active is None:
-            return own
-        kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
-        return replace(own, kinds=(kind,), active=common.active, has_query_levels=common.has_query_levels)
+        if common.kind is not None and common.active is not None and own.active is not common.active:
+            kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
+            own = replace(own, kinds=(kind,), active=common.active, has_query_levels=common.has_query_levels)
+            self.laid_out[0] = own
+        return own
 
 
 class _ItemState(NamedTuple):
@@ -773,8 +782,10 @@ class _BlockRounds:
         common, layout, given = self._survey(blocks, _Common(self.method, scale))
         anchors = find_anchors(layout, ItemInputs.nothing(0), self.trusted)
         state, begin, differ = self._begin(blocks, common, layout, anchors, given)
-        settled = replace(self, options=self.options._replace(difficulty=differ))
-        state, items, trace = settled._run_rounds(blocks, common, layout, anchors, state, begin)
+        options = self.options._replace(difficulty=differ)
+        if share_of_rows(self.judged.rows) < 1.0:
+            options = options._replace(tol=_SAMPLED_TOL_FACTOR * options.tol, min_still_rounds=_MIN_SAMPLED_ROUNDS)
+        state, items, trace = replace(self, options=options)._run_rounds(blocks, common, layout, anchors, state, begin)
         variance = steps.widened_variance(layout, state, items)
         widened, state = variance != state.variance_of_items, replace(state, variance_of_items=variance)
         _, shares, number, n_separate, of_lapses, *rest = blocks.total(partial(_finish, common, state, widened))
@@ -838,7 +849,9 @@ class _BlockRounds:
         of_sample = lay_out(sample, scale=common.scale, bins=self.method.bins, lapse=self.method.lapse)
         if self.start is not None:
             former = former_state(self.start, sample, of_sample)
-        found = steps.fit_scores(of_sample, self.options, trusted=self.trusted, start=former).state
+        # rounds over all judgments go on from here, so that a sample need not be followed to the end
+        options = self.options if share >= 1.0 else steps.coarse_options(self.options)
+        found = steps.fit_scores(of_sample, options, trusted=self.trusted, start=former).state
         differ = found.variance_of_difficulty > 0.0
         if share >= 1.0:
             return state, begin, differ
@@ -860,13 +873,14 @@ class _BlockRounds:
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
         may_differ = steps.may_have_difficulties(layout, state, self.options)
-        weight = float(layout.kinds[0].weight.sum())
+        weight, sampled = float(layout.kinds[0].weight.sum()), share_of_rows(self.judged.rows) < 1.0
         while True:
             sums = _RoundSums.of(blocks.total(partial(_run_round, common, state, follow, begin)))
             if follow is not None:
                 of_scores = path.change_of_step(steps.typical_change(sums.largest, squares, sums.n_judged))
                 change = max(of_crowd, of_scores)
-                converged = steps.has_converged(change, values, steps.tolerance(layout, self.options.tol), weight)
+                tol, least = steps.tolerance(layout, self.options.tol), self.options.min_still_rounds
+                converged = steps.has_converged(change, values, tol, weight, least)
             if may_differ and steps.has_settled(change, values):
                 state, path, may_differ, converged = (
                     steps.with_difficulties(layout, state),
@@ -877,7 +891,7 @@ class _BlockRounds:
                 sums = _RoundSums.of(blocks.total(partial(_run_round_again, common, state)))
             if converged or len(values) >= self.options.max_iter:
                 return state, sums.items.items, Trace(len(values), converged, change, tuple(values))
-            settled = steps.has_settled(change, values)
+            settled = sampled or steps.has_settled(change, values)
             following, factor = steps.annotator_round(
                 layout, state, sums.items, [sums.annotators], anchors, learn_mean_lapse=settled
             )

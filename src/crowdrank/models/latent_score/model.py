@@ -988,13 +988,17 @@ def _former_kind(
 
 
 def refit_state(layout: Layout, state: State) -> State:
-    """Return the start of a fit to a part of the judgments: scores and discriminations of all, habits anew."""
+    """Return the start of a fit to a part of the judgments: what all say of scores, annotators and crowd.
+
+    Where the part has other levels, annotators' habits begin anew.
+    """
     first = first_state(layout, state.alpha, len(state.weights))
-    kinds = first.kinds
+    shapes = [[(kind.cuts.shape, kind.favourites.shape) for kind in own.kinds] for own in (first, state)]
+    kinds = tuple(replace(kind, curvature=None) for kind in (state if shapes[0] == shapes[1] else first).kinds)
     if kinds and state.kinds[0].control is not None:
         kinds = (replace(kinds[0], control=replace(state.kinds[0].control, curvature=None)),)
     levels = state.variance_of_levels if layout.has_query_levels else 0.0
     return replace(
         state, variance=first.variance, covariance=first.covariance, kinds=kinds,
-        alpha_variance=first.alpha_variance, variance_of_levels=levels, cell_curvature=(), feature_variances=None,
+        variance_of_levels=levels, cell_curvature=(), feature_variances=None,
     )  # fmt: skip

@@ -48,7 +48,7 @@ _MANY_JUDGMENTS = 20_000
 
 _N_FOLDS_MANY = 5
 _REFIT_OPTIONS = Options(0.02, 60, difficulty=False)
-_REFIT_OPTIONS_MANY = Options(0.05, 12, difficulty=False)
+_REFIT_OPTIONS_MANY = Options(0.05, 6, difficulty=False)
 """When a fit to a part of the judgments stops: agreement with its scores needs no more digits."""
 
 _MIN_RANKING_WEIGHT = 12.0

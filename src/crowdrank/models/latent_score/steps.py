@@ -1130,9 +1130,9 @@ _MIN_COEFFICIENT_DEVIATION = 1e-3
 _MIN_POSITIVE = 1e-300
 
 
-_TRIAL_TOL_FACTOR = 4.0
-_MAX_TRIAL_ROUNDS = 60
-"""Rounds of the fits that predict held-out grades end at so many times ``tol``, or after this number."""
+_COARSE_TOL_FACTOR = 4.0
+_MAX_COARSE_ROUNDS = 60
+"""Rounds of fits that predict held-out grades, or go by a sample, end at so many times ``tol``, or after this number."""
 
 
 class Options(NamedTuple):
@@ -1191,8 +1191,8 @@ def fit_scores(
     state = first_state(layout, anchors.prior.mean.copy(), inputs.features.shape[1]) if start is None else start
     state = replace(state, scores=np.where(inputs.clamped, inputs.known, state.scores))
     state, trace = _run_rounds(layout, state, anchors, options, progress)
-    variance = widened_variance(layout, state, item_step(layout, state, anchors.inputs)[1].items)
-    if variance != state.variance_of_items:
+    if all(kind.about_pairs for kind in layout.kinds):
+        variance = widened_variance(layout, state, item_step(layout, state, anchors.inputs)[1].items)
         # the annotators stay as they are
         state = last_scores(layout, replace(state, variance_of_items=variance), anchors.inputs)
     return finished_fit(layout, state, anchors, trace)
@@ -1277,10 +1277,14 @@ def are_likelier(one: float, other: float) -> bool:
     return round(one - other, _LIKELIHOOD_DIGITS) > 0.0
 
 
+def coarse_options(options: Options) -> Options:
+    """Return when a fit ends that need not be followed to the end."""
+    return options._replace(tol=_COARSE_TOL_FACTOR * options.tol, max_iter=min(options.max_iter, _MAX_COARSE_ROUNDS))
+
+
 def trial_options(options: Options, *, difficulty: bool) -> Options:
     """Return when a fit ends that is to predict held-out grades."""
-    tol, rounds = _TRIAL_TOL_FACTOR * options.tol, min(options.max_iter, _MAX_TRIAL_ROUNDS)
-    return options._replace(tol=tol, max_iter=rounds, difficulty=difficulty)
+    return coarse_options(options)._replace(difficulty=difficulty)
 
 
 def log_likelihood(layout: Layout, state: State) -> float:
