@@ -933,7 +933,7 @@ def _fold_by_fold(
         scores = scores_quietly(method, others)
         own, covered = judgments.select(inside), others.judged_items if known is None else others.judged_items | known
         found = pair_agreement(own, scores, covered, levels=levels)
-        if isinstance(own, Grades) and isinstance(others, Grades):
+        if isinstance(judgments, Grades) and isinstance(own, Grades) and isinstance(others, Grades):
             # not scores: these need not be on one scale, and what is wrong with them would be shared with the pairs
             means, values = mean_grades(others), judgments.level_values
             place = scores if levels else np.searchsorted(0.5 * (values[1:] + values[:-1]), means)
