@@ -35,8 +35,13 @@ USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",), "cla
 
 _USUAL_AGGREGATORS = {"grade": "mean_gain", "preference": "latent_score", "class": "dawid_skene"}
 
-_ROOMS = {"bradley_terry": "pairs", "dawid_skene": "classes", "latent_score": "latent_score", "mean_gain": "averages"}
-"""Aggregators that schemes go by, or that measure what was bought; the registry, which has them all, stands above."""
+_AGGREGATORS = {
+    "bradley_terry": "pairs.bradley_terry:BradleyTerry",
+    "dawid_skene": "classes.dawid_skene:DawidSkene",
+    "latent_score": "latent_score.latent_score:LatentScore",
+    "mean_gain": "averages.mean_grade:MeanGain",
+}
+"""Aggregators that schemes go by, or that measure what was bought, as the registry, which stands above, has them."""
 
 _THINGS = {"grade": ("item",), "preference": ("left", "right")}
 
@@ -220,7 +225,8 @@ def campaign(
 
 def _make_aggregator(name: str) -> Any:
     """An aggregator by its name."""
-    return getattr(import_module(f"..models.{_ROOMS[name]}.{name}", __package__), name.title().replace("_", ""))()
+    module, of_class = _AGGREGATORS[name].split(":")
+    return getattr(import_module(f"..models.{module}", __package__), of_class)()
 
 
 def _train(judgments: Judgments, aggregator: Any, trained: Trained) -> float:

@@ -9,7 +9,7 @@ import crowdrank as cr
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError
 from crowdrank.joint import TwoStage
-from crowdrank.models.averages.mean_gain import MeanGain
+from crowdrank.models.averages.mean_grade import MeanGain
 from crowdrank.rankers import LambdaMART, ListNet
 
 

@@ -7,7 +7,7 @@ from tests.oracles import votes as slow
 from tests.strategies import grade_rows, judgments, ranking_rows
 
 from crowdrank.data.judgments import Grades, Rankings
-from crowdrank.models.averages.median_rank import MedianRank
+from crowdrank.models.averages.borda import MedianRank
 
 
 def full_rankings(*orders):
