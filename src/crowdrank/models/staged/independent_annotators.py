@@ -147,12 +147,9 @@ class IndependentAnnotators:
             return ranker
 
         everything = AnnotatorLists(matrix, lists, rows.annotator[new].astype(np.int64), np.cumsum(new))
-        drawn = shrink(fit, everything, learned, self.strength)
-        own = np.array([drawn.share[k] for k in learned])
-        scale = np.array([drawn.scale[k] for k in learned])
-        shares = np.append((1.0 - own).sum(), own * scale) / len(learned)
+        common, shares = shrink(fit, everything, learned, self.strength)
         used = np.flatnonzero(shares > 0)
-        parts = [drawn.common, *learned.values()]
+        parts = [common, *learned.values()]
         return AddedScores.of([parts[number] for number in used.tolist()], shares[used])
 
     def _copy(self, judgments: Judgments) -> Any:
@@ -359,25 +356,14 @@ class AnnotatorLists:
         return first, np.setdiff1d(np.arange(len(self.annotator)), first)
 
 
-class Shrunk(NamedTuple):
-    """The common ranker, and the share of each annotator's own ranker in their scores, the common one having the rest.
-
-    ``scale`` brings the scores of an annotator's ranker to the spread of those of the common one.
-    """
-
-    common: Ranker
-    strength: float
-    share: dict[int, float]
-    scale: dict[int, float]
-
-
 def shrink(
     fit: Callable[[Matrix, Lists], Ranker], everything: AnnotatorLists, own: dict[int, Ranker], strength: float | None
-) -> Shrunk:
-    """Return the common ranker and how far annotators' own ones are shrunk towards it.
+) -> tuple[Ranker, Floats]:
+    """Return the common ranker, and the shares of it and of annotators' own ones in the mean of their scores.
 
-    An annotator with ``n`` lists has the share ``n / (n + strength)``. ``None`` learns the strength: halves of
-    everyone's lists are learned from, and the strength is taken at which annotators' other lists are ranked best.
+    Own rankers count by shares that bring their scores to the spread of those of the common one. An annotator with
+    ``n`` lists has the share ``n / (n + strength)``. ``None`` learns the strength: halves of everyone's lists are
+    learned from, and the strength is taken at which annotators' other lists are ranked best.
     """
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         common = fit(everything.matrix, everything.lists)
@@ -393,9 +379,11 @@ def shrink(
     spread = float(everything.scores(common).std())
     if spread <= _MIN_SPREAD:
         # nothing was learned from all together
-        return Shrunk(common, 0.0, dict.fromkeys(own, 1.0), dict.fromkeys(own, 1.0))
-    scale = {k: spread / max(float(everything.scores(ranker).std()), _MIN_SPREAD) for k, ranker in own.items()}
-    return Shrunk(common, strength, {k: own_share(float(counts[k]), strength) for k in own}, scale)
+        share = scale = np.ones(len(own))
+    else:
+        share = np.array([own_share(float(counts[k]), strength) for k in own])
+        scale = np.array([spread / max(float(everything.scores(one).std()), _MIN_SPREAD) for one in own.values()])
+    return common, np.append((1.0 - share).sum(), share * scale) / len(own)
 
 
 def own_share(n_lists: float, strength: float) -> float:
