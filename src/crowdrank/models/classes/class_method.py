@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-import polars as pl
+from numpy.typing import NDArray
 
-from ...data.column_names import quote_names, understand_items
 from ...data.consensus import Consensus, Quality, settle_ties
-from ...data.frames import to_frame
-from ...data.grades import bin_codes, bin_middles, check_levels
-from ...data.index import Index, Items
+from ...data.index import Index
 from ...data.judgments import Grades, align_judgments, expect, stack_judgments
 from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, sample_queries, share_of_rows
-from ...data.truth import Truth
-from ...errors import DataWarning, JudgmentError, ParameterError
+from ...errors import DataWarning, ParameterError
 from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, method_name
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...resampling import with_levels
 from ...wording import method_label, option
-from . import coded_grades
-from .calibration import (
-    Calibration,
-    Numbers,
-    annotator_numbers,
-    calibrate,
-    item_numbers,
-    structure_numbers,
-    temper_probabilities,
-)
-from .coded_grades import ClassFit, ClassRows, CodedScale, Former, Reading, former_fit, join_fits, query_parts
-
-if TYPE_CHECKING:
-    from ...kernels.confusion import Tallies
-
+from .coded_grades import (
+    ClassFit,
+    ClassPart,
+    ClassRows,
+    Former,
+    MatrixReading,
+    PartedRows,
+    PartScale,
+    class_rows,
+    former_fit,
+    join_fits,
+    parted_rows,
+    query_parts,
+    vote_anchor,
+)  # fmt: skip
 
 _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
@@ -50,7 +46,61 @@ _FEW_FOLDS = 5
 """From this many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
 
 _REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
-_N_SHOWN = 5
+
+_MIN_PROBABILITY = 1e-300
+_LOG_MODEL_PRIOR = np.log([4.0, 2.0, 1.0])
+"""Prior weights of no information, of one skill per annotator, and of a matrix each: half for each step up."""
+
+_MOST_OF_MATRICES = 0.5
+"""Held-out grades show which model predicts grades, not which is right about levels, where annotators share mistakes:
+the matrices get at most half, and the skills keep the rest. Over simulated and public crowds the mean of both is more
+accurate and its log-loss lower than that of either."""
+
+_N_FOLDS, _MOST_ALONE = 5, 10
+"""Annotators are held out one by one where there are no more than ten, so that no name decides; otherwise in fifths."""
+
+_TYPICAL_CORRELATION = 0.2
+"""Mean of the exponential prior of both correlations, about that found on eight public sets (0.05 to 0.4); it matters
+where items have two or three grades, which cannot show it."""
+
+_CORRELATIONS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8])
+_DRAWS = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
+"""The values that are tried of the two: by which grades say less of a level than they seem to, and by which an item
+draws the same answers whatever its level; a grid, so that no last digit of a sum decides."""
+
+_TEMPERINGS = (0.0, *(0.002 * 1.25**power for power in range(28)), 1.0)
+"""Of a model too plain for its crowd all grades of an item may count as one."""
+
+_LOG_PRIOR = np.add.outer(
+    *(np.log(np.gradient(values)) - values / _TYPICAL_CORRELATION for values in (_CORRELATIONS, _DRAWS))
+)
+_LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
+
+_LEAST_WEIGHT = 1e-3
+_SKILL_WEIGHT, _MATRIX_WEIGHT, _MOST_SKILL = 4.0, 5.0, 0.9999
+"""Grades that the mean skill is worth in each annotator's, that the crowd's row is worth in each annotator's matrix
+(likelihood puts it between 3 and 20 on public sets), and the largest skill."""
+
+_TOL, _MOST_PASSES = 3e-3, 30
+"""Of the fits by which others are judged."""
+
+_STRIDE = 4
+_N_RIGHT_BEFORE, _N_WRONG_BEFORE = 2.0, 1.0
+"""Grades that anybody's accuracy begins with, which is all that is known where no item was graded twice."""
+
+_MOST_SHARED = 0.999
+"""Most that is given away to all levels alike, so that the chosen one stays the most probable."""
+
+_LEAST_GAIN = 2.0
+"""Log-likelihood of held-out grades that a better fit gains at least."""
+
+_ROW_WEIGHT = 20.0
+"""Grades that the crowd's row is worth in each annotator's, where fits are compared."""
+
+_N_STRUCTURE_ROUNDS = 2
+"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
+
+Numbers: TypeAlias = NDArray[np.uint64]
 
 
 class ClassMethod(ABC):
@@ -157,136 +207,6 @@ class ClassMethod(ABC):
         """The grades as they are, by annotators as the prior has them."""
 
 
-def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
-    """Return grades as codes, with the level of each known item.
-
-    Parameters
-    ----------
-    grades
-        The grades; at least one.
-    bins
-        Cut the grades into this many equally wide levels.
-    known
-        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
-        that is not among the items, or a grade that is none of the levels, is refused by name.
-    """
-    codes, levels, values = grades.level_codes(bins)
-    named = grades.n_annotators > 0
-    rows = ClassRows(
-        item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
-        weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
-        levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
-        nominal=grades.nominal, has_annotators=named, time=grades.time, items=grades.items,
-    )  # fmt: skip
-    if known is not None:
-        table = KnownGrades.of(known, rows, grades.grade if bins else None)
-        table.refuse_missing(table.items_in(grades.items) < 0)
-        rows = replace(rows, known=table.levels_in(grades.items))
-    if grades.declared is None and bins is None:
-        return rows
-    # of declared levels that nobody gave and no item is known to be of nothing can be learned
-    used = np.bincount(rows.level, minlength=rows.n_levels) > 0
-    used[rows.known[rows.known >= 0]] = True
-    code = (np.cumsum(used) - 1).astype(np.int32)
-    kept = np.flatnonzero(used).astype(np.int32)
-    return replace(
-        rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
-        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used_levels=kept,
-    )  # fmt: skip
-
-
-class KnownGrades(NamedTuple):
-    """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
-
-    frame: pl.DataFrame
-    columns: Mapping[str, str]
-    level: Ints
-
-    @classmethod
-    def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
-        """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
-        frame = known.frame() if isinstance(known, Truth) else to_frame(known)
-        columns = understand_items(frame.columns, also=("grade",))
-        if "grade" not in columns:
-            raise JudgmentError(
-                f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
-                "give a table of query, item and grade"
-            )
-        level = _level_of(frame[columns["grade"]], rows, cut)
-        scale = ", ".join(str(level) for level in rows.levels[:12])
-        remedy = "correct it, or declare it with levels="
-        _refuse(frame, columns, level < 0, f"has a known grade outside the scale {scale}", remedy)
-        ids = [name for name in ("query", "item") if name in columns]
-        named = pl.DataFrame({name: frame[columns[name]].cast(pl.String) for name in ids})
-        several = pl.col("level").n_unique().over(named.columns) > 1
-        twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
-        _refuse(frame, columns, twice, "has two different known grades", "keep one of them")
-        return cls(frame, columns, level)
-
-    def expect_queries(self, n_queries: int) -> None:
-        """Refuse a table that names no queries where there are several."""
-        if "query" not in self.columns and n_queries != 1:
-            raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
-
-    def items_in(self, items: Items) -> Ints:
-        """Return the code of each known item among others, -1 where it is none of them."""
-        query = self.frame[self.columns["query"]] if "query" in self.columns else None
-        return items.codes(query, self.frame[self.columns["item"]])
-
-    def levels_in(self, items: Items) -> Ints:
-        """Return the level code of each item, -1 where it is not known."""
-        levels, code = np.full(len(items), -1, np.int32), self.items_in(items)
-        levels[code[code >= 0]] = self.level[code >= 0]
-        return levels
-
-    def refuse_missing(self, missing: Bools) -> None:
-        """Refuse known items that nobody judged."""
-        remedy = f"leave it out, or list it with {option('items')}"
-        _refuse(self.frame, self.columns, missing, "is not among the judged items", remedy)
-
-
-def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
-    """Level code of each known grade, -1 where it is none; ``cut`` holds the grades that bins were cut from."""
-    distinct = given.unique()
-    codes = []
-    for value in distinct.to_list():
-        if cut is not None:
-            inside = isinstance(value, int | float) and cut.min() <= value <= cut.max()
-            codes.append(int(np.argmin(np.abs(rows.values - value))) if inside else -1)
-            continue
-        same = [code for code, level in enumerate(rows.levels) if _same_level(level, value)]
-        codes.append(same[0] if same else -1)
-    return given.replace_strict(
-        distinct, pl.Series(codes, dtype=pl.Int32), default=-1, return_dtype=pl.Int32
-    ).to_numpy()
-
-
-def _same_level(level: Any, value: Any) -> bool:
-    """Whether a known grade, a number or text, is a level."""
-    if isinstance(value, str):
-        value = value.strip()
-    if str(level) == str(value):
-        return True
-    try:
-        return float(level) == float(value)
-    except (TypeError, ValueError):
-        return False
-
-
-def _refuse(frame: pl.DataFrame, columns: Mapping[str, str], wrong: Bools, complaint: str, remedy: str) -> None:
-    """Raise for known rows that cannot be used, naming the first few."""
-    if not wrong.any():
-        return
-    rows = np.flatnonzero(wrong)
-    shown = []
-    for row in rows[:_N_SHOWN].tolist():
-        query = f" of query {frame[columns['query']][row]!r}" if "query" in columns else ""
-        grade = frame[columns["grade"]][row]
-        shown.append(f"item {frame[columns['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
-    more = f" and {len(rows) - _N_SHOWN} more" if len(rows) > _N_SHOWN else ""
-    raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
-
-
 def is_identified(rows: ClassRows, what: str) -> bool:
     """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
     if not rows.overlap:
@@ -311,16 +231,14 @@ def class_consensus(
     a part of the grades, from a ``start=``, for the quality.
     """
     sure = calibrate(rows, fit) if method.calibrated else Calibration()
-    scores, grade, probabilities = item_columns(
-        method, grades, rows, fit, sure, lambda: structure_numbers(rows, method.seed)[0]
-    )
+    scores, grade, probabilities = item_columns(method, grades, rows, fit, sure)
     consensus = Consensus.of(
         method, grades, scores, trace=fit.trace, probabilities=probabilities, levels=rows.scale, grade=grade,
         estimates=calibration_estimates(method, sure),
     )  # fmt: skip
     if not rows.has_annotators:
         return consensus
-    source = _quality(method, consensus, grades, rows, fit, again)
+    source = replace(quality_of_refits(method, grades, consensus, again, rows, fit), known=rows.known >= 0)
     if not fit.rereads or (rows.known >= 0).any() or rows.weight is not None or method.bins:
         return replace(consensus, quality_source=source)
     nothing: Ints = np.empty(0, np.int32)
@@ -349,23 +267,32 @@ def _read_again(
         known=np.full(grades.n_items, -1, np.int32),
     )  # fmt: skip
     now = replace(fit, probabilities=rows.read(fit.reading))  # type: ignore[arg-type]
-    scores, chosen, probabilities = item_columns(
-        method, grades, rows, now, sure, lambda: structure_numbers(rows, method.seed)[0]
-    )
+    scores, chosen, probabilities = item_columns(method, grades, rows, now, sure)
     consensus = Consensus.of(method, grades, scores, probabilities=probabilities, levels=rows.scale, grade=chosen)
     return consensus, free & rows.is_graded
 
 
 def item_columns(
-    method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, sure: Calibration, numbers: Callable[[], Numbers]
+    method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, sure: Calibration, draws: Numbers | None = None
 ) -> tuple[Floats, Ints, Floats]:
     """Return scores, chosen levels of the whole scale and probabilities over it of the items.
 
-    ``numbers`` gives the draw of each item among equally probable levels.
+    ``draws`` are the numbers of the annotators where the grades are a part of all: items draw among equally probable
+    levels by them.
     """
+    from ...kernels.confusion import most_probable
+
     judged = rows.is_graded | (rows.known >= 0)
     # chosen by the model's own probabilities: tempering keeps their order but for rounding
-    chosen = _most_probable(_fill_unjudged(fit, judged, grades), numbers)
+    probabilities = _fill_unjudged(fit, judged, grades)
+    chosen, n_tied = most_probable(probabilities, _MAX_TIED_DIFFERENCE)
+    tied = np.flatnonzero(n_tied > 1)
+    if len(tied):
+        seed = method.seed
+        numbers = structure_numbers(rows, seed)[0] if draws is None else item_numbers(rows, draws, seed, 1)
+        wanted = numbers[tied] % n_tied[tied].astype(np.uint64)
+        top = probabilities[tied].max(axis=1, keepdims=True) - _MAX_TIED_DIFFERENCE
+        chosen[tied] = (np.cumsum(probabilities[tied] >= top, axis=1) <= wanted[:, None]).sum(axis=1)
     own = replace(fit, probabilities=temper_probabilities(rows, fit, sure)) if method.calibrated else fit
     probabilities = _fill_unjudged(own, judged, grades)
     if rows.nominal:
@@ -411,40 +338,21 @@ def _fill_unjudged(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
     return probabilities
 
 
-def _most_probable(probabilities: Floats, numbers: Callable[[], Numbers]) -> Counts:
-    """Level of the largest probability of each item; of several equal ones that which the item's draw falls on."""
-    from ...kernels.confusion import most_probable
-
-    chosen, n_tied = most_probable(probabilities, _MAX_TIED_DIFFERENCE)
-    tied = np.flatnonzero(n_tied > 1)
-    if len(tied):
-        wanted = numbers()[tied] % n_tied[tied].astype(np.uint64)
-        top = probabilities[tied].max(axis=1, keepdims=True) - _MAX_TIED_DIFFERENCE
-        number = np.cumsum(probabilities[tied] >= top, axis=1)
-        chosen[tied] = (number <= wanted[:, None]).sum(axis=1)
-    return chosen
-
-
-def _quality(
-    method: Any, consensus: Consensus, grades: Grades, rows: ClassRows, fit: ClassFit, again: Callable[..., Consensus]
+def quality_of_refits(
+    method: Any, grades: Grades, start: Consensus, again: Callable[..., Consensus], rows: Any, fit: ClassFit
 ) -> LearnedQuality:
-    """Held-out quality, with the accuracy, bias and confusion of a fit and the method's own parameters."""
+    """Return the held-out quality by fits to parts of grades, each by ``again`` from what the fit says of annotators.
+
+    Accuracy, bias and confusion are those of the fit, with the method's own parameters.
+    """
     parameters = annotator_parameters(rows, fit)
     learned = Quality(grades.annotators, parameters["accuracy"], np.empty(0), parameters)
-    quality = quality_of_refits(method, grades, replace(consensus, quality_source=learned), again, parameters)
-    return replace(quality, learned=partial(learned_quality, rows.nominal, fit), known=rows.known >= 0)
-
-
-def quality_of_refits(
-    method: Any, grades: Grades, start: Consensus, again: Callable[..., Consensus], parameters: dict[str, Any]
-) -> LearnedQuality:
-    """Return the held-out quality by fits to parts of grades, each from the start by ``again``."""
-    refit = partial(again, start=start)
+    refit = partial(again, start=replace(start, quality_source=learned))
     n_folds = MAX_FOLDS if len(grades) <= MANY_GRADES else _FEW_FOLDS
     # a part without a level still knows of it
     return LearnedQuality(
         with_levels(grades), partial(_level_scores, refit), parameters, n_folds=n_folds, precision=method.precision,
-        fit=refit, levelled=True,
+        fit=refit, levelled=True, learned=partial(learned_quality, rows.nominal, fit),
     )  # fmt: skip
 
 
@@ -479,57 +387,6 @@ def _level_scores(fit: Callable[[Grades], Consensus], grades: Grades) -> Floats:
     return np.maximum(grade, 0).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PartScale(CodedScale):
-    """How grades become codes in every part.
-
-    ``all_values`` are the numbers of the whole scale, ``cut`` is the lowest and highest grade where it is one of bins;
-    ``known`` are items whose level is known.
-    """
-
-    all_values: Floats
-    cut: tuple[float, float] | None
-    known_grades: KnownGrades | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class ClassPart:
-    """The grades of a part, and their codes once it is known which levels are in use."""
-
-    grades: Grades
-    _coded: dict[tuple[int, ...], ClassRows] = field(default_factory=dict)
-
-    def rows(self, code: PartScale) -> ClassRows:
-        """Return the grades as codes; a part keeps them from pass to pass."""
-        key = tuple(code.used_levels.tolist())
-        if key in self._coded:
-            return self._coded[key]
-        from ...kernels.segments import level_places
-
-        grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
-        all_levels[code.used_levels] = np.arange(code.n_levels, dtype=np.int32)
-        if code.cut is None:
-            place = grades.level_place if grades.declared else level_places(code.all_values, grades.grade)
-        else:
-            place = bin_codes(grades.grade, *code.cut, len(code.scale))
-        annotator = grades.annotator if code.has_annotators else np.zeros(len(grades), np.int32)
-        known = np.full(grades.n_items, -1, np.int32)
-        if code.known_grades is not None and grades.n_items:
-            known = np.append(all_levels, np.int32(-1))[code.known_grades.levels_in(grades.items)]
-        self._coded.clear()
-        self._coded[key] = ClassRows(
-            item=grades.item, annotator=annotator, weight=grades.weight,
-            level=place if code.n_levels == len(code.scale) else all_levels[place],
-            known=known, time=grades.time, items=grades.items, **_scale_of(code),
-        )  # fmt: skip
-        return self._coded[key]
-
-
-def _scale_of(code: CodedScale) -> dict[str, Any]:
-    """What codes stand for, as arguments."""
-    return {part.name: getattr(code, part.name) for part in fields(CodedScale)}
-
-
 def _quality_in_parts(
     method: Any, judged: Any, sums: Blocks, rows: PartedRows, fit: ClassFit, given: dict[str, Any]
 ) -> LearnedQuality:
@@ -537,198 +394,23 @@ def _quality_in_parts(
     share = share_of_rows(judged.rows)
     samples = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
     sample: Grades = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
-    parameters = annotator_parameters(rows, fit)
-    learned = Quality(judged.annotators, parameters["accuracy"], np.empty(0), parameters)
     everything: Any = rows
-    shares = on_scale(np.broadcast_to(fit.prior, (sample.n_items, rows.n_levels)), everything, 1)
     start = Consensus(
         items=sample.items, scores=np.zeros(sample.n_items), method=method_label(method), levels=rows.scale,
-        probabilities=shares, quality_source=learned,
+        probabilities=on_scale(np.broadcast_to(fit.prior, (sample.n_items, rows.n_levels)), everything, 1),
     )  # fmt: skip
     known, table = None, rows.code.known_grades
     if table is not None:
         known = table.frame.filter(table.items_in(sample.items) >= 0)
     again = partial(brief_method(method, len(sample)).fit, known=known, **given)
-    quality = quality_of_refits(method, sample, start, again, parameters)
-    return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.annotator_weights)
-
-
-def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
-    """Return the stand-in for all rows, after the passes that find the levels in use."""
-    cut = None
-    if bins is not None:
-        ranges = [(low, high) for low, high, n in sums.each(_range) if n]
-        cut = min(low for low, _ in ranges), max(high for _, high in ranges)
-        values = bin_middles(*cut, bins)
-        scale = tuple(values.tolist())
-    else:
-        scale = tuple(judged.levels)
-        check_levels(scale, judged.declared)
-        values = Grades.values_of_levels(scale, nominal=bool(judged.nominal))
-    code = PartScale(
-        scale=scale, levels=scale, values=values, all_values=values, used_levels=np.arange(len(scale), dtype=np.int32),
-        cut=cut, n_annotators=max(len(judged.annotators), 1), nominal=bool(judged.nominal),
-        has_annotators=len(judged.annotators) > 0,
-    )  # fmt: skip
-    if known is not None:
-        table = KnownGrades.of(known, code, None if cut is None else np.array(cut))
-        table.expect_queries(judged.n_queries)
-        code = replace(code, known_grades=table)
-    weights, given, n_graded, n_overlap, n_predictable, here = sums.total(partial(_survey, code))
-    in_use = weights > 0
-    if code.known_grades is not None:
-        code.known_grades.refuse_missing(here == 0)
-        in_use[code.known_grades.level] = True
-    used = np.flatnonzero(in_use).astype(np.int32)
-    code = replace(code, used_levels=used, levels=tuple(scale[k] for k in used), values=values[used])
-    return PartedRows(
-        sums=sums, code=code, level_weights=weights[in_use], annotator_weights=given, n_graded=n_graded,
-        overlap=n_overlap > 0, n_predictable=int(n_predictable), **_scale_of(code),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PartedRows(CodedScale):
-    """Stands for the rows of all parts in the steps of a method: what these ask of rows is summed over the parts."""
-
-    sums: Blocks
-    code: PartScale
-    level_weights: Floats
-    annotator_weights: Floats
-    n_graded: float
-    overlap: bool
-    n_predictable: int
-    walk: ClassVar[None] = None
-
-    @property
-    def everything(self) -> Bools:
-        """A mask that stands for all items."""
-        return np.ones(1, bool)
-
-    def total(self, function: Any, *args: Any) -> Statistics:
-        """Return a pass of rows, summed over the parts."""
-        return self.sums.total(partial(_pass_of_rows, self.code, function, args))
-
-    def total_with_state(self, function: Any, *args: Any) -> Statistics:
-        """Return a pass that reads and writes the states of the parts, summed over them."""
-        return self.sums.total(partial(_pass_with_state, self.code, function, args))
-
-    def each_with_state(self, function: Any, *args: Any) -> list[Statistics]:
-        """Return a pass that reads the states of the parts, part by part."""
-        return self.sums.each(partial(_pass_with_state, self.code, function, args))
-
-    def votes(self, second_opinions: bool = False) -> Tallies:
-        """Return the counts with vote shares for the truth."""
-        return _tallies(self.total(ClassRows.votes, second_opinions))
-
-    def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
-        """Return the expected counts under confusion matrices and shares of levels."""
-        return _tallies(self.total(ClassRows.expected_counts, confusion, shares))
-
-    def mean_probabilities(self, fit: ClassFit) -> Floats:
-        """Return the mean probability of each level over the graded items."""
-        return self.sums.total(partial(_sums_of_probabilities, self.code, fit.reading))[0] / self.n_graded
-
-    def read(self, reading: Reading) -> Floats:
-        """Return no probabilities: they are read out of the parts at the end."""
-        return np.empty((0, self.n_levels))
-
-    @cached_property
-    def sample(self) -> ClassRows:
-        """The rows that the calibration looks at."""
-        return self._joined_sample(None)
-
-    def first_sample(self) -> ClassRows | None:
-        """Return the rows by which a fit begins, ``None`` where these are too many of all."""
-        enough = self.n_predictable * self.n_levels >= 4 * coded_grades.START_CELLS
-        return self._joined_sample(coded_grades.START_CELLS) if enough else None
-
-    def _joined_sample(self, n_cells: int | None) -> ClassRows:
-        """A sample of so many cells, of all parts as one."""
-        found = self.sums.each(partial(_sample_rows, self.code, self.n_predictable, n_cells))
-        begins = np.cumsum([0, *(n_items for *_, n_items in found)])
-        item = [part[0] + begin for part, begin in zip(found, begins, strict=False)]
-        annotator, level, weight, time = (np.concatenate([part[place] for part in found]) for place in range(1, 5))
-        return ClassRows(
-            item=np.concatenate(item).astype(np.int32), annotator=annotator.astype(np.int32),
-            level=level.astype(np.int32), weight=None if (weight == 1.0).all() else weight,
-            known=np.full(int(begins[-1]), -1, np.int32), time=None if np.isnan(time).any() else time,
-            **_scale_of(self.code),
-        )  # fmt: skip
-
-    def sample_probabilities(self, fit: ClassFit) -> Floats:
-        """Return the probabilities of a fit for the items of the sample."""
-        samples = self.sums.each(partial(_sample_probabilities, self.code, fit.reading, self.n_predictable))
-        return np.concatenate([probabilities for (probabilities,) in samples])
-
-
-def _tallies(total: Statistics) -> Tallies:
-    """Statistics of a pass as tallies."""
-    from ...kernels.confusion import Tallies
-
-    return Tallies(float(total[0]), *total[1:])
-
-
-def _pass_of_rows(code: PartScale, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """A pass that looks at the rows of a part only."""
-    return tuple(function(part.rows(code), *args)), None
-
-
-def _pass_with_state(code: PartScale, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """A pass that reads and may write the state of a part."""
-    return function(part.rows(code), state, *args)
+    quality = quality_of_refits(method, sample, start, again, rows, fit)
+    return replace(quality, n_judgments=rows.annotator_weights)
 
 
 def _annotator_numbers(rows: ClassRows, seed: int) -> Statistics:
     """What one part adds to the numbers of the annotators."""
     items = item_numbers(rows, np.zeros(rows.n_annotators, np.uint64), seed, 0)
     return (annotator_numbers(rows, items, seed, 0),)
-
-
-def _range(part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Lowest and highest grade of a part, and the number of grades."""
-    grade = part.grades.grade
-    return (float(grade.min(initial=np.inf)), float(grade.max(initial=-np.inf)), float(len(grade))), None
-
-
-def _survey(code: PartScale, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Weight by level and annotator; items graded, by several or known, grades to predict; known ones here."""
-    rows, here = part.rows(code), np.zeros(0)
-    if code.known_grades is not None:
-        here = np.zeros(len(code.known_grades.level))
-        if rows.n_items:
-            here = (code.known_grades.items_in(part.grades.items) >= 0).astype(np.float64)
-    numbers = rows.n_graded, float(rows.overlap), float(rows.n_predictable)
-    return (rows.level_weights, rows.annotator_weights, *numbers, here), None
-
-
-def _sums_of_probabilities(
-    code: PartScale, reading: Reading | None, part: ClassPart, state: Any
-) -> tuple[Statistics, Any]:
-    """Sums of the probabilities of each level over the graded items of one part."""
-    assert reading is not None
-    rows = part.rows(code)
-    return (reading.probabilities(rows, state)[rows.is_graded].sum(axis=0),), None
-
-
-def _sample_rows(
-    code: PartScale, n_predictable: int, n_cells: int | None, part: ClassPart, state: Any
-) -> tuple[Statistics, Any]:
-    """Rows of the items of one part that are in a sample of so many cells, and the number of these items."""
-    rows = part.rows(code)
-    rows = rows.of_items(rows.sampled_items(n_predictable, n_cells))
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    time = np.full(len(rows), np.nan) if rows.time is None else rows.time
-    return (rows.item, rows.annotator, rows.level, weight, time, rows.n_items), None
-
-
-def _sample_probabilities(
-    code: PartScale, reading: Reading | None, n_predictable: int, part: ClassPart, state: Any
-) -> tuple[Statistics, Any]:
-    """Probabilities of the items of one part that the calibration looks at."""
-    assert reading is not None
-    rows = part.rows(code)
-    return (reading.probabilities(rows, state)[rows.sampled_items(n_predictable)],), None
 
 
 def _read_items(
@@ -740,9 +422,7 @@ def _read_items(
     assert fit.reading is not None
     kept = None if fit.as_given is None else np.broadcast_to(fit.as_given[0], rows.n_items)
     own = replace(fit, probabilities=fit.reading.probabilities(rows, state), as_given=kept)
-    scores, grade, probabilities = item_columns(
-        method, part.grades, rows, own, sure, lambda: item_numbers(rows, draws, method.seed, 1)
-    )
+    scores, grade, probabilities = item_columns(method, part.grades, rows, own, sure, draws)
     scores = settle_ties(method, part.grades, scores)
     if not many:
         return (scores, None, grade, probabilities, None), None
@@ -752,3 +432,381 @@ def _read_items(
 def _sample_grades(n_judgments: Floats, share: float, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
     """The grades of some queries of one part."""
     return (sample_queries(part.grades, n_judgments, share),), None
+
+
+class Calibration(NamedTuple):
+    """How the probabilities of a model are tempered.
+
+    ``correlation`` is that by which the grades of one item say less of its level than independent ones, so that
+    :math:`n` annotators count as :math:`n / (1 + (n - 1) r)`: its posterior mean, ``likeliest`` its posterior mode;
+    ``shared_error`` the expected share of items on which even many such annotators would settle on a wrong level, by
+    this correlation or by how far items draw the same answers whatever their level, whichever says more;
+    ``no_information`` the probability that the grades say nothing of the items. ``tempering`` and ``given_away`` are
+    what the model's own probabilities are tempered by: a correlation, and the share of each item that goes to all
+    levels alike.
+    """
+
+    correlation: float = 0.0
+    shared_error: float = 0.0
+    likeliest: float = 0.0
+    no_information: float = 0.0
+    tempering: float = 0.0
+    given_away: float = 0.0
+
+
+def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
+    """Return how sure a fit may be: its probabilities are tempered to come closest to those of the judging crowd.
+
+    See :func:`judge_crowd`, which predicts the grades of annotators who are held out. Accuracies that were given are
+    not doubted: only the likeliest correlation counts. Where no item was graded twice, annotators are taken to be right
+    in two of three grades.
+    """
+    if fit.kept_all:
+        wrong = _N_WRONG_BEFORE / (_N_RIGHT_BEFORE + _N_WRONG_BEFORE)
+        return Calibration(given_away=_away_of(wrong, rows.n_levels) if rows.n_levels > 1 else 0.0)
+    sample, own = (rows.by_query if fit.by_query else rows).sample, rows.sample_probabilities(fit)
+    if not sample.n_items:
+        return Calibration()
+    wanted, calibration = judge_crowd(sample)
+    if fit.is_given:
+        likeliest = calibration.likeliest
+        return calibration._replace(correlation=likeliest, tempering=likeliest, given_away=0.0)
+    return _nearest_tempering(own, _n_voices(sample), wanted, calibration)
+
+
+def _away_of(wrong: float, n_levels: int) -> float:
+    """The share given away to all levels alike by which a sure level is wrong so often."""
+    return min(wrong * n_levels / max(n_levels - 1, 1), _MOST_SHARED)
+
+
+def temper_probabilities(rows: ClassRows, fit: ClassFit, calibration: Calibration) -> Floats:
+    """Return the probabilities of a fit as calibrated, (n_items, n_levels); known items stay."""
+    from ...kernels.confusion import flatten
+
+    probabilities = flatten(fit.probabilities, _n_voices(rows), calibration.tempering)
+    probabilities *= 1.0 - calibration.given_away
+    probabilities += calibration.given_away / rows.n_levels
+    rest = np.flatnonzero(~rows.is_graded | (rows.known >= 0))
+    probabilities[rest] = fit.probabilities[rest]
+    return probabilities
+
+
+def _nearest_tempering(own: Floats, n_voices: Floats, wanted: Floats, calibration: Calibration) -> Calibration:
+    """The tempering by which the own probabilities of a fit come closest to those wanted, by expected log-loss."""
+    from ...kernels.confusion import flatten, nearest_away
+
+    @cache
+    def loss_and_share(number: int) -> tuple[float, float]:
+        loss, away = nearest_away(flatten(own, n_voices, _TEMPERINGS[number]), wanted, calibration.given_away)
+        # the last digits depend on the order of the sums
+        return round(loss, 7), away
+
+    # the losses fall and then rise: strides find where
+    best = min(range(0, len(_TEMPERINGS), _STRIDE), key=loss_and_share)
+    near = range(max(best - _STRIDE + 1, 0), min(best + _STRIDE, len(_TEMPERINGS)))
+    best = min(near, key=loss_and_share)
+    return calibration._replace(tempering=_TEMPERINGS[best], given_away=loss_and_share(best)[1])
+
+
+def predicts_better(sample: ClassRows, better: Floats, other: Floats, *, n_errors: float = 0.0) -> bool:
+    """Return whether probabilities predict grades from others better than others do, by so many standard errors.
+
+    Both are those of the items of a sample, (n_items, n_levels), and items are independent.
+    """
+    gain = _losses_by_item(sample, other) - _losses_by_item(sample, better)
+    # where all items are alike nothing shows what chance is
+    least = max(n_errors * float(np.sqrt(((gain - gain.mean()) ** 2).sum())), _LEAST_GAIN)
+    return round(float(gain.sum()), 7) > least
+
+
+def held_out_loss(sample: ClassRows, own: Floats) -> float:
+    """Return the log-loss of grades that are each predicted from those of the others by the items' probabilities."""
+    # the last digits depend on the order of the sums
+    return round(float(_losses_by_item(sample, own).sum()), 7)
+
+
+def _losses_by_item(sample: ClassRows, own: Floats) -> Floats:
+    """Log-loss of the grades of each sampled item, by matrices counted from the probabilities, without the item.
+
+    It compares fits with equally many parameters: what a fit learned from the grades themselves stays in it.
+    """
+    if not sample.n_items:
+        return np.zeros(1)
+    first, item, annotator, level = _distinct_grades(sample)
+    packed, level = sample.packed_rows, level.astype(np.int64)
+    weight = np.add.reduceat(packed.weight if packed.weight.size else np.ones(len(packed.code)), first)
+    items = np.flatnonzero(np.diff(item, prepend=-1) != 0)
+    voices = np.flatnonzero((np.diff(item, prepend=-1) != 0) | (np.diff(annotator, prepend=-1) != 0))
+
+    def sums(values: Floats, starts: Counts) -> Floats:
+        """For each grade the sum of values over its stretch, that of its item or of its annotator there."""
+        return np.repeat(np.add.reduceat(values, starts, axis=0), np.diff(np.append(starts, len(values))), axis=0)
+
+    counts = sample.counts_of(own)
+    mean = counts.sum(axis=0) + 1.0
+    added = _ROW_WEIGHT * mean / mean.sum(axis=1, keepdims=True)
+    probabilities = own[item]
+    total = sums(weight, voices) if sample.has_annotators else np.minimum(weight, 1.0)
+    taken = weight if sample.has_annotators else total
+    left = np.maximum(counts[annotator, :, level] - taken[:, None] * probabilities, 0.0) + added[:, level].T
+    rest = counts.sum(axis=2)[annotator] - total[:, None] * probabilities + _ROW_WEIGHT
+    chance = left / np.maximum(rest, left)
+    logs = np.log(chance)
+    voice = sums(weight[:, None] * logs, voices) if sample.has_annotators else logs
+    others = np.log(own[sample.is_graded].sum(axis=0) + 1.0) + sums(weight[:, None] * logs, items) - voice
+    shares = np.exp(others - others.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    predicted = np.einsum("nk,nk->n", shares, chance)
+    losses = -weight * np.log(np.maximum(predicted, _MIN_PROBABILITY))
+    return np.bincount(item, losses).astype(np.float64)
+
+
+def judge_crowd(rows: ClassRows) -> tuple[Floats, Calibration]:
+    """Return the probabilities of levels by three nested models, each weighed by how it predicts held-out annotators.
+
+    The models are: grades say nothing; each annotator knows the level with a probability of their own and otherwise
+    answers as all do overall; each has a confusion matrix. Fits without an annotator give the levels of their items,
+    tempered by a correlation, and the mean matrix predicts their grades, beside an urn of what the item was given
+    (:func:`~crowdrank.kernels.confusion.held_out_likelihoods`): where items draw the same answers beyond what their
+    level explains, annotators also err together, and a share of each item is given away for that. Nothing of these fits
+    has seen the grades that it is weighed by, so that a model with more parameters than the grades can bear loses its
+    weight, and pure noise ends with no information. Both correlations are averaged over their posterior.
+
+    Where times are known, a grade is predicted from those of the others that are not later. What is asked next may
+    depend on what was answered before: a first grade that others contradict is a reason to ask for more, so that among
+    many grades the first ones would differ from the rest too often, however independent annotators are.
+    """
+    from ...kernels.confusion import flatten, held_out_likelihoods
+    from ...kernels.threads import even_bounds, over_bounds
+
+    named, n_levels, (_, given) = rows.has_annotators, rows.n_levels, rows.levels_by_row
+    # with fewer grades than cells not even the crowd's matrix can be learned
+    with_matrices = named and given.sum() >= n_levels**2
+    folds = _folds(rows, given.sum(axis=1)) if named else np.zeros(1, np.int64)
+    times = _row_times(rows) if rows.time is not None and named else None
+
+    def fits(train: Floats) -> list[MatrixReading]:
+        skills = _fit_skills(rows, train)
+        return [skills, _fit_matrices(rows, train, skills)] if with_matrices else [skills]
+
+    n_folds = int(folds.max()) + 1
+
+    def held_out_logs(begin: int, end: int) -> list[Any]:
+        """Likelihoods of the grades of each fold, by each model over the grid and by shares, and the last fits."""
+        logs: list[Any] = []
+        for fold in range(begin, end):
+            # without names each grade is predicted from the rest of its item, and what all share learned with it
+            held_out = folds == fold
+            train = np.where(held_out[:, None] & named, 0.0, given)
+            if fold == n_folds:
+                logs.append(fits(given))
+                continue
+            overall = train.sum(axis=0) + 1.0
+            by_model = [
+                held_out_likelihoods(
+                    rows.packed_rows, fit.confusion, fit.shares, held_out, _mean_matrix(fit, train.sum(axis=1)),
+                    overall / overall.sum(), (_CORRELATIONS, _DRAWS), named=named, time=times,
+                )
+                for fit in fits(train)
+            ]  # fmt: skip
+            logs.append((np.stack([over_grid for over_grid, _ in by_model]), by_model[0][1]))
+        return logs
+
+    # folds know nothing of each other, so threads share them; they are added in their order, whoever was first
+    by_thread = over_bounds(held_out_logs, even_bounds(n_folds + 1, 1))
+    *by_fold, fits_to_all = [logs for stretch in by_thread for logs in stretch]
+    likelihoods: Floats = np.sum([logs for logs, _ in by_fold], axis=0)
+    by_shares = sum(alone for _, alone in by_fold)
+    # the last digits depend on the order of the sums
+    posterior = np.round(likelihoods, 7) + _LOG_PRIOR
+    top = posterior.max(axis=(1, 2))
+    chances = np.exp(posterior - top[:, None, None])
+    evidence = np.append(round(by_shares, 7), top + np.log(chances.sum(axis=(1, 2))))
+    evidence += _LOG_MODEL_PRIOR[: 2 + with_matrices]
+    chances /= chances.sum(axis=(1, 2), keepdims=True)
+    # of the informed models by themselves: heavy grades may leave them no weight beside no information
+    informed = np.exp(evidence[1:] - evidence[1:].max())
+    informed /= informed.sum()
+    if with_matrices:
+        informed += (1.0 - _MOST_OF_MATRICES) * informed[1] * np.array([1.0, -1.0])
+    weights = np.exp(evidence - evidence.max())
+    nothing = float(weights[0] / weights.sum())
+    by_correlation, by_draw, voices = chances.sum(axis=2), chances.sum(axis=1), _n_voices(rows)
+    probabilities, shared_error, drawn_error = np.zeros((rows.n_items, n_levels)), 0.0, 0.0
+    correlations = by_correlation @ _CORRELATIONS
+    for number, fit in enumerate(fits_to_all):
+        own = rows.read(fit)
+        for correlation, chance in zip(_CORRELATIONS.tolist(), by_correlation[number].tolist(), strict=True):
+            if chance > _LEAST_WEIGHT:
+                probabilities += informed[number] * chance * flatten(own, voices, correlation)
+        crowd = _informed_matrix(fit, given.sum(axis=1))
+        drawn = sum(
+            chance * _shared_error(draw, crowd, fit.shares)
+            for draw, chance in zip(_DRAWS.tolist(), by_draw[number].tolist(), strict=True)
+            if chance > _LEAST_WEIGHT
+        )
+        drawn_error += float(informed[number]) * drawn
+        shared_error += float(informed[number]) * max(drawn, _shared_error(correlations[number], crowd, fit.shares))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    away = nothing + (1.0 - nothing) * _away_of(drawn_error, n_levels)
+    likeliest = (likelihoods[int(informed.argmax())].max(axis=1) - _CORRELATIONS / _TYPICAL_CORRELATION).argmax()
+    return (1.0 - away) * probabilities + away / n_levels, Calibration(
+        float(informed @ correlations), shared_error, float(_CORRELATIONS[likeliest]), nothing, given_away=away
+    )
+
+
+def _fit_skills(rows: ClassRows, given: Floats) -> MatrixReading:
+    """One skill per annotator, who knows the level with it and otherwise answers as all do overall, by EM.
+
+    Skills have a Beta prior around the mean skill, worth four grades; levels have the shares of the grades. ``given``
+    (n_annotators, n_levels) is the weight of the grades that count: annotators without any say nothing.
+    """
+    number, overall = given.sum(axis=1), given.sum(axis=0) + 1.0
+    shares, counts = overall / overall.sum(), number > 0.0
+    skill = np.where(counts, 0.5, 0.0)
+
+    def confusion() -> Floats:
+        return skill[:, None, None] * np.eye(rows.n_levels) + (1.0 - skill)[:, None, None] * shares
+
+    for _ in range(_MOST_PASSES):
+        right = np.einsum("ajj->aj", rows.expected_counts(confusion(), shares).counts)
+        known = (right * (skill[:, None] / (skill[:, None] + (1.0 - skill)[:, None] * shares))).sum(axis=1)
+        mean = (known.sum() + 1.0) / (number.sum() + 2.0)
+        following = np.where(counts, (known + _SKILL_WEIGHT * mean) / (number + _SKILL_WEIGHT), 0.0)
+        following = np.minimum(following, _MOST_SKILL)
+        change, skill = float(np.abs(following - skill).max()), following
+        if change < _TOL:
+            break
+    return MatrixReading(confusion(), shares)
+
+
+def _fit_matrices(rows: ClassRows, given: Floats, skills: MatrixReading) -> MatrixReading:
+    """A confusion matrix per annotator, by EM from their skills.
+
+    Row j of an annotator has a Dirichlet prior, worth five grades, around the crowd's errors and the annotator's own
+    accuracy; that has a Beta prior around the mean, worth four. Both are taken from the grades in each pass. Shares of
+    levels begin with those of the grades (:func:`~.coded_grades.vote_anchor`).
+    """
+    from .kernels.own_prior import shrink_matrices
+
+    number, anchor = given.sum(axis=1), vote_anchor(rows) + 1.0
+    confusion, shares = skills
+    for _ in range(_MOST_PASSES):
+        expected = rows.expected_counts(confusion, shares)
+        confusion, change = shrink_matrices(
+            expected.counts, number, confusion, skill_weight=_SKILL_WEIGHT, matrix_weight=_MATRIX_WEIGHT
+        )
+        shares = (expected.shares + anchor) / (expected.shares + anchor).sum()
+        if change < _TOL:
+            break
+    return MatrixReading(confusion, shares)
+
+
+def _informed_matrix(fit: MatrixReading, given: Floats) -> Floats:
+    """The mean matrix in which annotators count by what their grades tell of the level, as they do in a fit."""
+    matrices = np.maximum(fit.confusion, _MIN_PROBABILITY)
+    answers = np.einsum("j,ajl->al", fit.shares, matrices)
+    information = np.einsum("j,ajl->a", fit.shares, matrices * (np.log(matrices) - np.log(answers)[:, None, :]))
+    return np.maximum(_mean_matrix(fit, given * np.maximum(information, 1e-12)), _MIN_PROBABILITY)
+
+
+def _folds(rows: ClassRows, given: Floats) -> Counts:
+    """The fold of each annotator: by who graded what, then by name, so that neither answers nor row order matter."""
+    active = np.flatnonzero(given > 0)
+    folds = np.full(rows.n_annotators, -1, np.int64)
+    n_folds = len(active) if len(active) <= _MOST_ALONE else _N_FOLDS
+    asked = replace(rows, level=np.zeros_like(rows.level), levels=rows.levels[:1])
+    numbers = structure_numbers(asked, 0)[1][active]
+    folds[active[np.lexsort((active, numbers))]] = np.arange(len(active)) % max(n_folds, 1)
+    return folds
+
+
+def _mean_matrix(fit: MatrixReading, weights: Floats) -> Floats:
+    """The mean of the annotators' matrices by these weights, (n_levels, n_levels)."""
+    return np.einsum("ajl,a->jl", fit.confusion, weights / weights.sum())
+
+
+def _row_times(rows: ClassRows) -> Floats:
+    """When the annotator of each packed row first graded its item."""
+    assert rows.time is not None
+    order = np.lexsort((rows.annotator, rows.item))
+    new = (np.diff(rows.item[order], prepend=-1) != 0) | (np.diff(rows.annotator[order], prepend=-1) != 0)
+    first: Floats = np.minimum.reduceat(rows.time[order], np.flatnonzero(new)) if len(order) else np.empty(0)
+    return np.repeat(first, np.diff(np.append(np.flatnonzero(new), len(order))))
+
+
+def _n_voices(rows: ClassRows) -> Floats:
+    """Number of annotators who graded each item, (n_items,); the weight of its grades where nobody is named."""
+    from ...kernels.confusion import count_voices
+
+    return count_voices(rows.packed_rows, rows.n_levels, named=rows.has_annotators)
+
+
+def _shared_error(correlation: float, mean_matrix: Floats, shares: Floats) -> float:
+    """Expected share of items on which even many annotators would settle on a wrong level.
+
+    Many grades of an item of level j have shares that vary around row j of the crowd's matrix with this correlation.
+    The model settles on another level k where the mean log ratio of the two rows is below 0. That mean is taken as
+    Beta distributed between the least and the largest ratio, which is exact for two levels.
+    """
+    from scipy.special import betainc
+
+    if correlation <= 0.0:
+        return 0.0
+    wrong = np.zeros(len(mean_matrix))
+    for level, row in enumerate(mean_matrix):
+        ratio = np.log(row) - np.log(mean_matrix)
+        low, span = ratio.min(axis=1), np.ptp(ratio, axis=1)
+        apart = span > 1e-9
+        span = np.where(apart, span, 1.0)
+        mean = np.einsum("l,kl->k", row, ratio)
+        variance = np.maximum(np.einsum("l,kl->k", row, ratio**2) - mean**2, 1e-12)
+        place = np.clip((mean - low) / span, 1e-6, 1.0 - 1e-6)
+        weight = np.maximum(place * (1.0 - place) * span**2 / (correlation * variance) - 1.0, 1e-6)
+        below = betainc(place * weight, (1.0 - place) * weight, np.clip(-low / span, 0.0, 1.0))
+        wrong[level] = min(float(below[apart].sum()), 1.0)
+    return float((shares * wrong).sum())
+
+
+def structure_numbers(rows: ClassRows, seed: int) -> tuple[Numbers, Numbers]:
+    """Return a random number for each item and for each annotator, from who gave what, whatever names and row order.
+
+    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
+    items that are alike in this share a number.
+    """
+    annotators = np.zeros(rows.n_annotators, np.uint64)
+    for number in range(_N_STRUCTURE_ROUNDS):
+        items = item_numbers(rows, annotators, seed, number)
+        annotators = annotator_numbers(rows, items, seed, number)
+    return items, annotators
+
+
+def item_numbers(rows: ClassRows, annotators: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each item in a round, from those of the annotators who gave it each level."""
+    _, item, annotator, level = _distinct_grades(rows)
+    return _sums_of_draws(annotators[annotator], level, item, rows.n_items, (seed, 2 * number))
+
+
+def annotator_numbers(rows: ClassRows, items: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each annotator in a round; over parts of the grades these add up."""
+    _, item, annotator, level = _distinct_grades(rows)
+    return _sums_of_draws(items[item], level, annotator, rows.n_annotators, (seed, 2 * number + 1))
+
+
+def _distinct_grades(rows: ClassRows) -> tuple[Counts, Counts, Counts, Numbers]:
+    """Place among packed rows, item, annotator and level of each grade; one given twice is one, of twice the weight."""
+    packed = rows.packed_rows
+    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
+    annotator, level = np.divmod(packed.code[new], np.uint32(rows.n_levels))
+    return np.flatnonzero(new), item[new], annotator.astype(np.int64), level.astype(np.uint64)
+
+
+def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
+    """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
+    from ...kernels.numbering import mix_bits
+
+    salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
+    sums = np.zeros(size, np.uint64)
+    np.add.at(sums, there, mix_bits(mix_bits(numbers + salt) + level))
+    return sums

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from ...data.column_names import quote_names, understand_items
 from ...data.consensus import Consensus, Trace
+from ...data.frames import to_frame
+from ...data.grades import bin_codes, bin_middles, check_levels
 from ...data.index import Items
 from ...data.judgments import Grades
+from ...data.truth import Truth
 from ...drift import Walk
-from ...errors import ParameterError
-from ...protocols import Bools, Counts, Floats, Ints
+from ...errors import JudgmentError, ParameterError
+from ...protocols import Blocks, Bools, Counts, Floats, Ints, Statistics
+from ...wording import option
 
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades, Tallies
@@ -30,6 +36,8 @@ START_CELLS = 600_000
 
 _MOST_ANCHOR = 10.0
 """Items that the anchor of the shares is worth at most, for each item."""
+
+_N_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,20 +160,14 @@ class ClassRows(CodedScale):
         """Return the mean probability of each level over the graded items, (n_levels,)."""
         return fit.probabilities[self.is_graded].mean(axis=0)
 
-    def tallies(self, probabilities: Floats) -> Tallies:
-        """Return the counts by the probabilities of the levels, (n_items, n_levels), whatever they come from."""
-        from ...kernels.confusion import Tallies
-
-        packed, n_levels = self.packed_rows, self.n_levels
+    def counts_of(self, probabilities: Floats) -> Floats:
+        """Return the expected grades by annotator, true and given level, of probabilities whatever they come from."""
+        packed, size = self.packed_rows, self.n_annotators * self.n_levels
         item = np.repeat(np.arange(self.n_items), np.diff(packed.starts))
         weight = packed.weight if packed.weight.size else np.ones(len(item))
-        given = [
-            np.bincount(packed.code, weight * column[item], self.n_annotators * n_levels) for column in probabilities.T
-        ]
-        counts: Floats = (
-            np.stack(given).astype(np.float64).reshape(n_levels, self.n_annotators, n_levels).transpose(1, 0, 2)
-        )
-        return Tallies(0.0, counts, probabilities[self.is_graded].sum(axis=0))
+        given = np.stack([np.bincount(packed.code, weight * column[item], size) for column in probabilities.T])
+        counts: Floats = given.astype(np.float64).reshape(self.n_levels, -1, self.n_levels).transpose(1, 0, 2)
+        return counts
 
     def read(self, reading: Reading) -> Floats:
         """Return the probability of each level for each item, (n_items, n_levels)."""
@@ -448,20 +450,12 @@ def query_parts(rows: ClassRows, offsets: Counts) -> Iterator[QueryPart]:
         chosen = order[bounds[query] : bounds[query + 1]]
         items = slice(int(offsets[query]), int(offsets[query + 1]))
         annotators, annotator = np.unique(rows.annotator[chosen], return_inverse=True)
-        yield QueryPart(
-            replace(
-                rows,
-                item=rows.item[chosen] - np.int32(items.start),
-                annotator=annotator.astype(np.int32),
-                level=rows.level[chosen],
-                weight=None if rows.weight is None else rows.weight[chosen],
-                time=None if rows.time is None else rows.time[chosen],
-                known=rows.known[items],
-                n_annotators=len(annotators),
-            ),
-            items,
-            annotators.astype(np.int32),
-        )
+        part = rows.of_rows(chosen)
+        part = replace(
+            part, item=part.item - np.int32(items.start), annotator=annotator.astype(np.int32), known=rows.known[items],
+            n_annotators=len(annotators),
+        )  # fmt: skip
+        yield QueryPart(part, items, annotators.astype(np.int32))
 
 
 def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
@@ -502,3 +496,345 @@ def _join_traces(traces: Sequence[Trace]) -> Trace:
     padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
     summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
     return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
+
+
+def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
+    """Return grades as codes, with the level of each known item.
+
+    Parameters
+    ----------
+    grades
+        The grades; at least one.
+    bins
+        Cut the grades into this many equally wide levels.
+    known
+        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
+        that is not among the items, or a grade that is none of the levels, is refused by name.
+    """
+    codes, levels, values = grades.level_codes(bins)
+    named = grades.n_annotators > 0
+    rows = ClassRows(
+        item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
+        weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
+        levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
+        nominal=grades.nominal, has_annotators=named, time=grades.time, items=grades.items,
+    )  # fmt: skip
+    if known is not None:
+        table = KnownGrades.of(known, rows, grades.grade if bins else None)
+        table.refuse_missing(table.items_in(grades.items) < 0)
+        rows = replace(rows, known=table.levels_in(grades.items))
+    if grades.declared is None and bins is None:
+        return rows
+    # of declared levels that nobody gave and no item is known to be of nothing can be learned
+    used = np.bincount(rows.level, minlength=rows.n_levels) > 0
+    used[rows.known[rows.known >= 0]] = True
+    code = (np.cumsum(used) - 1).astype(np.int32)
+    kept = np.flatnonzero(used).astype(np.int32)
+    return replace(
+        rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
+        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used_levels=kept,
+    )  # fmt: skip
+
+
+class KnownGrades(NamedTuple):
+    """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
+
+    frame: pl.DataFrame
+    columns: Mapping[str, str]
+    level: Ints
+
+    @classmethod
+    def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
+        """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
+        frame = known.frame() if isinstance(known, Truth) else to_frame(known)
+        columns = understand_items(frame.columns, also=("grade",))
+        if "grade" not in columns:
+            raise JudgmentError(
+                f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
+                "give a table of query, item and grade"
+            )
+        level = _level_of(frame[columns["grade"]], rows, cut)
+        scale = ", ".join(str(level) for level in rows.levels[:12])
+        remedy = "correct it, or declare it with levels="
+        _refuse(frame, columns, level < 0, f"has a known grade outside the scale {scale}", remedy)
+        ids = [name for name in ("query", "item") if name in columns]
+        named = pl.DataFrame({name: frame[columns[name]].cast(pl.String) for name in ids})
+        several = pl.col("level").n_unique().over(named.columns) > 1
+        twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
+        _refuse(frame, columns, twice, "has two different known grades", "keep one of them")
+        return cls(frame, columns, level)
+
+    def expect_queries(self, n_queries: int) -> None:
+        """Refuse a table that names no queries where there are several."""
+        if "query" not in self.columns and n_queries != 1:
+            raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
+
+    def items_in(self, items: Items) -> Ints:
+        """Return the code of each known item among others, -1 where it is none of them."""
+        query = self.frame[self.columns["query"]] if "query" in self.columns else None
+        return items.codes(query, self.frame[self.columns["item"]])
+
+    def levels_in(self, items: Items) -> Ints:
+        """Return the level code of each item, -1 where it is not known."""
+        levels, code = np.full(len(items), -1, np.int32), self.items_in(items)
+        levels[code[code >= 0]] = self.level[code >= 0]
+        return levels
+
+    def refuse_missing(self, missing: Bools) -> None:
+        """Refuse known items that nobody judged."""
+        remedy = f"leave it out, or list it with {option('items')}"
+        _refuse(self.frame, self.columns, missing, "is not among the judged items", remedy)
+
+
+def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
+    """Level code of each known grade, -1 where it is none; ``cut`` holds the grades that bins were cut from."""
+    distinct = given.unique()
+    codes = []
+    for value in distinct.to_list():
+        if cut is not None:
+            inside = isinstance(value, int | float) and cut.min() <= value <= cut.max()
+            codes.append(int(np.argmin(np.abs(rows.values - value))) if inside else -1)
+            continue
+        same = [code for code, level in enumerate(rows.levels) if _same_level(level, value)]
+        codes.append(same[0] if same else -1)
+    return given.replace_strict(
+        distinct, pl.Series(codes, dtype=pl.Int32), default=-1, return_dtype=pl.Int32
+    ).to_numpy()
+
+
+def _same_level(level: Any, value: Any) -> bool:
+    """Whether a known grade, a number or text, is a level."""
+    if isinstance(value, str):
+        value = value.strip()
+    if str(level) == str(value):
+        return True
+    try:
+        return float(level) == float(value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _refuse(frame: pl.DataFrame, columns: Mapping[str, str], wrong: Bools, complaint: str, remedy: str) -> None:
+    """Raise for known rows that cannot be used, naming the first few."""
+    if not wrong.any():
+        return
+    rows = np.flatnonzero(wrong)
+    shown = []
+    for row in rows[:_N_SHOWN].tolist():
+        query = f" of query {frame[columns['query']][row]!r}" if "query" in columns else ""
+        grade = frame[columns["grade"]][row]
+        shown.append(f"item {frame[columns['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
+    more = f" and {len(rows) - _N_SHOWN} more" if len(rows) > _N_SHOWN else ""
+    raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartScale(CodedScale):
+    """How grades become codes in every part.
+
+    ``all_values`` are the numbers of the whole scale, ``cut`` is the lowest and highest grade where it is one of bins;
+    ``known`` are items whose level is known.
+    """
+
+    all_values: Floats
+    cut: tuple[float, float] | None
+    known_grades: KnownGrades | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPart:
+    """The grades of a part, and their codes once it is known which levels are in use."""
+
+    grades: Grades
+    _coded: dict[tuple[int, ...], ClassRows] = field(default_factory=dict)
+
+    def rows(self, code: PartScale) -> ClassRows:
+        """Return the grades as codes; a part keeps them from pass to pass."""
+        key = tuple(code.used_levels.tolist())
+        if key in self._coded:
+            return self._coded[key]
+        from ...kernels.segments import level_places
+
+        grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
+        all_levels[code.used_levels] = np.arange(code.n_levels, dtype=np.int32)
+        if code.cut is None:
+            place = grades.level_place if grades.declared else level_places(code.all_values, grades.grade)
+        else:
+            place = bin_codes(grades.grade, *code.cut, len(code.scale))
+        annotator = grades.annotator if code.has_annotators else np.zeros(len(grades), np.int32)
+        known = np.full(grades.n_items, -1, np.int32)
+        if code.known_grades is not None and grades.n_items:
+            known = np.append(all_levels, np.int32(-1))[code.known_grades.levels_in(grades.items)]
+        self._coded.clear()
+        self._coded[key] = ClassRows(
+            item=grades.item, annotator=annotator, weight=grades.weight,
+            level=place if code.n_levels == len(code.scale) else all_levels[place],
+            known=known, time=grades.time, items=grades.items, **_scale_of(code),
+        )  # fmt: skip
+        return self._coded[key]
+
+
+def _scale_of(code: CodedScale) -> dict[str, Any]:
+    """What codes stand for, as arguments."""
+    return {part.name: getattr(code, part.name) for part in fields(CodedScale)}
+
+
+def parted_rows(sums: Blocks, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
+    """Return the stand-in for all rows, after the passes that find the levels in use."""
+    cut = None
+    if bins is not None:
+        ranges = [(low, high) for low, high, n in sums.each(_range) if n]
+        cut = min(low for low, _ in ranges), max(high for _, high in ranges)
+        values = bin_middles(*cut, bins)
+        scale = tuple(values.tolist())
+    else:
+        scale = tuple(judged.levels)
+        check_levels(scale, judged.declared)
+        values = Grades.values_of_levels(scale, nominal=bool(judged.nominal))
+    code = PartScale(
+        scale=scale, levels=scale, values=values, all_values=values, used_levels=np.arange(len(scale), dtype=np.int32),
+        cut=cut, n_annotators=max(len(judged.annotators), 1), nominal=bool(judged.nominal),
+        has_annotators=len(judged.annotators) > 0,
+    )  # fmt: skip
+    if known is not None:
+        table = KnownGrades.of(known, code, None if cut is None else np.array(cut))
+        table.expect_queries(judged.n_queries)
+        code = replace(code, known_grades=table)
+    weights, given, n_graded, n_overlap, n_predictable, here = sums.total(partial(_survey, code))
+    in_use = weights > 0
+    if code.known_grades is not None:
+        code.known_grades.refuse_missing(here == 0)
+        in_use[code.known_grades.level] = True
+    used = np.flatnonzero(in_use).astype(np.int32)
+    code = replace(code, used_levels=used, levels=tuple(scale[k] for k in used), values=values[used])
+    return PartedRows(
+        sums=sums, code=code, level_weights=weights[in_use], annotator_weights=given, n_graded=n_graded,
+        overlap=n_overlap > 0, n_predictable=int(n_predictable), **_scale_of(code),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartedRows(CodedScale):
+    """Stands for the rows of all parts in the steps of a method: what these ask of rows is summed over the parts."""
+
+    sums: Blocks
+    code: PartScale
+    level_weights: Floats
+    annotator_weights: Floats
+    n_graded: float
+    overlap: bool
+    n_predictable: int
+    walk: ClassVar[None] = None
+
+    @property
+    def everything(self) -> Bools:
+        """A mask that stands for all items."""
+        return np.ones(1, bool)
+
+    def total(self, function: Any, *args: Any) -> Statistics:
+        """Return a pass of rows, summed over the parts."""
+        return self.sums.total(partial(_pass_of_rows, self.code, function, args))
+
+    def total_with_state(self, function: Any, *args: Any) -> Statistics:
+        """Return a pass that reads and writes the states of the parts, summed over them."""
+        return self.sums.total(partial(_pass_with_state, self.code, function, args))
+
+    def each_with_state(self, function: Any, *args: Any) -> list[Statistics]:
+        """Return a pass that reads the states of the parts, part by part."""
+        return self.sums.each(partial(_pass_with_state, self.code, function, args))
+
+    def votes(self, second_opinions: bool = False) -> Tallies:
+        """Return the counts with vote shares for the truth."""
+        return _tallies(self.total(ClassRows.votes, second_opinions))
+
+    def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
+        """Return the expected counts under confusion matrices and shares of levels."""
+        return _tallies(self.total(ClassRows.expected_counts, confusion, shares))
+
+    def mean_probabilities(self, fit: ClassFit) -> Floats:
+        """Return the mean probability of each level over the graded items."""
+        return self.total_with_state(_sums_of_probabilities, fit.reading)[0] / self.n_graded
+
+    def read(self, reading: Reading) -> Floats:
+        """Return no probabilities: they are read out of the parts at the end."""
+        return np.empty((0, self.n_levels))
+
+    @cached_property
+    def sample(self) -> ClassRows:
+        """The rows that the calibration looks at."""
+        return self._joined_sample(None)
+
+    def first_sample(self) -> ClassRows | None:
+        """Return the rows by which a fit begins, ``None`` where these are too many of all."""
+        enough = self.n_predictable * self.n_levels >= 4 * START_CELLS
+        return self._joined_sample(START_CELLS) if enough else None
+
+    def _joined_sample(self, n_cells: int | None) -> ClassRows:
+        """A sample of so many cells, of all parts as one."""
+        found = self.each_with_state(_sample_rows, self.n_predictable, n_cells)
+        begins = np.cumsum([0, *(n_items for *_, n_items in found)])
+        item = [part[0] + begin for part, begin in zip(found, begins, strict=False)]
+        annotator, level, weight, time = (np.concatenate([part[place] for part in found]) for place in range(1, 5))
+        return ClassRows(
+            item=np.concatenate(item).astype(np.int32), annotator=annotator.astype(np.int32),
+            level=level.astype(np.int32), weight=None if (weight == 1.0).all() else weight,
+            known=np.full(int(begins[-1]), -1, np.int32), time=None if np.isnan(time).any() else time,
+            **_scale_of(self.code),
+        )  # fmt: skip
+
+    def sample_probabilities(self, fit: ClassFit) -> Floats:
+        """Return the probabilities of a fit for the items of the sample."""
+        samples = self.each_with_state(_sample_probabilities, fit.reading, self.n_predictable)
+        return np.concatenate([probabilities for (probabilities,) in samples])
+
+
+def _tallies(total: Statistics) -> Tallies:
+    """Statistics of a pass as tallies."""
+    from ...kernels.confusion import Tallies
+
+    return Tallies(float(total[0]), *total[1:])
+
+
+def _pass_of_rows(code: PartScale, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """A pass that looks at the rows of a part only."""
+    return tuple(function(part.rows(code), *args)), None
+
+
+def _pass_with_state(code: PartScale, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """A pass that reads and may write the state of a part."""
+    return function(part.rows(code), state, *args)
+
+
+def _range(part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """Lowest and highest grade of a part, and the number of grades."""
+    grade = part.grades.grade
+    return (float(grade.min(initial=np.inf)), float(grade.max(initial=-np.inf)), float(len(grade))), None
+
+
+def _survey(code: PartScale, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """Weight by level and annotator; items graded, by several or known, grades to predict; known ones here."""
+    rows, here = part.rows(code), np.zeros(0)
+    if code.known_grades is not None:
+        here = np.zeros(len(code.known_grades.level))
+        if rows.n_items:
+            here = (code.known_grades.items_in(part.grades.items) >= 0).astype(np.float64)
+    numbers = rows.n_graded, float(rows.overlap), float(rows.n_predictable)
+    return (rows.level_weights, rows.annotator_weights, *numbers, here), None
+
+
+def _sums_of_probabilities(rows: ClassRows, state: Any, reading: Reading) -> tuple[Statistics, None]:
+    """Sums of the probabilities of each level over the graded items of one part."""
+    return (reading.probabilities(rows, state)[rows.is_graded].sum(axis=0),), None
+
+
+def _sample_rows(rows: ClassRows, state: Any, n_predictable: int, n_cells: int | None) -> tuple[Statistics, None]:
+    """Rows of the items of one part that are in a sample of so many cells, and the number of these items."""
+    rows = rows.of_items(rows.sampled_items(n_predictable, n_cells))
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    time = np.full(len(rows), np.nan) if rows.time is None else rows.time
+    return (rows.item, rows.annotator, rows.level, weight, time, rows.n_items), None
+
+
+def _sample_probabilities(rows: ClassRows, state: Any, reading: Reading, n_predictable: int) -> tuple[Statistics, None]:
+    """Probabilities of the items of one part that the calibration looks at."""
+    return (reading.probabilities(rows, state)[rows.sampled_items(n_predictable)],), None

@@ -15,8 +15,17 @@ from ...errors import JudgmentError, ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import BlockFit, Bools, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
-from .class_method import ClassMethod, class_consensus, class_rows
-from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, Step, vote_anchor, votes_as_fit
+from .class_method import ClassMethod, class_consensus
+from .coded_grades import (
+    ClassFit,
+    ClassRows,
+    Former,
+    MatrixReading,
+    Step,
+    class_rows,
+    vote_anchor,
+    votes_as_fit,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ...kernels.confusion import Tallies
@@ -177,9 +186,7 @@ class DawidSkene(ClassMethod):
 
         def likelihood(judged: Grades, out: Bools, walk: Walk | None) -> float:
             rows = replace(class_rows(judged, bins=self.bins, known=known), walk=walk)
-            some = {name: getattr(rows, name) for name in ("item", "annotator", "level", "weight", "time")}
-            left: dict[str, Any] = {name: None if one is None else one[~out] for name, one in some.items()}
-            part = replace(rows, **left)
+            part = rows.of_rows(~out)
             if rows.n_levels == 1 or not part.overlap:
                 return 0.0
             fit = plain._fit_rows(part, None)
@@ -212,19 +219,49 @@ class DawidSkene(ClassMethod):
         return Estimate(former.of_annotators("confusion", by_level=True), former.prior)
 
     def _fit_rows(self, rows: ClassRows, begin: Estimate | None) -> ClassFit:
-        """The matrices, shrunk towards the prior."""
+        """The fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes.
+
+        The prior is learned by a sample first, where there is one; all rows then need but a pass a round.
+        """
         sample = rows.first_sample() if begin is None and rows.walk is None and self.prior == "own" else None
         crowd = crowd_shares(rows if sample is None else sample)
+        form, first = self._form(rows), first_estimate(crowd, begin, rows.n_annotators)
+        # the prior is learned by free matrices: tied rows can be shifted by a level at little loss, and it with them
+        free, tol, max_iter = FreeMatrices(rows.n_annotators, rows.n_levels), self.tol, self.max_iter
+        state = free.likeliest_state(first.confusion, first.prior, None)
+        n_iter, n_passes = 0, _N_PASSES_A_ROUND
         prior: Prior
         if self.prior == "own":
-            prior = OwnPrior.begin(crowd, rows.n_annotators, vote_anchor(rows))
+            own = OwnPrior.begin(crowd, rows.n_annotators, vote_anchor(rows))
+            if begin is not None:
+                # annotators whose matrices are known: their weight can be learned at once
+                own = replace(own, n_rounds=_N_ROUNDS_BEFORE_OWN_WEIGHT).learn(_e_step(rows, free.estimate(state)))
+            if sample is not None:
+                of_sample = replace(own, anchor=vote_anchor(sample))
+                learned, state, _ = _learn_prior(sample, free, of_sample, state, n_passes, tol=tol, max_iter=max_iter)
+                own, n_passes = replace(learned, anchor=own.anchor, is_settled=False), 1
+            own, state, n_iter = _learn_prior(rows, free, own, state, n_passes, tol=tol, max_iter=max_iter)
+            prior = own
+        elif self.prior == "crowd":
+            # the crowd's habits as so many grades of each level, and one item of each
+            prior = FixedPrior(crowd[None] * (self.alpha * rows.n_levels), np.ones(rows.n_levels))
         else:
-            prior = FixedPrior.none(crowd) if self.prior == "none" else FixedPrior.of_crowd(crowd, self.alpha)
-        form = self._form(rows)
-        fit = fit_matrices(rows, form, prior, crowd, begin, sample, tol=self.tol, max_iter=self.max_iter)
-        if not fit.trace.converged:
-            warn_unconverged("dawid_skene", self.max_iter, fit.trace.change, self.tol)
-        return fit
+            # next to nothing only says what a row without grades looks like
+            prior = FixedPrior(crowd[None] * (_NEARLY_NONE * rows.n_levels), np.full(rows.n_levels, _NEARLY_NONE))
+        if not isinstance(form, FreeMatrices):
+            state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
+        if rows.walk is None:
+            state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
+        else:
+            # no likelihood rises where windows lend each other grades
+            state, _, trace = _walk(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
+        best, trace = form.estimate(state), replace(trace, n_iter=n_iter + trace.n_iter)
+        if not trace.converged:
+            warn_unconverged("dawid_skene", max_iter, trace.change, tol)
+        reading = MatrixReading(best.confusion, best.prior)
+        return ClassFit(
+            rows.read(reading), best.prior, best.confusion, trace, form.parameters(state), reading=reading, rereads=True
+        )
 
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the crowd has them."""
@@ -260,52 +297,6 @@ _N_ROUNDS_BEFORE_OWN_WEIGHT = 4
 _MAX_LOG_CHANGE = 0.02
 
 
-def fit_matrices(
-    rows: ClassRows,
-    form: Form,
-    prior: Prior,
-    crowd: Floats,
-    begin: Estimate | None,
-    sample: ClassRows | None,
-    *,
-    tol: float,
-    max_iter: int,
-) -> ClassFit:
-    """Return the fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes.
-
-    ``crowd`` are the shares of :func:`crowd_shares`, ``begin`` a former estimate. The prior is learned by the
-    ``sample`` first, where there is one; all rows then need but a pass a round.
-    """
-    # the prior is learned by free matrices: tied rows can be shifted by a level at little loss, and the prior with them
-    free = FreeMatrices(rows.n_annotators, rows.n_levels)
-    first = first_estimate(crowd, begin, rows.n_annotators)
-    state = free.likeliest_state(first.confusion, first.prior, None)
-    n_iter, n_passes = 0, _N_PASSES_A_ROUND
-    if isinstance(prior, OwnPrior):
-        if begin is not None:
-            # annotators whose matrices are known: their weight can be learned at once
-            known = replace(prior, n_rounds=_N_ROUNDS_BEFORE_OWN_WEIGHT)
-            prior = known.learn(_e_step(rows, free.estimate(state)))
-        if sample is not None:
-            of_sample = replace(prior, anchor=vote_anchor(sample))
-            learned, state, _ = _learn_prior(sample, free, of_sample, state, n_passes, tol=tol, max_iter=max_iter)
-            prior, n_passes = replace(learned, anchor=prior.anchor, is_settled=False), 1
-        prior, state, n_iter = _learn_prior(rows, free, prior, state, n_passes, tol=tol, max_iter=max_iter)
-    if not isinstance(form, FreeMatrices):
-        state = _m_step(_e_step(rows, free.estimate(state)), prior, form, None)
-    if rows.walk is None:
-        state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
-    else:
-        # no likelihood rises where windows lend each other grades
-        walked = _walk(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
-        state, trace = walked.state, walked.trace
-    best, trace = form.estimate(state), replace(trace, n_iter=n_iter + trace.n_iter)
-    reading = MatrixReading(best.confusion, best.prior)
-    return ClassFit(
-        rows.read(reading), best.prior, best.confusion, trace, form.parameters(state), reading=reading, rereads=True
-    )
-
-
 def _learn_prior(
     rows: ClassRows, free: FreeMatrices, prior: OwnPrior, state: Floats, most: int, *, tol: float, max_iter: int
 ) -> tuple[OwnPrior, Floats, int]:
@@ -315,9 +306,9 @@ def _learn_prior(
         n_passes = min(most, max_iter - n_iter - 1)
         if prior.is_settled or n_passes < 1:
             break
-        rough = _walk(rows, free, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
-        moved = float(np.abs(rough.state - state).max())
-        state, prior, n_iter = rough.state, prior.learn(rough.expected), n_iter + rough.trace.n_iter
+        following, expected, trace = _walk(rows, free, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
+        moved = float(np.abs(following - state).max())
+        state, prior, n_iter = following, prior.learn(expected), n_iter + trace.n_iter
         if moved < _STILL and prior.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT + 1:
             break
     return prior, state, n_iter
@@ -334,22 +325,19 @@ class Estimate(NamedTuple):
         return Estimate(self.confusion[annotators], self.prior)
 
 
-class _Walk(NamedTuple):
-    """Where passes ended, the expected numbers there, and how it went."""
+def _walk(
+    rows: ClassRows, form: Form, prior: Prior, state: Floats, *, tol: float, max_iter: int
+) -> tuple[Floats, Tallies, Trace]:
+    """Where E-steps and M-steps end with a given prior, the expected numbers there, and how it went.
 
-    state: Floats
-    expected: Tallies
-    trace: Trace
-
-
-def _walk(rows: ClassRows, form: Form, prior: Prior, state: Floats, *, tol: float, max_iter: int) -> _Walk:
-    """E-steps and M-steps in turn with a given prior, without leaps: far from the end these may land elsewhere."""
+    They go without leaps: far from the end these may land elsewhere.
+    """
     n_iter, change = 0, np.inf
     while n_iter == 0 or (change > tol and n_iter < max_iter):
         expected = _e_step(rows, form.estimate(state))
         following = _m_step(expected, prior, form, state)
         change, state, n_iter = float(np.abs(following - state).max()), following, n_iter + 1
-    return _Walk(state, expected, Trace(n_iter, change <= tol, change))
+    return state, expected, Trace(n_iter, change <= tol, change)
 
 
 def _climb(
@@ -365,8 +353,11 @@ def _climb(
         value = round(expected.log_likelihood + favour, 8)
         return Step(value, _m_step(expected, prior, form, state))
 
-    scale = _scale(rows, form.n_numbers)
-    return accelerate(step, state, lower=form.lower, upper=form.upper, scale=scale, tol=tol, max_iter=max_iter)
+    # the number of grades or items that each entry of a state rests on
+    number = np.append(np.repeat(rows.annotator_weights + 1.0, form.n_numbers), np.full(rows.n_levels, rows.n_graded))
+    return accelerate(
+        step, state, lower=form.lower, upper=form.upper, scale=np.sqrt(number), tol=tol, max_iter=max_iter
+    )
 
 
 def _e_step(rows: ClassRows, here: Estimate) -> Tallies:
@@ -454,12 +445,6 @@ def first_estimate(crowd: Floats, begin: Estimate | None, n_annotators: int) -> 
     return Estimate(confusion, np.maximum(np.where(np.isnan(begin.prior), prior, begin.prior), _MIN_PROBABILITY))
 
 
-def _scale(rows: ClassRows, n_numbers: int) -> Floats:
-    """Root of the number of grades or items that each entry of a state rests on."""
-    scale: Floats = np.append(np.repeat(rows.annotator_weights + 1.0, n_numbers), np.full(rows.n_levels, rows.n_graded))
-    return np.sqrt(scale)
-
-
 def crowd_shares(rows: ClassRows) -> Floats:
     """Return the crowd's grades by true and given level, as shares of all, vote shares of items taken for the truth.
 
@@ -484,16 +469,6 @@ class FixedPrior:
 
     counts: Floats
     shares: Floats
-
-    @classmethod
-    def of_crowd(cls, crowd: Floats, alpha: float) -> FixedPrior:
-        """Return the crowd's habits as ``alpha`` grades of each level, and one item of each."""
-        return cls(crowd[None] * (alpha * len(crowd)), np.ones(len(crowd)))
-
-    @classmethod
-    def none(cls, crowd: Floats) -> FixedPrior:
-        """Return next to nothing: it only says what a row without grades looks like."""
-        return cls(crowd[None] * (_NEARLY_NONE * len(crowd)), np.full(len(crowd), _NEARLY_NONE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,7 +560,9 @@ class OwnPrior:
             pairs = np.stack([swept.right, swept.total - swept.right], axis=1)
             even = np.broadcast_to([share, 1 - share], pairs.shape)
             own_weight = likeliest_weight(pairs, even, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT, self.own_weight)
-        share_weight = likeliest_share_weight(expected.shares)
+        even = np.full((1, len(self.ease)), 1.0 / len(self.ease))
+        # how many items even shares of the levels are worth
+        share_weight = likeliest_weight(expected.shares[None], even, float(len(self.ease)), _SPREAD_OF_LOG_SHARE_WEIGHT)
         before = np.log([self.row_weight, self.own_weight])
         near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _MAX_LOG_CHANGE).all())
         return replace(
@@ -595,14 +572,6 @@ class OwnPrior:
 
 
 Prior: TypeAlias = FixedPrior | OwnPrior
-
-
-def likeliest_share_weight(shares: Floats) -> float:
-    """Return how many items even shares of the levels are worth, from the expected number of items of each."""
-    from .kernels.own_prior import likeliest_weight
-
-    even = np.full((1, len(shares)), 1.0 / len(shares))
-    return likeliest_weight(shares[None], even, float(len(shares)), _SPREAD_OF_LOG_SHARE_WEIGHT)
 
 
 def _probability(log_odds: Floats) -> Floats:

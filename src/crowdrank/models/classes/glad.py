@@ -13,18 +13,19 @@ from ...data.judgments import Grades, expect
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_choices
-from .class_method import ClassMethod, class_rows
+from .class_method import ClassMethod
 from .coded_grades import (
     ClassFit,
     ClassRows,
     Former,
     Step,
+    class_rows,
     former_fit,
     level_counts,
     log_shares,
     votes_as_fit,
     with_known,
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .kernels.glad import DifficultyPass

@@ -14,8 +14,7 @@ from ...data.judgments import Grades
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, expect_choices
-from .calibration import predicts_better
-from .class_method import ClassMethod
+from .class_method import ClassMethod, predicts_better
 from .coded_grades import ClassFit, ClassRows, Former, Step, level_counts, log_shares, votes_as_fit, with_known
 
 if TYPE_CHECKING:

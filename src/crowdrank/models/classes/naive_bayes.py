@@ -15,8 +15,7 @@ from ...errors import DataWarning, ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
-from .calibration import held_out_loss, predicts_better
-from .class_method import ClassMethod, is_identified
+from .class_method import ClassMethod, held_out_loss, is_identified, predicts_better
 from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, Step, level_counts, votes_as_fit
 
 _MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, logit
 
-from crowdrank.models.classes.kernels.shrunk_matrices import shrink_matrices
+from crowdrank.models.classes.kernels.own_prior import shrink_matrices
 
 
 def shrink_slowly(counts, given, skill_weight, matrix_weight):
