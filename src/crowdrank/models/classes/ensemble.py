@@ -128,8 +128,8 @@ class Ensemble(ClassMethod):
         )  # fmt: skip
         readings = [fit.reading for fit in fits if fit.reading is not None]
         return ClassFit(
-            _mean([fit.probabilities for fit in fits]), _mean([fit.prior for fit in fits]),
-            _mean([fit.confusion for fit in fits]), trace, {**fits[0].parameters, **fits[1].parameters},
+            np.mean([fit.probabilities for fit in fits], axis=0), np.mean([fit.prior for fit in fits], axis=0),
+            np.mean([fit.confusion for fit in fits], axis=0), trace, {**fits[0].parameters, **fits[1].parameters},
             reading=MeanReading(tuple(readings)), rereads=True,
         )  # fmt: skip
 
@@ -156,9 +156,4 @@ class MeanReading(NamedTuple):
 
     def probabilities(self, rows: ClassRows, state: Any) -> Floats:
         """Return the probability of each level for each item."""
-        return _mean([reading.probabilities(rows, state) for reading in self.readings])
-
-
-def _mean(values: list[Floats]) -> Floats:
-    """The mean of arrays of one shape."""
-    return np.mean(values, axis=0)
+        return np.mean([reading.probabilities(rows, state) for reading in self.readings], axis=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import polars as pl
 
-from ...data.consensus import Consensus, Trace
+from ...data.consensus import Consensus
 from ...data.judgments import Grades, expect
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
@@ -153,26 +153,47 @@ class GLAD(ClassMethod):
         return _Beginning(former.of_annotators("ability"), former.prior)
 
     def _fit_rows(self, rows: Any, begin: _Beginning) -> ClassFit:
-        """The fit from former abilities and class shares, or from the prior where they are NaN."""
-        if not isinstance(rows, ClassRows):
-            return _fit_in_parts(self, rows, begin)
-        problem = _lay_out(rows, self, rows.levels_by_row[1])
-        n_before = 0 if np.isnan(begin.ability).all() else _N_SETTLING_PASSES
-        start = problem.settled_state(begin, n_before)
-        n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
+        """The fit from former abilities and class shares, or from the prior where they are NaN.
+
+        In memory the log ease of the items is part of the state, which leaps ahead with it. Parts keep that of their
+        items, and settle it in each pass for the abilities of now.
+        """
+        (given,) = rows.total(level_counts)
+        n_annotators, n_before, own_grades, reading = rows.n_annotators, 0, np.empty(0), None
+        problem = _lay_out(rows, self, given) if isinstance(rows, ClassRows) else None
+
+        def settle_parts(state: Floats) -> Step:
+            ability, shares = state[:n_annotators], state[n_annotators:]
+            pass_sums = rows.total_with_state(_settled_sums, self, given, ability, log_shares(shares, rows.n_levels))
+            return _m_step(self, ability, shares, pass_sums, np.empty(0))
+
+        if problem is None:
+            step, start = settle_parts, _first_state(self, begin, 0)
+        else:
+            n_before = 0 if np.isnan(begin.ability).all() else _N_SETTLING_PASSES
+            step, start = problem.step, problem.settled_state(begin, n_before)
+            own_grades = np.bincount(rows.item, rows.weight, rows.n_items)
+        n_free = n_annotators + len(own_grades)
+        n_shares = len(start) - n_free
         # entries count by the grades that they rest on, class shares by all
-        numbers = (
-            rows.annotator_weights,
-            np.bincount(rows.item, rows.weight, rows.n_items),
-            np.full(n_shares, rows.annotator_weights.sum()),
-        )
+        numbers = rows.annotator_weights, own_grades, np.full(n_shares, rows.annotator_weights.sum())
+        lower = np.append(np.full(n_free, -_MAX_NUMBER), np.full(n_shares, 1e-12))
         state, trace = accelerate(
-            problem.step, start, lower=np.append(np.full(n_free, -_MAX_NUMBER), np.full(n_shares, 1e-12)),
-            upper=_MAX_NUMBER, scale=np.sqrt(np.concatenate(numbers)), tol=self.tol, max_iter=self.max_iter,
+            step, start, lower=lower, upper=_MAX_NUMBER, scale=np.sqrt(np.concatenate(numbers)), tol=self.tol,
+            max_iter=self.max_iter,
         )  # fmt: skip
         if not trace.converged:
             warn_unconverged("glad", self.max_iter, trace.change, self.tol)
-        return _class_fit(problem, state, replace(trace, n_iter=n_before + trace.n_iter))
+        last, ability = step(state), state[:n_annotators].copy()
+        if problem is None:
+            log_ease = np.concatenate([values for (values,) in rows.each_with_state(_graded_ease)])
+            reading = EaseReading(self, given, ability, log_shares(state[n_annotators:], rows.n_levels))
+            probabilities = rows.read(reading)
+        else:
+            log_ease, probabilities = state[n_annotators:n_free][rows.is_graded], problem.probabilities
+        trace = replace(trace, n_iter=n_before + trace.n_iter)
+        confusion = _confusion(ability, log_ease, _guesses(self, given), self)
+        return ClassFit(probabilities, last.shares, confusion, trace, {"ability": ability}, reading=reading)
 
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the prior has them."""
@@ -203,6 +224,14 @@ def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
     probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
     annotators = read_only(rows.packed_rows.code // np.uint32(rows.n_levels))
     return _Problem(method, rows, annotators, rows.levels_by_row[0], _guesses(method, given), probabilities)
+
+
+def _first_state(method: GLAD, begin: _Beginning, n_items: int) -> Floats:
+    """Abilities, the log ease of so many items and shares of levels to begin with; the prior's where they are NaN."""
+    shares = begin.shares if method.prior == "estimated" else np.empty(0)
+    ability = np.where(np.isnan(begin.ability), _PRIOR_MEAN, begin.ability)
+    shares = np.where(np.isnan(shares), 1.0 / len(begin.shares), shares)
+    return np.concatenate([ability, np.full(n_items, _PRIOR_MEAN), shares])
 
 
 def _guesses(method: GLAD, given: Floats) -> Floats:
@@ -248,14 +277,7 @@ class _Problem:
 
     def settled_state(self, begin: _Beginning, n_passes: int) -> Floats:
         """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
-        (ease_at, shares_at), n_levels = self.parts, self.rows.n_levels
-        shares = begin.shares if self.method.prior == "estimated" else np.empty(0)
-        parts = (
-            (begin.ability, _PRIOR_MEAN),
-            (np.full(self.rows.n_items, _PRIOR_MEAN), _PRIOR_MEAN),
-            (shares, 1.0 / n_levels),
-        )
-        state = np.concatenate([np.where(np.isnan(part), prior, part) for part, prior in parts])
+        (ease_at, shares_at), state = self.parts, _first_state(self.method, begin, self.rows.n_items)
         for _ in range(n_passes):
             following = self.step(state).following[ease_at:shares_at]
             change = float(np.abs(following - state[ease_at:shares_at]).max(initial=0.0))
@@ -277,14 +299,6 @@ def _m_step(method: GLAD, ability: Floats, shares: Floats, pass_sums: Any, bette
     return Step(value, following, sums / sums.sum())
 
 
-def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
-    """Levels and abilities at a state."""
-    rows, last = problem.rows, problem.step(state)
-    ability, log_ease, _ = np.split(state, problem.parts)
-    confusion = _confusion(ability, log_ease[rows.is_graded], problem.guesses, problem.method)
-    return ClassFit(problem.probabilities, last.shares, confusion, trace, {"ability": ability.copy()})
-
-
 def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD) -> Floats:
     """Probability of each answer for each true level of a random item, from quantiles of the items' ease."""
     from scipy.special import expit
@@ -299,38 +313,6 @@ def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD)
         level = np.arange(guesses.shape[1])
         confusion[:, level, level] = knowing[:, None]
     return confusion
-
-
-def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
-    """The fit over parts, which keep the log ease of their items, settled in each pass for the abilities of now."""
-    (given,) = rows.total(level_counts)
-    guesses, n_annotators = _guesses(method, given), rows.n_annotators
-    shares = begin.shares if method.prior == "estimated" else np.empty(0)
-    start = np.concatenate(
-        [
-            np.where(np.isnan(part), prior, part)
-            for part, prior in ((begin.ability, _PRIOR_MEAN), (shares, 1 / len(begin.shares)))
-        ]
-    )
-
-    def step(state: Floats) -> Step:
-        ability, shares = state[:n_annotators], state[n_annotators:]
-        log_prior = log_shares(shares, rows.n_levels)
-        pass_sums = rows.total_with_state(_settled_sums, method, given, ability, log_prior)
-        return _m_step(method, ability, shares, pass_sums, np.empty(0))
-
-    lower = np.append(np.full(n_annotators, -_MAX_NUMBER), np.full(len(shares), 1e-12))
-    scale = np.sqrt(np.append(rows.annotator_weights, np.full(len(shares), rows.annotator_weights.sum())))
-    state, trace = accelerate(
-        step, start, lower=lower, upper=_MAX_NUMBER, scale=scale, tol=method.tol, max_iter=method.max_iter
-    )
-    if not trace.converged:
-        warn_unconverged("glad", method.max_iter, trace.change, method.tol)
-    last, ability = step(state), state[:n_annotators].copy()
-    log_ease = np.concatenate([values for (values,) in rows.each_with_state(_graded_ease)])
-    confusion = _confusion(ability, log_ease, guesses, method)
-    reading = EaseReading(method, given, ability, log_shares(state[n_annotators:], rows.n_levels))
-    return ClassFit(rows.read(reading), last.shares, confusion, trace, {"ability": ability}, reading=reading)
 
 
 def _settled_sums(

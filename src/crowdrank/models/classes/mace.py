@@ -132,23 +132,27 @@ class MACE(ClassMethod):
         return _Habits(former.of_annotators("spam_probability"), answers, former.prior)
 
     def _fit_rows(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
-        """The fit with the shares wanted; estimated ones go on from the habits found with uniform ones."""
-        fit = self._fit_shares(rows, begin) if self.prior != "learned" else self._fit_learned(rows, begin)
+        """The fit with the shares wanted; learned ones are uniform unless estimated ones predict held-out grades best.
+
+        Estimated ones go on from the habits found with uniform ones.
+        """
+        if self.prior != "learned":
+            fit = self._fit_shares(rows, begin)
+        else:
+            fit, prior = replace(self, prior="uniform")._fit_shares(rows, begin), np.full(rows.n_levels, np.nan)
+            spam, answers = (fit.parameters[name] for name in ("spam_probability", "spam_answers"))
+            habits = _Habits(spam, answers[:, rows.used_levels], prior if begin is None else begin.prior)
+            estimated = replace(self, prior="estimated")._fit_shares(rows, habits)
+            better, other = rows.sample_probabilities(estimated), rows.sample_probabilities(fit)
+            fit = estimated if predicts_better(rows.sample, better, other) else fit
         if not fit.trace.converged:
             warn_unconverged("mace", self.max_iter, fit.trace.change, self.tol)
         return fit
 
-    def _fit_learned(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
-        """The fit with uniform shares, unless estimated ones predict held-out grades better."""
-        uniform, prior = replace(self, prior="uniform")._fit_shares(rows, begin), np.full(rows.n_levels, np.nan)
-        spam, answers = (uniform.parameters[name] for name in ("spam_probability", "spam_answers"))
-        habits = _Habits(spam, answers[:, rows.used_levels], prior if begin is None else begin.prior)
-        estimated = replace(self, prior="estimated")._fit_shares(rows, habits)
-        better, other = rows.sample_probabilities(estimated), rows.sample_probabilities(uniform)
-        return estimated if predicts_better(rows.sample, better, other) else uniform
-
     def _fit_shares(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
         """The best of the climbs from all starts, or the one from a former fit."""
+        from .kernels.mace import guessing_confusion, mean_habits
+
         (counts,) = rows.total(level_counts)
         # those who gave no grade have a share of nothing
         problem = _Problem(self, rows, counts, np.maximum(counts.sum(axis=1), 1e-300))
@@ -163,7 +167,13 @@ class MACE(ClassMethod):
         state, rough = climbs[_best_climb([trace for _, trace in climbs])]
         state, fine = climb(state, tol=self.tol, max_iter=self.max_iter)
         values = (rough.log_likelihood or ()) + (fine.log_likelihood or ())[1:]
-        return _class_fit(problem, state, replace(fine, n_iter=rough.n_iter + fine.n_iter - 1, log_likelihood=values))
+        trace = replace(fine, n_iter=rough.n_iter + fine.n_iter - 1, log_likelihood=values)
+        knowing, reading = problem.knowing(state), SpamReading(*problem.model(state))
+        spam, answers = mean_habits(knowing, counts - knowing, *problem.more)
+        return ClassFit(
+            rows.read(reading), problem.step(state).shares, guessing_confusion(1.0 - spam, answers), trace,
+            _parameters(spam, answers, rows), reading=reading, rereads=True,
+        )  # fmt: skip
 
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the prior has them."""
@@ -291,19 +301,6 @@ def _state_of(problem: _Problem, habits: _Habits) -> Floats:
     shares = np.maximum(np.where(np.isnan(habits.prior), 1.0 / n_levels, habits.prior), 1e-9)
     known = (problem.counts - spamming) / problem.totals[:, None]
     return np.append(known, shares if problem.method.prior == "estimated" else shares[:0])
-
-
-def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
-    """Levels and habits at a state."""
-    from .kernels.mace import guessing_confusion, mean_habits
-
-    rows, more, reading = problem.rows, problem.more, SpamReading(*problem.model(state))
-    knowing = problem.knowing(state)
-    spam, answers = mean_habits(knowing, problem.counts - knowing, *more)
-    confusion, parameters = guessing_confusion(1.0 - spam, answers), _parameters(spam, answers, rows)
-    return ClassFit(
-        rows.read(reading), problem.step(state).shares, confusion, trace, parameters, reading=reading, rereads=True
-    )
 
 
 def _parameters(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:

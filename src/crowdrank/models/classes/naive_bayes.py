@@ -188,17 +188,14 @@ class NaiveBayes(ClassMethod):
             raise ParameterError("accuracies= have even errors; leave errors='own' out, or the accuracies")
         from ...kernels.threads import in_order
 
-        guesses = None if given.any() or self.errors == "even" else _guesses(rows)
-        sample = rows.sample
-        if guesses is not None and self.errors == "learned" and not sample.n_items:
-            guesses = None
-        elif guesses is not None and self.errors == "learned":
-            strength = 0.0 if self.prior == "estimated" else None
-            either = (guesses, None)
-            own, even = in_order(lambda one: self._fit_shares(sample, begin, either[one], strength), range(2))
-            better = predicts_better(sample, own.probabilities, even.probabilities, n_errors=_N_ERRORS)
-            guesses = guesses if better else None
+        guesses, sample = None if given.any() or self.errors == "even" else _guesses(rows), rows.sample
         strength = 0.0 if self.prior == "estimated" else None
+        if guesses is not None and self.errors == "learned":
+            either, better = (guesses, None), False
+            if sample.n_items:
+                own, even = in_order(lambda one: self._fit_shares(sample, begin, either[one], strength), range(2))
+                better = predicts_better(sample, own.probabilities, even.probabilities, n_errors=_N_ERRORS)
+            guesses = guesses if better else None
         if self.prior == "learned" and not given.all():
             strength = self._strength(sample, begin, guesses) if sample.n_items else _STRENGTHS[0]
         fit = self._fit_shares(rows, begin, guesses, strength)
@@ -254,7 +251,10 @@ class NaiveBayes(ClassMethod):
             value = round(expected.log_likelihood + float(favour), 8)
             return Step(value, m_step(expected.counts, expected.shares, accuracy))
 
-        first = _first_state(rows, begin.with_errors(guesses), m_step)
+        # the former state, and what follows from vote shares where there is none
+        votes, former = rows.votes(), begin.with_errors(guesses)
+        first = np.append(np.where(np.isfinite(begin.given), np.nan, former.accuracy), former.prior)
+        first = np.where(np.isfinite(first), first, m_step(votes.counts, votes.shares))
         scale = np.sqrt(np.append(number + 1.0, np.full(n_levels, rows.n_graded)))
         lower = np.append(np.full(rows.n_annotators, _MARGIN_GIVEN), np.full(n_levels, _MIN_PROBABILITY))
         state, trace = accelerate(
@@ -293,15 +293,6 @@ class _Beginning(NamedTuple):
         luck = guesses @ np.where(np.isfinite(self.prior), self.prior, even)
         knowing = np.clip((self.accuracy - luck) / (1.0 - luck), _MARGIN_LEARNED, 1 - _MARGIN_LEARNED)
         return self._replace(accuracy=knowing)
-
-
-def _first_state(rows: ClassRows, begin: _Beginning, m_step: Any) -> Floats:
-    """The state to start with: the former one, and what follows from vote shares where there is none."""
-    votes = rows.votes()
-    state: Floats = m_step(votes.counts, votes.shares)
-    former = np.append(begin.accuracy, begin.prior)
-    former = np.where(np.append(np.isfinite(begin.given), np.zeros(rows.n_levels, bool)), np.nan, former)
-    return np.where(np.isfinite(former), former, state)
 
 
 def _guesses(rows: ClassRows) -> Floats:
