@@ -468,7 +468,8 @@ class NDCGScorer:
         """Return the mean nDCG of what a fitted ranker predicts; queries without gain count 0."""
         if qid is None:
             return without_queries("the nDCG scorer")
-        scores = predict_scores(estimator, X, qid)
+        # our rankers get the queries, which some scale features by
+        scores = estimator.predict(X, qid=qid) if isinstance(estimator, Ranker) else estimator.predict(X)
         lists = Lists.of(len(scores), y, qid, item)
         return ItemGain(lists, self.k, self.gain).ndcg(scores if lists.rows is None else scores[lists.rows])
 
@@ -519,11 +520,6 @@ def without_queries(what: str) -> float:
             return _NoScore(text)  # type: ignore[return-value]
         frame = frame.f_back
     raise ParameterError(text)
-
-
-def predict_scores(estimator: Any, X: Any, qid: Any) -> Any:
-    """Return what an estimator predicts; our rankers get the queries, which some scale features by."""
-    return estimator.predict(X, qid=qid) if isinstance(estimator, Ranker) else estimator.predict(X)
 
 
 def ndcg_scorer(k: int | None = 10, gain: str = "exponential") -> NDCGScorer:

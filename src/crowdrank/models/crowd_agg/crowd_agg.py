@@ -169,7 +169,8 @@ class CrowdAgg:
             eta, trace = _held_out_qualities(self, blocks, np.arange(n_annotators), pairs, trusted)
             if not trusted.any():
                 warn_near_chance("crowd_agg", eta, pairs)
-        columns = [PartColumns(scores) for (scores,) in blocks.read(partial(_read_scores, self, eta))]
+        read = blocks.read(lambda crowd, state: ((settle_ties(self, crowd.judgments, crowd.scores(eta)),), None))
+        columns = [PartColumns(scores) for (scores,) in read]
         sample = partial(read_sample, attrgetter("judgments"), given, share_of_rows(judged.rows))
         quality = quality_of_sample(self, [part for (part,) in blocks.read(sample)], given, {"eta": eta})
         ties = {"n_ties": int(n_ties)} if judged.kind == "preference" else {}
@@ -268,7 +269,7 @@ def _held_out_qualities(
     lengths = (_STEP_LENGTH * _COOLING ** max(n - _N_WARM_ROUNDS, 0) for n in count(1))
 
     def step(eta: Floats) -> Floats:
-        (agree,) = blocks.total(partial(_count_agreement, eta))
+        (agree,) = blocks.total(lambda crowd, state: ((crowd.agree(*crowd.totals(eta)),), None))
         share: Floats = (agree + right) / (pairs + right + wrong)
         return eta + next(lengths) * (share - eta)
 
@@ -281,16 +282,6 @@ def _survey(n_annotators: int, crowd: _Crowd, state: Any) -> tuple[Statistics, A
     given = np.bincount(judgments.row_annotator, judgments.weight, n_annotators).astype(np.float64)
     n_ties = float((judgments.outcome == 0).sum()) if isinstance(judgments, Preferences) else 0.0
     return (crowd.pairs, given, n_ties), None
-
-
-def _count_agreement(eta: Floats, crowd: _Crowd, state: Any) -> tuple[Statistics, Any]:
-    """Pairs of each owner that the others order alike."""
-    return (crowd.agree(*crowd.totals(eta)),), None
-
-
-def _read_scores(method: CrowdAgg, eta: Floats, crowd: _Crowd, state: Any) -> tuple[Statistics, Any]:
-    """Scores of the items of a block."""
-    return (settle_ties(method, crowd.judgments, crowd.scores(eta)),), None
 
 
 def _in_sample_qualities(method: CrowdAgg, crowd: _Crowd) -> tuple[Floats, Trace]:

@@ -743,10 +743,8 @@ class JointModel:
         flip_rates = self.prior.flip_rates(here.flipped, self.pairs.weights)
         step, promised = self.items.newton_step(self.pairs, here, state.parameters)
         gain = float(np.sqrt(max(promised, 0.0) / max(self.pairs.n_pairs, 1)))
-        slack, plain = (
-            _RELATIVE_ROUNDING * (1.0 + abs(value)),
-            self.items.loss == "hinge" or self.items.printed is not None,
-        )
+        slack = _RELATIVE_ROUNDING * (1.0 + abs(value))
+        plain = self.items.loss == "hinge" or self.items.printed is not None
         for halving in range(_MOST_HALVINGS + 1):
             # the flip rates alone never lower the objective
             length = 0.5**halving if halving < _MOST_HALVINGS else 0.0
@@ -1081,7 +1079,9 @@ class JudgedPairs:
     @classmethod
     def of(cls, blocks: Blocks, n_sources: int) -> JudgedPairs:
         """Return the pairs of some blocks."""
-        counts: Floats = np.array(blocks.each(_counts), np.float64).reshape(-1, 2)
+        counts: Floats = np.array(
+            blocks.each(lambda part, state: ((len(part.patterns.starts) - 1.0, float(part.patterns.n_pairs)), None))
+        ).reshape(-1, 2)
         weights = blocks.total(lambda part, state: ((part.patterns.source_weights(n_sources), part.given), None))
         bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
         return cls(blocks, bounds, counts[:, 1].astype(np.int64), *weights)
@@ -1134,11 +1134,6 @@ class JudgedPairs:
         left, right = order[first], order[second]
         by_pair = np.lexsort((right, left))
         return left[by_pair].astype(np.int32), right[by_pair].astype(np.int32), chance[by_pair]
-
-
-def _counts(part: PairBlock, state: Any) -> tuple[Statistics, Any]:
-    """Number of items and pairs of a block."""
-    return (len(part.patterns.starts) - 1.0, float(part.patterns.n_pairs)), None
 
 
 def _expect(

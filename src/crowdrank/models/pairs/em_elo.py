@@ -151,7 +151,11 @@ class EMElo:
 
         def solve(blocks: Blocks) -> PartedFit:
             learned = self._learn(blocks, good)
-            columns = [PartColumns(*scores) for scores in blocks.read(partial(_read_scores, self, learned))]
+            # scores that differ only by rounding are made equal
+            read = blocks.read(
+                lambda block, state: ((settle_ties(self, block.preferences, _elo_scores(self, learned, block)),), None)
+            )
+            columns = [PartColumns(*scores) for scores in read]
             sample = partial(read_sample, attrgetter("preferences"), learned.given, share_of_rows(judged.rows))
             samples = [part for (part,) in blocks.read(sample)]
             quality = quality_of_sample(self, samples, learned.given, {"eta": learned.eta})
@@ -344,8 +348,3 @@ def _elo_scores(method: EMElo, learned: _Learned, block: _EloBlock) -> Floats:
     unit = method.scale / float(np.log(method.base))
     salts = np.random.default_rng(method.seed).integers(0, 2**64, method.n_passes, dtype=np.uint64)
     return method.initial + unit * mean_elo_scores(decided, method.k / unit, salts, (method.n_passes + 1) // 2)
-
-
-def _read_scores(method: EMElo, learned: _Learned, block: _EloBlock, state: Any) -> tuple[Statistics, Any]:
-    """Scores of the items of a block, those that differ only by rounding made equal."""
-    return (settle_ties(method, block.preferences, _elo_scores(method, learned, block)),), None

@@ -442,10 +442,8 @@ class ScoredTruths:
         from .kernels.true_rankings import descend
 
         crowd, m, rng = self.crowd, self.learner.design.n_features, np.random.default_rng(seed)
-        rows, offsets = (
-            np.concatenate([block for *_, block in self.learner.design.blocks()]),
-            self.learner.design.offsets,
-        )
+        rows = np.concatenate([block for *_, block in self.learner.design.blocks()])
+        offsets = self.learner.design.offsets
         chains, theta, weights = crowd.chains(), -rng.random(len(crowd.annotators.start)), np.full(m, 1 / m)
         best, ranked = np.empty(len(crowd.item_query), np.int32), np.unique(crowd.item_query[self.item])
         # in an order that does not depend on names

@@ -14,7 +14,7 @@ from numba import njit
 
 from ...kernels.ranking_measures import ideal_gain
 from ...kernels.segments import set_starts
-from ...kernels.threads import even_bounds, over_bounds, pair_bounds, read_only
+from ...kernels.threads import bind, even_bounds, over_bounds, pair_bounds, read_only, views
 from ...protocols import Counts, Floats, Ints
 
 if TYPE_CHECKING:
@@ -605,22 +605,18 @@ def _descend_queries(features, wanted, weight, offsets, order, rate, weights):
 
 def choose_from_sets(scores: Floats, sets: Floats, offsets: Counts, factor: Floats) -> tuple[float, Floats]:
     """Return the expected negative log-likelihood at scores (n_items,), and its slopes (n_items,)."""
-    slopes = np.zeros(len(scores))
-    ones = np.ones(len(scores))
-    inputs = (read_only(one) for one in (scores, ones, sets, set_starts(np.diff(offsets)), offsets, factor))
-    choose: Any = _choose_from_set
-    return float(choose(*inputs, slopes)), slopes
+    slopes, ones = np.zeros(len(scores)), np.ones(len(scores))
+    given = views(scores, ones, sets, set_starts(np.diff(offsets)), offsets, factor)
+    return float(bind(_choose_from_set, *given, slopes)()), slopes
 
 
 def bend_sets(
     scores: Floats, sets: Floats, offsets: Counts, factor: Floats, first: int, last: int, block: Floats
 ) -> Floats:
     """Return rows of the items of queries ``first`` up to ``last`` multiplied by the curvature in the scores."""
-    bent = np.zeros_like(block)
-    ones = np.ones(len(scores))
-    inputs = (read_only(one) for one in (block, scores, ones, sets, set_starts(np.diff(offsets)), offsets, factor))
-    bend: Any = _bend
-    bend(*inputs, first, last, bent)
+    bent, ones = np.zeros_like(block), np.ones(len(scores))
+    given = views(block, scores, ones, sets, set_starts(np.diff(offsets)), offsets, factor)
+    bind(_bend, *given, first, last, bent)()
     return bent
 
 

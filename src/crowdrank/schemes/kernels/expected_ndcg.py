@@ -125,11 +125,9 @@ def expected_changes(order, offsets, candidate, posterior, gain, confusions, dis
     changes = np.zeros((n_candidates, len(confusions)))
     possible, expected = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
     steps = gain.copy()
-    for level in range(1, n_levels):
-        steps[level] = gain[level] - gain[level - 1]
+    steps[1:] = np.diff(gain)
     ideal = np.zeros(n_places + 1)
-    for place in range(n_places):
-        ideal[place + 1] = ideal[place] + discount[place]
+    ideal[1:] = np.cumsum(discount)
     half = len(uniforms) // 2
     ones, nothing = np.ones(n_levels), np.zeros(n_draws, np.int32)
     worth, after = np.empty(n_levels), np.empty(n_levels)

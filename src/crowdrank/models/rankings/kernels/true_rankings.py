@@ -248,7 +248,8 @@ def _over_queries(
         filled = np.diff(lists.offsets) > 0
         top = np.maximum.reduceat(scores, lists.offsets[:-1][filled])
         weights = np.maximum(np.exp(scores - np.repeat(top, lists.sizes[filled])), _SMALLEST)
-    columns, pulls, strength, which = RankedLists(*views(*lists)), *views(pull, weights, chosen)
+    columns: Any = RankedLists(*views(*lists))
+    pulls, strength, which = views(pull, weights, chosen)
 
     def work(begin: int, end: int) -> None:
         kernel(columns, pulls, strength, which[begin:end], *rest)
