@@ -333,8 +333,9 @@ def _style(rows: Collector, record: Record, sides: str, texts: Any = (None, None
     Nothing is looked for unless covariates are asked for. ``sides`` are the ends of the fields of left and right; of a
     judge's ``prompt`` the texts are those that it shows.
     """
-    names = parse_covariates(rows.options.covariates)
-    counted = record.get("conv_metadata") if names else None
+    if not rows.options.covariates:
+        return {}
+    names, counted = parse_covariates(rows.options.covariates), record.get("conv_metadata")
     counted = foreign.parse_json(counted) if isinstance(counted, str) else counted
     places = [one for one in (counted, record) if isinstance(one, Mapping)]
     cells: Cells = {}
