@@ -139,7 +139,7 @@ def evaluate_runs(
     return evaluation
 
 
-def _scored(run: Any, queries: pl.Series) -> dict[str, Scored]:
+def _scored_runs(run: Any, queries: pl.Series) -> dict[str, Scored]:
     """Runs by their names; of a ranking that stays in Parquet, or of its folder, the queries of the truth."""
     stored = scan_consensus(run) if is_stored(run) else run
     return as_scored(stored.of_queries(queries) if isinstance(stored, StoredConsensus) else stored)
@@ -192,12 +192,12 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
 def _runs_by_name(runs: Any, queries: pl.Series) -> tuple[dict[str, Scored], dict[str, str]]:
     """Runs by name, and the names of those that have a file of their own by that file."""
     if isinstance(runs, Mapping) and not any(word in runs for word in ("item", "score", "rank")):
-        return {str(name): next(iter(_scored(run, queries).values())) for name, run in runs.items()}, {}
+        return {str(name): next(iter(_scored_runs(run, queries).values())) for name, run in runs.items()}, {}
     several = isinstance(runs, Sequence) and not isinstance(runs, str | os.PathLike)
     listed = list(runs) if several else [runs]
     every_run = []
     for run in listed:
-        found = _scored(run, queries)
+        found = _scored_runs(run, queries)
         # a folder of a ranking that stays in Parquet is one of several runs by its own name
         every_run.append({Path(run).name: one for one in found.values()} if several and is_stored(run) else found)
     number_of = Counter(name for of_file in every_run for name in of_file)

@@ -138,25 +138,31 @@ class Passes:
     progress: Progress | None = None
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What was asked for, by the name of the argument."""
-        ways = {"stream": self.stream, "cluster": self.cluster, "resume": self.resume}
-        return {name: value for name, value in ways.items() if value}
+    def asked(self) -> list[str]:
+        """Names of the arguments that were given."""
+        return [name for name in ("stream", "cluster", "resume") if getattr(self, name)]
 
     @contextmanager
     def executor(
         self, packed: PackedJudgments, files: RunFiles | None = None, *, method: Any = None, quiet: bool = False
     ) -> Iterator[Executor]:
-        """Return who runs the passes, and say which way they go unless ``quiet``; a single one runs here."""
-        if self.cluster is None or (method is not None and needs_one_pass(method)):
+        """Return who runs the passes, and say which way they go unless ``quiet``; a single one runs here.
+
+        Judgments are read anew in every pass where their codes take more than a quarter of the free memory, unless
+        ``stream`` says otherwise. How long passes take, their progress says from the second on.
+        """
+        one_pass = method is not None and needs_one_pass(method)
+        if self.cluster is None or one_pass:
             from ..cluster.executor import InMemory, Streamed
 
-            stream = self.stream
-            if self.cluster is None:
-                stream, sentence = advice(packed, method, stream=stream)
-                if not quiet:
-                    say(sentence)
-            yield (Streamed if stream else InMemory)(files, self.progress)
+            held, free = _BYTES_PER_ROW[packed.kind] * packed.rows, available_memory()
+            streamed = one_pass or (held > free / 4 if self.stream is None else self.stream)
+            way = f"{in_words(free)} free: {'streamed' if streamed else 'in memory'}"
+            if one_pass:
+                way = f"{packed.n_parts} parts: one pass, a part at a time"
+            if self.cluster is None and not quiet:
+                say(f"{in_words(held)} of codes, {way}")
+            yield (Streamed if streamed else InMemory)(files, self.progress)
             return
         if self.stream:
             raise ParameterError(f"{option('stream')} and {option('cluster')} exclude each other; give one of them")
@@ -300,21 +306,6 @@ def _run_files(
         "parameters": asdict(aggregator), "arguments": prints,
     }  # fmt: skip
     return RunFiles.open(resume, {**described, **(draw or {})})
-
-
-def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None = None) -> tuple[bool, str]:
-    """Return whether packed judgments are read anew in every pass, and the sentence that says why.
-
-    They are where their codes take more than a quarter of the free memory, unless ``stream`` says otherwise. How long
-    passes take, their progress says from the second on.
-    """
-    held = _BYTES_PER_ROW[packed.kind] * packed.rows
-    if method is not None and needs_one_pass(method):
-        return True, f"{in_words(held)} of codes, {packed.n_parts} parts: one pass, a part at a time"
-    free = available_memory()
-    streamed = held > free / 4 if stream is None else stream
-    way = "streamed" if streamed else "in memory"
-    return streamed, f"{in_words(held)} of codes, {in_words(free)} free: {way}"
 
 
 def file_advice(paths: Sequence[str | os.PathLike[str]]) -> tuple[bool, str] | None:
