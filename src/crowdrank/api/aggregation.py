@@ -395,8 +395,8 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
     judgments = list(judgments) if isinstance(judgments, Iterator) else judgments
     paths = [judgments] if isinstance(judgments, str | os.PathLike) else judgments
     if isinstance(paths, list | tuple) and paths and all(isinstance(one, str | os.PathLike) for one in paths):
-        wanted = None if control is None else read_options(**read_covariates_of(control))
-        return read_judgments(paths) if wanted is None else read_files(paths, wanted)
+        how = None if control is None else read_options(**read_covariates_of(control))
+        return read_judgments(paths) if how is None else read_files(paths, how)
     if isinstance(judgments, list | tuple) and not are_rows(judgments):
         return together([part for one in judgments for part in parts_of(as_judgments(one, control))])
     frame = to_frame(judgments)
@@ -684,7 +684,7 @@ def zero_covariates(judgments: Any, control: Sequence[str]) -> list[str]:
     """Return those covariates that are 0 in all of these preferences."""
     if not isinstance(judgments, Preferences) or judgments.covariates is None:
         return []
-    some = dict(zip(judgments.covariate_names, judgments.covariates.any(axis=0).tolist(), strict=True))
+    some = dict(zip(judgments.covariate_names, (np.abs(judgments.covariates).sum(axis=0) > 0).tolist(), strict=True))
     return [name for name in control if not some.get(name, True)]
 
 

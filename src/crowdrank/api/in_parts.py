@@ -416,10 +416,11 @@ def pack_aside(
     from ..cluster.packing import LargeQueryError, pack_judgments
 
     folder = tempfile.mkdtemp(prefix="crowdrank-")
-    work: Any = partial(pack_judgments, [votes], folder, progress=progress)
     if isinstance(votes, Sequence):
         how: dict[str, Any] = {"options": options, "across_queries": across_queries, "progress": progress}
-        work = partial(pack, list(votes), folder, **how)
+        work: Any = partial(pack, list(votes), folder, **how)
+    else:
+        work = partial(pack_judgments, [votes], folder, progress=progress)
     try:
         try:
             packed: PackedJudgments = work(by="query")

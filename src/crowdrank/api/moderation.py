@@ -371,7 +371,8 @@ def _fit_statistics(group: Ints, residual: Floats, spread: Floats, n: int) -> pl
 
     ``decided`` is the number of answers; what a group has too few for is null.
     """
-    group, residual, spread = (column[spread > 0] for column in (group, residual, spread))
+    use = spread > 0
+    group, residual, spread = group[use], residual[use], spread[use]
 
     def total(values: Floats) -> Floats:
         return np.bincount(group, values, n).astype(np.float64)
