@@ -431,13 +431,13 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
     unknown = [one for one in table["item"].to_list() if one not in place]
     if unknown:
         raise JudgmentError(f"anchors {first_few(map(repr, unknown))} were never judged; leave them out, or judge them")
-    words_of = [str(one) for one in table["grade"].to_list()]
+    graded_words = [str(one) for one in table["grade"].to_list()]
     numbers = table["grade"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     if levels is None and numbers.null_count():
-        seen = ",".join(sorted(set(words_of)))
+        seen = ",".join(sorted(set(graded_words)))
         raise ParameterError(f"grades of anchors are words; say their order, worst first: --levels {seen}")
-    names = [str(one) for one in levels] if levels is not None else sorted(set(words_of), key=float)
-    outside = [one for one in words_of if one not in names]
+    names = [str(one) for one in levels] if levels is not None else sorted(set(graded_words), key=float)
+    outside = [one for one in graded_words if one not in names]
     if outside:
         raise ParameterError(f"grade {outside[0]!r} of an anchor is none of the levels {', '.join(names)}; add it")
     if not 2 <= len(names) <= _MOST_GRADES:
@@ -446,7 +446,7 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
     if len(np.unique(code)) < len(code):
         twice = table["item"].filter(table["item"].is_duplicated())[0]
         raise JudgmentError(f"anchor {twice!r} is listed twice; keep one of its grades")
-    grade = np.array([names.index(one) for one in words_of])
+    grade = np.array([names.index(one) for one in graded_words])
     error = scale.std_error if scale.std_error is not None else np.zeros(len(scale.items))
     spread = float(scale.scores.std()) or 1.0
     scores, errors = scale.scores / spread, error / spread
@@ -491,7 +491,7 @@ def _grade_scripts(scale: Consensus, anchors: Any, levels: Any, seed: int) -> tu
     })  # fmt: skip
     graded = pl.DataFrame({
         "script": scale.items.ids, "grade": [names[one] for one in probabilities.argmax(axis=1)],
-        "anchor": pl.repeat(None, len(scores), dtype=pl.String, eager=True).scatter(code, words_of),
+        "anchor": pl.repeat(None, len(scores), dtype=pl.String, eager=True).scatter(code, graded_words),
         **{f"P({name})": probabilities[:, column] for column, name in enumerate(names)},
     })  # fmt: skip
     return boundaries, graded
