@@ -14,6 +14,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -379,3 +380,45 @@ class Store:
         """Say that a file, or ``None`` for one of them, is damaged, how, and where to get it again."""
         named = self.path(file) if file else f"a file in {self.place}"
         raise JudgmentError(f"{named} is damaged ({what}); get it again from {self.terms.source}")
+
+
+def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return a data set by name.
+
+    Parameters
+    ----------
+    name
+        One of :func:`names`.
+    folder
+        Folder that holds the data sets, each in its own folder. By default the environment variable ``CROWDRANK_DATA``,
+        otherwise ``crowdrank/data`` in the user's cache.
+
+    Raises
+    ------
+    MissingDataError
+        A file is not there; the message says which, the public source to get it from and where to put it.
+
+    Examples
+    --------
+    >>> load("mirex2005-crowd", "nowhere")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.MissingDataError: data set 'mirex2005-crowd' lacks ...
+    """
+    known = entry(name)
+    store = Store(name, known.folder, data_folder(folder), known.description)
+    loader: Callable[..., Dataset] = getattr(import_module(".loaders", __package__), known.loader)
+    try:
+        return loader(store, **known.options)
+    except JudgmentError as error:
+        if store.place.name in str(error):
+            raise
+        store.refuse_damaged(None, str(error))
+    except (LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
+        store.refuse_damaged(None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+
+
+def present(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Return whether all files of a data set are there."""
+    store = Store(name, entry(name).folder, data_folder(folder))
+    return all(store.find(file) for file in store.terms.files)

@@ -3,9 +3,6 @@ from .campaigns import Recorded as Recorded
 from .campaigns import SimulatedCrowd as SimulatedCrowd
 from .campaigns import Trained as Trained
 from .campaigns import campaign as campaign
-from .corpora import Corpus as Corpus
-from .corpora import draw_clicks as draw_clicks
-from .corpora import draw_corpus as draw_corpus
 from .designs import AllPairs as AllPairs
 from .designs import ConnectedPairs as ConnectedPairs
 from .designs import PerItem as PerItem
@@ -19,7 +16,10 @@ from .judgments import preferences as preferences
 from .judgments import rankings as rankings
 from .judgments import simulate as simulate
 from .known import CUTS as CUTS
+from .known import Corpus as Corpus
 from .known import LatentTruth as LatentTruth
+from .known import draw_clicks as draw_clicks
+from .known import draw_corpus as draw_corpus
 from .known import draw_truth as draw_truth
 from .known import latent_truth as latent_truth
 from .noise import NOISES as NOISES

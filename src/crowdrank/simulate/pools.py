@@ -12,7 +12,7 @@ from numpy.random import Generator
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints, Outcomes
 from .designs import all_pairs, pair_places
-from .known import Known, Seed, spread_offsets
+from .known import Known, Seed, check_range, spread_offsets
 
 HONEST, RANDOM, MALICIOUS = 0, 1, 2
 ROLES = ("honest", "random", "malicious")
@@ -380,18 +380,6 @@ def with_spammers(pool: Pool, *, random: float = 0.0, malicious: float = 0.0, se
     roles[: n_random + round(malicious * len(pool))] = MALICIOUS
     roles[:n_random] = RANDOM
     return Crowd(pool, np.random.default_rng(seed).permutation(roles))
-
-
-def check_range(name: str, value: Any, low: float, high: float, count: int | None = None) -> Floats:
-    """Return the values as floats, one per annotator where ``count`` says so; an error outside ``low`` to ``high``."""
-    values = np.asarray(value, float)
-    if count is not None:
-        values = np.broadcast_to(values, count)
-    bad = ~((values >= low) & (values <= high) & np.isfinite(values))
-    if bad.any():
-        span = f"{low:g} or more" if np.isinf(high) else f"between {low:g} and {high:g}"
-        raise ParameterError(f"{name} must be {span}, not {values[bad].flat[0]:g}")
-    return values
 
 
 def positive(n_annotators: int) -> int:
