@@ -17,7 +17,7 @@ from ..data.features import Extractor
 from ..data.files import plain
 from ..errors import MissingExtraError
 from ..protocols import Bools, Counts, Floats
-from .raw_items import ItemError, Made, Measure, RawItem, RawItems, Run, each_item, leave_out, measure_rows
+from .raw_items import LISTS, ItemError, Made, Measure, RawItem, RawItems, Run, each_item, leave_out, measure_rows
 
 RATE = 16_000
 """Samples per second of what is measured."""
@@ -286,15 +286,8 @@ VERSION = 1
 _FILES_PER_CHUNK = 8
 _MAX_FILE_BYTES = 2 * 10**9
 
-_PITCH = ("mean", "sd", "p10", "p50", "p90", "range", "slope", "change")
-_LEVEL = ("mean", "sd", "p10", "p50", "p90", "slope", "range")
 _SPECTRAL = ("harmonicity", "centroid", "rolloff", "flatness", "tilt", "high_band", "flux")
-_RHYTHM = ("syllable_rate", "articulation_rate", "pauses_per_second", "pause_share")
-COLUMNS = (
-    "duration", "bandwidth", *(f"pitch_{name}" for name in _PITCH), "voiced", *(f"level_{name}" for name in _LEVEL),
-    *(f"{name}_{what}" for name in _SPECTRAL for what in ("mean", "sd")), *_RHYTHM,
-    *(f"{name}" for k in range(N_COEFFICIENTS) for name in (f"mfcc{k}_mean", f"mfcc{k}_sd", f"dmfcc{k}_sd")),
-)  # fmt: skip
+COLUMNS: tuple[str, ...] = tuple(LISTS["speech"]["columns"])
 """Names of the columns, in their order."""
 
 _LOUD_RANGE = 30.0
@@ -341,7 +334,7 @@ def _pitch_columns(pitch: Pitch, loud: Bools) -> list[float]:
     """Pitch in semitones over 100 Hz, of the loud voiced frames."""
     voiced = np.flatnonzero(pitch.has_voice & loud)
     if not len(voiced):
-        return [float("nan")] * len(_PITCH)
+        return [float("nan")] * sum(name.startswith("pitch_") for name in COLUMNS)
     tone = 12 * np.log2(pitch.frequency[voiced] / 100)
     low, middle, high = np.percentile(tone, [10, 50, 90])
     steps = np.abs(np.diff(tone))[np.diff(voiced) == 1]

@@ -215,10 +215,9 @@ class WordColumns:
         vocabulary, idf, components = facts["vocabulary"], numbers["idf"], numbers["components"]
         if not isinstance(vocabulary, list | tuple) or not all(isinstance(word, str) for word in vocabulary):
             raise ValueError("its vocabulary is not a list of words")
-        if len(set(vocabulary)) != len(vocabulary) or idf.shape != (len(vocabulary),):
-            raise ValueError("its vocabulary does not fit the weights of its words")
-        if components.ndim != 2 or components.shape[1] != len(vocabulary):
-            raise ValueError("its vocabulary does not fit its loadings")
+        n_words = len(set(vocabulary))
+        if n_words != len(vocabulary) or idf.shape != (n_words,) or components.shape[1:] != (n_words,):
+            raise ValueError("its vocabulary does not fit the weights and loadings of its words")
         return cls(tuple(vocabulary), idf.astype(np.float64), components.astype(np.float32))
 
 
