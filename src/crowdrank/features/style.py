@@ -152,17 +152,21 @@ def style_columns(counts: StyleCounts) -> list[float]:
     >>> dict(zip(COLUMNS, style_columns(style_counts("Why? I say no.")), strict=True))["negations"]
     25.0
     """
-    words, sentences, characters = (max(n, 1) for n in (counts.words, counts.sentences, counts.characters))
+    words, sentences = max(counts.words, 1), max(counts.sentences, 1)
     rates = counts._replace(quotation_marks=counts.quotation_marks / 2)  # type: ignore[arg-type]
-    sizes = ("characters", "words", "sentences", "paragraphs")
-    values = {f"log_{name}": math.log1p(getattr(counts, name)) for name in sizes}
-    values |= {"words_per_sentence": counts.words / sentences, "characters_per_word": counts.word_characters / words}
-    values |= {name: getattr(counts, name) / words for name in ("long_words", "capitals", "shouted")}
-    values["syllables_per_word"] = counts.syllables / words
-    values["type_token"] = counts.distinct_words / math.sqrt(2 * words)
-    values["reading_ease"] = 206.835 - 1.015 * counts.words / sentences - 84.6 * counts.syllables / words
-    values |= {"code_share": counts.code_characters / characters, "non_ascii": counts.non_ascii / characters}
-    values["reading_ease"] *= counts.words > 0
+    values = {
+        "log_characters": math.log1p(counts.characters), "log_words": math.log1p(counts.words),
+        "log_sentences": math.log1p(counts.sentences), "log_paragraphs": math.log1p(counts.paragraphs),
+        "words_per_sentence": counts.words / sentences, "characters_per_word": counts.word_characters / words,
+        "syllables_per_word": counts.syllables / words, "long_words": counts.long_words / words,
+        "type_token": counts.distinct_words / math.sqrt(2 * words),
+        "reading_ease": 206.835 - 1.015 * counts.words / sentences - 84.6 * counts.syllables / words,
+        "code_share": counts.code_characters / max(counts.characters, 1),
+        "capitals": counts.capitals / words, "shouted": counts.shouted / words,
+        "non_ascii": counts.non_ascii / max(counts.characters, 1),
+    }  # fmt: skip
+    if not counts.words:
+        values["reading_ease"] = 0.0
     values |= {name: math.log1p(getattr(counts, name)) for name in _LOGS}
     values |= {name: 100 * getattr(rates, name) / words for name in _RATES}
     return [values[name] for name in COLUMNS]
@@ -220,4 +224,4 @@ def _word_counts(prose: str) -> dict[str, int]:
     counts |= {"long_words": sum(len(word) > 6 for word in words), "distinct_words": len(set(lower))}
     counts |= {"capitals": sum(word[0].isupper() for word in words), "lower_i": words.count("i")}
     counts["shouted"] = sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in words)
-    return counts | {name: sum(word in own for word in lower) for name, own in WORDS.items()}
+    return counts | {name: sum(map(own.__contains__, lower)) for name, own in WORDS.items()}
