@@ -23,7 +23,7 @@ from ...drift import DRIFTS, Walk, fit_with_drift
 from ...errors import DataWarning, JudgmentError, ParameterError
 from ...fitting import warn_unconverged
 from ...pair_counts import steps_of_strengths, strength_weights
-from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Ints, Statistics, add_statistics
+from ...protocols import BlockFit, Blocks, Bools, Counts, Floats, Statistics, add_statistics
 from ...quality import LearnedQuality, trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, one_of, option
@@ -504,20 +504,21 @@ def _seen_scores(judgments: Preferences, heavy: Bools, design: CovariateDesign |
 
 def _own_scores(judgments: Preferences, rows: Bools, design: CovariateDesign | None) -> tuple[Floats, Floats]:
     """Scores of one annotator's preferences at equal covariates, and their covariance; ties are half a win of each."""
-    left, right, n = judgments.left[rows], judgments.right[rows], judgments.n_items
+    from scipy.sparse import coo_array, hstack
+
+    number, n = np.arange(int(rows.sum())), judgments.n_items
     weight, won = judgments.row_weight[rows], 0.5 * (1.0 + judgments.outcome[rows])
     values = judgments.shown[rows].astype(np.float64)[:, None]
     values = values if design is None else np.column_stack([values, design.values[rows]])
-    k = values.shape[1]
-    point, change = np.zeros(n + k), np.inf
-    curvature = np.eye(n + k)
+    sides = np.concatenate([judgments.left[rows], judgments.right[rows]])
+    items = coo_array((np.repeat([1.0, -1.0], len(number)), (np.tile(number, 2), sides)), shape=(len(number), n))
+    terms = hstack([items, coo_array(values)]).tocsr()
+    point, ridge = np.zeros(terms.shape[1]), _RIDGE * np.eye(terms.shape[1])
     for _ in range(_MAX_NEWTON_STEPS):
-        eta = point[left] - point[right] + values @ point[n:]
-        expected = 1.0 / (1.0 + np.exp(-np.clip(eta, -50.0, 50.0)))
-        rest, bend = weight * (won - expected), weight * expected * (1.0 - expected)
-        gradient = np.concatenate([np.bincount(left, rest, n) - np.bincount(right, rest, n), rest @ values])
-        gradient -= _RIDGE * point
-        curvature = _taste_curvature(left, right, bend, values, n)
+        expected = 1.0 / (1.0 + np.exp(-np.clip(terms @ point, -50.0, 50.0)))
+        gradient = terms.T @ (weight * (won - expected)) - _RIDGE * point
+        bend = weight * expected * (1.0 - expected)
+        curvature = (terms.T @ terms.multiply(bend[:, None])).toarray() + ridge
         step = np.linalg.solve(curvature, gradient)
         change = float(np.abs(step).max())
         point = point + step * min(1.0, _MAX_TASTE_STEP / max(change, 1e-300))
@@ -527,22 +528,6 @@ def _own_scores(judgments: Preferences, rows: Bools, design: CovariateDesign | N
     covariance = covariance - covariance.mean(axis=0, keepdims=True)
     scores = point[:n] - point[:n].mean()
     return scores, covariance - covariance.mean(axis=1, keepdims=True)
-
-
-def _taste_curvature(left: Ints, right: Ints, bend: Floats, values: Floats, n: int) -> Floats:
-    """Curvature in scores, side and coefficients."""
-    k = values.shape[1]
-    whole = np.zeros((n + k, n + k))
-    pair = np.bincount(left.astype(np.int64) * n + right, bend, n * n).reshape(n, n)
-    pair = pair + pair.T
-    whole[:n, :n] = np.diag(pair.sum(axis=1)) - pair
-    bent = bend[:, None] * values
-    for c in range(k):
-        whole[:n, n + c] = np.bincount(left, bent[:, c], n) - np.bincount(right, bent[:, c], n)
-    whole[n:, :n] = whole[:n, n:].T
-    whole[n:, n:] = bent.T @ values
-    whole.flat[:: n + k + 1] += _RIDGE
-    return whole
 
 
 def _taste_prior(seen: _Seen, points: Floats) -> _TastePrior:

@@ -1132,7 +1132,7 @@ _MIN_POSITIVE = 1e-300
 
 _COARSE_TOL_FACTOR = 4.0
 _MAX_COARSE_ROUNDS = 60
-"""Rounds of fits that predict held-out grades, or go by a sample, end at so many times ``tol``, or after this number."""
+"""Rounds of fits to a sample, or that predict held-out grades, end at so many times ``tol``, or after this number."""
 
 
 class Options(NamedTuple):
@@ -1412,34 +1412,34 @@ def typical_change(largest: float, squares: float, number: float) -> float:
 
 
 def _means(state: State) -> Floats:
-    """Scores in standard deviations, discriminations, biases and spreads, one after the other."""
-    habits = list[Floats]()
-    for kind in state.kinds:
-        habits += [kind.bias, kind.spread, *(() if kind.control is None else kind.control.own.T)]
+    """Scores in standard deviations, discriminations, biases, spreads and coefficients, one after the other."""
+    habits = [
+        row
+        for kind in state.kinds
+        for row in (kind.bias, kind.spread, *(() if kind.control is None else kind.control.own.T))
+    ]
     return np.concatenate([state.scores / state.variance_of_items**0.5, state.alpha, *habits])
 
 
 def _with_means(state: State, values: Floats) -> State:
     """The state with these means."""
-    n_items, n = len(state.scores), len(state.alpha)
-    scores, alpha = values[:n_items] * state.variance_of_items**0.5, values[n_items : n_items + n]
-    rest, place, kinds = values[n_items + n :].reshape(-1, n), 0, []
+    n_items, kinds = len(state.scores), []
+    alpha, *rows = values[n_items:].reshape(-1, len(state.alpha))
     for kind in state.kinds:
-        kinds.append(replace(kind, bias=rest[place], spread=rest[place + 1]))
-        place += 2
-        if kind.control is not None:
-            k = len(kind.control.shared)
-            kinds[-1] = replace(kinds[-1], control=replace(kind.control, own=rest[place : place + k].T))
-            place += k
-    return replace(state, scores=scores, alpha=alpha, kinds=tuple(kinds))
+        bias, spread, *rows = rows
+        control = kind.control
+        if control is not None:
+            k = len(control.shared)
+            control, rows = replace(control, own=np.stack(rows[:k], axis=1)), rows[k:]
+        kinds.append(replace(kind, bias=bias, spread=spread, control=control))
+    return replace(state, scores=values[:n_items] * state.variance_of_items**0.5, alpha=alpha, kinds=tuple(kinds))
 
 
 def _shared_numbers(state: State) -> Floats:
     """What annotators share: standard deviations, of scores and discriminations as logarithms, shares, scales, cuts."""
-    levels = np.log(max(state.variance_of_levels, _MIN_POSITIVE)) / 2.0
-    own = [np.log(state.variance_of_items) / 2.0, np.log(state.variance_of_alpha) / 2.0, levels]
-    own += [np.log(state.variance_of_weights) / 2.0 if len(state.weights) else 0.0, *state.shares[1:]]
-    own += [state.variance_of_difficulty**0.5]
+    variances = [state.variance_of_items, state.variance_of_alpha, max(state.variance_of_levels, _MIN_POSITIVE)]
+    variances.append(state.variance_of_weights if len(state.weights) else 1.0)
+    own = [*(np.log(variances) / 2.0), *state.shares[1:], state.variance_of_difficulty**0.5]
     return np.concatenate([own, *(_shared_habits(kind) for kind in state.kinds)])
 
 
@@ -1452,41 +1452,34 @@ def _shared_habits(kind: KindState) -> Floats:
 
 def _with_shared_numbers(state: State, values: Floats) -> State:
     """The state with these shared numbers, within their bounds; cuts that would not increase stay as they are."""
-    most = _log_max_deviations("item", "alpha", "level", "weight")
-    most[3] = np.log(weight_variances(len(state.weights))[1]) / 2.0
-    items, alpha, levels, weights = np.exp(2.0 * np.minimum(values[:4], most))
+    most = [MAX_VARIANCES["item"], MAX_VARIANCES["alpha"], MAX_VARIANCES["level"]]
+    most.append(weight_variances(len(state.weights))[1])
+    items, alpha, levels, weights = np.exp(2.0 * np.minimum(values[:4], np.log(most) / 2.0)).tolist()
     shares = np.clip(values[4:6], 0.0, MAX_REVERSED_SHARE)
     of_difficulty = float(np.clip(values[6], _MIN_DEVIATION, MAX_VARIANCES["difficulty"] ** 0.5)) ** 2
-    place, kinds = 7, []
-    for kind in state.kinds:
-        size = len(_shared_habits(kind))
-        kinds.append(_with_shared_habits(kind, values[place : place + size]))
-        place += size
+    sizes = [len(_shared_habits(kind)) for kind in state.kinds]
+    of_kinds = zip(state.kinds, np.split(values[7:], np.cumsum(sizes)[:-1]), strict=True)
     return replace(
-        state, variance_of_items=float(items), variance_of_alpha=float(alpha),
-        variance_of_levels=float(levels) if state.variance_of_levels > 0.0 else 0.0,
-        variance_of_weights=float(weights) if len(state.weights) else state.variance_of_weights,
-        shares=np.append(1.0 - shares.sum(), shares), kinds=tuple(kinds),
+        state, variance_of_items=items, variance_of_alpha=alpha,
+        variance_of_levels=levels if state.variance_of_levels > 0.0 else 0.0,
+        variance_of_weights=weights if len(state.weights) else state.variance_of_weights,
+        shares=np.append(1.0 - shares.sum(), shares),
+        kinds=tuple(_with_shared_habits(kind, own) for kind, own in of_kinds),
         variance_of_difficulty=of_difficulty if state.variance_of_difficulty > 0.0 else 0.0,
     )  # fmt: skip
 
 
 def _with_shared_habits(kind: KindState, values: Floats) -> KindState:
     """The same for one kind."""
-    most = np.exp(_log_max_deviations("bias", "spread"))
+    most = np.sqrt([MAX_VARIANCES["bias"], MAX_VARIANCES["spread"]])
     of_bias, of_spread = np.clip(values[1:3], _MIN_DEVIATION, most) ** 2
-    cuts = values[5 : 5 + len(kind.cuts)]
+    cuts, of_control = np.split(values[5:], [len(kind.cuts)])
     control = kind.control
     if control is not None:
-        shared, deviations = np.split(values[5 + len(cuts) :], 2)
+        shared, deviations = np.split(of_control, 2)
         control = replace(control, shared=shared, variances=np.maximum(deviations, _MIN_COEFFICIENT_DEVIATION) ** 2)
     return replace(
         kind, mean_bias=float(values[0]), variance_of_bias=float(of_bias), variance_of_spread=float(of_spread),
         log_scale=float(values[3]), mean_lapse=float(np.clip(values[4], 0.0, MAX_MEAN_LAPSE**0.5) ** 2),
         cuts=cuts if np.diff(cuts).min(initial=1.0) >= MIN_CUT_GAP else kind.cuts, control=control,
     )  # fmt: skip
-
-
-def _log_max_deviations(*names: str) -> Floats:
-    """Logarithms of the largest standard deviations."""
-    return np.log([MAX_VARIANCES[name] for name in names]) / 2.0
