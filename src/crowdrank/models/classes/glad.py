@@ -172,7 +172,7 @@ class GLAD(ClassMethod):
         else:
             n_before = 0 if np.isnan(begin.ability).all() else _N_SETTLING_PASSES
             step, start = problem.step, problem.settled_state(begin, n_before)
-            own_grades = np.bincount(rows.item, rows.weight, rows.n_items)
+            own_grades = np.bincount(rows.item, rows.weight, rows.n_items).astype(np.float64)
         n_free = n_annotators + len(own_grades)
         n_shares = len(start) - n_free
         # entries count by the grades that they rest on, class shares by all
