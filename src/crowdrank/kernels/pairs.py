@@ -301,9 +301,9 @@ class PreferencesByPair(NamedTuple):
         return (self.code & 3).astype(np.float64) - 1.0
 
     @property
-    def amount(self) -> Floats:
-        """Weight of each preference, 1 where none was given."""
-        return self.weight if self.weight.size else np.ones(len(self.code))
+    def amount(self) -> Floats | float:
+        """Weight of each preference, or the 1 that all weigh where none was given."""
+        return self.weight if self.weight.size else 1.0
 
     def every(self, step: int) -> PreferencesByPair:
         """Return the preferences about every n-th pair only."""

@@ -173,18 +173,18 @@ def _group_end(scores, order, start, n, ties, slack):
 
 def level(values: Floats, offsets: Counts) -> Floats:
     """Values with each group of equal ones of a query at the largest of them: (n_items,)."""
-    return bind(_level_and_rank, values, offsets)()[0]
+    return bind(_by_groups, values, offsets, False)()
 
 
 def middle_ranks(values: Floats, offsets: Counts) -> Floats:
     """Rank of each item in its query, 1 for the largest value, equal values sharing their mean rank: (n_items,)."""
-    return bind(_level_and_rank, values, offsets)()[1]
+    return bind(_by_groups, values, offsets, True)()
 
 
 @njit(cache=True, nogil=True)
-def _level_and_rank(values, offsets):
-    """What :func:`level` and :func:`middle_ranks` return."""
-    joined, ranks = np.empty(len(values)), np.empty(len(values))
+def _by_groups(values, offsets, as_rank):
+    """The largest value of each item's group of equal ones, or the mean rank of the group."""
+    of_items = np.empty(len(values))
     order, spare, _ = _buffers(offsets, 1)
     for query in range(len(offsets) - 1):
         low = offsets[query]
@@ -194,10 +194,11 @@ def _level_and_rank(values, offsets):
         start = 0
         while start < n:
             end = _group_end(values, order, start, n, AVERAGE, slack)
+            of_group = (start + 1 + end) / 2 if as_rank else values[order[start]]
             for place in range(start, end):
-                joined[order[place]], ranks[order[place]] = values[order[start]], (start + 1 + end) / 2
+                of_items[order[place]] = of_group
             start = end
-    return joined, ranks
+    return of_items
 
 
 @njit(cache=True, nogil=True)

@@ -469,7 +469,8 @@ class NDCGScorer:
         if qid is None:
             return without_queries("the nDCG scorer")
         # our rankers get the queries, which some scale features by
-        scores = estimator.predict(X, qid=qid) if isinstance(estimator, Ranker) else estimator.predict(X)
+        ours = {"qid": qid} if isinstance(estimator, Ranker) else {}
+        scores = estimator.predict(X, **ours)
         lists = Lists.of(len(scores), y, qid, item)
         return ItemGain(lists, self.k, self.gain).ndcg(scores if lists.rows is None else scores[lists.rows])
 

@@ -579,7 +579,8 @@ class PairwiseModel:
     @property
     def n_preferences(self) -> Floats:
         """Number of preferences that each parameter enters."""
-        return np.bincount(self.preferences.annotator, self.preferences.amount, self.n_own).astype(np.float64)
+        weight = self.preferences.weight if self.preferences.weight.size else None
+        return np.bincount(self.preferences.annotator, weight, self.n_own).astype(np.float64)
 
     @property
     def levels(self) -> PairCounts:

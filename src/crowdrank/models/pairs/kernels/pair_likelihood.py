@@ -786,7 +786,7 @@ def batch_preferences(preferences: PreferencesByPair, n_own: int, query: Ints, n
     item = np.flatnonzero(judged).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(query[item], minlength=n_queries))])
     pair, by = preferences.pair, preferences.annotator.astype(np.int64)
-    amount, won = preferences.amount, preferences.amount * preferences.outcome
+    amount, won = np.broadcast_to(preferences.amount, len(pair)), preferences.amount * preferences.outcome
     batch_of, batches = _number_keys(query[first][pair].astype(np.int64) * n_own + by, n_queries * n_own)
     number = np.bincount(batch_of, amount, len(batches)).astype(np.float64)
     rank = np.cumsum(judged) - 1 - offsets[query]

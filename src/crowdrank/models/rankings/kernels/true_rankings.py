@@ -1131,14 +1131,13 @@ def sum_listed(
             strength = np.maximum(np.exp(own - own.max()), _SMALLEST)[orders]
             left = np.cumsum(strength[:, ::-1], axis=1)[:, ::-1]
             logs = (np.log(strength) - np.log(left)).sum(axis=1)
-        # list by list, so that sums have one order
-        logs = np.add.reduce(np.vstack([logs, pull[first:last, None] * table]))
+        logs = _log_weights(table, pull[first:last], logs)
         top = float(logs.max())
         weight = np.exp(logs - top)
         total = float(weight.sum())
         weight /= total
         log_total[query] = top + np.log(total)
-        distance[first:last] = np.add.accumulate(weight * table, axis=1)[:, -1]
+        distance[first:last] = _mean_distances(table, weight)
         place[head:tail] = weight @ places
         spread[head:tail] = np.maximum(weight @ places**2 - place[head:tail] ** 2, 0.0)
         if best is not None:
@@ -1149,6 +1148,26 @@ def sum_listed(
             drawn = np.searchsorted(climbed, [_uniform(state, query) * climbed[-1] for _ in range(len(draws))])
             draws[:, head:tail] = places[np.minimum(drawn, len(orders) - 1)]
     return OrderSums(log_total, distance, place, spread)
+
+
+@njit(cache=True, nogil=True)
+def _log_weights(table, pull, begin):
+    """Logarithm of the weight of each ranking, each unit of distance weighing the list's pull."""
+    logs = begin.copy()
+    for one in range(table.shape[0]):
+        for order in range(table.shape[1]):
+            logs[order] += pull[one] * table[one, order]
+    return logs
+
+
+@njit(cache=True, nogil=True)
+def _mean_distances(table, weight):
+    """Expected distance of each list."""
+    means = np.zeros(table.shape[0])
+    for one in range(table.shape[0]):
+        for order in range(table.shape[1]):
+            means[one] += weight[order] * table[one, order]
+    return means
 
 
 @njit(cache=True, nogil=True)
