@@ -21,76 +21,28 @@ from .wording import did_you_mean, nearest
 _LONGEST_LITERAL = 1000
 """Characters of a parameter in text that are read as a value; Python's own reader fails on thousands of signs."""
 
-AGGREGATORS = {
-    "borda": "crowdrank.models.averages.borda:Borda",
-    "bradley_terry": "crowdrank.models.pairs.bradley_terry:BradleyTerry",
-    "condorcet": "crowdrank.models.pairs.condorcet:Condorcet",
-    "crowd_agg": "crowdrank.models.crowd_agg.crowd_agg:CrowdAgg",
-    "crowd_bt": "crowdrank.models.pairs.crowd_bt:CrowdBT",
-    "dawid_skene": "crowdrank.models.classes.dawid_skene:DawidSkene",
-    "elo": "crowdrank.models.pairs.elo:Elo",
-    "em_elo": "crowdrank.models.pairs.em_elo:EMElo",
-    "ensemble": "crowdrank.models.classes.ensemble:Ensemble",
-    "glad": "crowdrank.models.classes.glad:GLAD",
-    "greedy_order": "crowdrank.models.pairs.greedy_order:GreedyOrder",
-    "highest_grade": "crowdrank.models.averages.single:HighestGrade",
-    "latent_score": "crowdrank.models.latent_score.latent_score:LatentScore",
-    "location_scale": "crowdrank.models.averages.location_scale:LocationScale",
-    "mace": "crowdrank.models.classes.mace:MACE",
-    "majority_preference": "crowdrank.models.pairs.majority_preference:MajorityPreference",
-    "majority_vote": "crowdrank.models.averages.majority_vote:MajorityVote",
-    "mallows": "crowdrank.models.rankings.mallows:Mallows",
-    "mean_gain": "crowdrank.models.averages.mean_grade:MeanGain",
-    "mean_grade": "crowdrank.models.averages.mean_grade:MeanGrade",
-    "median_rank": "crowdrank.models.averages.borda:MedianRank",
-    "multinomial_preference": "crowdrank.models.pairs.multinomial_preference:MultinomialPreference",
-    "naive_bayes": "crowdrank.models.classes.naive_bayes:NaiveBayes",
-    "nuclear_norm": "crowdrank.models.pairs.nuclear_norm:NuclearNorm",
-    "plackett_luce": "crowdrank.models.rankings.plackett_luce:PlackettLuce",
-    "rank_centrality": "crowdrank.models.pairs.rank_centrality:RankCentrality",
-    "single": "crowdrank.models.averages.single:Single",
-    "singular_vector": "crowdrank.models.pairs.singular_vector:SingularVector",
-    "trimmed_mean": "crowdrank.models.averages.location_scale:TrimmedMean",
-}
 
-RANKERS = {
-    "auto": "crowdrank.rankers.auto:Auto",
-    "lambda_mart": "crowdrank.rankers.lambda_mart:LambdaMART",
-    "lambda_rank": "crowdrank.rankers.lambda_rank:LambdaRank",
-    "list_mle": "crowdrank.rankers.list_mle:ListMLE",
-    "list_net": "crowdrank.rankers.list_net:ListNet",
-    "rank_svm": "crowdrank.rankers.rank_svm:RankSVM",
-}
+def _read_table(name: str) -> dict[str, dict[str, Any]]:
+    """A table beside this file."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
-JOINT = {
-    "independent_annotators": "crowdrank.models.staged.independent_annotators:IndependentAnnotators",
-    "joint_annotators": "crowdrank.models.joint_annotators.joint_annotators:JointAnnotators",
-    "latent_score": "crowdrank.models.latent_score.with_features:LatentScore",
-    "ltrma": "crowdrank.models.rankings.ltrma:LTRMA",
-    "two_stage": "crowdrank.models.staged.two_stage:TwoStage",
-}
 
-SCHEMES = {
-    "agreement": "crowdrank.schemes.uncertainty:Agreement",
-    "chained": "crowdrank.schemes.chained:Chained",
-    "good_till_bad": "crowdrank.schemes.grade_rules:GoodTillBad",
-    "if_good_k": "crowdrank.schemes.grade_rules:IfGoodK",
-    "information": "crowdrank.schemes.information:Information",
-    "k_overlap": "crowdrank.schemes.grade_rules:KOverlap",
-    "pilot": "crowdrank.schemes.grade_rules:Pilot",
-    "uncertainty": "crowdrank.schemes.uncertainty:Uncertainty",
-}
+FAMILIES: dict[str, dict[str, str]] = _read_table("registry.toml")
+"""Name of each method and where it lives, ``module:Class``, by family."""
 
-FAMILIES: dict[str, dict[str, str]] = {"aggregator": AGGREGATORS, "ranker": RANKERS, "joint": JOINT, "scheme": SCHEMES}
+FITTED = FAMILIES.pop("fitted")
+"""Rankers that joint methods give and files hold, but that nobody trains by themselves."""
+
+AGGREGATORS = FAMILIES["aggregator"]
 
 TITLES = {"aggregator": "Aggregators", "ranker": "Rankers", "joint": "Joint methods", "scheme": "Schemes"}
 """What the methods of each family are called."""
 
-FITTED = {
-    "added_scores": "crowdrank.models.staged.added_scores:AddedScores",
-    "linear_score": "crowdrank.rankers.estimator:LinearScore",
-}
-"""Rankers that joint methods give and files hold, but that nobody trains by themselves."""
+
+def _parameters(other_name: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that another name of a method sets, lists as tuples, as methods hold them."""
+    held = {word: tuple(value) if isinstance(value, list) else value for word, value in other_name.items()}
+    return {word: None if value == "None" else value for word, value in held.items() if word != "method"}
 
 
 _NAMES_FOR_KIND = {"preference": {"mv": "majority_preference"}}
@@ -98,19 +50,11 @@ _NAMES_FOR_KIND = {"preference": {"mv": "majority_preference"}}
 
 ALIASES: dict[str, dict[str, str]] = {}
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {}
-for _family, _names in tomllib.loads(Path(__file__).with_name("other_names.toml").read_text(encoding="utf-8")).items():
+for _family, _names in _read_table("other_names.toml").items():
     _meant = {name: {"method": one} if isinstance(one, str) else one for name, one in _names.items()}
     ALIASES[_family] = {name: one["method"] for name, one in _meant.items() if name != one["method"]}
-    # a list is a tuple, as methods hold it
-    PRESETS[_family] = {
-        name: {
-            word: tuple(value) if isinstance(value, list) else None if value == "None" else value
-            for word, value in one.items()
-            if word != "method"
-        }
-        for name, one in _meant.items()
-        if len(one) > 1
-    }
+
+    PRESETS[_family] = {name: _parameters(one) for name, one in _meant.items() if len(one) > 1}
 
 
 @dataclass(frozen=True)
@@ -293,31 +237,29 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     >>> type(make("joint", "ltrma-d").aggregator).__name__
     'Mallows'
     """
+    from .protocols import expect_parameters
+
     method = method_class(family, name)
-    fields = {field.name: field for field in dataclasses.fields(method)}
+    fields = [field.name for field in dataclasses.fields(method)]
     given = {**_preset(family, _known_spelling(family, name)), **(params or {})}
     if hasattr(method, "own_names"):
         given = method.own_names(given)
-    for key in given:
-        if key not in fields:
-            hint = did_you_mean(key, fields)
-            known = ", ".join(fields) or "none"
-            raise ParameterError(f"{resolve(family, name)} has no parameter {key!r}; {hint}its parameters: {known}")
+    unknown = next((key for key in given if key not in fields), None)
+    if unknown is not None:
+        known, hint = ", ".join(fields) or "none", did_you_mean(unknown, fields)
+        raise ParameterError(f"{resolve(family, name)} has no parameter {unknown!r}; {hint}its parameters: {known}")
     hints = typing.get_type_hints(method)
     values = {}
     for key, value in given.items():
         if key not in FAMILIES:
-            values[key] = _read(key, value, hints[key])
+            value = _read(key, value, hints[key])
         elif isinstance(value, str):
             # a part of a composite, by its name
-            values[key] = None if value.lower() == "none" else make(key, value, seed=seed)
-        else:
-            values[key] = value
+            value = None if value.lower() == "none" else make(key, value, seed=seed)
+        values[key] = value
     if seed is not None and "seed" in fields:
         values.setdefault("seed", seed)
     instance = method(**values)
-    from .protocols import expect_parameters
-
     expect_parameters(instance)
     return instance
 
