@@ -37,17 +37,9 @@ OWN, LISTED, UNKNOWN_ID, WEAK = 6, 4, 3, 2
 AHEAD = 2
 """Points by which a column must be ahead of the next."""
 
-_GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
-_ASIDE = re.compile(
-    r"redcap_.*|.*_(complete|timestamp)|(rt|age|turn|seed|lastpage|last_page|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
-    r"votes|upvotes|downvotes|wins|losses|battles|column_\d+|unnamed.*)|"
-    r".*_(ms|seconds|sec|index|time|at|cost|hash|count|id|number|tokens|length|votes)|(n|num)_.*"
-)
-
-
-_METRIC = re.compile(
-    r"(.*_)?(metric|criterion|criteria|dimension|aspect|rubric)(_name|_id|_key)?|"
-    r"(annotation|assessment|score|evaluation|eval|feedback|measure)_(name|key)"
+_GOLD, _ASIDE, _METRIC, _PEOPLE, _THINGS = (
+    re.compile(TABLES["patterns"][name].replace("\n", ""), re.IGNORECASE)
+    for name in ("gold", "aside", "metric", "people", "things")
 )
 
 
@@ -83,19 +75,15 @@ def candidates(names: Iterable[str], columns: Mapping[str, str], also: Iterable[
     ['item', 'judge', 'user', 'score']
     """
     names = [str(name) for name in names]
-    wanted = set(columns.values())
+    wanted = {*columns.values(), *also}
     plain = {key_of(name) for name in names}
     if "grade" not in columns and max((name_points("grade", name) for name in names), default=0) <= WEAK:
         # beside a weak name, or none, any column may be the grade
         return names
-    for role in FOREIGN:
-        if role in columns or role in ("price", "capacity"):
-            continue
+    for role in FOREIGN.keys() - columns.keys() - {"price", "capacity"}:
         likely = [name for name in names if name_points(role, name)]
-        own = [name for name in likely if key_of(name) == role]
-        wanted.update(own or likely)
+        wanted.update([name for name in likely if key_of(name) == role] or likely)
     wanted.update(name for name in names for pair in BY_WINNER if plain_name(name) in pair and plain.issuperset(pair))
-    wanted.update(also)
     return [name for name in names if name in wanted]
 
 
@@ -114,13 +102,6 @@ def person_column(names: Iterable[str]) -> str | None:
     points |= {name: LISTED for name in points if key_of(name).replace("_", "") in NAMES["respondents"]}
     best = max(points, key=lambda name: points[name], default=None)
     return best if best is not None and points[best] >= LISTED else None
-
-
-_PEOPLE = re.compile(
-    r"(annotator|rater|judge|worker|coder|labell?er|assessor|reviewer|evaluator|expert|participant|user|voter|person|"
-    r"respondent|subject)s?[_\s.\-]*\w{0,8}",
-    re.IGNORECASE,
-)
 
 
 def are_people(names: Iterable[str]) -> bool:
@@ -143,15 +124,8 @@ def thing_column(names: Iterable[str]) -> str | None:
     ('id', 'model')
     """
     points = sorted(((name_points("item", name), name) for name in names), reverse=True)
-    if not points or not points[0][0]:
-        return None
-    return points[0][1] if len(points) == 1 or points[0][0] - points[1][0] >= AHEAD else None
-
-
-_PICTURES = re.compile(
-    r"(?i)(img|image|photo|pic|picture|item|doc|document|clip|audio|video|stim|stimulus|text|logo|product|song|sound)s?"
-    r"[_\s.\-]*\d+"
-)
+    ahead = bool(points) and points[0][0] > 0 and (len(points) == 1 or points[0][0] - points[1][0] >= AHEAD)
+    return points[0][1] if ahead else None
 
 
 def are_things(names: Iterable[str]) -> bool:
@@ -162,7 +136,7 @@ def are_things(names: Iterable[str]) -> bool:
     >>> are_things(["img_01", "img_02"]), are_things(["R1", "R2"])
     (True, False)
     """
-    return all(_PICTURES.fullmatch(name.strip()) is not None for name in names)
+    return all(_THINGS.fullmatch(name.strip()) is not None for name in names)
 
 
 def is_surely_item(name: str) -> bool:
@@ -185,9 +159,8 @@ def key_of(name: str) -> str:
     'votes'
     """
     key = plain_name(_CAMEL.sub("_", name)).split(":")[-1].lstrip("!_")
-    if key.endswith("s") and not key.endswith(("ss", "votes")) and (key.endswith("ids") or is_known(key[:-1])):
-        key = key[:-1]
-    return key
+    plural = key.endswith("s") and not key.endswith(("ss", "votes"))
+    return key[:-1] if plural and (key.endswith("ids") or is_known(key[:-1])) else key
 
 
 def _side_names(things: tuple[str, ...], ends: tuple[str, ...]) -> list[str]:
@@ -259,13 +232,8 @@ def part_role(name: str) -> str | None:
         return None
     if is_gold(name) or is_of_a_side(name) or set(NAMES["summaries"]).intersection(parts):
         return None
-    pieces = (
-        role
-        for part in reversed(parts)
-        for role, words in _PARTS.items()
-        if part in words and (role not in _PART_ENDS or len(parts) == 1 or parts[-1] in _PART_ENDS[role])
-    )
-    role = next(pieces, None)
+    ended = [role for role in _PARTS if len(parts) == 1 or parts[-1] in _PART_ENDS.get(role, parts)]
+    role = next((role for part in reversed(parts) for role in ended if part in _PARTS[role]), None)
     # what is preferred least is no winner
     no_winner = role == "winner" and bad_word(name) is not None
     return None if no_winner or (role in ("grade", "rank") and is_aside(name)) else role
@@ -279,12 +247,10 @@ def listed_sides(names: Iterable[str]) -> list[str]:
     >>> listed_sides(["item1", "item2", "item3", "best"]), listed_sides(["model_a", "model_b"])
     (['item1', 'item2', 'item3'], [])
     """
-    known = list(names)
-    ends = {name: match.groups() for name in known if (match := _LAST_END.fullmatch(key_of(name)))}
-    third = {
-        stem for stem, end in ends.values() if end in ("3", "c") and (stem, "1" if end == "3" else "a") in ends.values()
-    }
-    return [name for name in known if name in ends and ends[name][0] in third]
+    ends = {name: match.groups() for name in names if (match := _LAST_END.fullmatch(key_of(name)))}
+    firsts = {"3": "1", "c": "a"}
+    third = {stem for stem, end in ends.values() if end in firsts and (stem, firsts[end]) in ends.values()}
+    return [name for name, (stem, _) in ends.items() if stem in third]
 
 
 _LAST_END = re.compile(r"(.*?)_?(\d|[a-h])")
@@ -306,23 +272,20 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
     >>> side_pairs(["question", "human_ref_A", "human_ref_B", "img1", "img2", "img3"])
     [('human_ref_', 'human_ref_A', 'human_ref_B')]
     """
-    known = list(names)
-    by_name = {name.lower(): name for name in known}
-    pairs = [
-        (stem, name, by_name[f"{stem}{second}"])
-        for name in known
-        for first, second in _SIDE_ENDS
-        if (stem := name.lower().removesuffix(first)) != name.lower()
-        and f"{stem}{second}" in by_name
-        and f"{stem}{_NEXT_ENDS.get(first, ' ')}" not in by_name
-    ]
-    pairs += [
-        (rest, name, by_name[f"{second}{rest}"])
-        for name in known
-        for first, second in _SIDE_STARTS
-        if (rest := name.lower().removeprefix(first)) != name.lower() and f"{second}{rest}" in by_name
-        if rest  # left and right alone end so as well
-    ]
+    known = [(name.lower(), name) for name in names]
+    by_name, pairs = dict(known), []
+    for low, name in known:
+        for first, second in _SIDE_ENDS:
+            stem = low.removesuffix(first)
+            listed = f"{stem}{_NEXT_ENDS.get(first, ' ')}" in by_name
+            if stem != low and f"{stem}{second}" in by_name and not listed:
+                pairs.append((stem, name, by_name[f"{stem}{second}"]))
+    for low, name in known:
+        for first, second in _SIDE_STARTS:
+            rest = low.removeprefix(first)
+            # left and right alone end so as well
+            if rest not in (low, "") and f"{second}{rest}" in by_name:
+                pairs.append((rest, name, by_name[f"{second}{rest}"]))
     # img0, img1 and img2 end in a pair of 1 and 2 as well
     return [one for one in pairs if not (one[1].endswith("1") and f"{one[0]}0" in by_name)]
 
@@ -335,12 +298,11 @@ def side_scores(names: Iterable[str]) -> list[tuple[str, str]]:
     >>> side_scores(["model_a", "model_b", "score_a", "score_b", "tokens_a", "tokens_b"])
     [('score_a', 'score_b')]
     """
-    grades = {*_PARTS["grade"], "reward", "point", "goal"}
-    return [
-        (left, right)
-        for stem, left, right in side_pairs(names)
-        if grades & {part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(stem.strip("_-. ")))}
-    ]
+    grades, scored = {*_PARTS["grade"], "reward", "point", "goal"}, []
+    for stem, left, right in side_pairs(names):
+        if grades & {part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(stem.strip("_-. ")))}:
+            scored.append((left, right))
+    return scored
 
 
 _LAST_NUMBER = re.compile(r"(.*?)[_\s.\-]?(\d+)")
@@ -412,17 +374,17 @@ def assign_columns(
     plain = {plain_name(name): name for name in reversed(names)}
     plain |= {name: name for name in names if name == plain_name(name)}
     assigned = {word: given[word] for word in words if word in given}
-    either: dict[str, tuple[str, ...]] = {word: EITHER for word in ("item", "query") if word in words}
-    further: dict[str, tuple[str, ...]] = {
-        word: tuple(TABLES["more"][word].split()) for word in ("item", "annotator") if word in words
-    }
     # all words by their own names first, then by foreign ones, then by those that may mean two
-    listed = {word: (FOREIGN | NAMES)[word] for word in words}
-    for known in ({word: (word,) for word in words}, listed, either, further):
-        for word in known:
-            free = (plain[name] for name in known[word] if name in plain and plain[name] not in assigned.values())
-            if word not in assigned and (column := next(free, None)) is not None:
-                assigned[word] = column
+    stages: tuple[dict[str, tuple[str, ...]], ...] = (
+        {word: (word,) for word in words},
+        {word: (FOREIGN | NAMES)[word] for word in words},
+        {word: EITHER for word in ("item", "query") if word in words},
+        {word: tuple(TABLES["more"][word].split()) for word in ("item", "annotator") if word in words},
+    )
+    for word, known in (pair for stage in stages for pair in stage.items()):
+        free = (plain[name] for name in known if name in plain and plain[name] not in assigned.values())
+        if word not in assigned and (column := next(free, None)) is not None:
+            assigned[word] = column
     return assigned
 
 
@@ -437,9 +399,8 @@ def given_columns(names: list[str], columns: Mapping[str, str]) -> dict[str, str
     check_words(columns)
     for word, name in columns.items():
         if name not in names:
-            raise JudgmentError(
-                f"{option('columns')} says {word} is {name!r}, but the table's columns are {quote_names(names)}"
-            )
+            what = f"{option('columns')} says {word} is {name!r}"
+            raise JudgmentError(f"{what}, but the table's columns are {quote_names(names)}")
     return dict(columns)
 
 
@@ -460,11 +421,9 @@ def is_side_word(word: str) -> bool:
 def check_names(names: list[str]) -> None:
     """Refuse doubled column names."""
     plain = [name.strip() for name in names]
-    doubled = sorted({name for name in plain if plain.count(name) > 1})
-    if doubled:
-        raise JudgmentError(
-            f"column {doubled[0]!r} stands {plain.count(doubled[0])} times in the header; rename one of them"
-        )
+    doubled = min((name for name in set(plain) if plain.count(name) > 1), default=None)
+    if doubled is not None:
+        raise JudgmentError(f"column {doubled!r} stands {plain.count(doubled)} times in the header; rename one of them")
 
 
 def could_serve(names: list[str], columns: Mapping[str, str]) -> str:

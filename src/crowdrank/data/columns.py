@@ -23,6 +23,7 @@ from .column_names import (
     BY_WINNER,
     FOREIGN,
     LISTED,
+    NAMES,
     NEEDED,
     OPTIONAL,
     OWN,
@@ -66,17 +67,7 @@ _LOOKED_AT = 100
 _LARGEST_RATING = 10
 """Ratings mostly go up to 5, 7 or 10; ages, years and percentages beyond."""
 
-_VERSIONS = ("version", "variant", "checkpoint")
-_TEXT_ANSWERS = ("response", "answer", "output", "reply", "summary", "translation")
-"""Names of what was graded as well as of the grade."""
 
-_BARE_SIDES = ("first", "second", "white", "black", "home", "away")
-_NUMBERED = ("score", "rating", "value")
-"""Names of winners whose numbers are no codes, not even -1, 0 and 1."""
-
-_TAGS = ("label", "tag", "entity", "entity_type", "type", "class", "category")
-_CLICKS = ("click", "clicked", "is_click", "is_clicked")
-_PREDICTED = ("predictions", "prediction", "suggestions", "suggestion")
 _NO = ("0", "0.0", "false", "no", "f", "n")
 
 
@@ -283,12 +274,10 @@ class _Roles:
             people, grades = (self.facts[columns[word]].sample for word in ("annotator", "grade"))
             for mark in ";|":
                 counts = [cell.count(mark) for cell in people]
+                # the annotators of an item and their grades in one cell each
                 if counts and min(counts) > 0 and counts == [cell.count(mark) for cell in grades]:
-                    # the annotators of an item and their grades in one cell each
-                    raise JudgmentError(
-                        f"{columns['annotator']!r} and {columns['grade']!r} hold lists ({grades[0]!r}); write one row "
-                        "for each annotator and item"
-                    )
+                    what = f"{columns['annotator']!r} and {columns['grade']!r} hold lists ({grades[0]!r})"
+                    raise JudgmentError(f"{what}; write one row for each annotator and item")
         if kind == "preference" and not by_winner and not self.wishes.swapped:
             self._ask_order(columns)
         columns = {word: columns[word] for word in (*NEEDED[kind], "loser", "tie", *OPTIONAL[kind]) if word in columns}
@@ -318,13 +307,7 @@ class _Roles:
         if role in self._points:
             return self._points[role]
         apart = listed_sides(self.names) if role in ("left", "right") else ()
-        usable = [
-            name
-            for name in self.names
-            if name not in apart
-            and not self.facts[name].is_nested
-            and (key_of(name) in FOREIGN or not self.facts[name].empty)
-        ]
+        usable = [name for name in self._usable if name not in apart]
         named = [name for name in usable if name_points(role, name)]
         # a document may be the query, where nothing is called one
         if not named or (role == "query" and all(name_points(role, name) <= WEAK for name in named)):
@@ -339,31 +322,32 @@ class _Roles:
         order = sorted((name for name in points if points[name] > 0), key=lambda name: -points[name])
         if role == "item" and len(order) > 1 and points[order[0]] - points[order[1]] < AHEAD:
             # of items that are even systems go first, then what is no query and differs most
-            order.sort(
-                key=lambda name: (
-                    -points[name],
-                    name_points("query", name) > 0,
-                    key_of(name).partition("_")[0] not in ("system", "model"),
-                    -self.facts[name].distinct,
-                )
-            )
+            order.sort(key=lambda name: -self.facts[name].distinct)
+            order.sort(key=lambda name: key_of(name).partition("_")[0] not in ("system", "model"))
+            order.sort(key=lambda name: (-points[name], name_points("query", name) > 0))
         self._points[role] = {name: points[name] for name in order}
         return self._points[role]
+
+    @cached_property
+    def _usable(self) -> list[str]:
+        """The columns that may play a role: those of single values, and of some unless the name is a known one."""
+        plain = [name for name in self.names if not self.facts[name].is_nested]
+        return [name for name in plain if key_of(name) in FOREIGN or not self.facts[name].empty]
 
     def _name_points(self, role: str, name: str) -> int:
         """Points of a name in a role, beside the other columns."""
         facts, key = self.facts[name], key_of(name)
-        if role == "item" and key in _VERSIONS:
+        if role == "item" and key in NAMES["versions"]:
             # versions are compared where nothing else is
             return 0 if any(name_points(role, other) >= LISTED for other in self.names) else LISTED
-        if role == "item" and key in _TEXT_ANSWERS:
+        if role == "item" and key in NAMES["text_answers"]:
             # an answer is an item only where it is a text beside the grades of it
             text = facts.has_cells and not facts.numbers and not facts.truths and not facts.times
             varied = len(set(facts.sample)) > _FEW_WORDS or facts.all_different
             grade = self.best("grade") if text and varied else None
             if grade in (None, name):
                 return 0
-        if role in ("left", "right") and key in _BARE_SIDES and facts.numbers:
+        if role in ("left", "right") and key in NAMES["bare_sides"] and facts.numbers:
             # marks of a first and a second test, shares of black and white
             return 0
         return name_points(role, name) or UNKNOWN_ID
@@ -388,27 +372,20 @@ class _Roles:
             return 0
         texts, codes = set(facts.sample), facts.codes
         named = {plain_name(text) for text in texts if text not in codes or codes[text].outcome}
-        if (
-            (self.wishes.coded and len(texts) <= _MOST_CODED_VALUES)
-            or texts <= codes.keys()
-            or texts <= self._items
-            or (named and named <= {plain_name(side) for role in ("left", "right") if (side := self.best(role))})
-        ):
+        sides = {plain_name(side) for role in ("left", "right") if (side := self.best(role))}
+        coded = (self.wishes.coded and len(texts) <= _MOST_CODED_VALUES) or texts <= codes.keys()
+        if coded or texts <= self._items or (named and named <= sides):
             return 3
         if not facts.numbers:
             return 3 if texts <= self._items | codes.keys() else 0
-        return 3 if _are_signs(texts) and key_of(name) not in _NUMBERED else -1
+        return 3 if _are_signs(texts) and key_of(name) not in NAMES["numbered"] else -1
 
     @cached_property
     def _items(self) -> set[str]:
         """The ids on both sides."""
-        sides = [self.facts[best].cells for role in ("left", "right") if (best := self.best(role))]
-        return {
-            str(value).strip()
-            for cells in sides
-            if cells is not None and not cells.dtype.is_nested()
-            for value in cells.cast(pl.String, strict=False).unique().drop_nulls()
-        }
+        sides = [self.facts[best] for role in ("left", "right") if (best := self.best(role))]
+        texts = [one.cells.cast(pl.String, strict=False).unique().drop_nulls() for one in sides if not one.is_nested]
+        return {text.strip() for cells in texts for text in cells}
 
     # which kind, and the columns that it needs -----------------------------------------------------------------------
 
@@ -427,10 +404,8 @@ class _Roles:
                 return "ranking"
             if min(rank, grade) < LISTED or not self.candidates("item"):
                 return "grade" if grade > rank else "ranking"
-        raise JudgmentError(
-            "the table has both a grade and a rank column; say which is meant "
-            f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
-        )
+        what = "the table has both a grade and a rank column"
+        raise JudgmentError(f"{what}; say which is meant with {option('kind', 'grade')} or {option('kind', 'ranking')}")
 
     def _winner_and_loser(self) -> dict[str, str]:
         """The columns of a table of winners and losers; empty where it is none."""
@@ -449,17 +424,15 @@ class _Roles:
         self._refuse_unlisted_sides(kind)
         marks = [name for name in self.names if key_of(name) in ("best", "worst") and self.facts[name].truths]
         if len(marks) == 2 and not {"item", answer} & self.given.keys():
-            raise JudgmentError(
-                f"{marks[0]!r} and {marks[1]!r} mark one item of a set each, and neither is a grade; write one row per "
-                "set, with columns item1, item2, item3, ..., best and worst"
-            )
-        clicks = next((name for name in self.names if key_of(name) in _CLICKS and self.facts[name].truths), None)
+            what = f"{marks[0]!r} and {marks[1]!r} mark one item of a set each, and neither is a grade"
+            raise JudgmentError(f"{what}; write one row per set, with columns item1, item2, item3, ..., best and worst")
+        logged = [name for name in self.names if key_of(name) in NAMES["clicks"]]
+        clicks = next((name for name in logged if self.facts[name].truths), None)
         if kind == "ranking" and clicks is not None and not {"rank", "grade"} & self.given.keys():
             shown = self.best("rank") or "rank"
-            raise JudgmentError(
-                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank; if "
-                f"clicks are the judgments: {_assign(grade=clicks)}; if these are ranks: {_assign(rank=shown)}"
-            )
+            said = f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank"
+            ways = f"if clicks are the judgments: {_assign(grade=clicks)}; if these are ranks: {_assign(rank=shown)}"
+            raise JudgmentError(f"{said}; {ways}")
         # a column that can only be the item is none for the answer, and the other way round
         columns = self._pick_all((answer, "item"), kind)
         if kind == "grade":
@@ -509,20 +482,16 @@ class _Roles:
         if numbers[0] - numbers[1] >= AHEAD or numbers[1] < min(_LEAST[role], WEAK + 1):
             return names[0]
         if role == "query":
-            pair = [self.facts[name] for name in names[:2]]
-            cells = [facts.cells for facts in pair if facts.cells is not None]
+            one, other = (self.facts[name] for name in names[:2])
             # two columns that divide the rows in the same way
-            if len(cells) == 2 and count_cells(cells) == pair[0].distinct == pair[1].distinct:
+            if self.table is not None and count_cells([one.cells, other.cells]) == one.distinct == other.distinct:
                 return names[0]
         stems = {re.sub(r"\d+", "", name) for name in names}
         if role == "rank" and len(names) >= _FEWEST_RANKS and len(stems) == 1 and stems.isdisjoint(names):
-            raise JudgmentError(
-                f"each row ranks several items: {_quote(names)} hold a rank each; write one row per item and rank, "
-                "with the row's number as query"
-            )
-        raise JudgmentError(
-            f"columns {names[0]!r} and {names[1]!r} could both be the {role}; say which: {_assign(**{role: names[0]})}"
-        )
+            what = f"each row ranks several items: {_quote(names)} hold a rank each"
+            raise JudgmentError(f"{what}; write one row per item and rank, with the row's number as query")
+        what = f"columns {names[0]!r} and {names[1]!r} could both be the {role}"
+        raise JudgmentError(f"{what}; say which: {_assign(**{role: names[0]})}")
 
     def _column_by_name(self, word: str, taken: Mapping[str, str]) -> str | None:
         """The column with a name of a word that cells say little about; what cannot be used is left."""
@@ -540,8 +509,8 @@ class _Roles:
         """Whether a column with a weak name for the query is the same in all rows of each item."""
         if item is None or name_points("query", query) > WEAK or not self.facts[query].has_cells:
             return False
-        facts, both = self.facts[item], [self.facts[name].cells for name in (query, item)]
-        if count_cells([cells for cells in both if cells is not None]) > facts.distinct or facts.all_different:
+        facts = self.facts[item]
+        if count_cells([self.facts[query].cells, facts.cells]) > facts.distinct or facts.all_different:
             return False
         self.notes.append(f"{query!r} is the same in all rows of each {item!r}, so it is not used as the query")
         return True
@@ -559,10 +528,8 @@ class _Roles:
         ids = {text for text in self.facts[winner].sample if text not in codes or codes[text].outcome}
         if not ids <= self._items or any(text in codes for text in ids):
             raise JudgmentError(is_it_swapped(self.table, order, winner, sides))
-        self.notes.append(
-            f"{order!r} is not used; if it says which of two was shown first, {option('swapped', order)} tells who "
-            "chooses by side"
-        )
+        said = f"{order!r} is not used; if it says which of two was shown first"
+        self.notes.append(f"{said}, {option('swapped', order)} tells who chooses by side")
 
     # tables that look like judgments and are something else ----------------------------------------------------------
 
@@ -575,7 +542,8 @@ class _Roles:
         numbers = [self.facts[name].numbers for name in fields]
         drawn = kind == "relations" or (all(numbers) if len(fields) > 1 else not numbers[0])
         # start and end may be those of the work
-        tagged = grade is None or (not self.facts[grade].numbers and (kind != "spans" or key_of(grade) in _TAGS))
+        named = kind != "spans" or (grade is not None and key_of(grade) in NAMES["tags"])
+        tagged = grade is None or (not self.facts[grade].numbers and named)
         if drawn and tagged:
             hold = f"{_quote(fields)} {'holds' if len(fields) == 1 else 'hold'}"
             raise JudgmentError(not_supported(hold, kind, other=False))
@@ -583,29 +551,26 @@ class _Roles:
     def _refuse_unsupported(self, names: list[str]) -> None:
         """Refuse a table of which all that could be the grade is no judgment."""
         kinds = {}
-        for name in names:
-            facts = self.facts[name]
-            if facts.cells is not None and facts.has_cells and not is_aside(name) and not facts.one_value:
+        for facts in map(self.facts.__getitem__, names):
+            if facts.has_cells and not is_aside(facts.name) and not facts.one_value:
                 cells = facts.cells.head(_LOOKED_AT).to_list() if facts.is_nested else facts.sample
-                kinds[name] = unsupported_kind(cells)
+                kinds[facts.name] = unsupported_kind(cells)
         if kinds and None not in kinds.values():
             name, kind = next(iter(kinds.items()))
             raise JudgmentError(not_supported(f"{name!r} holds", kind or "", other=False))
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
-        if role == "query":
-            return
-        for name in self.names:
-            cells = self.facts[name].cells
-            if cells is None or not self.facts[name].is_nested:
+        for facts in self.facts.values() if role != "query" else ():
+            name, cells = facts.name, facts.cells
+            if not facts.is_nested:
                 continue
             if name_points(role, name):
                 # a list of names beside a list of graded objects says which they are and no more
                 holds = cells.dtype != pl.List(pl.String)
             else:
                 # entries that are graded or ranked; what a model predicts or suggests is nobody's judgment
-                holds = role in ("grade", "rank") and key_of(name) not in _PREDICTED
+                holds = role in ("grade", "rank") and key_of(name) not in NAMES["predicted"]
                 holds = holds and any(n and _is_answer(path) for path, n in short_paths(name, cells).items())
             if holds:
                 if role == "grade":
@@ -661,11 +626,10 @@ class _Roles:
             if winner is None and (scores := self._side_scores(left, right, named=False)) is not None:
                 raise JudgmentError(scores)
             answer = winner or self.best("grade") or self.best("rank")
-            raise JudgmentError(
-                f"{left!r} and {right!r} may be two sides; if {'a column' if answer is None else repr(answer)} says "
-                f"which is better: {_assign(left=left, right=right, winner=answer or ...)}; if each row is one item: "
-                f"{_assign(item=... if item in (None, winner) else item)}"
-            )
+            says = f"{'a column' if answer is None else repr(answer)} says which is better"
+            pairs = f"if {says}: {_assign(left=left, right=right, winner=answer or ...)}"
+            rows = f"if each row is one item: {_assign(item=... if item in (None, winner) else item)}"
+            raise JudgmentError(f"{left!r} and {right!r} may be two sides; {pairs}; {rows}")
 
     # what is unclear -------------------------------------------------------------------------------------------------
 
@@ -690,10 +654,8 @@ class _Roles:
         one, other = both[0]
         ways = [option("strength", {f"{one}-{other}": side}) for side in ("left", "right")]
         sides = "" if named else f"{_assign(left=left, right=right)} and "
-        return (
-            f"pairs of {left!r} and {right!r} with a score each, {one!r} and {other!r}; if the larger one is better: "
-            f"{sides}{ways[0]}, else {ways[1]}"
-        )
+        what = f"pairs of {left!r} and {right!r} with a score each, {one!r} and {other!r}"
+        return f"{what}; if the larger one is better: {sides}{ways[0]}, else {ways[1]}"
 
     def _no_winner(self, columns: Mapping[str, str], picked: str | None) -> str:
         """Sentence for pairs of which it is not known who won."""
@@ -744,10 +706,8 @@ class _Roles:
         several = listed_sides(self.names)
         graded = all(self.facts[name].has_cells and self.facts[name].numbers for name in several)
         if "item" in lacking and not graded and any(name_points("left", name) for name in several):
-            return (
-                f"each row shows several items, {_quote(several)}, and only one or two of a row can be read; write "
-                "one row per item and rank, or one per pair and winner"
-            )
+            what = f"each row shows several items, {_quote(several)}, and only one or two of a row can be read"
+            return f"{what}; write one row per item and rank, or one per pair and winner"
         if kind == "grade" and "item" in lacking and len(varied) > 1 and (said := self._survey_question(varied)):
             return said
         for word in lacking:
@@ -763,36 +723,23 @@ class _Roles:
             self._refuse_unsupported(free)
             # refuse several labels in a cell, or columns of yes and no, with the option that reads them
             held = [name for name in free if self.facts[name].has_cells and not is_aside(name)]
-            flags, lists = [name for name in held if self.facts[name].truths], []
-            for name in held:
-                parts = [
-                    part for text in self.facts[name].sample for part in re.split(r"\s*[|;,]\s*", text.strip("[]"))
-                ]
-                # the same few labels again and again
-                again = (
-                    len(self.facts[name].sample) < len(parts) >= 2 * len(set(parts)) and not self.facts[name].long_text
-                )
-                if again or self.facts[name].cells.dtype == pl.List(pl.String):  # type: ignore[union-attr]
-                    lists.append(name)
+            flags = [name for name in held if self.facts[name].truths]
+            lists = [name for name in held if self.facts[name].lists_labels]
             if len(flags) > 1 or len(lists) == 1:
                 names = flags if len(flags) > 1 else lists
                 one = in_python("cr.aggregate_labels with ")
                 word = "several" if not one else "columns" if len(flags) > 1 else "labels"
                 value: Any = names if one and len(flags) > 1 else ",".join(names)
-                raise JudgmentError(
-                    f"{either(map(repr, names), 'and')} may hold several labels of one item; read them so: {one}"
-                    f"{option(word, value)}"
-                )
+                what = f"{either(map(repr, names), 'and')} may hold several labels of one item"
+                raise JudgmentError(f"{what}; read them so: {one}{option(word, value)}")
             likely = numeric if len(numeric) == 1 else likely
             likely = [name for name in likely if not (self.facts[name].one_value or self.facts[name].long_text)]
         known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
         has_cells = any(self.facts[name].has_cells for name in free)
         listed = self._listing(free) if has_cells else could_serve(self.names, columns)
         sole = likely[0] if len(likely) == len(lacking) == 1 else ...
-        return (
-            f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}; {listed}); "
-            f"name the column with {_assign(**{lacking[0]: sole})}"
-        )
+        what = f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}"
+        return f"{what}; {listed}); name the column with {_assign(**{lacking[0]: sole})}"
 
     def _survey_question(self, numeric: list[str]) -> str | None:
         """Sentence for columns of numbers that may be one per item; ``None`` where nothing says whose a row is."""
@@ -807,10 +754,8 @@ class _Roles:
         # numbers up to 10, or those that go beyond, whichever are more
         like = self._with_like_names(max(ratings, others, key=len))
         named = "" if person is not None else f" and {_assign(annotator=whose)}"
-        return (
-            f"{_quote(like)} may be one column per item, with {whose!r} in each row; read them so: "
-            f"{option('wide', like)}{named}"
-        )
+        what = f"{_quote(like)} may be one column per item, with {whose!r} in each row"
+        return f"{what}; read them so: {option('wide', like)}{named}"
 
     def _with_like_names(self, names: list[str]) -> list[str]:
         """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""
@@ -865,16 +810,16 @@ class ColumnFacts:
 
     def __init__(self, name: str, cells: pl.Series | None = None) -> None:
         self.name = name
-        self.cells = cells
-        self.has_cells = cells is not None and len(cells) > 0
+        self.cells = pl.Series(name, [], pl.Null) if cells is None else cells
+        self.has_cells = len(self.cells) > 0
         """Whether there are cells to look at."""
-        self.is_nested = cells is not None and cells.dtype.is_nested()
+        self.is_nested = self.cells.dtype.is_nested()
         """Whether the cells hold objects or lists."""
 
     @cached_property
     def sample(self) -> list[str]:
         """Filled cells of up to 2,000 rows that are spread evenly, as text."""
-        if self.cells is None or self.is_nested:
+        if self.is_nested:
             return []
         some = self.cells.gather_every(max(len(self.cells) // _SAMPLE, 1))
         if some.dtype != pl.String:
@@ -899,7 +844,7 @@ class ColumnFacts:
     @cached_property
     def distinct(self) -> int:
         """Number of different filled cells."""
-        if self.cells is None or self.is_nested:
+        if self.is_nested:
             return 0
         cells = self.cells.drop_nulls()
         return int((cells.filter(cells != "") if cells.dtype == pl.String else cells).n_unique())
@@ -916,28 +861,25 @@ class ColumnFacts:
     @cached_property
     def numbers(self) -> bool:
         """Whether the cells are numbers, or text that holds one such as ``4/5``."""
-        return self.cells is not None and (self.cells.dtype.is_numeric() or self._mostly(_NUMBER.fullmatch))
+        return self.cells.dtype.is_numeric() or self._mostly(_NUMBER.fullmatch)
 
     @cached_property
     def times(self) -> bool:
         """Whether the cells are dates or times of day."""
-        if self.cells is None or self.cells.dtype.is_numeric():
-            return False
-        return self.cells.dtype.is_temporal() or self._mostly(_TIME.search)
+        kind = self.cells.dtype
+        return not kind.is_numeric() and (kind.is_temporal() or self._mostly(_TIME.search))
 
     @property
     def truths(self) -> bool:
         """Whether the cells are true and false, or 1 and 0."""
-        if self.cells is not None and self.cells.dtype == pl.Boolean:
-            return True
-        return bool(self.sample) and {text.lower() for text in self.sample} <= _TRUTHS
+        told = bool(self.sample) and {text.lower() for text in self.sample} <= _TRUTHS
+        return told or self.cells.dtype == pl.Boolean
 
     @cached_property
     def all_different(self) -> bool:
         """Whether no filled cell occurs twice."""
-        if len(set(self.sample)) < len(self.sample) or self.cells is None or self.is_nested:
-            return False
-        return self.distinct == len(self.cells)
+        once = len(set(self.sample)) == len(self.sample) and not self.is_nested
+        return once and self.distinct == len(self.cells)
 
     @cached_property
     def one_value(self) -> bool:
@@ -947,7 +889,7 @@ class ColumnFacts:
     @property
     def has_repeats(self) -> bool:
         """Whether there are several values, each on two rows or more on average."""
-        return self.cells is not None and 1 < self.distinct <= len(self.cells) / 2
+        return 1 < self.distinct <= len(self.cells) / 2
 
     @property
     def long_text(self) -> bool:
@@ -955,11 +897,16 @@ class ColumnFacts:
         return bool(self.sample) and sum(map(len, self.sample)) > _LONG_TEXT * len(self.sample)
 
     @property
+    def lists_labels(self) -> bool:
+        """Whether the cells are lists of the same few labels again and again."""
+        parts = [part for text in self.sample for part in re.split(r"\s*[|;,]\s*", text.strip("[]"))]
+        again = len(self.sample) < len(parts) >= 2 * len(set(parts)) and not self.long_text
+        return again or self.cells.dtype == pl.List(pl.String)
+
+    @property
     def first(self) -> str:
         """The first filled cell."""
-        if self.is_nested:
-            return "objects"
-        return self.sample[0] if self.sample else ""
+        return "objects" if self.is_nested else next(iter(self.sample), "")
 
 
 def count_cells(columns: Sequence[pl.Series]) -> int:
@@ -970,9 +917,8 @@ def count_cells(columns: Sequence[pl.Series]) -> int:
     >>> count_cells([pl.Series([1, 1, 2]), pl.Series(["a", "a", "a"])])
     2
     """
-    if not columns:
-        return 1
-    return pl.DataFrame([column.alias(str(number)) for number, column in enumerate(columns)]).n_unique()
+    table = pl.DataFrame([column.alias(str(number)) for number, column in enumerate(columns)])
+    return table.n_unique() if columns else 1
 
 
 _PERSONAL = re.compile(r"e-?mail|(^|_)ip(_?addr.*)?$|phone|address", re.IGNORECASE)
@@ -1051,17 +997,15 @@ def _which_grade(names: list[str], *, row: str | None = None) -> str:
     """
     listed, wide = _quote(names), option("wide", names)
     if row is not None and are_things(names):
-        return (
-            f"{listed} may be one column per item or per annotator; if each {row!r} is a person: {wide} "
-            f"{_assign(annotator=row)}; if each is an item: {wide} {_assign(item=row)}"
-        )
+        what = f"{listed} may be one column per item or per annotator; if each {row!r} is a person"
+        return f"{what}: {wide} {_assign(annotator=row)}; if each is an item: {wide} {_assign(item=row)}"
     if are_people(names) or (row is not None and is_series(names)):
         return f"{listed} look like one column per annotator; read them so: {wide}"
     which = f"{_assign(grade=names[0])}{all_at_once(names)}"
     return f"{listed} hold numbers of the same range; which is the grade? {which}"
 
 
-def _nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
+def _nested_sentence(role: str, name: str, cells: pl.Series) -> str:
     """Return the sentence for a column of objects, with paths that lead to short values.
 
     Examples
@@ -1079,12 +1023,11 @@ def _nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
     if role == "grade" and _path_points("rank", paths[0]):
         role = "rank"
     named = {role: paths[0]}
-    if "[]" in paths[0]:
-        # item and annotator among the entries of a list, each of which becomes a row, by their names
-        for word in ("item", "annotator"):
-            best = max(paths[1:], key=lambda path: _path_points(word, path), default=None)
-            if word != role and best is not None and _path_points(word, best) >= LISTED:
-                named[word] = best
+    # item and annotator among the entries of a list, each of which becomes a row, by their names
+    for word in ("item", "annotator") if "[]" in paths[0] else ():
+        best = max(paths[1:], key=lambda path: _path_points(word, path), default="")
+        if word != role and _path_points(word, best) >= LISTED:
+            named[word] = best
     others = [path for path in paths if path not in named.values()]
     more = f" (or {either(others)})" if others else ""
     return f"{name!r} holds objects; write the path: {_assign(**named)}{more}"
@@ -1101,7 +1044,7 @@ def _is_answer(path: str) -> bool:
     return bool(name_points("grade", last) or name_points("rank", last)) or part_role(last) in ("grade", "rank")
 
 
-def short_paths(name: str, cells: pl.Series | None) -> dict[str, bool]:
+def short_paths(name: str, cells: pl.Series) -> dict[str, bool]:
     """Return up to eight paths into a column of objects whose values are short, and whether those are numbers.
 
     A path through a list with several entries has ``[]`` in it, which reads each entry as a row of its own.
@@ -1113,8 +1056,6 @@ def short_paths(name: str, cells: pl.Series | None) -> dict[str, bool]:
     >>> short_paths("r", pl.Series([[{"by": "ann", "n": 1}, {"by": "bob", "n": 2}]]))
     {'r[].by': False, 'r[].n': True}
     """
-    if cells is None:
-        return {}
     paths: dict[str, bool] = {}
     waiting: list[tuple[str, pl.Series]] = [(name, cells.head(50))]
     while waiting and len(paths) < 8:
@@ -1125,8 +1066,6 @@ def short_paths(name: str, cells: pl.Series | None) -> dict[str, bool]:
             several = path == name and bool((here.list.len() > 1).any())
             entry = (f"{path}[]", here.explode()) if several else (f"{path}.0", here.list.get(0, null_on_oob=True))
             waiting.insert(0, entry)
-        else:
-            facts = ColumnFacts(path, here)
-            if facts.sample and not facts.long_text:
-                paths[path] = facts.numbers
+        elif (facts := ColumnFacts(path, here)).sample and not facts.long_text:
+            paths[path] = facts.numbers
     return paths

@@ -87,21 +87,18 @@ def read_covariates(
             # own families may be in the table, or come from one of items later
             continue
         if not found:
-            raise JudgmentError(
-                f"there is no covariate {name!r}: neither {name}_left and {name}_right nor {name}; the columns are "
-                f"{first_few(map(repr, table.columns), shown=40)}"
-            )
+            what = f"there is no covariate {name!r}: neither {name}_left and {name}_right nor {name}"
+            raise JudgmentError(f"{what}; the columns are {first_few(map(repr, table.columns), shown=40)}")
         numbers = [rows.numbers(column, table[column]) for column in found]
         values = [np.where(np.isfinite(column), column, 0.0) for column in numbers]
+        of_column = found[0].partition(":")[2]
         if len(values) == 2:
             transforms[name] = transform or "ratio"
-            columns.append(_transform(rows, name, transforms[name], *values))
-        else:
-            of_column = found[0].partition(":")[2]
-            if of_column and transform and transform != of_column:
-                raise JudgmentError(f"the table has {found[0]!r} and no two columns to make {name}:{transform} of")
-            transforms[name] = transform or of_column or GIVEN
-            columns.append(values[0])
+            values = [_transform(rows, name, transforms[name], *values)]
+        elif of_column and transform and transform != of_column:
+            raise JudgmentError(f"the table has {found[0]!r} and no two columns to make {name}:{transform} of")
+        columns += values
+        transforms.setdefault(name, transform or of_column or GIVEN)
     both = np.column_stack(columns) if columns else np.zeros((rows.n, 0))
     return both, tuple(transforms), tuple(transforms.values())
 
@@ -157,11 +154,9 @@ def _transform(rows: Rows, name: str, transform: str, left: Floats, right: Float
         left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
     if transform == "log":
         return np.log1p(left) - np.log1p(right)
+    difference = left - right
     if transform == "ratio":
         both = left + right
-        return np.divide(left - right, both, out=np.zeros(len(left)), where=both > 0)
-    if transform == "tanh":
-        difference = left - right
-        spread = float(np.sqrt(np.mean(difference**2)))
-        return np.tanh(difference / spread) if spread > 0 else difference
-    return left - right
+        return np.divide(difference, both, out=np.zeros(len(left)), where=both > 0)
+    spread = float(np.sqrt(np.mean(difference**2)))
+    return np.tanh(difference / spread) if transform == "tanh" and spread > 0 else difference

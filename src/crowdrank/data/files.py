@@ -198,7 +198,5 @@ def expect_room(n_bytes: float, what: str, remedy: str) -> None:
     """Refuse what would take more than half of the memory that is free."""
     free = available_memory()
     if n_bytes > free / 2:
-        raise ParameterError(
-            f"{what} would take about {in_words(n_bytes)}, more than half of the {in_words(free)} of free memory; "
-            f"{remedy}"
-        )
+        said = f"{what} would take about {in_words(n_bytes)}, more than half of the {in_words(free)} of free memory"
+        raise ParameterError(f"{said}; {remedy}")

@@ -23,21 +23,14 @@ def to_frame(data: Any) -> pl.DataFrame:
     >>> to_frame({"item": item, "grade": 1} for item in "abc").shape
     (3, 2)
     """
-    if isinstance(data, pl.DataFrame):
-        return data
-    if isinstance(data, pl.LazyFrame):
-        return data.collect()
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return data if isinstance(data, pl.DataFrame) else data.collect()
     if isinstance(data, Mapping):
-        splits = [
-            name
-            for name, value in data.items()
-            if hasattr(value, "to_polars") or isinstance(value, pl.DataFrame | pl.LazyFrame)
-        ]
+        tables = (pl.DataFrame, pl.LazyFrame)
+        splits = [name for name, value in data.items() if hasattr(value, "to_polars") or isinstance(value, tables)]
         if splits:
-            raise JudgmentError(
-                f"this {type(data).__name__} holds the tables {either(map(repr, splits), 'and')}; choose one, as in "
-                f"data[{splits[0]!r}]"
-            )
+            what = f"this {type(data).__name__} holds the tables {either(map(repr, splits), 'and')}"
+            raise JudgmentError(f"{what}; choose one, as in data[{splits[0]!r}]")
         for name, values in data.items():
             if isinstance(values, str) or not hasattr(values, "__len__"):
                 raise JudgmentError(f"column {name!r} is not a sequence of values; give a list or an array")
@@ -58,18 +51,15 @@ def to_frame(data: Any) -> pl.DataFrame:
         if are_rows(rows):
             for number, row in enumerate(rows, 1):
                 if not isinstance(row, Mapping):
-                    raise JudgmentError(
-                        f"row {number} is a {type(row).__name__}, which does not name its columns; give each row as a "
-                        "dict, or call from_rows, as in Preferences.from_rows(rows) with (annotator, query, left, "
-                        "right, winner) or Grades.from_rows(rows) with (annotator, query, item, grade)"
-                    )
-            names = dict.fromkeys(name for row in rows for name in row)
+                    what = f"row {number} is a {type(row).__name__}, which does not name its columns"
+                    pairs = "Preferences.from_rows(rows) with (annotator, query, left, right, winner)"
+                    remedy = f"{pairs} or Grades.from_rows(rows) with (annotator, query, item, grade)"
+                    raise JudgmentError(f"{what}; give each row as a dict, or call from_rows, as in {remedy}")
             # blank where a row lacks a column
+            names = dict.fromkeys(name for row in rows for name in row)
             return pl.DataFrame([_column(str(name), [row.get(name) for row in rows]) for name in names])
-    raise JudgmentError(
-        f"a {type(data).__name__} is not a table; give a pandas, polars, pyarrow or duckdb frame, a dict of columns, "
-        "or a list of dicts, pydantic models or dataclasses, one per row"
-    )
+    what = f"a {type(data).__name__} is not a table; give a pandas, polars, pyarrow or duckdb frame"
+    raise JudgmentError(f"{what}, a dict of columns, or a list of dicts, pydantic models or dataclasses, one per row")
 
 
 def _named_cells(row: Any) -> Any:
@@ -120,10 +110,8 @@ def _cannot_convert(data: Any) -> str:
     for name in getattr(data, "columns", ()):
         kinds = {type(value) for value in list(data[name])[:100_000] if value is not None and value == value}
         half = _half_character_message(str(name), list(data[name])) if str in kinds else None
-        if half is not None:
-            return half
-        if len(kinds) > 1:
-            return _MIXED_TYPES.format(str(name))
+        if half is not None or len(kinds) > 1:
+            return half or _MIXED_TYPES.format(str(name))
     what = f"this {type(data).__name__} could not be read through the Arrow interface"
     return f"{what}; convert its columns to text or numbers"
 
@@ -173,21 +161,16 @@ def refuse_ranks(columns: Sequence[pl.Series], *, by: str, across: bool) -> None
     Traceback (most recent call last):
     crowdrank.errors.JudgmentError: every respondent gives 1 to 3 once: ranks with 1 for the best (kind='ranking'), or grades with 3 for the best (kind='grade')?
     """  # noqa: E501
-    numbers = [column.cast(pl.Float64, strict=False) for column in columns]
-    if across:
-        full = pl.DataFrame([column.alias(str(n)) for n, column in enumerate(numbers)]).drop_nulls()
-        answers = [list(row) for row in full.iter_rows()]
-    else:
-        answers = [column.to_list() for column in numbers]
-    size = len(answers[0]) if answers else 0
+    table = pl.DataFrame([one.cast(pl.Float64, strict=False).alias(str(n)) for n, one in enumerate(columns)])
+    answers: list[Any] = [sorted(row) for row in table.drop_nulls().iter_rows()]
+    if not across:
+        answers = [sorted(column.drop_nulls()) for column in table]
+    size = len(answers[0]) if answers and across else len(table)
     wanted = [float(number) for number in range(1, size + 1)]
-    if size < _FEWEST_RANKED or len(answers) < _FEWEST_PEOPLE:
-        return
-    if all(None not in given and sorted(given) == wanted for given in answers):
-        raise JudgmentError(
-            f"every {by} gives 1 to {size} once: ranks with 1 for the best ({option('kind', 'ranking')}), or grades "
-            f"with {size} for the best ({option('kind', 'grade')})?"
-        )
+    few = size < _FEWEST_RANKED or len(answers) < _FEWEST_PEOPLE
+    if not few and all(given == wanted for given in answers):
+        what = f"every {by} gives 1 to {size} once: ranks with 1 for the best ({option('kind', 'ranking')})"
+        raise JudgmentError(f"{what}, or grades with {size} for the best ({option('kind', 'grade')})?")
 
 
 def survey_rows(data: Any, items: Sequence[str], columns: Mapping[str, str]) -> pl.DataFrame:

@@ -60,10 +60,8 @@ def order_columns(table: pl.DataFrame, names: Iterable[str], sides: tuple[str, s
             continue
         values = _values(table[name])
         mirrored = len(values) == 2 and values[0] == values[1][::-1] and len(values[0]) == 2
-        if not named and not mirrored:
-            continue
-        ids = _are_items(table, name, sides)
-        if not values or (len(values) > _MOST_VALUES and not ids):
+        ids = (named or mirrored) and _are_items(table, name, sides)
+        if not (named or mirrored) or not values or (len(values) > _MOST_VALUES and not ids):
             continue
         turned = _turned_values(name, values)
         coded = all(as_float(value) is not None or value.lower() in ("l", "r") for value in values)
@@ -112,10 +110,8 @@ def swapped_rows(table: pl.DataFrame, swapped: str, sides: tuple[str, str]) -> p
     turned = _turned_rows(table, name, sides)
     if turned is None:
         ways = [option("swapped", {name: one}) for one in values[:_MOST_VALUES]]
-        raise JudgmentError(
-            f"{name!r} holds {first_few(map(repr, values))}, which may mean anything; say which means that "
-            f"{sides[1]!r} was shown first: {either(ways)}"
-        )
+        what = f"{name!r} holds {first_few(map(repr, values))}, which may mean anything"
+        raise JudgmentError(f"{what}; say which means that {sides[1]!r} was shown first: {either(ways)}")
     return turned
 
 
@@ -137,19 +133,17 @@ def as_shown(
     """
     turned = swapped_rows(table, swapped, sides)
     pairs = [sides, *((left, right) for _, left, right in side_pairs(covariates))]
-    single = [name for name in covariates if not any(name in pair for pair in pairs)]
     cells: list[pl.Expr] = []
     for left, right in pairs:
         one, other = pl.col(left), pl.col(right)
         if table.schema[left] != table.schema[right]:
             one, other = one.cast(pl.String), other.cast(pl.String)
-        cells += [
-            pl.when(turned).then(other).otherwise(one).alias(left),
-            pl.when(turned).then(one).otherwise(other).alias(right),
-        ]
-    cells += [
-        pl.when(turned).then(-pl.col(name).cast(pl.Float64)).otherwise(pl.col(name)).alias(name) for name in single
-    ]
+        cells.append(pl.when(turned).then(other).otherwise(one).alias(left))
+        cells.append(pl.when(turned).then(one).otherwise(other).alias(right))
+    for name in covariates:
+        if not any(name in pair for pair in pairs):
+            number = pl.col(name)
+            cells.append(pl.when(turned).then(-number.cast(pl.Float64)).otherwise(number).alias(name))
     rows = counted(len(table), "row")
     note = f"{sides[1]!r} was shown first in {int(turned.sum()):,} of {rows}, and is read as the left one there"
     return table.with_columns(cells), note

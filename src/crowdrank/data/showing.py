@@ -122,14 +122,16 @@ def html_table(title: str, frame: pl.DataFrame, n_rows: int, notes: Sequence[str
     """
     looks = [_NUMBER if dtype.is_numeric() else _TEXT for dtype in frame.dtypes]
     head = "".join(f"<th{look}>{_cell(name)}</th>" for name, look in zip(frame.columns, looks, strict=True))
-    rows = "\n".join(
-        "<tr>" + "".join(f"<td{look}>{_cell(value)}</td>" for value, look in zip(row, looks, strict=True)) + "</tr>"
-        for row in frame.iter_rows()
-    )
+    rows = "\n".join(f"<tr>{_cells(row, looks)}</tr>" for row in frame.iter_rows())
     said = f"<p><strong>{_cell(title)}</strong></p>" + "".join(f"<p>{escape(plain(note))}</p>" for note in notes)
     more = f"\n<p>first {len(frame):,} of {n_rows:,} rows</p>" if n_rows > len(frame) else ""
     table = f'<table class="dataframe"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
     return f'<div class="crowdrank" style="overflow-x:auto">{said}\n{table}{more}</div>'
+
+
+def _cells(row: Sequence[Any], looks: Sequence[str]) -> str:
+    """The cells of a row of a table."""
+    return "".join(f"<td{look}>{_cell(value)}</td>" for value, look in zip(row, looks, strict=True))
 
 
 def pandas_frame(frame: pl.DataFrame) -> Any:
@@ -144,9 +146,8 @@ def pandas_frame(frame: pl.DataFrame) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise MissingExtraError(
-            "to_pandas needs pandas; install it with pip install pandas, or use frame(), which gives a polars frame"
-        ) from None
+        remedy = "install it with pip install pandas, or use frame(), which gives a polars frame"
+        raise MissingExtraError(f"to_pandas needs pandas; {remedy}") from None
     return pd.DataFrame({name: _column(frame[name]) for name in frame.columns})
 
 
@@ -159,10 +160,8 @@ def _column(cells: pl.Series) -> Any:
 
 def _cell(value: Any) -> str:
     """A value as it stands in a table: numbers short, text on one line and cut, nothing for a missing one."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         if value.is_integer() and abs(value) < _LARGEST_WHOLE:
             return f"{value:.0f}"

@@ -129,7 +129,7 @@ def as_float(text: str) -> float | None:
         return None
 
 
-_LETTER, _FEWEST_LETTERS = re.compile(r"[A-F][+-]?"), 3
+_LETTER, _FEWEST_LETTERS, _MARK_ENDS = re.compile(r"[A-F][+-]?"), 3, {"-": -1, "": 0, "+": 1}
 """Marks of schools, of which A is the best; two letters may be anything."""
 
 _STARS = re.compile(r"[⭐★☆✩✭🌟]+")
@@ -179,31 +179,28 @@ def known_order(words: Iterable[str]) -> Order | None:
     True
     """
     plain = {word: plain_word(word) for word in sorted(words)}
-    texts = dict.fromkeys(plain.values())
+    texts = list(dict.fromkeys(plain.values()))
     if len(texts) < 2:
         return None
-    for places, kind in _PLACES:
-        if texts.keys() <= places.keys():
-            return _order(plain, {text: places[text] for text in texts}, kind)
-    if all(_STARS.fullmatch(text) for text in texts):
-        return _order(plain, {text: len(re.findall("[⭐★🌟]", text)) for text in texts}, "grades")
-    if len(texts) >= _FEWEST_LETTERS and all(_LETTER.fullmatch(word.strip()) for word in plain):
-        ends = {"-": -1, "": 0, "+": 1}
-        return _order(plain, {text: -3 * ord(text[0]) + ends[text[1:]] for text in texts}, "sorts")
-    degrees = _degrees(list(texts))
-    # helpful and unhelpful are yes and no
-    return None if degrees is None else _order(plain, degrees, "grades" if len(degrees) > 2 else "answers")
-
-
-def _order(plain: dict[str, str], places: dict[str, int], kind: str) -> Order | None:
-    """The words by their places, unless two of them have the same."""
-    if len(set(places.values())) < len(places):
+    scale = next((scale for scale in _PLACES if scale[0].keys() >= set(texts)), None)
+    if scale is not None:
+        places, kind = {text: scale[0][text] for text in texts}, scale[1]
+    elif all(_STARS.fullmatch(text) for text in texts):
+        places, kind = {text: len(re.findall("[⭐★🌟]", text)) for text in texts}, "grades"
+    elif len(texts) >= _FEWEST_LETTERS and all(_LETTER.fullmatch(word.strip()) for word in plain):
+        places, kind = {text: -3 * ord(text[0]) + _MARK_ENDS[text[1:]] for text in texts}, "sorts"
+    else:
+        places = _degrees(texts)
+        # helpful and unhelpful are yes and no
+        kind = "grades" if len(places) > 2 else "answers"
+    # two words that mean the same are in no order
+    if len(set(places.values())) < len(texts):
         return None
     spelt = {text: word.strip() for word, text in reversed(plain.items())}
     return Order([spelt[text] for text in sorted(places, key=lambda text: places[text])], kind)
 
 
-def _degrees(texts: list[str]) -> dict[str, int] | None:
+def _degrees(texts: list[str]) -> dict[str, int]:
     """Places of words that are degrees of one thing, such as ``not helpful`` and ``very helpful``; of nothing bad."""
     for thing in {text.rsplit(" ", 1)[-1] for text in texts}:
         places: dict[str, int] = {}
@@ -214,8 +211,8 @@ def _degrees(texts: list[str]) -> dict[str, int] | None:
             elif text.endswith(thing) and degree in _DEGREE_PLACES and (not degree or text.endswith(f" {thing}")):
                 places[text] = _DEGREE_PLACES[degree]
         if len(places) == len(texts):
-            return None if bad_word(thing) else places
-    return None
+            return {} if bad_word(thing) else places
+    return {}
 
 
 def plain_word(word: str) -> str:
@@ -277,15 +274,12 @@ def code_of(text: str) -> Code | None:
     >>> code_of("1") is code_of("gpt-4") is None
     True
     """
-    bare = text.strip().strip("[]").strip().lower()
-    arrow = _ARROW.fullmatch(bare)
-    if arrow:
+    bare = _bare(text)
+    if arrow := _ARROW.fullmatch(bare):
         first, sign, second = arrow.groups()
         if first == second:
             return None
-        if sign[0] == "=":
-            return Code(0, 0)
-        return Code(1 if (sign[0] == ">") == (first == "a") else -1, len(sign))
+        return Code(0, 0) if sign[0] == "=" else Code(1 if (sign[0] == ">") == (first == "a") else -1, len(sign))
     if bare in _WINNERS["games"]:
         return Code(_WINNERS["games"][bare])
     plain = re.sub(r"[\s.\-()/=]+", "_", bare).strip("_")
@@ -298,6 +292,11 @@ def code_of(text: str) -> Code | None:
     if side is None or (side["thing"] is None and side["side"] in ("1", "2")):
         return None
     return Code(_OUTCOMES[side["side"]])
+
+
+def _bare(text: str) -> str:
+    """A winner as it is compared: without brackets, in lower case."""
+    return text.strip().strip("[]").strip().lower()
 
 
 def codes_of(texts: list[str]) -> dict[str, Code]:
@@ -316,13 +315,13 @@ def codes_of(texts: list[str]) -> dict[str, Code]:
     codes = {text: code for text in texts if (code := code_of(text)) is not None}
     worded = {text: code for text, code in codes.items() if code.how is not None}
     levels = sorted({code.strength for code in worded.values() if code.strength is not None})
-    has_adverbs = any(code.how for code in worded.values())
+    told = any(code.how for code in worded.values())
     for text, code in worded.items():
-        told = has_adverbs and code.strength is not None
-        codes[text] = code._replace(strength=levels.index(code.strength or 0) + 1 if told else None)
-    letters = {text.strip().strip("[]").strip().lower() for text in texts}
-    if "c" in letters and letters & {"a", "b"} and letters - set(_TIES) <= {"a", "b", "c"}:
-        codes |= {text: Code(0) for text in texts if text.strip().strip("[]").strip().lower() == "c"}
+        codes[text] = code._replace(strength=levels.index(code.strength) + 1 if told and code.strength else None)
+    letters = {text: _bare(text) for text in texts}
+    known = set(letters.values())
+    if "c" in known and known & {"a", "b"} and known - set(_TIES) <= {"a", "b", "c"}:
+        codes |= {text: Code(0) for text, letter in letters.items() if letter == "c"}
     return codes
 
 
@@ -379,10 +378,8 @@ def not_supported(what: str, kind: str, *, other: bool = True) -> str:
     """  # noqa: E501
     remedy = _UNSUPPORTED[kind]["remedy"].format(nominal=option("nominal", True))
     chosen = f"choose a question with grades, choices or rankings ({option('answer')}), or " if other else ""
-    return (
-        f"{what} {_UNSUPPORTED[kind]['words']}: not supported, as judgments are grades, classes, preferences and "
-        f"rankings; {chosen}{remedy}"
-    )
+    said = f"{what} {_UNSUPPORTED[kind]['words']}"
+    return f"{said}: not supported, as judgments are grades, classes, preferences and rankings; {chosen}{remedy}"
 
 
 def _kind(value: Any) -> str | None:
